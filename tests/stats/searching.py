@@ -9,7 +9,7 @@ import numpy as np
 
 from hindmost.plan import parse_objective
 from hindmost.run.soundness import Soundness
-from hindmost.studies.search.found import Found, Step
+from hindmost.studies.search.findings import SearchFindings, Step
 from hindmost.studies.search.judge import StepRun, judge
 from hindmost.studies.search.rates import next_rate
 
@@ -72,14 +72,14 @@ def step(g: np.random.Generator, server: Server, rate: float) -> Step:
     )
 
 
-def search(g: np.random.Generator, server: Server) -> Found:
+def search(g: np.random.Generator, server: Server) -> SearchFindings:
     """As `RateSearch` does it."""
     steps: list[Step] = []
     rate: float | None = START
     while rate is not None:
         steps.append(step(g, server, rate))
         rate = next_rate(steps, RUNS[1])
-    return Found.of(OBJECTIVE.text, steps, finished=True)
+    return SearchFindings.from_steps(OBJECTIVE.text, steps, finished=True)
 
 
 def plain_bisection(g: np.random.Generator, server: Server) -> tuple[float, float, int]:

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from plan_search import Server, plain_bisection, search
 from rows import each_row
-from searching import Server, plain_bisection, search
 
 from hindmost.stats import Belief
-from hindmost.studies.search.found import CONFIDENCE, Step, belief_after
+from hindmost.studies.search.findings import CONFIDENCE, Step, belief_after
 from hindmost.studies.search.rates import RATIO, next_rate
 
 NOISE = [(0.05, 0.0), (0.05, 0.1), (0.15, 0.1), (0.3, 0.2)]

@@ -17,10 +17,10 @@ import hindmost
 from hindmost import open_study
 from hindmost.errors import Interrupted, UsageError
 from hindmost.exits import Exit
-from hindmost.explain import catalogue, course, procedure, split
-from hindmost.explain.answer import answer, compared
+from hindmost.explain import catalogue, procedure, schedule, split
+from hindmost.explain.answer import answer, compare_sides
 from hindmost.explain.document import Candidate, Explanation
-from hindmost.explain.request import KIND, Asked, opened, plan_without
+from hindmost.explain.request import KIND, State, create_study, plan_without
 from hindmost.explain.view import render_markdown, render_page, render_terminal
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
@@ -89,7 +89,7 @@ TRACE = {
 
 
 def test_the_parts_share_the_variance_of_what_the_client_saw():
-    parts = {one.name: one for one in split.split(TRACE, 200.0)}
+    parts = {one.name: one for one in split.split_tail(TRACE, 200.0)}
     assert sum(one.of_variance for one in parts.values()) == pytest.approx(1.0)
     # Half of it is the client's, and of the server's half a tenth waited for the client's own thread.
     assert parts[split.CLIENT].of_variance == pytest.approx(0.55)
@@ -102,12 +102,12 @@ def test_the_parts_share_the_variance_of_what_the_client_saw():
 
 
 def test_a_trace_without_culprits_is_split_by_stages():
-    parts = {one.name: one.of_variance for one in split.split(TRACE | {"who": None}, None)}
+    parts = {one.name: one.of_variance for one in split.split_tail(TRACE | {"who": None}, None)}
     assert parts == {split.NETWORK_IN: pytest.approx(0.1), split.QUEUE: pytest.approx(0.9)}
 
 
 def test_culprits_come_with_their_kind_and_not_our_own_watcher():
-    found = split.culprits(TRACE, 200.0)
+    found = split.find_culprits(TRACE, 200.0)
     assert [(one.name, one.kind) for one in found] == [
         ("burner", "process"),
         ("worker-0", "client"),
@@ -149,14 +149,14 @@ def candidate(level: str) -> Candidate:
 
 
 def test_candidates_are_advised_declared_and_known_but_never_what_is_in_force(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalogue, "_refused", lambda *_: None)
+    monkeypatch.setattr(catalogue, "_find_obstacle", lambda *_: None)
     monkeypatch.setattr(catalogue, "MOST", 20)
     target, plan = (
         parse_target(str(target_file(tmp_path))),
         tiny_plan().model_copy(update={"batching": 0.001}),
     )
-    found, left_out = catalogue.draw_up(
-        target, plan, TRACE, split.split(TRACE, None), split.culprits(TRACE, None)
+    found, left_out = catalogue.list_candidates(
+        target, plan, TRACE, split.split_tail(TRACE, None), split.find_culprits(TRACE, None)
     )
     labels = [one.label for one in found]
     assert {"-o no_lru_maintainer", "threads=2", "batching=none"} <= set(labels)
@@ -169,7 +169,7 @@ def test_candidates_are_advised_declared_and_known_but_never_what_is_in_force(tm
 
 def test_of_a_running_server_only_what_a_running_host_can_change_is_tried():
     target = parse_target("memcached://127.0.0.1:11211")
-    found, left_out = catalogue.draw_up(target, tiny_plan(), None, (), ())
+    found, left_out = catalogue.list_candidates(target, tiny_plan(), None, (), ())
     assert all(set(one.what) & {"knob", "cpu_dma_latency"} for one in found)
     whys = {one.values["setting"]: one.values["why"] for one in left_out}
     assert whys["-o no_lru_maintainer"] == whys["schedule=nice:-10"] == "needs-managed-target"
@@ -181,23 +181,23 @@ def test_a_change_of_the_client_changes_the_plan_alone():
     assert plan_without(plan, [candidate("2")]) is plan
 
 
-def stage(*columns: float) -> course.Rounds:
+def stage(*columns: float) -> schedule.Rounds:
     """Two rounds of each column, which scatter by 2 %."""
     return {side: {1: us, 2: us * (1.02 if side % 2 else 1.0)} for side, us in enumerate(columns)}
 
 
 def test_the_worst_are_dropped_and_the_best_always_stays():
-    assert course.survivors(stage(100.0, 50.0, 150.0, 50.3), 3)[0] == [1, 3]
-    assert course.survivors(stage(100.0, 120.0, 150.0), 2)[0] == [1]
-    assert course.survivors({0: {1: 100.0}, 1: {1: 50.0}}, 1) == ([1], 1), "a round decides nothing"
+    assert schedule.survivors(stage(100.0, 50.0, 150.0, 50.3), 3)[0] == [1, 3]
+    assert schedule.survivors(stage(100.0, 120.0, 150.0), 2)[0] == [1]
+    assert schedule.survivors({0: {1: 100.0}, 1: {1: 50.0}}, 1) == ([1], 1), "a round decides nothing"
 
 
 def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reserve():
-    reserve = 2 * course.LOOKS[0]
-    assert course.next_try({}, 2, reserve + 3) == course.Next("try", 1, (0, 1, 2))
-    assert course.next_try({}, 2, reserve + 2) is None
-    assert course.next_try({0: {1: 5.0}}, 2, 0.0) == course.Next("try", 1, (0, 1, 2))
-    assert course.next_try({}, 1, 1_000.0) is None, "one candidate needs no choice"
+    reserve = 2 * schedule.LOOKS[0]
+    assert schedule.next_try({}, 2, reserve + 3) == schedule.Next("try", 1, (0, 1, 2))
+    assert schedule.next_try({}, 2, reserve + 2) is None
+    assert schedule.next_try({0: {1: 5.0}}, 2, 0.0) == schedule.Next("try", 1, (0, 1, 2))
+    assert schedule.next_try({}, 1, 1_000.0) is None, "one candidate needs no choice"
 
 
 @each_row(
@@ -212,13 +212,13 @@ def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reser
 )
 def test_the_confirmation_ends_at_looks_alone(pairs, left, decided, following):
     rounds = {side: dict.fromkeys(range(1, pairs + 1), 100.0 - 10 * side) for side in (0, 1)}
-    found = course.next_confirming(rounds, left, decided)
+    found = schedule.next_confirming(rounds, left, decided)
     assert (None if found is None else found.round) == following
 
 
 def test_a_hopeless_confirmation_ends_at_its_first_look():
     rounds = {side: dict.fromkeys(range(1, 8), 100.0 + side) for side in (0, 1)}
-    assert course.next_confirming(rounds, 100, decided=False) is None
+    assert schedule.next_confirming(rounds, 100, decided=False) is None
 
 
 def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tuple[list[int], str]:
@@ -227,7 +227,7 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
     made: dict[str, dict[int, dict[int, float]]] = {name: defaultdict(dict) for name in ("try", "confirm")}
     left = runs
 
-    def make(following: course.Next, ratios: list[float]) -> None:
+    def make(following: schedule.Next, ratios: list[float]) -> None:
         nonlocal left
         for side in following.sides:
             made[following.stage][side][following.round] = (
@@ -235,15 +235,15 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
             )
             left -= 1
 
-    tried = effects[: course.affordable(len(effects), runs)]
-    while following := course.next_try(made["try"], len(tried), left):
+    tried = effects[: schedule.count_affordable(len(effects), runs)]
+    while following := schedule.next_try(made["try"], len(tried), left):
         make(following, [1.0, *tried])
-    (best, *_), _ = course.survivors(made["try"], len(tried))
+    (best, *_), _ = schedule.survivors(made["try"], len(tried))
     while True:
         pairs = len(made["confirm"][1])
-        ratio = compared(made["confirm"]) if pairs in course.LOOKS else None
+        ratio = compare_sides(made["confirm"]) if pairs in schedule.LOOKS else None
         decided = ratio is not None and ratio.high is not None and ratio.high < 1.0
-        following = course.next_confirming(made["confirm"], left, decided)
+        following = schedule.next_confirming(made["confirm"], left, decided)
         if following is None:
             return [best], "gain" if decided else "none"
         make(following, [1.0, tried[best - 1]])
@@ -302,7 +302,7 @@ def made(runs, tmp_path, monkeypatch) -> tuple[Study, Interruption]:
         update={"target": str(target_file(tmp_path)), "rate_per_s": 50.0, "clients": 1}
     )
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": KIND, "created": "x"}
-    study = Study.create(tmp_path / "study", manifest | {KIND: msgspec.to_builtins(Asked("p99", 300.0))})
+    study = Study.create(tmp_path / "study", manifest | {KIND: msgspec.to_builtins(State("p99", 300.0))})
     return study, noted
 
 
@@ -313,7 +313,7 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
     assert (document["verdict"], shown.exit) == ("gain", Exit.DONE)
     assert [(one["label"], one["outcome"]) for one in document["trials"]] == [("threads=2", "confirmed")]
     fresh = document["confirmation"]
-    assert (fresh["labels"], fresh["pairs"]) == (["threads=2"], course.LOOKS[0])
+    assert (fresh["labels"], fresh["pairs"]) == (["threads=2"], schedule.LOOKS[0])
     assert fresh["ratios"]["p99"]["high"] < 1.0
     assert {"p50", "throughput"} <= set(fresh["ratios"])
     assert len(document["answer"]) == 5
@@ -340,7 +340,7 @@ def test_whoever_was_stopped_goes_on_and_repeats_nothing(made):
     noted.stop_at = 0
     document = carry_out(Study.open(study.folder), Silent()).document
     assert document["verdict"] == "gain"
-    assert len(noted) == len(set(noted)) == 1 + 2 * course.LOOKS[0]
+    assert len(noted) == len(set(noted)) == 1 + 2 * schedule.LOOKS[0]
 
 
 def test_a_spent_budget_decides_nothing(made):
@@ -371,18 +371,18 @@ def test_confirmed_settings_of_the_host_are_applied_and_the_others_said(made, mo
     set_ = []
     monkeypatch.setattr(procedure, "set_knob", lambda *words: set_.append(words))
     chosen = [Candidate({"knob": "thp"}, "never", "", 0.5, "low"), candidate("2")]
-    asked = Asked.of(study).changed(study, candidates=chosen, chosen=[1, 2])
-    procedure._apply(study, asked, Silent())
+    state = State.load(study).update(study, candidates=chosen, chosen=[1, 2])
+    procedure._apply(study, state, Silent())
     assert set_ == [("thp", "never")]
-    assert Asked.of(Study.open(study.folder)).applied == ["thp=never"]
+    assert State.load(Study.open(study.folder)).applied == ["thp=never"]
 
 
 def test_what_cannot_be_meant_is_refused(tmp_path):
-    asked = MeasureRequest(target="memcached")
+    request = MeasureRequest(target="memcached")
     with raises(UsageError, "bad-value"):
-        opened(asked, "1s", "p99", tmp_path / "study")
+        create_study(request, "1s", "p99", tmp_path / "study")
     with raises(UsageError, "unknown-name", option="--by"):
-        opened(asked, "1m", "p42", tmp_path / "study")
+        create_study(request, "1m", "p42", tmp_path / "study")
 
 
 def test_the_package_is_the_function_of_python_users():

@@ -29,16 +29,16 @@ from hindmost.studies.search import (
     LOWEST,
     MOST_STEPS,
     RATIO,
-    Found,
     RateSearch,
+    SearchFindings,
     Step,
+    load_findings,
     rates,
-    stored,
 )
-from hindmost.studies.search.asked import refuse_contradictions
-from hindmost.studies.search.asked import searching as asked_of_a_search
 from hindmost.studies.search.judge import Outcome
 from hindmost.studies.search.kind import latencies, publish
+from hindmost.studies.search.options import plan_search as asked_of_a_search
+from hindmost.studies.search.options import refuse_contradictions
 from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
 from hindmost.targets import parse_target
 
@@ -64,7 +64,7 @@ def made_up(rate: float, outcome: Outcome, value: float = 400.0, error: float = 
     )
 
 
-def searching(tmp_path: Path, start: float = 10_000.0, target: str = "synth") -> RateSearch:
+def plan_search(tmp_path: Path, start: float = 10_000.0, target: str = "synth") -> RateSearch:
     plan = tiny_plan().model_copy(update={"rate_per_s": start, "runs": (3, MOST)})
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "search": {"objective": OBJECTIVE}}
     study = Study.create(tmp_path / "study", manifest)
@@ -74,7 +74,7 @@ def searching(tmp_path: Path, start: float = 10_000.0, target: str = "synth") ->
 def made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, truth: Truth, start: float = 10_000.0
 ) -> RateSearch:
-    one = searching(tmp_path, start)
+    one = plan_search(tmp_path, start)
     monkeypatch.setattr(one, "_try", lambda rate: made_up(rate, truth(rate)))
     return one
 
@@ -196,18 +196,18 @@ def test_a_narrow_span_is_confirmed_by_a_rate_that_held_twice_at_most():
         steps.append(made_up(rate, "undecided", error=0.001))
     assert rate is None
     assert len(steps) < MOST_STEPS
-    low = Found.of(OBJECTIVE, steps, finished=True).span.low
+    low = SearchFindings.from_steps(OBJECTIVE, steps, finished=True).span.low
     assert sum(low / RATIO <= step.rate_per_s <= low for step in steps) <= CONFIRMATIONS
 
 
 def test_every_step_is_stored_and_read_back(tmp_path, monkeypatch):
     one = made(tmp_path, monkeypatch, up_to(12_000.0))
     heard: list[tuple[Step, bool]] = []
-    one.on_step = lambda step: heard.append((step, stored(one.study).finished))
+    one.on_step = lambda step: heard.append((step, load_findings(one.study).finished))
     found = one.run()
     assert [step for step, _ in heard] == list(found.steps)
     assert [finished for _, finished in heard] == [False] * (len(heard) - 1) + [True]
-    assert stored(one.study) == found
+    assert load_findings(one.study) == found
     document = json.loads((one.study.folder / "search.json").read_text())
     jsonschema.Draft202012Validator(schemas()["search"]).validate(document)
 
@@ -215,7 +215,7 @@ def test_every_step_is_stored_and_read_back(tmp_path, monkeypatch):
 @pytest.mark.parametrize("after", [1, 2, 4])
 def test_a_search_goes_on_as_if_it_had_never_stopped(tmp_path, monkeypatch, after):
     whole = made(tmp_path / "whole", monkeypatch, up_to(37_000.0)).run()
-    one = searching(tmp_path / "halves")
+    one = plan_search(tmp_path / "halves")
     tried: list[float] = []
 
     def until_stopped(rate: float) -> Step:
@@ -236,13 +236,13 @@ def test_a_search_goes_on_as_if_it_had_never_stopped(tmp_path, monkeypatch, afte
 
 
 def test_a_finished_search_is_not_made_again_unless_more_runs_are_allowed(tmp_path, monkeypatch):
-    one = searching(tmp_path)
+    one = plan_search(tmp_path)
     vague = lambda rate: made_up(rate, "undecided" if 2e4 < rate < 6e4 else up_to(3e4)(rate), error=0.2)  # noqa: E731
     monkeypatch.setattr(one, "_try", vague)
     found = one.run()
     assert found.span.ratio > RATIO, "the runs are used up before it is narrow"
 
-    def again(most: int) -> Found:
+    def again(most: int) -> SearchFindings:
         plan = one.plan.model_copy(update={"runs": (3, most)})
         later = RateSearch(one.study, plan, one.target, one.objective, one.observer)
         monkeypatch.setattr(later, "_try", lambda rate: made_up(rate, up_to(3e4)(rate)))
@@ -265,7 +265,7 @@ def test_a_rate_that_is_tried_again_gets_other_requests_in_a_folder_of_its_own(t
             raise TargetError("server-died", "enough")
 
     monkeypatch.setattr(rates, "Procedure", Seen)
-    one = searching(tmp_path)
+    one = plan_search(tmp_path)
     for _ in range(2):
         with raises(TargetError, "server-died"):
             one._try(500.0)
@@ -275,19 +275,19 @@ def test_a_rate_that_is_tried_again_gets_other_requests_in_a_folder_of_its_own(t
 
 
 def test_a_search_without_steps_says_how_to_go_on(tmp_path):
-    study = searching(tmp_path).study
+    study = plan_search(tmp_path).study
     with raises(StudyError, "no-finished-runs", path=str(study.folder)) as caught:
-        stored(study)
+        load_findings(study)
     assert "--resume" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": "hindmost.search/2"}'])
 def test_a_damaged_search_is_told_and_how_to_read_its_steps_anew(tmp_path, text):
-    study = searching(tmp_path).study
+    study = plan_search(tmp_path).study
     study.write("search.json", text)
     path = study.folder / "search.json"
     with raises(StudyError, "bad-file", path=str(path)) as caught:
-        stored(study)
+        load_findings(study)
     assert f"rm {path}" in (caught.value.hint or "")
 
 
@@ -309,7 +309,7 @@ class Died:
 def test_a_rate_that_kills_a_managed_server_is_unmet(tmp_path, monkeypatch):
     Died.error = TargetError("server-died", "killed by SIGKILL\nits last words: none", run=1)
     monkeypatch.setattr(rates, "Procedure", Died)
-    step = searching(tmp_path)._try(1e4)
+    step = plan_search(tmp_path)._try(1e4)
     assert (step.outcome, step.runs, step.value_us) == ("unmet", 0, None)
     assert (step.code, step.values, step.why) == ("server-died", {"run": 1}, "killed by SIGKILL")
 
@@ -317,7 +317,7 @@ def test_a_rate_that_kills_a_managed_server_is_unmet(tmp_path, monkeypatch):
 def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
     Died.error = TargetError("server-died", "killed by SIGKILL")
     monkeypatch.setattr(rates, "Procedure", Died)
-    one = searching(tmp_path)
+    one = plan_search(tmp_path)
     with raises(TargetError, "server-died"):
         one.run()
     assert len(one.steps) == 1
@@ -326,7 +326,7 @@ def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
 def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
     Died.error = InstanceError("server-gone", "the server closed all connections")
     monkeypatch.setattr(rates, "Procedure", Died)
-    one = searching(tmp_path, target="memcached://127.0.0.1:1")
+    one = plan_search(tmp_path, target="memcached://127.0.0.1:1")
     with raises(InstanceError, "server-gone"):
         one.run()
     assert one.steps == []
@@ -339,11 +339,11 @@ def test_a_server_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(rates, "Procedure", NotStarted)
     with raises(TargetError, "missing-program"):
-        searching(tmp_path).run()
+        plan_search(tmp_path).run()
 
 
 def test_a_step_goes_on_in_its_folder_with_new_bounds_of_runs(tmp_path):
-    one = searching(tmp_path)
+    one = plan_search(tmp_path)
     folder = one.study.folder / "steps" / "500"
     (folder / "runs").mkdir(parents=True)  # killed before its manifest was written
     first = open_part(one.study, folder, one.plan)
@@ -355,7 +355,7 @@ def test_a_step_goes_on_in_its_folder_with_new_bounds_of_runs(tmp_path):
 
 
 def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
-    one = searching(tmp_path)
+    one = plan_search(tmp_path)
     # 100/s, two clients: 0.5 a second beyond p99, twenty are needed.
     note = one._thin(100.0)
     assert note is not None
@@ -366,7 +366,7 @@ def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
 
 def test_a_search_that_is_not_over_tells_its_steps_and_no_span():
     steps = (made_up(2_270.0, "holds"), made_up(6_310.0, "fails", 900.0))
-    found = Found.of(OBJECTIVE, steps, finished=False)
+    found = SearchFindings.from_steps(OBJECTIVE, steps, finished=False)
     rates = [float(one.replace(",", "")) for one in re.findall(r"([\d,]+) requests/s", found.headline)]
     assert rates == [2_270.0, 6_310.0]
     assert f"{float(f'{found.span.high:.3g}'):,.10g}" not in found.headline
@@ -374,7 +374,7 @@ def test_a_search_that_is_not_over_tells_its_steps_and_no_span():
 
 def test_the_table_stands_by_rate_and_wraps():
     steps = (made_up(1e4, "holds"), made_up(2e4, "undecided", 500.0), made_up(1.41e4, "unmet", 900.0))
-    text = render_search(Found.of(OBJECTIVE, steps, finished=False).document(), 60)
+    text = render_search(SearchFindings.from_steps(OBJECTIVE, steps, finished=False).document(), 60)
     head, _, table = text.partition("\n\n")
     assert OBJECTIVE in head
     assert {"10,000", "400", "391", "409"} <= set(re.findall(r"[\d,]+", head))

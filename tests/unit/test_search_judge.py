@@ -144,7 +144,7 @@ def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_inte
     assert not rule.decide({}).stop
     for number in range(1, 6):
         assert not rule.decide({}).stop
-        rule.saw(run(number, record={"target": e.target}))
+        rule.record(run(number, record={"target": e.target}))
     decision = rule.decide({})
     assert (decision.stop, decision.reached, decision.next_look) == (True, True, None)
     shown = rule.interval()

@@ -445,7 +445,7 @@ def test_the_watchdog_tries_until_a_group_whose_last_process_goes_late_is_remove
 def test_what_is_left_of_an_owner_that_lives_is_its_own(tmp_path, monkeypatch):
     journal, owner = str(tmp_path / "j"), os.getppid()
     _engine.promise_steps("ours", "[]", "there", "something", journal, owner)
-    monkeypatch.setattr(watchdog, "OF_THE_LIVING_S", 0.05)
+    monkeypatch.setattr(watchdog, "OWNER_ALIVE_S", 0.05)
     monkeypatch.setattr(watchdog, "PATIENCE_S", math.inf)
     watchdog._clean_up(_engine, journal, owner)
     assert [one["pid"] for one in json.loads(_engine.left_knobs(journal))] == [owner]

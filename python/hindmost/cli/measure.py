@@ -73,7 +73,7 @@ def measure(
     from hindmost.store import name_of
     from hindmost.studies.begin import begin, go_on, reopened
     from hindmost.studies.kind import carry_out
-    from hindmost.studies.search.asked import refuse_contradictions, searching
+    from hindmost.studies.search.options import plan_search, refuse_contradictions
 
     keep_private(shared=shared)
     refuse_files({"--page": page})
@@ -89,7 +89,7 @@ def measure(
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
             study = go_on(study, check_limits(plan, limits), **({"require": texts} if texts else {}))
         elif find_rate is not None:
-            plan, objective = searching(asked, find_rate, gate)
+            plan, objective = plan_search(asked, find_rate, gate)
             study = begin(plan, out, "search", search={"objective": objective.text})
         else:
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(limits))

@@ -1,4 +1,4 @@
-"""``hindmost explain``: from a slow tail to a confirmed gain, in one study."""
+"""``hindmost explain``: finds the origin of a slow tail and confirms a gain, in one study."""
 
 import sys
 from types import ModuleType
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class _Callable(ModuleType):
-    """The package and the function of Python users have one name, so the package can be called."""
+    """The package shares its name with the function for Python users, so the package is callable."""
 
     def __call__(self, *words: Any, **options: Any) -> Any:  # noqa: ANN401 (as of the function)
         from hindmost.explain.result import explain

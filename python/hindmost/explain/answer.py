@@ -1,4 +1,4 @@
-"""The answer from the study's folder alone: parts, culprits, and what became of each candidate."""
+"""The answer, computed from the study's folder: parts of the path, culprits, outcomes of candidates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from hindmost import __version__
 from hindmost._engine import Histogram
 from hindmost.errors import StudyError
-from hindmost.explain import course, split
+from hindmost.explain import schedule, split
 from hindmost.explain.document import (
     SCHEMA,
     Confirmation,
@@ -29,8 +29,8 @@ from hindmost.explain.document import (
     Trial,
     Verdict,
 )
-from hindmost.explain.request import Asked
-from hindmost.explain.words import five_sentences, headline
+from hindmost.explain.request import State
+from hindmost.explain.sentences import headline, write_sentences
 from hindmost.plan import MeasurePlan
 from hindmost.run.capacity import replies_per_s
 from hindmost.run.figure_cache import run_figures
@@ -50,14 +50,14 @@ UNDO = "hindmost host knobs restore"
 
 
 def parts_of(study: Study, stage: str) -> dict[int, Study]:
-    """The parts of a stage by side."""
+    """Return the parts of a stage by side."""
     folders = sorted((study.folder / stage).glob("[0-9]*/manifest.json"))
     return {int(one.parent.name): Study.open(one.parent) for one in folders}
 
 
 @cache
 def _figures(folder: Path, run: int) -> dict[str, float]:
-    """A stored run never changes."""
+    # Cached, because a stored run never changes.
     part = Study.open(folder)
     stored = part.run(run)
     assert stored is not None
@@ -67,12 +67,12 @@ def _figures(folder: Path, run: int) -> dict[str, float]:
 
 
 def figures(part: Study, run: int) -> dict[str, float]:
-    """Percentiles and mean of latency of a stored run, in microseconds, and its replies a second."""
+    """Return the latency percentiles and mean of a stored run, µs, and its replies per second."""
     return _figures(part.folder, run)
 
 
 def rounds_of(study: Study, stage: str, by: str) -> dict[int, dict[int, float]]:
-    """A figure of every stored run of a stage, by side and round."""
+    """Return one figure of every stored run of a stage, by side and round."""
     return {
         side: {run.number: figures(part, run.number)[by] for run in part.runs()}
         for side, part in parts_of(study, stage).items()
@@ -80,52 +80,52 @@ def rounds_of(study: Study, stage: str, by: str) -> dict[int, dict[int, float]]:
 
 
 def spent_s(study: Study) -> float:
-    """What all stored runs took."""
+    """Return the duration of all stored runs, s."""
     return sum(_stage_s(study, stage) for stage in ("look", "try", "combine", "confirm"))
 
 
 def _stage_s(study: Study, stage: str, side: int | None = None) -> float:
     parts = (
-        [_look(study)]
+        [_traced_part(study)]
         if stage == "look"
         else [part for place, part in parts_of(study, stage).items() if side in (None, place)]
     )
     return sum(float(run.record["seconds"]) for part in parts if part for run in part.runs())
 
 
-def _look(study: Study) -> Study | None:
+def _traced_part(study: Study) -> Study | None:
     folder = study.folder / "look"
     return Study.open(folder) if (folder / "manifest.json").exists() else None
 
 
 def typical_run_s(study: Study) -> float:
-    """What a run takes, starting and stopping the server included; a guess until some are there."""
-    taken = [
+    """Return the duration of a run with server start and stop, s; an estimate until runs exist."""
+    durations = [
         float(run.record["seconds"])
         for stage in ("try", "combine", "confirm")
         for part in parts_of(study, stage).values()
         for run in part.runs()
     ]
-    if taken:
-        return float(np.median(taken))
+    if durations:
+        return float(np.median(durations))
     plan = plan_of(study)
     warm_s = WARM_S if plan.warmup == "auto" else plan.warmup
     return plan.duration_s + plan.calibration_s + warm_s + BETWEEN_S
 
 
-def look_of(study: Study) -> tuple[Mapping[str, Any] | None, tuple[Part, ...], tuple[Culprit, ...]]:
-    """The trace of the first run, with the parts of the path and the culprits, if there is one."""
-    look = _look(study)
+def read_trace(study: Study) -> tuple[Mapping[str, Any] | None, tuple[Part, ...], tuple[Culprit, ...]]:
+    """Return the trace of the first run, the parts of the path and the culprits; empty without a trace."""
+    look = _traced_part(study)
     run = None if look is None else look.run(1)
     if look is None or run is None or not (run.folder / "trace.json").exists():
         return None, (), ()
     trace = json.loads((run.folder / "trace.json").read_text(encoding="utf-8"))
     variance = _variance_us2(run_figures(run, plan_of(look)).totals.whole["latency"])
-    return trace, split.split(trace, variance), split.culprits(trace, variance)
+    return trace, split.split_tail(trace, variance), split.find_culprits(trace, variance)
 
 
 def _variance_us2(histogram: Histogram) -> float | None:
-    """By the middles of bins; None where a request was never answered."""
+    """Compute the variance from the middles of bins, µs²; None if a request was never answered."""
     if histogram.count == 0 or histogram.censored:
         return None
     low, high, counts = (np.frombuffer(part, dtype=np.uint64).astype(float) for part in histogram.bins())
@@ -133,9 +133,9 @@ def _variance_us2(histogram: Histogram) -> float | None:
     return float(np.average((middle - np.average(middle, weights=counts)) ** 2, weights=counts))
 
 
-def compared(rounds: course.Rounds, confidence: float = course.CONFIDENCE) -> Ratio | None:
-    """The second side over the first, by signed ranks of pairs; None without a pair."""
-    logs = course.log_ratios(rounds, 1)
+def compare_sides(rounds: schedule.Rounds, confidence: float = schedule.CONFIDENCE) -> Ratio | None:
+    """Estimate the ratio of the second side to the first by signed ranks of pairs; None without a pair."""
+    logs = schedule.log_ratios(rounds, 1)
     if not logs:
         return None
     found = compare_runs([1.0] * len(logs), [math.exp(one) for one in logs], confidence).ratio
@@ -143,14 +143,14 @@ def compared(rounds: course.Rounds, confidence: float = course.CONFIDENCE) -> Ra
 
 
 def answer(study: Study) -> Explanation:
-    """Everything that the runs say, read anew.
+    """Build the document from all stored runs.
 
     Raises
     ------
     StudyError
-        If no run is finished.
+        No run is finished.
     """
-    plan, asked = plan_of(study), Asked.of(study)
+    plan, state = plan_of(study), State.load(study)
     if not spent_s(study):
         raise StudyError(
             "no-finished-runs",
@@ -158,11 +158,11 @@ def answer(study: Study) -> Explanation:
             hint=again(study),
             path=str(study.folder),
         )
-    _, parts, culprits = look_of(study)
-    confirmation = _confirmation(study, plan, asked)
-    verdict = _verdict(confirmation, asked.by)
-    trials = _trials(study, asked, verdict)
-    left_out = [*([asked.untraced] if asked.untraced else []), *asked.left_out]
+    _, parts, culprits = read_trace(study)
+    confirmation = _confirmation(study, plan, state)
+    verdict = _verdict(confirmation, state.by)
+    trials = _trials(study, state, verdict)
+    left_out = [*([state.untraced] if state.untraced else []), *state.left_out]
     found = Explanation(
         schema=SCHEMA,
         version=__version__,
@@ -173,8 +173,8 @@ def answer(study: Study) -> Explanation:
         study=study.folder.resolve().name,
         target=plan.target,
         rate_per_s=plan.rate_per_s,
-        by=asked.by,
-        budget_s=asked.budget_s,
+        by=state.by,
+        budget_s=state.budget_s,
         spent_s=spent_s(study),
         host=_host(study),
         cannot=tuple(left_out),  # type: ignore[arg-type]
@@ -183,33 +183,33 @@ def answer(study: Study) -> Explanation:
         own_code=split.own_code(parts),
         trials=tuple(trials),
         confirmation=confirmation,
-        resolution=_resolution(study, asked, confirmation.ratios.get(asked.by) if confirmation else None),
-        applied=tuple(asked.applied),
-        undo=UNDO if asked.applied else None,
+        resolution=_resolution(study, state, confirmation.ratios.get(state.by) if confirmation else None),
+        applied=tuple(state.applied),
+        undo=UNDO if state.applied else None,
     )
-    return _told(found, study)
+    return _add_sentences(found, study)
 
 
-def _told(found: Explanation, study: Study) -> Explanation:
+def _add_sentences(found: Explanation, study: Study) -> Explanation:
     return msgspec.structs.replace(
         found,
         headline=headline(found),
-        answer=five_sentences(found, _present_us(study, found.by), again(study)),
+        answer=write_sentences(found, _present_us(study, found.by), again(study)),
     )
 
 
 def _present_us(study: Study, by: str) -> float | None:
-    """The figure of the present state: the median of all its runs that were not traced, else of the look."""
+    """Return the figure of the present state: the median of its untraced runs, or of the traced run."""
     values = [
         value for stage in ("confirm", "try") for value in rounds_of(study, stage, by).get(0, {}).values()
     ]
-    if not values and (look := _look(study)) is not None:
+    if not values and (look := _traced_part(study)) is not None:
         values = [figures(look, run.number)[by] for run in look.runs()]
     return number(float(np.median(values))) if values else None
 
 
 def _host(study: Study) -> str:
-    """What the check of the host found, in a line."""
+    """Summarise the host check in one line."""
     findings = study.manifest.get("host", {}).get("findings", [])
     bad = [one["title"] for one in findings if one["mark"] == "unfit"]
     return f"unfit: {', '.join(bad)}" if bad else "fit to measure"
@@ -224,7 +224,7 @@ def _verdict(confirmation: Confirmation | None, by: str) -> Verdict:
     return "no-gain" if ratio.low > 1.0 / (1.0 + MARGIN) else "undecided"
 
 
-def _confirmation(study: Study, plan: MeasurePlan, asked: Asked) -> Confirmation | None:
+def _confirmation(study: Study, plan: MeasurePlan, state: State) -> Confirmation | None:
     parts = parts_of(study, "confirm")
     pairs = (
         sorted(set.intersection(*({run.number for run in one.runs()} for one in parts.values())))
@@ -236,13 +236,13 @@ def _confirmation(study: Study, plan: MeasurePlan, asked: Asked) -> Confirmation
     ratios = {}
     for name in (*plan.labels, "mean", THROUGHPUT):
         rounds = {side: {n: figures(part, n)[name] for n in pairs} for side, part in parts.items()}
-        if (ratio := compared(rounds)) is not None:
+        if (ratio := compare_sides(rounds)) is not None:
             ratios[name] = ratio
-    candidates = asked.candidates or ()
+    candidates = state.candidates or ()
     return Confirmation(
-        labels=tuple(candidates[place - 1].label for place in asked.chosen or ()),
+        labels=tuple(candidates[place - 1].label for place in state.chosen or ()),
         pairs=len(pairs),
-        confidence=course.CONFIDENCE,
+        confidence=schedule.CONFIDENCE,
         ratios=ratios,
         before=_side(parts[0], pairs, plan),
         after=_side(parts[1], pairs, plan),
@@ -265,16 +265,16 @@ def _side(part: Study, pairs: Sequence[int], plan: MeasurePlan) -> Side:
     return Side(latency, rate, dict(pictures.curve(totals.whole["latency"])))  # type: ignore[arg-type]
 
 
-def _trials(study: Study, asked: Asked, verdict: Verdict) -> list[Trial]:
-    """What became of each candidate; ratios of the rounds that chose carry no claim."""
-    rounds = rounds_of(study, "try", asked.by)
-    active, _ = course.survivors(rounds, len(asked.candidates or ()))
-    chosen = asked.chosen or ()
+def _trials(study: Study, state: State, verdict: Verdict) -> list[Trial]:
+    """Return the outcome of each candidate. Ratios of the rounds that chose a candidate support no claim."""
+    rounds = rounds_of(study, "try", state.by)
+    active, _ = schedule.survivors(rounds, len(state.candidates or ()))
+    chosen = state.chosen or ()
     outcomes: dict[Verdict, Outcome] = {"gain": "confirmed", "no-gain": "refuted", "undecided": "undecided"}
     found = []
-    for place, one in enumerate(asked.candidates or (), 1):
-        logs = course.log_ratios(rounds, place)
-        ratio = compared({0: rounds[0], 1: rounds[place]}, 0.95) if logs else None
+    for place, one in enumerate(state.candidates or (), 1):
+        logs = schedule.log_ratios(rounds, place)
+        ratio = compare_sides({0: rounds[0], 1: rounds[place]}, 0.95) if logs else None
         if place in chosen:
             outcome: Outcome = outcomes[verdict] if len(chosen) == 1 else "in combination"
         elif logs and place not in active:
@@ -285,29 +285,29 @@ def _trials(study: Study, asked: Asked, verdict: Verdict) -> list[Trial]:
     return found
 
 
-def _resolution(study: Study, asked: Asked, fresh: Ratio | None) -> Resolution:
-    """What pairs scatter here, and what that lets the budget decide."""
+def _resolution(study: Study, state: State, fresh: Ratio | None) -> Resolution:
+    """Estimate the scatter of pairs on this host, and which changes the budget can decide."""
     logs = [
         np.asarray(one)
         for stage in ("confirm", "try")
         for side, rounds in [
-            (side, rounds_of(study, stage, asked.by)) for side in parts_of(study, stage) if side
+            (side, rounds_of(study, stage, state.by)) for side in parts_of(study, stage) if side
         ]
-        if len(one := course.log_ratios(rounds, side)) > 2
+        if len(one := schedule.log_ratios(rounds, side)) > 2
     ]
     run_s = typical_run_s(study)
     if sum(map(len, logs)) < LEAST_PAIRS:
-        return Resolution(run_s, None, None, 2.0 * run_s * course.LOOKS[0] + _stage_s(study, "look"), None)
-    # By the median distance from the median: one disturbed pair of ten must not decide what is said.
+        return Resolution(run_s, None, None, 2.0 * run_s * schedule.LOOKS[0] + _stage_s(study, "look"), None)
+    # The median absolute deviation is used, so that one disturbed pair of ten does not dominate.
     scatter = 1.4826 * float(np.median(np.concatenate([np.abs(one - np.median(one)) for one in logs])))
     pairs = max(LEAST_PAIRS, len(logs[0]))
     before_s = spent_s(study) - _stage_s(study, "confirm")
 
     def budget(ratio: float) -> float:
-        return before_s + 2.0 * run_s * course.pairs_to_decide(scatter, ratio)
+        return before_s + 2.0 * run_s * schedule.pairs_to_decide(scatter, ratio)
 
     open_ = (
         fresh is not None and (fresh.high is None or fresh.high >= 1.0) and fresh.value < 1.0 / (1.0 + MARGIN)
     )
-    seen = budget(fresh.value) if fresh is not None and open_ else None
-    return Resolution(run_s, scatter, course.ratio_decided(scatter, pairs), budget(0.9), seen)
+    needed = budget(fresh.value) if fresh is not None and open_ else None
+    return Resolution(run_s, scatter, schedule.ratio_decided(scatter, pairs), budget(0.9), needed)

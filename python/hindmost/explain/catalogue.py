@@ -1,4 +1,4 @@
-"""Candidate changes: what the trace advises, what the target declares, and what is known of each server."""
+"""Candidate changes: from the trace, the target file, and a catalogue of known settings."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hindmost.targets import Attached, Managed
 
 Target = Attached | Managed
 RUNNING = ("host", "cpu_dma_latency")
-"""Kinds of settings for a running server: the journal or the kernel itself undoes them after `kill -9`."""
+"""Kinds of settings for a running server. The journal or the kernel undoes them after `kill -9`."""
 CLIENT = "client"
-"""The key of a change in how the client sends, which is no setting of host or server."""
+"""Key of a change in how the client sends, which is no setting of the host or server."""
 RISKS: Mapping[Risk, float] = {"low": 1.0, "medium": 0.9, "high": 0.7}
-"""What a predicted gain counts for, by risk."""
+"""Weight of a predicted gain, by risk."""
 BLIND = 0.8
-"""Predicted for every candidate where no trace says better."""
+"""Predicted ratio of every candidate without a trace."""
 EFFECT = 0.5
-"""Of the part of the tail that a setting acts on, what it is assumed to remove."""
+"""Share of the part it acts on that a setting is assumed to remove."""
 LEAST_GAIN = 0.05
-"""Candidates that are predicted to gain less are not tried."""
+"""Candidates with a smaller predicted gain are not tried."""
 MOST = 6
 RISK_OF: Mapping[str, Risk] = {
     "host": "low",
@@ -42,18 +42,19 @@ RISK_OF: Mapping[str, Risk] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the catalogue: a setting, and the parts of the path that it acts on.
+    """A row of the catalogue: a setting, and the parts of the path on which it acts.
 
     Attributes
     ----------
     servers : tuple of str
-        Names of targets; empty: any.
+        Names of targets; empty for any.
     setting : str
-        As ``compare --set`` takes it; ``{cpus}`` is the number of the server's CPUs, ``{twice}`` its double.
+        As for ``compare --set``. ``{cpus}`` is the number of the server's CPUs, ``{twice}`` twice that
+        number.
     acts_on : tuple of str
         `split.PARTS`, and kinds of culprits.
     needs : str
-        Words that the server's command or files must have, if any.
+        Text that the server's command or files must contain, if any.
     """
 
     servers: tuple[str, ...]
@@ -83,7 +84,7 @@ CATALOGUE = (
         (),
         "schedule = true = nice:-10",
         (split.OTHERS, split.QUEUE),
-        "the server goes before other programs on its CPUs",
+        "the server runs before other programs on its CPUs",
     ),
     Row(
         (),
@@ -100,7 +101,7 @@ CATALOGUE = (
         (),
         'cgroup = "cpu.max" = max',
         (split.QUEUE, split.BEHIND),
-        "the server gets out of a CPU quota",
+        "the server leaves its CPU quota",
         "cpu.max",
     ),
     Row((), 'socket = "nodelay" = on', ("delayed ACK", split.NETWORK_OUT), "small responses leave at once"),
@@ -141,37 +142,37 @@ CATALOGUE = (
 )
 
 
-def draw_up(
+def list_candidates(
     target: Target,
     plan: MeasurePlan,
     trace: Mapping[str, Any] | None,
     parts: Sequence[Part],
     culprits: Sequence[Culprit],
 ) -> tuple[list[Candidate], list[Note]]:
-    """Candidates, the most promising first, and why others were left out.
+    """List candidates, the most promising first, and the reasons why others were left out.
 
     Parameters
     ----------
     target : Attached or Managed
     plan : MeasurePlan
-        Of the measurement as it is.
+        Plan of the measurement without changes.
     trace : mapping or None
-        ``hindmost.trace/1`` of a run; None where this host cannot trace.
+        ``hindmost.trace/1`` of a run; None if this host cannot trace.
     parts, culprits : sequence
-        Of that trace.
+        Parts of the path and culprits of that trace.
     """
     found: dict[tuple[str, str], Candidate] = {}
     left_out: list[Note] = []
     for one in (
-        *_advised(trace, culprits),
-        *_declared(target),
-        *_of_client(plan),
-        *_known(target, plan, trace, parts, culprits),
+        *_from_trace(trace, culprits),
+        *_from_target(target),
+        *_from_client(plan),
+        *_from_catalogue(target, plan, trace, parts, culprits),
     ):
         key = (repr(one.what), one.level)
-        if key in found or 1.0 - one.predicted < LEAST_GAIN or _present(target, plan, one):
+        if key in found or 1.0 - one.predicted < LEAST_GAIN or _is_in_force(target, plan, one):
             continue
-        if CLIENT not in one.what and (why := _refused(target, one)) is not None:
+        if CLIENT not in one.what and (why := _find_obstacle(target, one)) is not None:
             left_out.append(
                 Note("not-tried", f"{one.label}: {why.message}", {"setting": one.label, "why": why.code})
             )
@@ -182,18 +183,18 @@ def draw_up(
 
 
 def setting_of(target: Target, one: Candidate) -> Knob:
-    """The setting of a candidate, to be made.
+    """Return the setting of a candidate, ready to be applied.
 
     Raises
     ------
     UsageError
-        It is none of a running server.
+        The setting does not apply to a running server.
     """
     return knob_of(kind_of(one.what, "setting"), one.what, cast("Managed", target), FOLDER)
 
 
-def _refused(target: Target, one: Candidate) -> HindmostError | None:
-    """Why a candidate cannot be tried on this host or server."""
+def _find_obstacle(target: Target, one: Candidate) -> HindmostError | None:
+    """Return why a candidate cannot be tried on this host or server; None if it can."""
     kind = kind_of(one.what, "setting")
     if not target.managed and kind not in RUNNING:
         return HindmostError(
@@ -213,8 +214,8 @@ def _candidate(setting: str, level: str, reason: str, predicted: float) -> Candi
     return Candidate(what, level, reason, predicted, RISK_OF.get(kind_of(what), "medium"))
 
 
-def _advised(trace: Mapping[str, Any] | None, culprits: Sequence[Culprit]) -> Iterator[Candidate]:
-    """What the trace advises; without its culprits the slowest requests would be so much faster."""
+def _from_trace(trace: Mapping[str, Any] | None, culprits: Sequence[Culprit]) -> Iterator[Candidate]:
+    """Yield the trace's advice. The predicted gain is the culprits' share of the slowest requests."""
     for one in [] if trace is None else trace["advice"]:
         if one["knob"] is None:
             continue
@@ -225,8 +226,8 @@ def _advised(trace: Mapping[str, Any] | None, culprits: Sequence[Culprit]) -> It
             yield _candidate(one["knob"], level, one["why"], max(0.05, 1.0 - gain))
 
 
-def _declared(target: Target) -> Iterator[Candidate]:
-    """What the target file declares under ``[settings]``: its author knows it matters."""
+def _from_target(target: Target) -> Iterator[Candidate]:
+    """Yield the settings that the target file declares under ``[settings]``."""
     if not target.managed:
         return
     for name, levels in target.spec.settings.items():
@@ -235,14 +236,14 @@ def _declared(target: Target) -> Iterator[Candidate]:
             yield _candidate(f'{kind} = "{name}"', str(level), "the target file declares it", EFFECT)
 
 
-def _of_client(plan: MeasurePlan) -> Iterator[Candidate]:
+def _from_client(plan: MeasurePlan) -> Iterator[Candidate]:
     if plan.batching != "none":
         yield Candidate(
             {CLIENT: "batching"}, "none", f"the client holds requests back ({plan.batching})", EFFECT, "low"
         )
 
 
-def _known(
+def _from_catalogue(
     target: Target,
     plan: MeasurePlan,
     trace: Mapping[str, Any] | None,
@@ -269,8 +270,8 @@ def _known(
         yield _candidate(setting, level, row.reason, BLIND if trace is None else 1.0 - min(0.9, gain))
 
 
-def _present(target: Target, plan: MeasurePlan, one: Candidate) -> bool:
-    """Whether a candidate's level is in force anyway."""
+def _is_in_force(target: Target, plan: MeasurePlan, one: Candidate) -> bool:
+    """Whether a candidate's level is already in force."""
     if not target.managed or "option" not in one.what:
         return False
     name = one.what["option"]

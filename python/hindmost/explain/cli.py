@@ -18,7 +18,7 @@ def explain(
     *,
     budget: Annotated[
         str | None,
-        option(PROCEDURE, "TIME", "Time for all runs; may grow when a study goes on. [default: 5m]"),
+        option(PROCEDURE, "TIME", "Time for all runs; may grow when a study is resumed. [default: 5m]"),
     ] = None,
     by: Annotated[
         str, option(PROCEDURE, "FIGURE", "Figure that should be low: mean or a percentile.")
@@ -38,14 +38,14 @@ def explain(
 ) -> int:
     """Explain the tail of a server, and confirm by experiment what reduces it.
 
-    The server's requests are traced once. The trace and a catalogue of settings give candidate changes. They
-    are tried in interleaved rounds, and the worst are dropped early. Fresh pairs of runs confirm the best.
-    Exit code 0: a gain is confirmed, or one of more than 5 % is excluded; 4: nothing is decided. To go on
-    with a study, name its folder alone.
+    Hindmost traces the server's requests once. The trace and a catalogue of settings give candidate changes,
+    which are tried in interleaved rounds. The worst are dropped early, and fresh pairs of runs confirm the
+    best. Exit code 0: a gain is confirmed, or a gain of more than 5 % is ruled out; 4: undecided. To resume a
+    study, give only its folder.
     """
     from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
-    from hindmost.explain.request import opened, reopened
+    from hindmost.explain.request import create_study, resume_study
     from hindmost.studies.begin import refuse_changes
     from hindmost.studies.kind import carry_out
 
@@ -56,8 +56,8 @@ def explain(
             [*replace(asked, target=None).fixed_options(), *(["--out"] if out is not None else [])],
             f"hindmost explain {asked.target}; --budget may change",
         )
-        study = reopened(Path(asked.target), budget)
+        study = resume_study(Path(asked.target), budget)
     else:
-        study = opened(asked, budget or "5m", by, out)
+        study = create_study(asked, budget or "5m", by, out)
     shown = carry_out(study, Talk(quiet=quiet, trust=yes), page, apply=apply)
     return print_answer(shown, as_json=json_, quiet=quiet, timed=True)

@@ -1,6 +1,6 @@
-"""The document of ``hindmost explain`` (``hindmost.explain/1``): where the tail comes from, what reduces it.
+"""The document of ``hindmost explain`` (``hindmost.explain/1``): the tail's origin, and what reduces it.
 
-JSON, terminal, page and Markdown are made of it. Null is infinitely late, or not known.
+JSON, terminal, page and Markdown are rendered from it. Null means infinitely late, or unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Outcome = Literal["not tried", "dropped", "in combination", "confirmed", "refute
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """A figure with a change over the figure without it; the ends are null where too few pairs were made."""
+    """A figure with a change divided by the figure without it; the bounds are null with too few pairs."""
 
     value: float
     low: float | None
@@ -27,8 +27,8 @@ class Ratio(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True):
     """One part of a request's path.
 
-    ``of_variance``: its share of the variance of latency; ``of_slowest``: its share of the time of the
-    slowest 1 % of requests in the server's host, without the client.
+    ``of_variance``: its share of the variance of latency. ``of_slowest``: its share of the time that the
+    slowest 1 % of requests spend on the server's host, without the client.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Culprit(msgspec.Struct, frozen=True):
-    """Who held requests up, with the evidence.
+    """A thread, process or other cause that delayed requests, with the evidence.
 
-    ``kind``: client, thread, process, interrupt, kernel work, timer, idle CPU, delayed ACK, upstream or
-    page faults. ``mean_us``: by request, of all requests.
+    ``kind``: client, thread, process, interrupt, kernel work, timer, idle CPU, delayed ACK, upstream or page
+    faults. ``mean_us``: mean delay per request, over all requests.
     """
 
     name: str
@@ -54,9 +54,9 @@ class Culprit(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A change that could help: a setting as ``compare --set`` takes it, and its level.
+    """A change that could help: a setting as for ``compare --set``, and its level.
 
-    ``predicted``: the ratio of the tail that is left if the change removes what it acts on.
+    ``predicted``: ratio of the tail with the change to the tail without it, if it removes what it acts on.
     """
 
     what: dict[str, Any]
@@ -67,7 +67,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """The setting and its level as people read them."""
+        """The setting and its level, for people."""
         key, value = next(iter(self.what.items()))
         if key == "argument" and self.level == "on":
             return str(value)
@@ -77,7 +77,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """A candidate and what became of it; ``seconds``: the time that its runs took."""
+    """The outcome of a candidate; ``seconds``: the duration of its runs."""
 
     candidate: Candidate
     label: str
@@ -88,7 +88,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """Latency of all fresh runs of one side, and its curve; ``rate_per_s``: replies a second."""
+    """Latency of all fresh runs of one side, and its curve; ``rate_per_s``: replies per second."""
 
     latency_us: dict[str, float | None]
     rate_per_s: float
@@ -98,7 +98,8 @@ class Side(msgspec.Struct, frozen=True):
 class Confirmation(msgspec.Struct, frozen=True):
     """Fresh pairs of runs with the chosen changes and without.
 
-    ``ratios``: of percentiles, the mean and ``throughput``. Their intervals hold at every look together.
+    ``ratios``: of percentiles, the mean and ``throughput``. Their intervals hold simultaneously at every
+    look.
     """
 
     labels: tuple[str, ...]
@@ -113,10 +114,10 @@ class Confirmation(msgspec.Struct, frozen=True):
 class Resolution(msgspec.Struct, frozen=True):
     """What the budget can decide on this host.
 
-    ``scatter``: standard deviation of the logarithm of a pair's ratio. ``decides``: the ratio (below 1) that
-    this budget finds in 80 of 100 studies; ``budget_s``: the budget that finds 10 %, or where the scatter is
-    not known, the one that has room for the fewest pairs that can decide. ``budget_seen_s``: the budget that
-    finds the ratio of the fresh pairs, where that is a gain of more than 5 % and not decided.
+    ``scatter``: standard deviation of the log ratio of a pair. ``decides``: the ratio (below 1) that this
+    budget detects in 80 of 100 studies. ``budget_s``: the budget that detects 10 %; if the scatter is
+    unknown, the smallest budget with enough pairs to decide. ``budget_seen_s``: the budget that detects the
+    ratio of the fresh pairs, if that is an undecided gain of more than 5 %.
     """
 
     run_s: float
@@ -127,11 +128,11 @@ class Resolution(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The answer.
+    """The answer of ``hindmost explain``.
 
-    ``verdict``: ``gain`` where fresh runs confirm a lower figure, ``no-gain`` where they exclude a gain of
-    more than the margin, else ``undecided``. ``answer``: five sentences. ``cannot``: what was left out here,
-    and why. ``own_code``: the share of the variance that arises while the server works on the request itself.
+    ``verdict``: ``gain`` if fresh runs confirm a lower figure, ``no-gain`` if they rule out a gain above the
+    margin, else ``undecided``. ``answer``: five sentences. ``cannot``: what was left out on this host, and
+    why. ``own_code``: the share of the variance that arises while the server works on the request itself.
     """
 
     schema: str

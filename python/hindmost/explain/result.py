@@ -19,7 +19,7 @@ from hindmost.studies.kind import carry_out
 
 
 class ExplainResult(Result[Mapping[str, Any]]):
-    """What `hindmost.explain` returns."""
+    """The result of `hindmost.explain`."""
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -33,19 +33,19 @@ class ExplainResult(Result[Mapping[str, Any]]):
 
     @property
     def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a part of the path: its shares of the variance and of the slowest 1 % of requests."""
+        """One row per part of the path: its shares of the variance and of the slowest 1 % of requests."""
         rows = [dict(one) for one in self.document["parts"]]
         return self._frame(rows, "name", "of_variance", "of_slowest")
 
     @property
     def culprits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a culprit, the worst first."""
+        """One row per culprit, the worst first."""
         rows = [dict(one) | {"causes": ", ".join(one["causes"])} for one in self.document["culprits"]]
         return self._frame(rows, *Culprit.__struct_fields__)
 
     @property
     def candidates(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
-        """A row a candidate: predicted and measured ratio, rounds, outcome, seconds."""
+        """One row per candidate: predicted and measured ratio, rounds, outcome, seconds."""
         rows = [
             {"change": one.label, "predicted": one.candidate.predicted, "outcome": one.outcome}
             | {"ratio": one.ratio and one.ratio.value, "low": one.ratio and one.ratio.low}
@@ -102,20 +102,20 @@ def explain(
     Parameters
     ----------
     target : str or Path
-        As `hindmost.measure` takes it, or the number of a process that serves.
+        As for `hindmost.measure`, or the process id of a server.
     budget : str
         Time for all runs.
     by : str
-        The figure that should be low: ``mean`` or a percentile.
+        The figure to lower: ``mean`` or a percentile.
     apply : bool
         Keep confirmed settings of this host until ``hindmost host knobs restore``.
     out, progress, frames, **options
-        As `hindmost.measure`.
+        As for `hindmost.measure`.
 
     Raises
     ------
     HindmostError
-        As `hindmost.measure`; settings are restored in any case.
+        As for `hindmost.measure`; settings are restored in any case.
 
     Examples
     --------
@@ -127,10 +127,10 @@ def explain(
     ...     print(error.code)
     bad-value
     """
-    from hindmost.explain.request import opened
+    from hindmost.explain.request import create_study
 
-    asked = build_request(target, options)
+    request = build_request(target, options)
     with restored_affinity():
-        study = opened(asked, budget, by, None if out is None else Path(out))
+        study = create_study(request, budget, by, None if out is None else Path(out))
         shown = carry_out(study, CallbackProgress(progress), apply=apply)
     return cast("ExplainResult", build_result(study, shown.document, frames))

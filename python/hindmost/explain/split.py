@@ -1,4 +1,4 @@
-"""The tail by parts of a request's path, and who held requests up: from the trace of a run."""
+"""The tail split by parts of a request's path, and the culprits that delayed requests, from a run's trace."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ CLIENT, NETWORK_IN, QUEUE, BEHIND = "client", "network in", "run queue", "behind
 WORK, WAITS, NETWORK_OUT = "server work", "locks and other waits", "network out"
 OTHERS, KERNEL, UNSEEN = "interference by others", "interrupts and kernel", "not seen"
 PARTS = (CLIENT, NETWORK_IN, QUEUE, BEHIND, WORK, WAITS, NETWORK_OUT, OTHERS, KERNEL, UNSEEN)
-"""In the order of a request's path, then what is no part of it."""
+"""In the order of a request's path, followed by causes outside it."""
 INSTRUMENT = re.compile(r"sentinel-\d+|hindmost.*")
-"""Names of threads of our own that only watch."""
+"""Names of our own threads that only observe."""
 CLIENTS = re.compile(r"worker-\d+")
-"""Names of the threads that send the load: where they share the server's CPUs, requests wait for them."""
+"""Names of the threads that send the load. On the server's CPUs, requests wait for them."""
 LEAST_SHARE = 0.02
-"""A culprit with less of both shares is not shown."""
+"""A culprit is shown if one of its two shares is at least this large."""
 MOST_CULPRITS = 8
 
 
 def part_of(stage: str, cause: str | None, relation: str | None, name: str = "") -> str:
-    """The part that a stage's time belongs to.
+    """Return the part of the path to which a stage's time belongs.
 
     >>> part_of("tcp_to_read", "run_queue", "other"), part_of("start_to_response", "running", None)
     ('interference by others', 'server work')
@@ -54,18 +54,19 @@ def part_of(stage: str, cause: str | None, relation: str | None, name: str = "")
     return QUEUE
 
 
-def split(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[Part, ...]:
-    """Share the variance and the slowest requests out over the parts.
+def split_tail(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[Part, ...]:
+    """Divide the variance and the slowest requests among the parts of the path.
 
     Parameters
     ----------
     trace : mapping
         ``hindmost.trace/1``.
     client_variance_us2 : float or None
-        Of the latency that the client saw in the same run; what exceeds the server's is the client's.
+        Variance of the latency that the client saw in the same run. The client is charged with what exceeds
+        the server's variance.
     """
     variance: dict[str, float] = defaultdict(float)
-    for stage, cause, relation, name, share in _charged(trace):
+    for stage, cause, relation, name, share in _charged_shares(trace):
         variance[part_of(stage, cause, relation, name)] += share
     inside = share_inside(trace, client_variance_us2)
     variance = defaultdict(float, {name: inside * share for name, share in variance.items()})
@@ -83,13 +84,13 @@ def split(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[
 
 
 def share_inside(trace: Mapping[str, Any], client_variance_us2: float | None) -> float:
-    """The share of the client's variance that the server's own path has, as if both were independent."""
+    """Return the share of the client's variance from the server's path, assuming independence."""
     server = trace["all"]["latency"]["variance_us2"]["value"]
     return min(1.0, server / client_variance_us2) if client_variance_us2 and server else 1.0
 
 
-def _charged(trace: Mapping[str, Any]) -> list[tuple[str, str | None, str | None, str, float]]:
-    """Stage, cause, relation and name of who is charged, share of the variance; the shares add up to 1."""
+def _charged_shares(trace: Mapping[str, Any]) -> list[tuple[str, str | None, str | None, str, float]]:
+    """Return stage, cause, relation, thread name and share of the variance; the shares sum to 1."""
     stages = trace["all"]["stages"]
     if trace["who"] is None:
         return [(one["stage"], None, None, "", share_of(one)) for one in stages]
@@ -118,8 +119,8 @@ def _slowest_parts(trace: Mapping[str, Any]) -> dict[str, float] | None:
     return {name: us / slowest["latency_us"] for name, us in found.items()}
 
 
-def culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[Culprit, ...]:
-    """Who held requests up, those with the greatest share first; threads of one name are one."""
+def find_culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[Culprit, ...]:
+    """Return the culprits that delayed requests, largest share first; threads of one name are merged."""
     inside = share_inside(trace, client_variance_us2)
     who = trace["who"]
     if who is None:
@@ -154,12 +155,12 @@ def culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -> tup
 
 
 def weight(one: Part | Culprit) -> float:
-    """By which parts and culprits are ranked: the share of the slowest requests, else of the variance."""
+    """Return the share that ranks parts and culprits: of the slowest requests, else of the variance."""
     return one.of_slowest if one.of_slowest is not None else one.of_variance or 0.0
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
-    """The kind of a culprit."""
+    """Return the kind of a culprit."""
     who, cause, stage = part["who"], part["cause"], part["stage"]
     relation, name = who["relation"], who["name"]
     if cause == "page_fault":
@@ -177,6 +178,6 @@ def kind_of(part: Mapping[str, Any]) -> str:
 
 
 def own_code(parts: tuple[Part, ...]) -> float | None:
-    """The share of the variance that arises while the server works on the request, or on those before it."""
+    """Return the share of the variance that arises while the server works on this or earlier requests."""
     found = [one.of_variance or 0.0 for one in parts if one.name in (WORK, BEHIND)]
     return sum(found) if parts else None

@@ -16,11 +16,11 @@ from hindmost.report.common.svg import Plot, log10, log_domain, log_ticks
 from hindmost.store.measure import Curve
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
-"""Title, heads and rows."""
+"""Title, column heads and rows."""
 
 
 def tables(doc: Explanation) -> list[Table]:
-    """The tables of every view; those without rows are left out."""
+    """Return the tables of all views, without empty ones."""
     found: list[Table] = [
         (
             "Where the tail comes from",
@@ -79,7 +79,7 @@ def tables(doc: Explanation) -> list[Table]:
 
 
 def remarks(doc: Explanation) -> list[str]:
-    """What is said below the tables: the budget, the host, what was left out."""
+    """Return the remarks below the tables: the budget, the host, what was left out."""
     spent = f"{numbers.seconds(doc.spent_s)} of {numbers.seconds(doc.budget_s)} were spent on runs"
     able = ""
     if doc.resolution.decides is not None:
@@ -92,7 +92,7 @@ def remarks(doc: Explanation) -> list[str]:
 
 
 def render_terminal(doc: Explanation, width: int | None = None) -> str:
-    """Write it for a terminal `width` columns wide."""
+    """Render it for a terminal `width` columns wide."""
     if width is None:
         width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
     fill = partial(textwrap.fill, width=max(40, width), break_long_words=False)
@@ -107,7 +107,7 @@ def render_terminal(doc: Explanation, width: int | None = None) -> str:
 
 
 def render_markdown(doc: Explanation) -> str:
-    """Write it as Markdown."""
+    """Render it as Markdown."""
     lines = [f"# {doc.headline}", "", *(f"- {one}" for one in doc.answer)]
     for title, heads, rows in tables(doc):
         lines += ["", f"## {title}", ""]
@@ -120,7 +120,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def render_page(doc: Explanation) -> str:
-    """Write the page: one HTML file with everything inside, without scripts."""
+    """Render the page: one self-contained HTML file without scripts."""
     fresh = doc.confirmation
     return render(
         "explain.html",
@@ -190,7 +190,7 @@ def latencies(doc: Explanation, width: float) -> str | None:
 
 
 def ratio_text(ratio: Ratio | None) -> str:
-    """Write a ratio and its interval."""
+    """Format a ratio and its interval."""
     if ratio is None:
         return numbers.MISSING
     ends = "" if ratio.low is None or ratio.high is None else f" [{ratio.low:.2f}, {ratio.high:.2f}]"

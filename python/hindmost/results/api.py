@@ -78,14 +78,14 @@ def measure(
     """
     from hindmost.plan.limits import check_limits, parse_limits
     from hindmost.studies.begin import begin
-    from hindmost.studies.search.asked import searching
+    from hindmost.studies.search.options import plan_search
 
     asked = build_request(target, options)
     limits = parse_limits(require)
     folder = None if out is None else Path(out)
     with restored_affinity():
         if find_rate is not None:
-            plan, objective = searching(asked, find_rate)
+            plan, objective = plan_search(asked, find_rate)
             study = begin(plan, folder, "search", search={"objective": objective.text})
         else:
             more = {"require": list(require)} if limits else {}

@@ -22,7 +22,7 @@ from hindmost.results.result import Result
 from hindmost.results.search import SearchResult
 from hindmost.store import Study
 from hindmost.studies.kind import kind_of
-from hindmost.studies.search import Found
+from hindmost.studies.search import SearchFindings
 
 
 def _build_explain_result(*words: Any, **options: Any) -> Result[Any]:  # noqa: ANN401 (as of a result)
@@ -85,7 +85,7 @@ def open_study(
         required(study, list(require))
     kind = kind_of(study)
     found = kind.answer(study)
-    document = found.document() if isinstance(found, Found) else to_builtins(found)
+    document = found.document() if isinstance(found, SearchFindings) else to_builtins(found)
     return build_result(study, document, frames)
 
 

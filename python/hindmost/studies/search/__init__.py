@@ -1,16 +1,16 @@
-"""The search for the highest rate under an objective: what a step says, what is believed, what comes next."""
+"""The search for the highest rate under an objective: judging a step, the belief after it, the next rate."""
 
-from hindmost.studies.search.found import (
+from hindmost.studies.search.findings import (
     CONFIDENCE,
     HIGHEST,
     LOWEST,
-    Found,
+    SearchFindings,
     Step,
-    at,
-    brief,
-    counted,
-    figures,
-    stored,
+    brief_reason,
+    format_figure,
+    format_rate,
+    format_runs,
+    load_findings,
 )
 from hindmost.studies.search.rates import MOST_STEPS, RATIO, RateSearch
 
@@ -20,12 +20,12 @@ __all__ = [
     "LOWEST",
     "MOST_STEPS",
     "RATIO",
-    "Found",
     "RateSearch",
+    "SearchFindings",
     "Step",
-    "at",
-    "brief",
-    "counted",
-    "figures",
-    "stored",
+    "brief_reason",
+    "format_figure",
+    "format_rate",
+    "format_runs",
+    "load_findings",
 ]

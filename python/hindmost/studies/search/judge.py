@@ -1,10 +1,10 @@
-"""What the runs of one step say of its objective.
+"""The judgement of one step by its runs.
 
-A step is judged by intervals over its runs, never by a point. Runs that are not sound (`run.soundness`) are
-left out and made again: clocks and counters say so whatever the server answered, so leaving them out favours
-no answer. Disturbances only add to latency, so all runs together may show that an objective holds. The sound
-runs or all runs decide, never both: a second look finds by chance what the first did not. All runs are looked
-at once, when a step would be given up before its sound runs suffice for a look.
+A step is judged by an interval over its runs, never by a point. Runs with interference (`run.soundness`) are
+excluded and repeated. Clocks and counters detect them whatever the server's latency is, so excluding them is
+not biased. Interference only adds to latency, so all runs together may show that an objective holds. Either
+the valid runs or all runs decide, never both, because a second look finds by chance what the first did not.
+All runs are used when a step would be given up before it has enough valid runs for a look.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from hindmost.store.estimates import Value, to_value
 Outcome = Literal["holds", "fails", "undecided", "unmet", "spoiled"]
 
 TWICE = 2
-"""What spoils a rate by itself is believed when two runs agree."""
+"""Runs that must agree before a rate is given up for what spoils runs at that rate."""
 DISTURBED = 4
-"""A step with so many disturbed runs, more than it has calm ones, is given up and made again later."""
+"""Disturbed runs, if they outnumber the valid ones, after which a step is given up and repeated later."""
 SHARE_ERROR = 0.02
 """Relative standard error, in the rate, of a judgement on a share of requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """One run of a step: its figures of the objective's terms, and what it is worth."""
+    """One run of a step: the figures of the objective's terms, and whether the run counts."""
 
     values: Mapping[str, float]
     soundness: Soundness = SOUND
 
     @property
     def kind(self) -> Kind:
-        """Of its soundness."""
+        """Whether and why the run does not count."""
         return self.soundness.kind
 
     @property
     def by_client(self) -> bool:
-        """Whether it fell short because the client was too busy."""
+        """Whether the run fell short because the client was too busy."""
         return self.soundness.by == "client"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a step says.
+    """The judgement of a step.
 
-    ``error`` is the relative standard error of what was judged; ``at_most_per_s`` what a saturated server
-    carried; ``judged`` how many runs counted.
+    ``error``: relative standard error of the judged figure. ``at_most_per_s``: the throughput of a saturated
+    server. ``judged``: number of runs that counted.
     """
 
     outcome: Outcome
@@ -70,10 +70,10 @@ class Judgement:
 
 
 def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRun:
-    """Boil a run down to what its step needs; lateness is compared with the objective's own limits.
+    """Reduce a run to what its step needs; send delays are compared with the objective's own limits.
 
-    Where calm latency alone is limited, what the host took is no reason to set a run aside, unless the calm
-    latency itself is refused for it.
+    If only isolated latency is limited, interference does not exclude a run, unless the run has no isolated
+    latency because of it.
     """
     values = {term.key: _value(run, term) for term in objective.terms}
     against = {term.name: term.limit for term in objective.terms if not (term.is_share or term.calm)}
@@ -94,25 +94,25 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
 
 def _value(run: RunFigures, term: Term) -> float:
     if term.is_share:
-        counted, of = share(term.name, run.counts)
-        return counted / of
+        format_runs, of = share(term.name, run.counts)
+        return format_runs / of
     if not term.calm:
         return run.values["latency"][term.name]
-    # A run without it does not count (`step_run`).
+    # A run without isolated latency does not count (`step_run`).
     return math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
 
 
 def judge(
     made: Sequence[StepRun], objective: Objective, runs: tuple[int, int], remake: float = REMAKE
 ) -> Judgement | None:
-    """Judge a step by its runs so far; None while more of them may help.
+    """Judge a step by its runs so far; None while more runs may help.
 
     Parameters
     ----------
     runs : (int, int)
-        At least and at most, of those that count.
+        Fewest and most runs that count.
     remake : float
-        Runs that may be made again, as a share of the most.
+        Runs that may be repeated, as a share of the most.
     """
     kinds = {
         kind: [one for one in made if one.kind == kind] for kind in ("sound", "host", "client", "errors")
@@ -120,33 +120,35 @@ def judge(
     short = [one for one in made if one.kind == "short"]
     sound = [one for one in made if one.kind == "sound"]
     if len(short) >= TWICE:
-        return _short(short)
+        return _judge_short(short)
     if len(kinds["errors"]) >= TWICE:
         return Judgement("unmet", kinds["errors"][0].soundness.note, len(made), 0.0)
     least, most = runs
-    decided = _decided(sound, objective, runs)
+    decided = _decide(sound, objective, runs)
     if decided is not None and not (short and decided.outcome == "holds"):
         return decided
     disturbed = len(kinds["host"])
     if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
         given_up = Judgement("unmet", kinds["client"][0].soundness.note, len(made), 0.0)
     elif len(sound) >= most or len(made) >= RepeatBudget(most, remake).most:
-        given_up = _undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _spoiled(made)
+        given_up = (
+            _judge_undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _judge_spoiled(made)
+        )
     elif disturbed >= max(DISTURBED, least) and disturbed > len(sound):
-        given_up = _spoiled(made)
+        given_up = _judge_spoiled(made)
     else:
         return None
     if len(sound) >= max(least, FIRST_LOOK):
         return given_up
-    everything = _decided([one for one in made if one.kind != "errors"], objective, runs)
+    everything = _decide([one for one in made if one.kind != "errors"], objective, runs)
     if everything is not None and everything.outcome == "holds" and not short:
         why = Note("holds", f"{everything.why}, late sends included", {**everything.why.values, "late": True})
         return Judgement("holds", why, len(made), everything.error)
     return given_up
 
 
-def _short(short: Sequence[StepRun]) -> Judgement:
-    """The rate was not carried: by a busy client it could not be measured, by the server it does not hold."""
+def _judge_short(short: Sequence[StepRun]) -> Judgement:
+    """Judge a rate that was not reached: a busy client makes it unmet; a busy server makes it fail."""
     if all(one.by_client for one in short):
         return Judgement("unmet", short[0].soundness.note, len(short), 0.0)
     carried = [
@@ -157,8 +159,8 @@ def _short(short: Sequence[StepRun]) -> Judgement:
     )
 
 
-def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement | None:
-    """What the intervals say, where every term lies on one side of its limit, or one lies above."""
+def _decide(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement | None:
+    """Decide by intervals: all terms lie below their limits, or one lies above; None if neither is known."""
     if not made:
         return None
     answers = {}
@@ -182,11 +184,11 @@ def _decided(made: Sequence[StepRun], objective: Objective, runs: tuple[int, int
 
 
 def rule_of(term: Term, runs: tuple[int, int]) -> ObjectiveRule:
-    """What decides a term."""
+    """Return the rule that decides a term."""
     return ObjectiveRule(term.key, term.limit, max(runs[1], FIRST_LOOK), runs[0])
 
 
-def _undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement:
+def _judge_undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement:
     for term in objective.terms:
         column = [one.values[term.key] for one in sound]
         if not rule_of(term, runs).holds(column):
@@ -199,16 +201,16 @@ def _undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, 
     return Judgement("undecided", why, len(sound), SHARE_ERROR)
 
 
-def _spoiled(made: Sequence[StepRun]) -> Judgement:
+def _judge_spoiled(made: Sequence[StepRun]) -> Judgement:
     disturbed = [one for one in made if one.kind != "sound"]
     last = disturbed[-1].soundness
-    text = f"{len(disturbed)} of {len(made)} runs were disturbed: {last.why}"
+    text = f"interference disturbed {len(disturbed)} of {len(made)} runs: {last.why}"
     values = {"disturbed": len(disturbed), "made": len(made), "code": last.code}
     return Judgement("spoiled", Note("disturbed-runs", text, values), len(made), 0.0)
 
 
 def error_of(term: Term, values: Sequence[float]) -> float:
-    """Relative standard error of the median over runs, by the median deviation: those off do not count."""
+    """Return the relative standard error of the median over runs, from the median absolute deviation."""
     if term.is_share:
         return SHARE_ERROR
     finite = np.log([v for v in values if math.isfinite(v) and v > 0.0])
@@ -219,26 +221,26 @@ def error_of(term: Term, values: Sequence[float]) -> float:
 
 
 class StepRule:
-    """Ends a step's runs when they can be judged; a `Rule` for the procedure, which shows it every run."""
+    """Ends a step's runs when they can be judged; a `Rule` to which the procedure reports every run."""
 
     def __init__(self, objective: Objective, plan: MeasurePlan) -> None:
         self.objective = objective
         self.plan = plan
         self.made: list[StepRun] = []
 
-    def saw(self, run: RunFigures) -> Note | None:
-        """Take in a run; return why it is excluded, if it is."""
+    def record(self, run: RunFigures) -> Note | None:
+        """Record a run; return why it is excluded, if it is."""
         one = step_run(run, self.plan, self.objective)
         self.made.append(one)
         return one.soundness.note if one.kind == "host" else None
 
     @property
     def judgement(self) -> Judgement | None:
-        """What the runs so far say."""
+        """The judgement on the runs so far."""
         return judge(self.made, self.objective, self.plan.runs, self.plan.remake)
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
-        """Whether to make another run."""
+        """Decide whether to make another run."""
         found, term = self.judgement, self.objective.leading
         sound = [one.values[term.key] for one in self.made if one.kind == "sound"]
         rule = rule_of(term, self.plan.runs)
@@ -255,18 +257,19 @@ class StepRule:
         )
 
     @property
-    def _counted(self) -> list[StepRun]:
+    def _counted_runs(self) -> list[StepRun]:
         sound = [one for one in self.made if one.kind == "sound"]
         return sound if len(sound) >= FIRST_LOOK else self.made
 
     @property
     def above(self) -> int:
-        """Runs that count in which a term is not met."""
+        """Number of counted runs in which a term exceeds its limit."""
         return sum(
-            any(one.values[term.key] >= term.limit for term in self.objective.terms) for one in self._counted
+            any(one.values[term.key] >= term.limit for term in self.objective.terms)
+            for one in self._counted_runs
         )
 
     def interval(self) -> Value:
-        """Value and interval of the leading term over the runs that count."""
-        column = [one.values[self.objective.leading.key] for one in self._counted]
+        """Return the value and interval of the leading term over the counted runs."""
+        column = [one.values[self.objective.leading.key] for one in self._counted_runs]
         return to_value(rule_of(self.objective.leading, self.plan.runs).interval(column))

@@ -15,15 +15,23 @@ from hindmost.store.measure import Estimates
 from hindmost.store.reading import read_document
 from hindmost.store.search import Search
 from hindmost.studies.kind import Kind, Shown
-from hindmost.studies.search.asked import RUNS
-from hindmost.studies.search.found import Found, Step, at, brief, counted, figures, stored
+from hindmost.studies.search.findings import (
+    SearchFindings,
+    Step,
+    brief_reason,
+    format_figure,
+    format_rate,
+    format_runs,
+    load_findings,
+)
+from hindmost.studies.search.options import RUNS
 from hindmost.studies.search.rates import RATIO, RateSearch
 from hindmost.studies.talk import Talk
 from hindmost.targets import parse_target
 
 
-def run(study: Study, talk: Talk) -> Found:
-    """Make the steps that are missing; returns what was found."""
+def run(study: Study, talk: Talk) -> SearchFindings:
+    """Make the missing steps and return the findings."""
     from hindmost.report.search.terminal import IN_WORDS
 
     plan, objective = plan_of(study), objective_of(study)
@@ -34,21 +42,23 @@ def run(study: Study, talk: Talk) -> Found:
     )
 
     def on_step(step: Step) -> None:
-        found = f"{objective.leading.key} {figures(step)} over {counted(step)} runs"
-        told_why = step.outcome in ("unmet", "spoiled")
-        talk.say(f"{at(step)}: {IN_WORDS[step.outcome]}: {brief(step) if told_why else found}")
+        found = f"{objective.leading.key} {format_figure(step)} over {format_runs(step)} runs"
+        has_reason = step.outcome in ("unmet", "spoiled")
+        talk.say(
+            f"{format_rate(step)}: {IN_WORDS[step.outcome]}: {brief_reason(step) if has_reason else found}"
+        )
 
     with fleet_of(plan, talk.say) as fleet:
         return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, on_step, fleet).run()
 
 
 def objective_of(study: Study) -> Objective:
-    """What a search holds rates against.
+    """Return the objective of a search.
 
     Raises
     ------
     StudyError
-        If the manifest does not say it.
+        The manifest does not contain it.
     """
     search = study.manifest.get("search")
     text = search.get("objective") if isinstance(search, dict) else None
@@ -64,8 +74,8 @@ def objective_of(study: Study) -> Objective:
     return parse_objective(text)
 
 
-def publish(study: Study, found: Found, page: Path | None = None) -> Shown:
-    """Write the page; the search stored its answer after each step."""
+def publish(study: Study, found: SearchFindings, page: Path | None = None) -> Shown:
+    """Write the page. The search has stored its findings after each step."""
     from hindmost.report.search.page import render_search_page
     from hindmost.report.search.terminal import render_search
 
@@ -77,10 +87,10 @@ def publish(study: Study, found: Found, page: Path | None = None) -> Shown:
 
 
 def latencies(study: Study, document: Search) -> dict[str, Estimates]:
-    """Latency of the steps that have a finished run, by their folders.
+    """Return the latency of the steps with a finished run, by folder.
 
-    The objective's percentile is as it was judged, the median over the runs that count; the others are
-    those of the step's own answer, whose few runs give a mean.
+    The objective's percentile is the judged one: the median over the counted runs. The others come from the
+    step's own answer, which gives a mean over few runs.
     """
     judged = parse_objective(document["objective"]).leading.key
     found: dict[str, Estimates] = {}
@@ -95,20 +105,20 @@ def latencies(study: Study, document: Search) -> dict[str, Estimates]:
     return found
 
 
-def _notes(study: Study, found: Found) -> list[str]:
+def _notes(study: Study, found: SearchFindings) -> list[str]:
     notes = []
     shown = found.holds or found.fails
     if shown is not None and shown.runs:
         notes.append(f"page of a step: hindmost study report {study.folder / shown.study}")
     if not found.finished:
-        notes.append(f"go on: {study.resume_command}")
+        notes.append(f"to resume: {study.resume_command}")
     elif found.holds is not None and RATIO < found.span.ratio < math.inf:
         more = 2 * study.manifest["plan"]["runs"][1]
         notes.append(
-            "runs differ too much for a narrower span; with more of them:"
+            "the span could be narrower with more runs per step, because runs differ:"
             f" {study.resume_command} --runs {RUNS[0]}..{more}"
         )
     return [*notes, f"study: {study.folder}"]
 
 
-KIND = Kind("search", run, stored, publish)
+KIND = Kind("search", run, load_findings, publish)

@@ -4,17 +4,17 @@
 
     step    a small study at one rate: runs until their interval lies on one side of the limit
     belief  where the highest rate that holds lies, after all steps so far (`stats.bisection`)
-    rate    of the next step: the median of the belief, or its quartiles in turn where steps near the median
-            stayed undecided; at most four times what was tried before; over when
-            nine tenths of the belief lie within 10 %, or within 50 % when 63 runs are used up
+    rate    of the next step: the median of the belief, or alternately its quartiles if steps near the median
+    stayed
+            undecided; at most four times any rate tried before
+    end     when nine tenths of the belief lie within 10 %, or within 50 % after 63 runs
 
-No step is believed for good: where one was wrong, later steps come back to its rate and ask again. A step
-that the host disturbed says nothing and is made again. Where a client was late or busy, its delays only add
-to latency, which counts from the due time (in a queue that serves in order, no departure gets earlier by
-delaying arrivals): such a step may hold, but never fail. A server that is saturated says at once what it can
-carry. Every step is a whole study of its own under ``STUDY/steps``, so any of them can be reported on by
-itself. ``STUDY/search.json`` is written after each; as the next rate follows from the steps alone, a search
-that was interrupted goes on exactly where it stopped.
+No step is final: if one was wrong, later steps return to its rate. A step disturbed by interference says
+nothing and is repeated. If a client was late or busy, its delays only add to latency, which counts from the
+scheduled time (in a queue that serves in order, delaying arrivals makes no departure earlier). Such a step
+may hold, but never fail. A saturated server shows at once how much it can carry. Every step is a complete
+study under ``STUDY/steps``, with its own report. ``STUDY/search.json`` is written after each step. The next
+rate follows from the steps alone, so an interrupted search resumes exactly where it stopped.
 """
 
 from __future__ import annotations
@@ -33,36 +33,37 @@ from hindmost.store.estimates import encode
 from hindmost.studies.measure.answer import answer
 from hindmost.studies.measure.procedure import Observer, Procedure
 from hindmost.studies.part import open_part
-from hindmost.studies.search.found import (
+from hindmost.studies.search.findings import (
     FILE,
     HIGHEST,
     LOWEST,
     RETRIES,
-    Found,
+    SearchFindings,
     Step,
     belief_after,
-    stored,
+    load_findings,
 )
 from hindmost.studies.search.judge import StepRule
 from hindmost.targets import Attached, Managed
 
 RATIO = 1.10
-"""A span of 10 % is narrow enough: simulated, runs that scatter by 15 % rarely tell a narrower one apart."""
+"""Width of a span that is narrow enough. In simulations, runs that scatter by 15 % rarely allow a narrower
+one."""
 WIDE = 1.5
 WORTH = 7
-"""Steps' worth of runs (a step's most; 63 by default) after which a wide span is enough: where runs scatter
-by 15 %, one of 10 % would take three times as many. The span says what is known."""
+"""Steps' worth of runs (a step's most; 63 by default) after which a wide span is enough. With runs that
+scatter by 15 %, a span of 10 % would take three times as many. The span states what is known."""
 AT_MOST = 2 * WORTH
-"""Steps' worth of runs, and below it steps, after which a search is over in any case."""
+"""Steps' worth of runs after which a search ends in any case."""
 MOST_STEPS = 24
 MOST_SPOILED = 6
-"""Steps that the host spoiled after which a search is over: waiting for quiet is somebody else's task."""
+"""Spoiled steps after which a search ends: it does not wait for a quiet host."""
 LEAP = 4.0
-"""The next rate is at most so many times beyond those tried: a rate far too high may break what it meets."""
+"""Largest ratio of the next rate to those tried: a rate far too high may break the server."""
 CONFIRMATIONS = 2
-"""Steps at the lower end of the span when the search is over, where no rate near it has held yet."""
+"""Steps at the lower end of the span at the end of a search, if no rate near it has held yet."""
 DIED = "server-gone"
-"""The engine's word for a server that went away under load."""
+"""The engine's code for a server that died under load."""
 
 
 class RateSearch:
@@ -71,19 +72,19 @@ class RateSearch:
     Parameters
     ----------
     study : Study
-        An open, locked study; takes the steps and the answer.
+        An open, locked study, which stores the steps and the findings.
     plan : MeasurePlan
-        Everything but the rate, which is where the search starts; ``plan.runs`` bound a step's runs.
+        Everything but the rate, which is the first to try; ``plan.runs`` bound a step's runs.
     target : Attached or Managed
-        What `plan.target` means.
+        The target of `plan.target`.
     objective : Objective
         Limits on the mean, on quantiles that are among the plan's, or on shares of requests.
     observer : callable
-        Makes the observer of a step from its plan.
+        Builds the observer of a step from its plan.
     on_step : callable, optional
-        Called with each step when it is done.
+        Called with each finished step.
     fleet : Fleet, optional
-        Where the load clients run; default: this machine.
+        Where the clients run; default: this machine.
     """
 
     def __init__(
@@ -105,24 +106,24 @@ class RateSearch:
         self.fleet = fleet
         self.steps: list[Step] = []
 
-    def run(self) -> Found:
-        """Search; steps and runs that are already stored are not made again.
+    def run(self) -> SearchFindings:
+        """Search, reusing stored steps and runs.
 
         Raises
         ------
         TargetError, InstanceError
-            If the server cannot be reached or started, or dies where it cannot be restarted.
+            The server cannot be reached or started, or dies and cannot be restarted.
         StudyError
-            If a step cannot be stored.
+            A step cannot be stored.
         """
         if (self.study.folder / FILE).exists():
-            self.steps = list(stored(self.study).steps)
+            self.steps = list(load_findings(self.study).steps)
         rate = next_rate(self.steps, self.plan.runs[1]) if self.steps else self.plan.rate_per_s or 10_000.0
-        found = Found.of(self.objective.text, self.steps, finished=rate is None)
+        found = SearchFindings.from_steps(self.objective.text, self.steps, finished=rate is None)
         while rate is not None:
             self.steps.append(self._try(rate))
             rate = next_rate(self.steps, self.plan.runs[1])
-            found = Found.of(self.objective.text, self.steps, finished=rate is None)
+            found = SearchFindings.from_steps(self.objective.text, self.steps, finished=rate is None)
             self.study.write(FILE, encode(found.document()))
             self.on_step(self.steps[-1])
         return found
@@ -131,13 +132,13 @@ class RateSearch:
         plan = self.plan.model_copy(update={"rate_per_s": rate})
         before = sum(step.rate_per_s == rate for step in self.steps)
         folder = self.study.folder / "steps" / (f"{rate:.12g}" + (f"-{before + 1}" if before else ""))
-        # Tried again, a rate gets other requests: the same would find the same accidents of chance.
+        # A repeated rate gets other requests, because the same ones would repeat the same chance events.
         plan = plan.model_copy(update={"seed": self.plan.seed + 1_000 * before})
         study = open_part(self.study, folder, plan)
         rule = StepRule(self.objective, plan)
         with study.lock():
             try:
-                Procedure(study, plan, self.target, self.observer(plan), rule, rule.saw, self.fleet).run()
+                Procedure(study, plan, self.target, self.observer(plan), rule, rule.record, self.fleet).run()
             except (InstanceError, TargetError) as error:
                 return self._died(rate, error, study)
             result = answer(study)
@@ -145,11 +146,11 @@ class RateSearch:
         return self._step(rate, rule, result["throughput"]["achieved"], folder)
 
     def _died(self, rate: float, error: InstanceError | TargetError, study: Study) -> Step:
-        """A rate that killed a server which can be started again is too high; all else is an error."""
-        # The engine's word is in the error itself, or in the one that was put into other words.
+        """Return a step for a rate that killed a restartable server; raise all other errors."""
+        # The engine's code is in the error itself, or in the error from which it was made.
         words = [getattr(one, "code", None) for one in (error, error.__context__)]
         before = [step for step in self.steps if not step.runs]
-        hopeless = bool(before) and len(before) == len(self.steps)  # it never lived through a run
+        hopeless = bool(before) and len(before) == len(self.steps)  # it never survived a run
         if not self.target.managed or hopeless or DIED not in words:
             raise error
         return Step(
@@ -196,7 +197,7 @@ class RateSearch:
         )
 
     def _thin(self, rate: float) -> Note | None:
-        """A note if a run at this rate has too few requests for a quantile."""
+        """Return a note if a run at this rate has too few requests for a quantile."""
         if not self.objective.levels:
             return None
         each = rate / self.plan.clients * (1.0 - max(self.objective.levels))
@@ -214,14 +215,14 @@ class RateSearch:
 
 
 def next_rate(steps: Sequence[Step], most: int) -> float | None:
-    """The rate of the next step; None when the search is over.
+    """Return the rate of the next step; None when the search is over.
 
     Parameters
     ----------
     steps
-        All made so far, one at least.
+        All steps so far, at least one.
     most
-        Runs that a step may take.
+        Most runs of a step.
     """
     last = steps[-1]
     spoiled = sum(step.outcome == "spoiled" for step in steps)
@@ -232,19 +233,19 @@ def next_rate(steps: Sequence[Step], most: int) -> float | None:
         here = sum(step.outcome == "spoiled" and step.rate_per_s == last.rate_per_s for step in steps)
         if here % RETRIES:
             return last.rate_per_s
-    found = Found.of("", steps, finished=False)
+    found = SearchFindings.from_steps("", steps, finished=False)
     span = found.span
     if span.high <= LOWEST or span.low >= HIGHEST:
-        return None  # it holds nowhere, or everywhere
+        return None  # it holds at no rate, or at every rate
     tried = [step.rate_per_s for step in steps]
     if span.ratio <= (RATIO if spent < WORTH * most else WIDE):
         return _confirmation(found, min(tried) / LEAP)
-    middle = min(max(_least_known(steps), min(tried) / LEAP), max(tried) * LEAP)
+    middle = min(max(_most_informative(steps), min(tried) / LEAP), max(tried) * LEAP)
     return min(HIGHEST, max(LOWEST, _round(middle)))
 
 
-def _least_known(steps: Sequence[Step]) -> float:
-    """The median of the belief; where steps stay undecided, in turn its quartiles, which decide sooner."""
+def _most_informative(steps: Sequence[Step]) -> float:
+    """Return the median of the belief; where steps stay undecided, alternately its quartiles."""
     belief = belief_after(steps)
     middle = belief.median
     open_here = sum(s.outcome == "undecided" and 1.0 / RATIO < s.rate_per_s / middle < RATIO for s in steps)
@@ -254,8 +255,8 @@ def _least_known(steps: Sequence[Step]) -> float:
     return half.low if open_here % 2 else half.high
 
 
-def _confirmation(found: Found, least: float) -> float | None:
-    """The span tells where the crossing is; people want a rate near it that was seen to hold."""
+def _confirmation(found: SearchFindings, least: float) -> float | None:
+    """Return a rate at the low end of the span, if no rate near it has held; people want one that did."""
     near = found.span.low / RATIO
     if any(step.outcome == "holds" and step.rate_per_s >= near for step in found.steps):
         return None
@@ -265,5 +266,5 @@ def _confirmation(found: Found, least: float) -> float | None:
 
 
 def _round(rate: float) -> float:
-    """Three digits: rates that people can read and type again."""
+    """Round to three digits, so that people can read and type the rate."""
     return float(f"{rate:.3g}")

@@ -1,4 +1,4 @@
-"""What may be asked of a search, and what contradicts it."""
+"""Options of a search, and options that conflict with it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from hindmost.laws import replay_of
 from hindmost.plan import MeasurePlan, Objective, parse_objective
 from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.objective import FIRST_LOOK
-from hindmost.studies.search.found import HIGHEST, LOWEST
+from hindmost.studies.search.findings import HIGHEST, LOWEST
 
 RUNS = (5, 9)
-"""Runs of a step where ``--runs`` says nothing. Simulated with runs that scatter by 5 % (15 %), a search then
-takes 48 (69) runs in the mean and its span is 9 % (17 %) wide."""
+"""Fewest and most runs of a step without ``--runs``. In simulations with runs that scatter by 5 % (15 %), a
+search takes 48 (69) runs on average, and its span is 9 % (17 %) wide."""
 CONTRADICTIONS = {
-    "closed": "a closed loop waits for replies, so it has no rate that could be searched for",
-    "require": "a search has an objective of its own, and measures it at many rates",
-    "junit": "it is about limits, and a search has an objective",
-    "markdown": "it is the summary of one measurement",
-    "quick": "its steps need runs enough to decide",
+    "closed": "a closed loop waits for replies, so it has no rate to search for",
+    "require": "a search has its own objective, and measures it at many rates",
+    "junit": "a JUnit file lists limits, and a search has an objective instead",
+    "markdown": "the summary describes a single measurement",
+    "quick": "a step needs enough runs for a decision",
     "precision": "the runs of a step end when its interval lies on one side of the limit",
     "verify_wire": "its steps are judged by latency alone",
 }
 
 
-def refuse_contradictions(asked: MeasureRequest, beside: Mapping[str, object] | None = None) -> None:
-    """Refuse what means nothing beside ``--find-rate``.
+def refuse_contradictions(request: MeasureRequest, options: Mapping[str, object] | None = None) -> None:
+    """Refuse options that have no meaning with ``--find-rate``.
 
     Raises
     ------
     UsageError
-        Naming the first of them and why.
+        Names the first of them, and why.
     """
     for name, why in CONTRADICTIONS.items():
-        if getattr(asked, name, None) or (beside or {}).get(name):
+        if getattr(request, name, None) or (options or {}).get(name):
             option = name.replace("_", "-")
             raise UsageError(
                 "conflicting-options",
@@ -45,38 +45,39 @@ def refuse_contradictions(asked: MeasureRequest, beside: Mapping[str, object] | 
             )
 
 
-def searching(
-    asked: MeasureRequest, objective_text: str, beside: Mapping[str, object] | None = None
+def plan_search(
+    request: MeasureRequest, objective_text: str, options: Mapping[str, object] | None = None
 ) -> tuple[MeasurePlan, Objective]:
-    """The plan of a search's steps, whose rate is where the search starts; and what is held against them.
+    """Return the plan of a search's steps, whose rate is the first to try, and the objective.
 
     Parameters
     ----------
-    asked : MeasureRequest
-        How each step is made.
+    request : MeasureRequest
+        How to measure each step.
     objective_text : str
-        Such as ``p99<500us,failed<1%``; its percentiles are added to those that are reported.
-    beside : mapping, optional
-        What else was asked for, by name of the option.
+        Such as ``p99<500us,failed<1%``. Its percentiles are added to the reported ones.
+    options : mapping, optional
+        Other options of the command, by name.
 
     Raises
     ------
     UsageError
-        If something of it cannot be meant, no search can start there, or none of its steps could be decided.
+        An option is not valid, no search can start at this rate, or no step could be decided.
     """
-    refuse_contradictions(asked, beside)
+    refuse_contradictions(request, options)
     objective = parse_objective(objective_text)
-    plan = replace(asked, runs=asked.runs or f"{RUNS[0]}..{RUNS[1]}").plan()
-    enough_runs(plan)
+    plan = replace(request, runs=request.runs or f"{RUNS[0]}..{RUNS[1]}").plan()
+    refuse_few_runs(plan)
     if (replay := replay_of(plan.arrivals)) is not None:
         replay.refuse_other_rates("--find-rate")
     if plan.rate_per_s is None or not LOWEST <= plan.rate_per_s <= HIGHEST:
         raise UsageError(
             "bad-value",
-            f"--rate {asked.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M, the range of --find-rate",
+            f"--rate {request.rate} is not between {LOWEST:g} and {HIGHEST / 1e6:g}M, the range of"
+            " --find-rate",
             hint="--rate 10k",
             option="--rate",
-            value=asked.rate,
+            value=request.rate,
             least=LOWEST,
             most=HIGHEST,
         )
@@ -84,8 +85,8 @@ def searching(
     return plan.model_copy(update={"quantiles": quantiles}), objective
 
 
-def enough_runs(plan: MeasurePlan) -> None:
-    """Refuse bounds under which no step could ever be decided."""
+def refuse_few_runs(plan: MeasurePlan) -> None:
+    """Refuse a number of runs with which no step could be decided."""
     if plan.runs[1] < FIRST_LOOK:
         raise UsageError(
             "bad-value",

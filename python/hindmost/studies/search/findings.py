@@ -1,6 +1,6 @@
-"""What a search has found: its steps, what is believed after them, and the words for it.
+"""The findings of a search: its steps, the belief after them, and their description.
 
-``search.json`` is ``hindmost.search/1`` (0.1.0, the first).
+``search.json`` has the format ``hindmost.search/1`` (0.1.0, the first).
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from hindmost.studies.search.judge import Outcome
 SCHEMA: Final = "hindmost.search/1"
 FILE = "search.json"
 LOWEST, HIGHEST = 10.0, 5e6
-"""Rates beyond which a search gives up: below, a run of seconds has too few requests; above, no server."""
+"""Range of a search, requests/s. Below it, a run of seconds has too few requests; no server goes beyond
+it."""
 CONFIDENCE = 0.90
-"""Of the span that is reported. Simulated, it covers more often (`stats.bisection`): answers are believed
-less than they deserve."""
+"""Confidence of the reported span. In simulations it covers more often (`stats.bisection`), because the
+belief trusts each answer less than it deserves."""
 RETRIES = 3
-"""Steps at one rate that the host may spoil; then a lower one is tried, which a disturbed host hurts less."""
+"""Spoiled steps at one rate after which a lower rate is tried, on which interference has less effect."""
 UNDECIDED_WITHIN = 0.05
-"""An undecided step lies at least so near to the crossing: runs of one rate differ by that much."""
+"""An undecided step lies at least this close to the crossing: runs at one rate differ by that much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rate that was tried.
+    """One tried rate.
 
-    ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: interference
-    disturbed too many runs. Latencies are microseconds; None is not known.
-    ``left_out``: runs with interference. ``error``: relative standard error of what was judged.
-    ``at_most_per_s``: the throughput of a saturated server. ``above``: runs that count and exceed a limit:
-    the interval is that of the median over runs. ``code`` and ``values``: those of ``why``.
+    ``unmet``: the client could not produce the rate, or the server died of it. ``spoiled``: interference
+    disturbed too many runs. Latencies are in µs; None is unknown. ``left_out``: runs with interference.
+    ``error``: relative standard error of the judged figure. ``at_most_per_s``: the throughput of a saturated
+    server. ``above``: counted runs that exceed a limit (the interval describes the median over runs).
+    ``code`` and ``values`` belong to ``why``.
     """
 
     rate_per_s: float
@@ -62,7 +63,7 @@ class Step:
 
 
 def belief_after(steps: Sequence[Step]) -> Belief:
-    """What is believed of the highest rate that holds; the first step is where it was sought first."""
+    """Return the belief about the highest rate that holds, which starts at the first step's rate."""
     belief = Belief(steps[0].rate_per_s, LOWEST, HIGHEST)
     spoiled: dict[float, int] = {}
     for step in steps:
@@ -84,11 +85,11 @@ def belief_after(steps: Sequence[Step]) -> Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a search found.
+class SearchFindings:
+    """The findings of a search.
 
-    The highest rate that held, the lowest above it that did not, and where the highest rate that holds lies
-    with `CONFIDENCE`.
+    They are the highest rate that held, the lowest rate above it that did not, and the span in which the
+    highest rate that holds lies with `CONFIDENCE`.
     """
 
     objective: str
@@ -99,8 +100,8 @@ class Found:
     finished: bool = True
 
     @classmethod
-    def of(cls, objective: str, steps: Sequence[Step], *, finished: bool) -> Found:
-        """Read what the steps made so far tell; one that the others contradict is not believed."""
+    def from_steps(cls, objective: str, steps: Sequence[Step], *, finished: bool) -> SearchFindings:
+        """Derive the findings from the steps so far; a step contradicted by the others is not believed."""
         if not steps:
             return cls(objective, None, None, Span(0.0, math.inf), (), finished)
         belief = belief_after(steps)
@@ -118,7 +119,7 @@ class Found:
 
     @property
     def headline(self) -> str:
-        """One sentence."""
+        """The findings in one sentence."""
         if not self.steps:
             return f"{self.objective}: no rate has been tried yet"
         text = self._outcome() if self.finished else self._so_far()
@@ -128,40 +129,46 @@ class Found:
         return text if self.finished else f"unfinished search, so far: {text}"
 
     def _so_far(self) -> str:
-        """What single steps said. Where the crossing lies follows from them only once the search is over."""
+        """Describe single steps. The crossing is reported only once the search is over."""
         words = {"fails": "failed at", "undecided": "was undecided at", "unmet": "could not be measured at"}
-        parts = [] if self.holds is None else [f"held at {at(self.holds)} ({figures(self.holds)})"]
+        parts = (
+            [] if self.holds is None else [f"held at {format_rate(self.holds)} ({format_figure(self.holds)})"]
+        )
         if self.fails is not None:
-            parts.append(f"{words[self.fails.outcome]} {at(self.fails)} ({brief(self.fails)})")
+            parts.append(
+                f"{words[self.fails.outcome]} {format_rate(self.fails)} ({brief_reason(self.fails)})"
+            )
         return f"{self.objective} {' and '.join(parts) or 'was disturbed by interference in every step'}"
 
     def _outcome(self) -> str:
         above = self.fails
         if self.holds is None:
             if above is None:
-                return f"{self.objective}: interference disturbed every step: {brief(self.steps[-1])}"
+                return f"{self.objective}: interference disturbed every step: {brief_reason(self.steps[-1])}"
             if all(step.outcome in ("undecided", "spoiled") for step in self.steps):
-                text = f"is undecided at every rate tried, down to {at(above)}"
+                text = f"is undecided at every rate tried, down to {format_rate(above)}"
             elif self.span.low <= 0.0:
-                text = f"holds at no rate, not even at {at(above)}"
+                text = f"holds at no rate, not even at {format_rate(above)}"
             else:
-                text = f"held at no rate that was tried, down to {at(above)}"
-            return f"{self.objective} {text}: {brief(above)}; {self._where()}"
+                text = f"held at no tried rate, down to {format_rate(above)}"
+            return f"{self.objective} {text}: {brief_reason(above)}; {self._describe_span()}"
         best = self.holds
-        text = f"{self.objective} holds up to {at(best)}: {figures(best)}, median over {counted(best)} runs"
+        text = f"{self.objective} holds up to {format_rate(best)}: {format_figure(best)}"
+        text += f", median over {format_runs(best)} runs"
         if best.above:
             text += f", {best.above} of which exceed it"
         if above is None:
             return f"{text}; it holds at every rate that could be judged, so the highest rate is not known"
         words = {
-            "fails": f"it fails at {at(above)} ({figures(above)})",
-            "undecided": f"it is undecided at {at(above)} ({figures(above)} after {counted(above)} runs)",
-            "unmet": f"{at(above)} could not be measured: {brief(above)}",
+            "fails": f"it fails at {format_rate(above)} ({format_figure(above)})",
+            "undecided": f"it is undecided at {format_rate(above)}"
+            f" ({format_figure(above)} after {format_runs(above)} runs)",
+            "unmet": f"{format_rate(above)} could not be measured: {brief_reason(above)}",
         }
-        return f"{text}; {words[above.outcome]}; {self._where()}"
+        return f"{text}; {words[above.outcome]}; {self._describe_span()}"
 
-    def _where(self) -> str:
-        """Where the crossing lies, in words."""
+    def _describe_span(self) -> str:
+        """Describe the span of the crossing."""
         low, high = (f"{float(f'{end:.3g}'):,.10g}" for end in (self.span.low, self.span.high))
         if self.span.low <= 0.0 or math.isinf(self.span.high):
             ends = f"below {high}" if self.span.low <= 0.0 else f"above {low}"
@@ -170,7 +177,7 @@ class Found:
         return f"the highest rate that holds is {ends} with {100.0 * CONFIDENCE:g} % confidence"
 
     def document(self) -> Search:
-        """As JSON: ``hindmost.search/1``."""
+        """The findings as ``hindmost.search/1``."""
         return {
             "schema": "hindmost.search/1",
             "created": now_utc(),
@@ -186,39 +193,39 @@ class Found:
         }
 
 
-def at(step: Step) -> str:
-    """The rate of a step in words."""
+def format_rate(step: Step) -> str:
+    """Format the rate of a step."""
     return f"{step.rate_per_s:,.10g} requests/s"
 
 
-def figures(step: Step) -> str:
-    """What a step found for the objective's figure: value and interval."""
+def format_figure(step: Step) -> str:
+    """Format the value and interval of the objective's figure in a step."""
     if not step.runs:
         return "no finished run"
     if step.value_us is None:
-        return "not known"
+        return "unknown"
     if step.value_us == math.inf or step.low_us is None or step.high_us is None:
         return format_us(step.value_us)
     return f"{format_us(step.value_us)} [{format_us(step.low_us)}, {format_us(step.high_us)}]"
 
 
-def counted(step: Step) -> str:
-    """How many runs count, of how many."""
+def format_runs(step: Step) -> str:
+    """Format how many of a step's runs count."""
     return f"{step.runs - step.left_out} of {step.runs}" if step.left_out else str(step.runs)
 
 
-def brief(step: Step) -> str:
-    """Why, without the particulars."""
+def brief_reason(step: Step) -> str:
+    """Return the first part of a step's reason."""
     return step.why.partition(";")[0]
 
 
-def stored(study: Study) -> Found:
-    """What a search has found and stored so far.
+def load_findings(study: Study) -> SearchFindings:
+    """Load the findings that a search has stored so far.
 
     Raises
     ------
     StudyError
-        If no step was finished, or the file cannot be read.
+        No step is finished, or the file cannot be read.
     """
     path = study.folder / FILE
     anew = f"rm {path} && {study.resume_command}  # reads its steps anew"
@@ -228,7 +235,7 @@ def stored(study: Study) -> Found:
             raise ValueError(f"its format is {document['schema']!r}, not {SCHEMA!r}")
         known = {field.name for field in fields(Step)}
         steps = [Step(**{k: v for k, v in one.items() if k in known}) for one in document["steps"]]
-        return Found.of(document["objective"], steps, finished=document["finished"])
+        return SearchFindings.from_steps(document["objective"], steps, finished=document["finished"])
     except FileNotFoundError:
         raise StudyError(
             "no-finished-runs",

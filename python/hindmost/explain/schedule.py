@@ -1,13 +1,13 @@
-"""How a budget is spent: which runs come next, decided from the runs that are there. Pure.
+"""How the budget is spent: which runs come next, computed from the finished runs. Pure functions.
 
 ::
 
-    try        present, every candidate        a round each; the worst are dropped after each round
-    combine    the best, all that help         if several help and can be set together
-    confirm    present, the chosen changes     fresh pairs, looked at 7, 11 and 16 pairs
+    try        present state and every candidate, one run each; the worst are dropped after each round
+    combine    the best candidate, and all that help together (if several help and can be combined)
+    confirm    present state and the chosen changes: fresh pairs, with looks after 7, 11 and 16 pairs
 
-Only the fresh pairs support a claim: whatever was chosen because it looked best flatters itself. The error
-of 5 % is shared by the looks (Bonferroni), so that it may end at any of them.
+Only the fresh pairs support a claim, because a candidate chosen for its results looks better than it is. The
+looks share the error of 5 % (Bonferroni), so that the confirmation may end at any of them.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from dataclasses import dataclass
 import numpy as np
 
 LOOKS = (7, 11, 16)
-"""Pairs of the confirmation after which it may end: 7 is the least that can decide at a third of 5 %."""
+"""Pairs after which the confirmation may end. Seven is the smallest number that can decide at a third of 5
+%."""
 CONFIDENCE = 1.0 - 0.05 / len(LOOKS)
 LEAST_TRIES, MOST_TRIES, COMBINING = 2, 6, 3
-"""Rounds of the first stage, and of the second."""
+"""Rounds of the first stage (smallest and largest number), and of the second."""
 GUESSED = 1.3
-"""How much longer a run may take than was guessed before there was one."""
+"""Safety factor on the estimated duration of a run before the first run."""
 PROMISING = math.log(0.97)
-"""Of the logarithm of a ratio: what may help by 3 %."""
+"""Log ratio of a candidate that may help by 3 %."""
 LATE_US = 1e9
-"""Stands for a figure that is infinitely late: later than any other."""
+"""Finite stand-in for an infinitely late figure, larger than any real one, µs."""
 
 Rounds = Mapping[int, Mapping[int, float]]
-"""Of one stage, by side (0: the present state, or the best) and round: the figure that is to be low."""
+"""The figure to be lowered, of one stage, by side (0: the present state, or the best) and round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The sides of a stage whose runs of a round come next."""
+    """The next round of a stage: the sides that need a run."""
 
     stage: str
     round: int
@@ -44,7 +45,7 @@ class Next:
 
 
 def log_ratios(rounds: Rounds, side: int, other: int = 0) -> list[float]:
-    """Logarithms of the ratios of a side to another, round by round."""
+    """Return the logarithms of the ratios of one side to another, by round."""
     both = sorted(rounds.get(side, {}).keys() & rounds.get(other, {}).keys())
     return [math.log(_finite(rounds[side][n]) / _finite(rounds[other][n])) for n in both]
 
@@ -54,10 +55,10 @@ def _finite(us: float) -> float:
 
 
 def survivors(rounds: Rounds, candidates: int) -> tuple[list[int], int]:
-    """Candidates that are still tried, the best first, and how many rounds are whole.
+    """Return the candidates that are still tried, best first, and the number of complete rounds.
 
-    One is dropped after a round where it looks worse than the best by more than two standard errors, or where
-    it does not look better than the present state by any. The best always stays.
+    After a round, a candidate is dropped if it looks worse than the best by more than two standard errors, or
+    if it does not look better than the present state. The best always stays.
 
     >>> rounds = {0: {1: 100.0, 2: 100.0}, 1: {1: 50.0, 2: 52.0}, 2: {1: 120.0, 2: 130.0}}
     >>> survivors(rounds, 2)
@@ -83,29 +84,29 @@ def survivors(rounds: Rounds, candidates: int) -> tuple[list[int], int]:
 
 
 def _scatter(logs: Sequence[Sequence[float]]) -> float:
-    """Standard deviation of a logarithm of a ratio, of all candidates together."""
+    """Return the standard deviation of log ratios, pooled over all candidates."""
     squares = sum(float(np.var(one)) * len(one) for one in logs)
     degrees = sum(len(one) - 1 for one in logs)
     return math.sqrt(squares / degrees) if degrees > 0 else 0.0
 
 
-def affordable(candidates: int, runs: float) -> int:
-    """How many candidates, the most promising first, so many runs can try and still confirm one."""
+def count_affordable(candidates: int, runs: float) -> int:
+    """Return how many candidates the given number of runs can try, with enough left to confirm one."""
     spare = runs / GUESSED - 2 * LOOKS[0]
     return max(1 if candidates else 0, min(candidates, int(spare / LEAST_TRIES) - 1))
 
 
 def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:
-    """The next round of the first stage; None where it is over.
+    """Return the next round of the first stage; None if it is over.
 
     Parameters
     ----------
     rounds
         Runs of this stage so far.
     candidates
-        How many are tried in all.
+        Number of candidates tried in all.
     runs_left
-        Runs that the budget has room for.
+        Number of runs that the budget still allows.
     """
     active, number = survivors(rounds, candidates)
     coming = (0, *active)
@@ -118,7 +119,7 @@ def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:
 
 
 def next_combining(rounds: Rounds, runs_left: float) -> Next | None:
-    """The next round of the best candidate next to the combination; None where it is over."""
+    """Return the next round of the best candidate against the combination; None if it is over."""
     number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
     begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
     if not begun and (number >= COMBINING or runs_left - 2 < 2 * LOOKS[0]):
@@ -127,12 +128,12 @@ def next_combining(rounds: Rounds, runs_left: float) -> Next | None:
 
 
 def next_confirming(rounds: Rounds, runs_left: float, decided: bool) -> Next | None:
-    """The next pair of the confirmation; None where it is decided, hopeless, or the budget is spent.
+    """Return the next pair of the confirmation; None if it is decided, hopeless or out of budget.
 
     Parameters
     ----------
     decided
-        Whether the pairs so far decide, asked at a look only.
+        Whether the pairs so far decide; used at a look only.
     """
     number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
     begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
@@ -144,10 +145,10 @@ def next_confirming(rounds: Rounds, runs_left: float, decided: bool) -> Next | N
 
 
 def pairs_to_decide(scatter: float, ratio: float) -> float:
-    """About how many pairs find a ratio in 80 of 100 studies, the three looks included."""
+    """Return about how many pairs detect a ratio in 80 of 100 studies, with three looks."""
     return max(LOOKS[0], ((2.394 + 0.842) * scatter / abs(math.log(ratio))) ** 2)
 
 
 def ratio_decided(scatter: float, pairs: int) -> float:
-    """The ratio (below 1) that so many pairs find in 80 of 100 studies."""
+    """Return the ratio (below 1) that this many pairs detect in 80 of 100 studies."""
     return math.exp(-(2.394 + 0.842) * scatter / math.sqrt(max(1, pairs)))

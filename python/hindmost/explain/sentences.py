@@ -1,4 +1,4 @@
-"""The answer in five sentences: the tail, its origin, what helped, what did not, what to do next."""
+"""The answer in five sentences: the tail, its origin, the gain, rejected changes, the next step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hindmost.report.common import numbers
 
 MOST_NAMED = 3
 OWN = 0.5
-"""From this share on, the tail is the server's own work."""
+"""Share of the variance from which the tail counts as the server's own work."""
 
 
 def headline(doc: Explanation) -> str:
-    """The answer in a sentence."""
+    """Return the answer in one sentence."""
     found = doc.confirmation
     ratio = None if found is None else found.ratios.get(doc.by)
     if found is None or ratio is None:
@@ -27,21 +27,21 @@ def headline(doc: Explanation) -> str:
     return f"undecided: {changes} changes {doc.by} by {_change(ratio)}"
 
 
-def five_sentences(doc: Explanation, present_us: float | None, go_on: str) -> tuple[str, ...]:
-    """What the tail is, where it comes from, what helped, what did not, what to do next."""
+def write_sentences(doc: Explanation, present_us: float | None, go_on: str) -> tuple[str, ...]:
+    """Return five sentences: the tail, its origin, the confirmed change, rejected changes, the next step."""
     return (
         f"{doc.target} at {numbers.rate(doc.rate_per_s)} has a {doc.by} of"
         f" {numbers.latency(present_us, missing=numbers.INFINITE)} on this host.",
         _origin(doc),
-        _helped(doc),
-        _no_help(doc),
-        _following(doc, go_on),
+        _confirmation(doc),
+        _rejections(doc),
+        _next_step(doc, go_on),
     )
 
 
 def _origin(doc: Explanation) -> str:
     if not doc.parts:
-        return "Where it comes from is not known: the server's requests could not be traced here."
+        return "Its origin is unknown: the server's requests could not be traced here."
     most = sorted(doc.parts, key=lambda one: -(one.of_variance or 0.0))[:MOST_NAMED]
     named = ", ".join(f"{one.name} {numbers.percent(round(one.of_variance or 0.0, 2))}" for one in most)
     slow = [one for one in doc.parts if one.of_slowest is not None]
@@ -59,31 +59,29 @@ def _origin(doc: Explanation) -> str:
     return f"{own}{'its' if own else 'Its'} variance arises in {named}{of_slow}{who}."
 
 
-def _helped(doc: Explanation) -> str:
+def _confirmation(doc: Explanation) -> str:
     found = doc.confirmation
     if found is None:
         return "Nothing was confirmed."
     change = f"{' and '.join(found.labels)} changes {doc.by} by {_change(found.ratios[doc.by])}"
     text = f"{change} in {found.pairs} fresh pairs"
-    beside = [name for name in ("p50", "throughput") if name in found.ratios and name != doc.by]
-    others = " and ".join(f"{name} by {_change(found.ratios[name])}" for name in beside)
+    names = [name for name in ("p50", "throughput") if name in found.ratios and name != doc.by]
+    others = " and ".join(f"{name} by {_change(found.ratios[name])}" for name in names)
     word = "Confirmed" if doc.verdict == "gain" else "No gain" if doc.verdict == "no-gain" else "Not decided"
     return f"{word}: {text}{', ' + others if others else ''}."
 
 
-def _no_help(doc: Explanation) -> str:
+def _rejections(doc: Explanation) -> str:
     dropped = [one for one in doc.trials if one.outcome in ("dropped", "refuted") and one.ratio is not None]
     if not dropped:
-        return (
-            "No other change was tried." if len(doc.trials) < 2 else "No change that was tried looked worse."
-        )
+        return "No other change was tried." if len(doc.trials) < 2 else "No tried change looked worse."
     named = ", ".join(
         f"{one.label} ({numbers.change(one.ratio.value - 1.0)})" for one in dropped if one.ratio
     )
     return f"Dropped: {named}."
 
 
-def _following(doc: Explanation, go_on: str) -> str:
+def _next_step(doc: Explanation, go_on: str) -> str:
     need = doc.resolution.budget_s
     if doc.verdict == "gain":
         if doc.applied:
@@ -95,20 +93,21 @@ def _following(doc: Explanation, go_on: str) -> str:
             return "Keep CPUs out of deep idle states while the server runs (tuned: latency-performance)."
         return "Start the server with this change."
     if doc.resolution.scatter is None and doc.trials and need is not None:
-        return f"To make enough pairs takes about {numbers.seconds(need)}: {_longer(go_on, need)}."
+        return f"Enough pairs take about {numbers.seconds(need)}: {_longer(go_on, need)}."
     if any(one.name == split.CLIENT and (one.of_variance or 0.0) >= OWN for one in doc.parts):
-        return "Most of the variance arises in the client: give it CPUs or a machine of its own first."
+        return "Most of the variance arises in the client: first give it its own CPUs or its own machine."
     if doc.own_code is not None and doc.own_code >= OWN:
         return "Profile the server on its slow requests: no setting makes its own work more even."
-    if (seen := doc.resolution.budget_seen_s) is not None:
-        return f"To decide a change of this size takes about {numbers.seconds(seen)}: {_longer(go_on, seen)}."
+    if (seconds := doc.resolution.budget_seen_s) is not None:
+        text = f"Deciding a change of this size takes about {numbers.seconds(seconds)}"
+        return f"{text}: {_longer(go_on, seconds)}."
     if need is not None and need > doc.budget_s:
         return f"To decide 10 % here takes about {numbers.seconds(need)}: {_longer(go_on, need)}."
-    return "Look for a change beyond the catalogue: name its levels under [settings] of a target file."
+    return "Try a change beyond the catalogue: declare its levels under [settings] in a target file."
 
 
 def _longer(go_on: str, budget_s: float) -> str:
-    """The command that goes on with a greater budget, in whole minutes."""
+    """Return the command that resumes the study with a larger budget, in whole minutes."""
     return f"{go_on} --budget {math.ceil(budget_s / 60)}m"
 
 
