@@ -26,7 +26,7 @@ from hindmost import _engine
 from hindmost.cli import main
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
-from hindmost.trace.begun import Function, amiss, begun_of
+from hindmost.trace.begin_probe import Function, begin_notes, describe_begin
 from hindmost.trace.groups import by_thread_and_connection
 
 FAULT = _engine.trace_fault()
@@ -421,7 +421,7 @@ def test_a_function_of_the_server_shows_when_each_request_of_a_batch_begins(tmp_
     for function, count in (("addReply", "not_begun"), ("createStringObject", "astray")):
         seen, _ = redis_slow(tmp_path, connect, function)
         counts = seen.traced["counts"]
-        (said,) = amiss(begun_of(Function(Path("/usr/bin/redis-server"), function), counts))
+        (said,) = begin_notes(describe_begin(Function(Path("/usr/bin/redis-server"), function), counts))
         assert said.code == "wrong-begin-function"
         assert counts[count] > counts["done"] / 2, (counts["not_begun"], counts["astray"], counts["done"])
 

@@ -24,7 +24,7 @@ from hindmost.errors import Inconclusive
 from hindmost.exits import Exit
 from hindmost.targets.ports import pick_free_port
 from hindmost.trace import find_server
-from hindmost.trace.tracing import Running, TraceRequest
+from hindmost.trace.tracing import RunningTrace, TraceRequest
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(
@@ -70,7 +70,7 @@ def nginx_with_tls(folder: Path) -> Iterator[int]:
 
 def traced_while_asked(folder: Path, port: int, protocol: str, times: int) -> dict:
     """The document of a trace, during which a client asked so many times over one TLS connection."""
-    running = Running(TraceRequest(find_server(f"http://127.0.0.1:{port}", protocol=protocol), 10.0))
+    running = RunningTrace(TraceRequest(find_server(f"http://127.0.0.1:{port}", protocol=protocol), 10.0))
     context = ssl.create_default_context(cafile=folder / "ca.pem")
     with (
         socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
@@ -120,7 +120,7 @@ def test_a_server_that_forks_is_followed_and_what_ended_is_in_its_processor_time
             assert server.stdout is not None
             port = int(server.stdout.readline())
             target = find_server(f"memcached://127.0.0.1:{port}")
-            running = Running(TraceRequest(target, 10.0, who=True))
+            running = RunningTrace(TraceRequest(target, 10.0, who=True))
             running.start()
             for _ in range(4):
                 with socket.create_connection(("127.0.0.1", port), timeout=20) as client:

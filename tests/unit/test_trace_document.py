@@ -23,15 +23,15 @@ from hindmost.report.trace.page import render_trace_page
 from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
 from hindmost.store.schema import schemas
-from hindmost.trace.able import unable
-from hindmost.trace.advice import Service, advice
-from hindmost.trace.begun import Function
+from hindmost.trace.advice import Service, advise
+from hindmost.trace.begin_probe import Function
 from hindmost.trace.document import document_of
 from hindmost.trace.groups import _groups
-from hindmost.trace.inbound import inbound
+from hindmost.trace.inbound import find_inbound
+from hindmost.trace.interference import CpuCounters
 from hindmost.trace.server import Server, find_server
-from hindmost.trace.taken import Look
-from hindmost.trace.times import served
+from hindmost.trace.support import tracing_error
+from hindmost.trace.times import service_rows
 from hindmost.trace.tracing import TraceRequest
 
 COUNTS = dict.fromkeys(
@@ -230,7 +230,7 @@ def test_a_function_that_does_not_begin_each_request_is_reported():
 
 
 def test_interference_on_the_servers_cpus_is_reported():
-    before, after = Look((0, 1), 100, 1_000), Look((0, 1), 102, 1_800)
+    before, after = CpuCounters((0, 1), 100, 1_000), CpuCounters((0, 1), 102, 1_800)
     calm = document_of(REQUEST, traced(), {}, None, (before, after))
     assert calm["taken"] == {"cpus": "0-1", "hypervisor_share": 0.0025, "other_programs": None, "calm": True}
     for rendered in (render_trace(calm, width=200, color=False), page := render_trace_page(calm)):
@@ -348,18 +348,18 @@ def test_packets_are_to_be_taken_in_where_the_server_is_not(tmp_path):
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {here})
-        found = inbound(11211, None, tmp_path)
+        found = find_inbound(11211, None, tmp_path)
     finally:
         os.sched_setaffinity(0, before)
     assert found is not None
     assert (found.knob, found.now) == ('knob = "rps@lo"', "0")
     elsewhere = int(found.elsewhere.replace(",", ""), 16)
     assert elsewhere == ((1 << every) - 1 & ~(1 << here) or 1)
-    assert inbound(9, None, tmp_path) is None, "no connection"
+    assert find_inbound(9, None, tmp_path) is None, "no connection"
     who = held_up()
     who["culprits"][0] |= {"name": "softirq NET_RX", "process": 0, "relation": "interrupt"}
     document = document_of(REQUEST, {**traced(), "who": who}, {})
-    (first, *_) = advice(document, None, found)
+    (first, *_) = advise(document, None, found)
     assert (first["knob"], first["levels"]) == ('knob = "rps@lo"', ["0", found.elsewhere])
 
 
@@ -411,7 +411,7 @@ def advised(who: dict | None, used: dict | None = None, mean_us: tuple[float, ..
     for stage, mean in zip(document["all"]["stages"], mean_us, strict=False):
         stage["mean_us"]["value"] = mean
     service = Service(1, 4000.0, 12.0, 9.0, 2000.0) if used else None
-    return [one["code"] for one in advice(document, service)]
+    return [one["code"] for one in advise(document, service)]
 
 
 @pytest.mark.parametrize(
@@ -443,7 +443,7 @@ def test_responses_that_wait_for_an_acknowledgement_and_page_faults_are_named():
     held_back = document_of(REQUEST, traced(), {})
     held_back["all"]["stages"][4]["mean_us"]["value"] = 40_000.0
     held_back["all"]["stages"][4]["share_of_variance"] = {"value": 0.9}
-    assert advice(held_back, None)[0]["code"] == "no-delay"
+    assert advise(held_back, None)[0]["code"] == "no-delay"
     faulting = held_up()
     faulting["threads"][0]["page_faults"] = 20_000 * 400
     assert "fewer-faults" in advised(faulting)
@@ -508,7 +508,7 @@ def test_service_times_never_overlap_and_a_batch_answered_at_once_is_shared_out(
     generator = np.random.default_rng(5)
     start = np.sort(generator.integers(0, 10**6, 400))
     thread = generator.integers(1, 4, 400)
-    rows = served(start - 5, start, start + generator.integers(0, 10**5, 400), thread)
+    rows = service_rows(start - 5, start, start + generator.integers(0, 10**5, 400), thread)
     for one in np.unique(thread):
         own = rows[rows[:, 3] == one]
         assert (own[1:, 1] >= own[:-1, 2]).all()
@@ -571,7 +571,7 @@ def test_a_protocol_or_a_trace_that_cannot_be_is_refused():
 
 def test_what_the_host_lacks_is_reported_with_a_hint_of_its_own(tmp_path: Path):
     def refusal(code: str) -> HindmostError:
-        found = unable(code, "refused", tmp_path)
+        found = tracing_error(code, "refused", tmp_path)
         assert_error(found, code)
         return found
 

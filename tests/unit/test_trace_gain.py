@@ -6,7 +6,7 @@ import pytest
 
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, simulate
-from hindmost.trace.advice import Service, _predicted
+from hindmost.trace.advice import Service, _predict
 
 WORK_US, HELD_US, OFTEN = 100.0, 1_000.0, 0.02
 """A request's own work; by how much a culprit holds up one in fifty of them."""
@@ -35,7 +35,7 @@ def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
         "mean_us": {"value": own},
         "sd_without_us": behind**0.5,
     }
-    found = _predicted(part, {"all": {"latency": latency}}, service)
+    found = _predict(part, {"all": {"latency": latency}}, service)
     assert found["queue_us"] is not None
     now, then = found["queue_us"]
     assert now == pytest.approx(waited([(WORK_US, 1 - OFTEN), (WORK_US + HELD_US, OFTEN)]), rel=0.03)
@@ -48,6 +48,6 @@ def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
 def test_what_is_no_part_of_the_service_shortens_no_queue() -> None:
     latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": 9e3}}
     part = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": {"value": 9.0}, "sd_without_us": 50.0}
-    found = _predicted(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3, WORK_US))
+    found = _predict(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3, WORK_US))
     assert found["queue_us"] is None
     assert found["mean_us"] == [500.0, 491.0]

@@ -39,11 +39,11 @@ def test_processor_time_of_what_ended_meanwhile_is_counted(how):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", SPINS, how], **pipes) as program:
         program.stdout.readline()
-        before = Usage.of(program.pid)
+        before = Usage.read(program.pid)
         program.stdin.write("\n")
         program.stdin.flush()
         program.stdout.readline()
-        used = Usage.of(program.pid).since(before)
+        used = Usage.read(program.pid).since(before)
         program.kill()
     parts = how.split("+")
     ended = [one for one in parts if one != "itself"]
@@ -58,5 +58,5 @@ def test_a_child_of_before_that_ended_counts_for_what_it_used_since():
 
 
 def test_of_a_process_that_is_not_known_nothing_is_told():
-    nobody = Usage.of(None)
-    assert Usage.of(os.getpid()).since(nobody) == {}
+    nobody = Usage.read(None)
+    assert Usage.read(os.getpid()).since(nobody) == {}

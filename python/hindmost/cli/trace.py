@@ -118,7 +118,7 @@ def trace(
     from hindmost.store.estimates import encode
     from hindmost.trace import TraceRequest, find_server
     from hindmost.trace import trace as traced
-    from hindmost.trace.begun import Function
+    from hindmost.trace.begin_probe import Function
     from hindmost.trace.times import write_times
 
     found = find_server(server, port=port, protocol=protocol)

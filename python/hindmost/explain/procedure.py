@@ -39,7 +39,7 @@ from hindmost.studies.pairs import draw_order
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 from hindmost.targets import parse_target
-from hindmost.trace.able import unable
+from hindmost.trace.support import tracing_error
 
 FILE = "explanation.json"
 LOOK, LOOK_S = "look", (0.5, 8.0)
@@ -95,7 +95,7 @@ def _trace_run(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> Sta
     look = plan.model_copy(update={"duration_s": seconds, "trace": state.untraced is None})
     fault = _engine.trace_fault()
     if look.trace and fault is not None:
-        return _trace_run(study, _record_untraced(study, state, unable(*fault), talk), plan, talk)
+        return _trace_run(study, _record_untraced(study, state, tracing_error(*fault), talk), plan, talk)
     side = Arm(open_part(study, study.folder / LOOK, look), look, parse_target(plan.target))
     if not side.has(1):
         try:

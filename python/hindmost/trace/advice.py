@@ -1,8 +1,9 @@
-"""From the critical stage and its culprit to what could be changed, and what that would be worth.
+"""Advice from a trace: changes that could reduce the variance, and the gain predicted for each.
 
-Two predictions, told apart: what a culprit was charged with is taken away from every request as it was
-measured (``charged``); and where it was part of the service itself, the queue behind it shortens as
-Pollaczek and Khinchine have it (``queue``). Both hold the rest still. `hindmost compare --set` finds out.
+There are two predictions. The first removes from every request the time charged to the culprit (``charged``).
+The second applies if the culprit is part of the service: then the queue behind it shortens too, by the
+formula of Pollaczek and Khinchine (``queue``). Both keep everything else unchanged. `hindmost compare --set`
+tests them.
 """
 
 from __future__ import annotations
@@ -23,35 +24,36 @@ if TYPE_CHECKING:
     from hindmost.trace.inbound import Inbound
 
 LEAST_SHARE = 0.05
-"""Of the variance of latency: what has less is no reason to change anything."""
+"""Share of the variance of latency from which a part is worth a change."""
 MOST = 6
 HELD_BACK_US = 1000.0
-"""From hand-over to the network: what waits so long waits for an acknowledgement, not for the CPU."""
+"""Delay from hand-over to the network, µs, from which a response waits for an acknowledgement, not for a
+CPU."""
 FAULT_US = 0.25
-"""That a page fault takes at least."""
+"""Shortest time of a page fault, µs."""
 FAULTS_SHARE = 0.1
-"""Of the server's work on a request, from which page faults are named."""
+"""Share of the server's work on a request from which page faults are reported."""
 ASLEEP = 0.5
-"""Share of the server's work on a request below which it does not compute for most of it."""
+"""Ratio of CPU time to the server's time on a request below which the server sleeps most of that time."""
 MAINTENANCE = re.compile(r"lru|maint|crawler|assoc|slab|bio_|gc|compact|flush|evict|jemalloc", re.IGNORECASE)
-"""Names of threads that look after a server's own data."""
+"""Names of threads that maintain a server's own data."""
 NO_GAIN = "no setting of the host makes this work more even"
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How long a request occupies a worker, asleep or not.
+    """How long a request occupies a worker, running or asleep.
 
     Attributes
     ----------
     workers : int
         Threads that share the load.
     rate_per_s : float
-        Requests of one worker.
+        Requests per second of one worker.
     mean_us : float
-        CPU time per request.
+        CPU time per request, µs.
     variance_us2, occupied_us : float
-        Of the time from the beginning of a request until its response left, and its mean.
+        Variance and mean of the time from the start of a request until its response left, µs² and µs.
     """
 
     workers: int
@@ -61,36 +63,36 @@ class Service:
     occupied_us: float
 
 
-def advice(
+def advise(
     document: Mapping[str, Any], service: Service | None, packets: Inbound | None = None
 ) -> list[Advice]:
-    """Candidates, those with the greatest share of the variance first.
+    """Return candidate changes, those with the largest share of the variance first.
 
     Parameters
     ----------
     document : dict
         ``hindmost.trace/1`` without its advice.
     service : Service or None
-        None where the server's processor time could not be read.
+        None if the server's CPU time could not be read.
     packets : Inbound, optional
-        Where the requests' packets come in.
+        Where the requests' packets arrive.
     """
     found: list[Advice] = []
     for part in [] if document["who"] is None else document["who"]["culprits"]:
-        rule = _of_culprit(part, document, packets)
+        rule = _rule_for_culprit(part, document, packets)
         if rule is not None and share_of(part) >= LEAST_SHARE:
             found.append(_candidate(rule, part, document, service))
     covered = {one["stage"] for one in found}
     for stage in document["all"]["stages"]:
-        rule = _of_stage(stage, document, service, packets)
+        rule = _rule_for_stage(stage, document, service, packets)
         if rule is not None and stage["stage"] not in covered and share_of(stage) >= LEAST_SHARE:
             found.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
     found.sort(key=lambda one: -one["share_of_variance"])
-    return _each_once(found)[:MOST]
+    return _merge_alike(found)[:MOST]
 
 
-def _each_once(found: Sequence[Advice]) -> list[Advice]:
-    """Merge advice that the same trial would test: the first culprit stays, the others are named."""
+def _merge_alike(found: Sequence[Advice]) -> list[Advice]:
+    """Merge advice that the same trial would test: the first culprit stays, the others are listed."""
     alike: dict[object, list[Advice]] = {}
     for one in found:
         alike.setdefault((one["knob"], *one["levels"]) if one["knob"] else one["change"], []).append(one)
@@ -105,7 +107,7 @@ def _each_once(found: Sequence[Advice]) -> list[Advice]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """``knob`` and ``levels`` are as `hindmost compare --set` takes them, the present state first."""
+    """A candidate change; ``knob`` and ``levels`` as for `hindmost compare --set`, present state first."""
 
     code: str
     change: str
@@ -114,7 +116,7 @@ class _Rule:
     levels: tuple[str, ...] = ()
 
 
-def _of_culprit(
+def _rule_for_culprit(
     part: Mapping[str, Any], document: Mapping[str, Any], packets: Inbound | None
 ) -> _Rule | None:
     who, cause = part["who"], part["cause"]
@@ -132,7 +134,7 @@ def _of_culprit(
         return _Rule(
             "measure-upstream",
             "measure or trace the server that it calls",
-            "after reading a request, the server waited for input, such as the reply of another server",
+            "after reading a request, the server waited for input, such as another server's reply",
         )
     if cause == "lock" and who["relation"] == "own" and MAINTENANCE.search(name):
         off = server == "memcached" and "lru" in name
@@ -143,7 +145,7 @@ def _of_culprit(
             'argument = "-o no_lru_maintainer"' if off else None,
             ("off", "on") if off else (),
         )
-    if cause == "lock" and who["relation"] != "interrupt":  # a wait that ran out of time
+    if cause == "lock" and who["relation"] != "interrupt":  # an interrupt means that the wait timed out
         return _Rule(
             "fewer-threads",
             f"use fewer threads, so that they wait less for locks that {name} holds",
@@ -155,16 +157,16 @@ def _of_culprit(
         return _Rule(
             "no-listener-thread",
             "give each worker its own process or socket, without a listener in between",
-            f"requests went through {name} before a worker had them",
+            f"requests passed through {name} before they reached a worker",
         )
     if cause == "wake" and who["relation"] != "idle":
         return None
     if cause not in ("run_queue", "interrupt", "wake"):
         return None
-    return _of_runner(who, name, server, packets)
+    return _rule_for_runner(who, name, server, packets)
 
 
-def _of_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound | None) -> _Rule | None:
+def _rule_for_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound | None) -> _Rule | None:
     had = f"used the CPU that requests waited for: {name}"
     match who["relation"]:
         case "own" if server == "memcached" and "lru" in name:
@@ -206,7 +208,7 @@ def _of_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound 
                 f"a kernel thread {had}",
             )
         case "kernel" | "interrupt":
-            return _take_in_elsewhere(f"{name} used the server's CPU to handle packets or timers", packets)
+            return _steering_rule(f"{name} used the server's CPU to handle packets or timers", packets)
         case "idle":
             return _Rule(
                 "shallow-idle",
@@ -218,7 +220,7 @@ def _of_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound 
     return None
 
 
-def _take_in_elsewhere(why: str, packets: Inbound | None) -> _Rule:
+def _steering_rule(why: str, packets: Inbound | None) -> _Rule:
     change = "process packets on other CPUs: interrupts (knob irqs@INTERFACE), receive packet steering"
     if packets is None:
         return _Rule("steer-packets", change, why)
@@ -231,7 +233,7 @@ def _take_in_elsewhere(why: str, packets: Inbound | None) -> _Rule:
     )
 
 
-def _of_stage(
+def _rule_for_stage(
     stage: Mapping[str, Any],
     document: Mapping[str, Any],
     service: Service | None,
@@ -240,7 +242,7 @@ def _of_stage(
     batch, mean_us = document["all"]["batch"], stage["mean_us"]["value"]
     match stage["stage"]:
         case "network_to_tcp":
-            return _take_in_elsewhere(
+            return _steering_rule(
                 "the variance arises before TCP, in the softirq that receives packets", packets
             )
         case "read_to_start":
@@ -293,13 +295,13 @@ def _of_stage(
 
 
 def _faults(document: Mapping[str, Any]) -> float:
-    """Page faults of the server's threads by request; 0 where it is not known."""
+    """Return the page faults of the server's threads per request; 0 if unknown."""
     who = document["who"]
     return 0.0 if who is None else sum(one["page_faults"] for one in who["threads"]) / who["requests"]
 
 
 def _sleeps(stage: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> bool:
-    """Whether a CPU profiler would not see most of what varies in the server's own work."""
+    """Whether a CPU profiler would miss most of what varies in the server's own work."""
     if document["who"] is None:
         return service is not None and service.mean_us < ASLEEP * stage["mean_us"]["value"]
     parts = [part for part in document["who"]["parts"] if part["stage"] == stage["stage"]]
@@ -307,12 +309,12 @@ def _sleeps(stage: Mapping[str, Any], document: Mapping[str, Any], service: Serv
 
 
 def share_of(part: Mapping[str, Any]) -> float:
-    """Of the variance of latency; 0 where it is not known."""
+    """Return a part's share of the variance of latency; 0 if unknown."""
     return float((part["share_of_variance"] or {"value": 0.0})["value"] or 0.0)
 
 
 def is_ours(who: Mapping[str, Any]) -> bool:
-    """Whether a culprit is the trace itself, which is read by this process."""
+    """Whether a culprit is the trace itself, which this process reads."""
     return (who["relation"], who["process"]) == ("other", os.getpid())
 
 
@@ -331,7 +333,7 @@ def _candidate(
         "knob": rule.knob,
         "levels": list(rule.levels),
         "trial": _trial(rule, document, service),
-        "predicted": None if part["who"] is None else _predicted(part, document, service),
+        "predicted": None if part["who"] is None else _predict(part, document, service),
     }
 
 
@@ -348,8 +350,8 @@ def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) ->
     return f"hindmost compare {target} --rate {rate} --set {setting}"
 
 
-def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> Predicted:
-    """What latency would be without the part."""
+def _predict(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> Predicted:
+    """Predict latency without the part."""
     latency = document["all"]["latency"]
     mean, sd = latency["mean_us"]["value"], latency["variance_us2"]["value"] ** 0.5
     own = part["mean_us"]["value"]
@@ -361,7 +363,7 @@ def _predicted(part: Mapping[str, Any], document: Mapping[str, Any], service: Se
     }
     if service is None or part["stage"] not in ("start_to_response", "response_to_network"):
         return found
-    # A part of the service: what it adds to the variance, as if it were independent of the rest.
+    # A part of the service: the variance it adds, assuming that it is independent of the rest.
     less = max(0.0, latency["variance_us2"]["value"] - part["sd_without_us"] ** 2)
     less = min(less, service.variance_us2)
     whole = service.occupied_us

@@ -9,12 +9,12 @@ from hindmost.notes import Note
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 from hindmost.store.estimates import number
-from hindmost.trace.advice import Service, advice
-from hindmost.trace.begun import amiss, begun_of
-from hindmost.trace.effect import effects
+from hindmost.trace.advice import Service, advise
+from hindmost.trace.begin_probe import begin_notes, describe_begin
+from hindmost.trace.effect import effect_notes
 from hindmost.trace.groups import by_thread_and_connection
-from hindmost.trace.inbound import inbound
-from hindmost.trace.taken import Look, not_calm, taken_of
+from hindmost.trace.inbound import find_inbound
+from hindmost.trace.interference import CpuCounters, interference_notes, summarize_interference
 from hindmost.trace.usage import ENDED
 
 if TYPE_CHECKING:
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from hindmost.trace.tracing import TraceRequest
 
 CAUSES = {
-    "no_arrival": "more than 64 segments waited unread on a connection; the probes keep no more arrivals",
+    "no_arrival": "more than 64 segments waited unread on a connection, as many as the probes keep",
     "ring_full": "more than 128 requests were open on a connection",
-    "ambiguous": "it is not certain which send of a batch answered them",
+    "ambiguous": "it is uncertain which send of a batch answered them",
     "closed": "the connection ended before the response",
 }
-"""Causes of requests that were read and are not in the figures, as the probes count them."""
+"""Causes of requests that were read but are not in the figures, by the probes' names."""
 UNKNOWN = {
-    "unseen": "the probes did not see what the thread did: its process had read no request yet, or a record"
+    "unseen": "the probes did not see what the thread did: it had read no request before, or a record"
     " was lost",
-    "run_queue": "the probes did not see who used the CPU: it had run there since before the wait began",
+    "run_queue": "the probes did not see what used the CPU: it had run there since before the wait began",
     "wake": "the probes never saw the thread that woke it",
 }
 """Why a part of the time has no culprit, by its cause; other causes are waits like `wake`."""
 _OPEN = "in flight when the trace ended, or in a batch that no later read of its connection settled"
 LEAST_MATCHED = 0.999
 MOST_OPEN = 0.001
-"""Of the variance: how far the stages may be from adding up to the latency before it is said."""
+"""Largest gap between the stages' sum and the latency that is not reported, as a share of the variance."""
 WORKERS = 0.01
-"""Of the server's processor time: threads with less are none of its workers."""
+"""Share of the server's CPU time from which a thread counts as a worker."""
 
 
 def document_of(
@@ -49,7 +49,7 @@ def document_of(
     traced: Mapping[str, Any],
     names: Mapping[int, str],
     used_ns: Mapping[int, int] | None = None,
-    looks: tuple[Look, Look] | None = None,
+    looks: tuple[CpuCounters, CpuCounters] | None = None,
 ) -> dict[str, Any]:
     """Build the document of a finished trace.
 
@@ -57,27 +57,27 @@ def document_of(
     ----------
     request : TraceRequest
     traced : dict
-        What the engine's ``Trace`` gave.
+        Output of the engine's ``Trace``.
     names : dict
-        Threads' names by their numbers.
+        Threads' names by thread id.
     used_ns : dict, optional
-        Processor time of each thread during the trace, `ENDED` for those that ended in it.
-    looks : tuple of Look, optional
-        At what others took of the processors, before and after.
+        CPU time of each thread during the trace, ns; `ENDED` for threads that ended.
+    looks : tuple of CpuCounters, optional
+        CPU counters before and after the trace.
     """
     blocks, counts = traced["blocks"], traced["counts"]
     whole = decompose(blocks)
     assert whole is not None
     names_of_kinds = dict.fromkeys(kind["kind"] for block in blocks for kind in block["kinds"])
     kinds = {kind: decompose(blocks, [kind]) for kind in names_of_kinds}
-    unmatched = _unmatched(counts)
+    unmatched = _list_unmatched(counts)
     lost = sum(one["requests"] for one in unmatched if one["cause"] != "open")
     settled = counts["done"] + lost
     server = request.server
     service = _service(traced, used_ns or {}, whole, request.one_connection_in)
-    begun = None if request.begun is None else begun_of(request.begun, counts)
-    who = _who(traced["who"], names)
-    taken = None if looks is None else taken_of(*looks, who)
+    begun = None if request.begun is None else describe_begin(request.begun, counts)
+    who = _list_culprits(traced["who"], names)
+    taken = None if looks is None else summarize_interference(*looks, who)
     threads, connections = (
         by_thread_and_connection(request.records, lambda thread: names.get(thread, "?"))
         if request.records is not None and traced["records"]
@@ -94,7 +94,9 @@ def document_of(
         "begun": begun,
         "all": _parts(whole),
         "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
-        "between_kinds": _between(whole, [parts for parts in kinds.values() if parts is not None]),
+        "between_kinds": _share_between_kinds(
+            whole, [parts for parts in kinds.values() if parts is not None]
+        ),
         "critical": {"by_variance": whole.by_variance.name, "by_mean": whole.by_mean.name},
         "blocks": whole.blocks,
         "counts": counts,
@@ -120,35 +122,35 @@ def document_of(
         "notes": [],
     }
     notes = _notes(request, traced, begun, counts["done"] / settled, whole.closure)
-    notes += effects(document, service) + _ended(used_ns or {})
+    notes += effect_notes(document, service) + _ended_notes(used_ns or {})
     if taken is not None:
-        notes += not_calm(taken)
+        notes += interference_notes(taken)
     document["notes"] = [note.document() for note in notes]
-    document["advice"] = advice(document, service, inbound(server.port, server.pid))
+    document["advice"] = advise(document, service, find_inbound(server.port, server.pid))
     return document
 
 
 def _service(
     traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition, connections: int
 ) -> Service | None:
-    """CPU time per request; threads with a hundredth of it or more are the workers.
+    """Compute the CPU time per request. Threads with a hundredth of it or more count as workers.
 
-    Where one of so many connections is followed, all are taken to have as many requests.
+    If only one in `connections` connections was followed, all are assumed to have equally many requests.
     """
     total = sum(used_ns.values())
     if not total or traced["counts"]["seen"] == 0:
         return None
     workers = sum(1 for thread, used in used_ns.items() if thread != ENDED and used >= WORKERS * total)
     own = whole.covariance_us2[3:, 3:]
-    # Processor time is known of the whole trace, requests of the stretches in which they were followed.
+    # CPU time covers the whole trace; requests cover only the windows in which they were followed.
     rate = traced["counts"]["seen"] / (traced["followed_ns"] / 1e9) * connections
-    workers = max(1, workers)  # all who served have ended
+    workers = max(1, workers)  # all serving threads have ended
     mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
     occupied_us = sum(stage.mean_us.value for stage in whole.stages[3:])
     return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())), occupied_us)
 
 
-def _ended(used_ns: Mapping[int, int]) -> list[Note]:
+def _ended_notes(used_ns: Mapping[int, int]) -> list[Note]:
     share = used_ns.get(ENDED, 0) / max(1, sum(used_ns.values()))
     if share < WORKERS:
         return []
@@ -192,30 +194,30 @@ def _ratio(estimate: Estimate) -> Ratio:
     return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
 
 
-def _who(traced: Mapping[str, Any] | None, names: Mapping[int, str]) -> documents.Who | None:
+def _list_culprits(traced: Mapping[str, Any] | None, names: Mapping[int, str]) -> documents.Who | None:
     requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
     if traced is None or not requests:
         return None
     found = causes(traced)
     threads: list[documents.ThreadSums] = traced["threads"]
-    for one in threads:  # of one that never left its processor the probes tell no name
+    for one in threads:  # the probes do not name a thread that never left its CPU
         one["name"] = one["name"] or names.get(one["thread"], "")
     return {
         "requests": requests,
         "parts": [_part(one) for one in found.parts],
-        "culprits": [_part(one) for one in found.culprits if _known(one)],
-        "unknown": [_unknown(one) for one in found.culprits if not _known(one)],
+        "culprits": [_part(one) for one in found.culprits if _has_culprit(one)],
+        "unknown": [_unknown(one) for one in found.culprits if not _has_culprit(one)],
         "threads": threads,
         "slowest": _slowest(traced["slowest"]),
     }
 
 
 def _slowest(traced: Mapping[str, Any] | None) -> documents.Slowest | None:
-    """The engine leaves out who it was where it was nobody."""
+    """Fill in the fields that the engine leaves out where a part has no culprit."""
     if traced is None:
         return None
-    nobody = {"name": None, "process": None, "relation": None}
-    parts = [{**nobody, **part} for part in traced["parts"]]
+    no_culprit = {"name": None, "process": None, "relation": None}
+    parts = [{**no_culprit, **part} for part in traced["parts"]]
     return {**traced, "parts": parts}  # type: ignore[return-value]
 
 
@@ -230,7 +232,7 @@ def _part(part: Part) -> documents.Part:
     }
 
 
-def _known(part: Part) -> bool:
+def _has_culprit(part: Part) -> bool:
     return part.who is None or part.who["relation"] != "unknown"
 
 
@@ -247,8 +249,8 @@ def _unknown(part: Part) -> documents.Unknown:
     }
 
 
-def _between(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
-    """Share of the variance that is there because kinds of requests differ in their means."""
+def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
+    """Return the share of the variance that comes from different means of the kinds of requests."""
     variance, mean = whole.latency.variance_us2.value, whole.latency.mean_us.value
     if not variance > 0:
         return None
@@ -256,8 +258,8 @@ def _between(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
     return min(1.0, spread / variance)
 
 
-def _unmatched(counts: Mapping[str, int]) -> list[UnmatchedRequests]:
-    found: list[UnmatchedRequests] = [
+def _list_unmatched(counts: Mapping[str, int]) -> list[Unmatched]:
+    found: list[Unmatched] = [
         {"cause": cause, "requests": counts[cause], "why": why}
         for cause, why in CAUSES.items()
         if counts[cause]
@@ -303,11 +305,11 @@ def _notes(
             " response_to_network is part of start_to_response.",
         )
     if begun is not None:
-        notes += amiss(begun)
+        notes += begin_notes(begun)
     if server.protocol == "exchange":
         note(
             "undivided-requests",
-            "Requests are not told apart: all bytes read before a reply count as one request (--protocol"
+            "Requests are not separated: all bytes read before a reply count as one request (--protocol"
             " changes this).",
         )
     if counts["unframed"]:
@@ -335,7 +337,7 @@ def _notes(
         note(
             "lost-records",
             f"There was no room for {counts['records_lost']} single requests in the file; the figures include"
-            " all requests. Use a greater --every.",
+            " all requests. Use a larger --every.",
             count=counts["records_lost"],
         )
     if closure > MOST_OPEN:

@@ -1,4 +1,4 @@
-"""What a trace did to the server that it watched: what its probes cost, and its reader in the way."""
+"""What a trace does to the server: the overhead of its probes, and interference from its reader."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from hindmost.notes import Note
 from hindmost.trace.advice import LEAST_SHARE, Service, is_ours, share_of
 
 MOST_COST = 0.05
-"""Of the server's CPU time per request: probes that use more make it another server."""
+"""Overhead of the probes per request, as a share of the server's CPU time, above which it is reported."""
 
 
-def effects(document: Mapping[str, Any], service: Service | None) -> list[Note]:
-    """Report what the trace changed; nothing where that is small.
+def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[Note]:
+    """Report the trace's effects on the server, unless they are small.
 
     Parameters
     ----------
     document : dict
         ``hindmost.trace/1`` without notes.
     service : Service or None
-        Processor time by request, the probes' own included.
+        CPU time per request, including the probes'.
     """
     found: list[Note] = []
     cost = document["cost"]
     if service is not None and cost["costed_requests"]:
-        # They are there in windows alone.
+        # The probes are attached only during windows.
         part = min(1.0, document["followed_s"] / document["lasted_s"])
         probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
         share = probes_us / service.mean_us

@@ -1,4 +1,4 @@
-"""Requests by the thread that read them and by connection, of those recorded in full."""
+"""Recorded requests grouped by the thread that read them, and by connection."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_GROUPS = 16
 
 
 def by_thread_and_connection(path: Path, thread: Callable[[int], str]) -> tuple[list[Group], list[Group]]:
-    """Groups of a file of records, those first that have most of the variance; up to `MOST_GROUPS` of each.
+    """Group a file of records; the groups with most of the variance come first, up to `MOST_GROUPS` each.
 
     Parameters
     ----------
     path : Path
-        Parquet, as the engine writes it.
+        Parquet file, as the engine writes it.
     thread : callable
-        A thread's name by its number.
+        Returns a thread's name by its id.
     """
     columns = _engine.read_columns(
         str(path), ["reader", "connection", "client_port", "network_ns", "left_ns"]
@@ -39,15 +39,15 @@ def by_thread_and_connection(path: Path, thread: Callable[[int], str]) -> tuple[
 
 
 def _groups(
-    of: np.ndarray[tuple[int], np.dtype[np.int64]],
+    keys: np.ndarray[tuple[int], np.dtype[np.int64]],
     latency: np.ndarray[tuple[int], np.dtype[np.float64]],
     name: Callable[[int], str],
 ) -> list[Group]:
-    """A group for each value, by its part of the sum of squares about the mean of all."""
+    """Group latencies by key, ordered by their part of the sum of squares about the overall mean."""
     mean = latency.mean()
     found: list[tuple[float, Group]] = []
-    for value in np.unique(of):
-        own = latency[of == value]
+    for value in np.unique(keys):
+        own = latency[keys == value]
         group: Group = {
             "name": name(int(value)),
             "requests": len(own),

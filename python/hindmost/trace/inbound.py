@@ -1,4 +1,4 @@
-"""By which interface a server's requests come, and which processors could take its packets in."""
+"""The interface on which a server's requests arrive, and the CPUs that could process its packets."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 _ESTABLISHED = "01"
 _LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
-"""127.0.0.1, ::1 and ::ffff:127.0.0.1, as /proc/net/tcp and tcp6 have them."""
+"""127.0.0.1, ::1 and ::ffff:127.0.0.1, in the notation of /proc/net/tcp and tcp6."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """Where packets come in.
+    """Where packets arrive.
 
     Attributes
     ----------
     interface : str
     now, elsewhere : str
-        Masks of processors for receive packet steering, as ``rps_cpus`` has them: the present one, and
-        those that the server does not run on (all, where it may run on all).
+        CPU masks for receive packet steering, in the notation of ``rps_cpus``: the present one, and the CPUs
+        on which the server does not run (all CPUs if it may run on all).
     """
 
     interface: str
@@ -29,20 +29,20 @@ class Inbound:
 
     @property
     def knob(self) -> str:
-        """As `hindmost compare --set` takes it."""
+        """The setting as for `hindmost compare --set`."""
         return f'knob = "rps@{self.interface}"'
 
 
-def inbound(port: int, pid: int | None, root: Path = Path("/")) -> Inbound | None:
-    """Find out for a server's connections; None where it has none, or the kernel steers no packets.
+def find_inbound(port: int, pid: int | None, root: Path = Path("/")) -> Inbound | None:
+    """Find where the packets of a server's connections arrive; None without connections or packet steering.
 
     Parameters
     ----------
     port : int
     pid : int or None
-        The server's process, for the processors it may use.
+        The server's process, for the CPUs that it may use.
     root : Path, optional
-        Where /proc and /sys are; a test's tree.
+        Root of /proc and /sys; tests pass their own tree.
     """
     interface = _interface(port, root)
     if interface is None:
@@ -53,7 +53,7 @@ def inbound(port: int, pid: int | None, root: Path = Path("/")) -> Inbound | Non
     except OSError:
         return None
     every = set(range(os.cpu_count() or 1))
-    # Masks of up to 32 processors; more need commas between words.
+    # A word of the mask holds 32 CPUs; commas separate words.
     wanted = (every - own) or every
     bits = sum(1 << cpu for cpu in wanted)
     words = [bits >> at & 0xFFFFFFFF for at in range(0, max(wanted) + 1, 32)]
@@ -62,7 +62,7 @@ def inbound(port: int, pid: int | None, root: Path = Path("/")) -> Inbound | Non
 
 
 def _interface(port: int, root: Path) -> str | None:
-    """Of the first connection to the port: loopback, or else where the default route goes."""
+    """Return the interface of the first connection to the port: loopback, or that of the default route."""
     for table in ("tcp", "tcp6"):
         for row in _rows(root / "proc/net" / table):
             address, _, own = row[1].partition(":")

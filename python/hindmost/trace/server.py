@@ -1,4 +1,4 @@
-"""Which server is to be traced: by its address or its process; what it speaks."""
+"""The server to trace, found by its address or process, and its protocol."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _BY_PROGRAM = {
     "haproxy": "http",
 }
 _BY_TARGET = {"memcached-binary": "length:8,4,12"}
-"""Where a target's protocol says more than its program's name: 24 bytes of header, with the body's length."""
-_LENGTH_FORM = (
-    "length:OFFSET,WIDTH or length:OFFSET,WIDTH,MORE; WIDTH ends with le where its first byte is the least"
-)
+"""Framing where a target's protocol says more than the program's name: 24 header bytes with the body's
+length."""
+_LENGTH_FORM = "length:OFFSET,WIDTH or length:OFFSET,WIDTH,MORE; WIDTH ends with le for little-endian numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +46,12 @@ class Server:
     Attributes
     ----------
     name : str
-        Its program's name, or what the user wrote.
+        Its program's name, or the user's TARGET.
     pid : int or None
-        Its topmost process, where it may be looked at.
+        Its topmost process, if this user may see it.
     port : int
     protocol : str
-        By which requests are told apart; ``exchange`` where it is not known.
+        Protocol whose framing separates requests; ``exchange`` if unknown.
     """
 
     name: str
@@ -62,13 +61,13 @@ class Server:
 
     @property
     def framing(self) -> str:
-        """The protocol as the engine has it (JSON text)."""
+        """The protocol's framing as JSON text for the engine."""
         if self.protocol.startswith("length:"):
             return json.dumps({"length": _length(self.protocol)})
         return json.dumps(self.protocol)
 
     def threads(self) -> dict[int, str]:
-        """Names of its threads by their numbers."""
+        """Return the names of its threads by thread id."""
         found = {}
         for pid in [] if self.pid is None else process_tree(self.pid):
             for task in Path(f"/proc/{pid}/task").glob("*/comm"):
@@ -79,7 +78,7 @@ class Server:
         return found
 
     def ended(self) -> bool:
-        """Whether its process is known to be gone; one that nobody has waited for is."""
+        """Whether its process is known to have ended; a zombie has."""
         if self.pid is None:
             return False
         try:
@@ -90,22 +89,22 @@ class Server:
 
 
 def find_server(text: str, *, port: int | None = None, protocol: str | None = None) -> Server:
-    """Find the server that TARGET means: ``memcached://HOST:PORT`` and the like, or a process id.
+    """Find the server that TARGET names: a URL like ``memcached://HOST:PORT``, or a process id.
 
     Parameters
     ----------
     text : str
     port : int, optional
-        Which of its ports, for a process with several.
+        Which port to trace, for a process with several.
     protocol : str, optional
-        By which requests are told apart, instead of what the address or the program's name says.
+        Protocol whose framing separates requests, instead of the one that the address or the program implies.
 
     Raises
     ------
     UsageError
-        If it is neither, is on another machine, or a protocol is not known.
+        TARGET is neither, is on another machine, or the protocol is unknown.
     TargetError
-        If there is no such process, it accepts no connections, or nobody listens at the address.
+        There is no such process, it accepts no connections, or no process listens at the address.
     """
     server = _process(int(text), port) if text.isdecimal() else _address(text, port)
     if protocol is None:
@@ -125,7 +124,7 @@ def find_server(text: str, *, port: int | None = None, protocol: str | None = No
 
 
 def local_server(pid: int, port: int, spoken: str = "") -> Server:
-    """A server that was started here, by its process and its port; ``spoken``: its target's protocol."""
+    """Describe a server started here by its process and port; `spoken` is its target's protocol."""
     name = process_name(pid)
     return Server(name, pid, port, _BY_TARGET.get(spoken) or _BY_PROGRAM.get(name, "exchange"))
 
@@ -174,9 +173,9 @@ def _address(text: str, port: int | None) -> Server:
     if target.managed:
         raise UsageError(
             "needs-running-server",
-            f"{text} is a server that Hindmost would start; a trace needs one that runs and has load",
-            hint=f"hindmost measure {text} --rate 20k --trace starts it, loads it and traces it; or start it"
-            " yourself and name its process: hindmost trace PID",
+            f"{text} is a server that Hindmost would start; a trace needs a running server under load",
+            hint=f"hindmost measure {text} --rate 20k --trace starts, loads and traces it; or start it"
+            " yourself and give its process id: hindmost trace PID",
             target=text,
         )
     if port is not None:
@@ -200,7 +199,7 @@ def _address(text: str, port: int | None) -> Server:
         raise TargetError(
             "not-listening",
             f"no process listens on port {number} of {host} here",
-            hint="ss -ltnp lists who listens where; for a server in a container name its process:"
+            hint="ss -ltnp lists listening processes; for a server in a container give its process id:"
             " hindmost trace PID",
             host=host,
             port=number,
@@ -211,7 +210,7 @@ def _address(text: str, port: int | None) -> Server:
 
 
 def _length(text: str) -> dict[str, Any]:
-    """Take ``length:OFFSET,WIDTH[le][,MORE]`` apart.
+    """Parse ``length:OFFSET,WIDTH[le][,MORE]``.
 
     Examples
     --------

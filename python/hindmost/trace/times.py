@@ -1,8 +1,9 @@
-"""Service times of a traced server, as `hindmost clone fit` reads them: a clone of any unmodified server.
+"""Service times of a traced server, as a log for `hindmost clone fit`.
 
-A request arrives when it is readable, its service begins when its thread turns to it (e4), and ends when its
-response left (e6). Where one send answered a whole batch, its requests get equal parts of the time, since
-nothing tells them apart. What a thread does outside of these, in the read itself, is in no service time.
+A request arrives when it is readable. Its service starts when its thread turns to it (e4), and ends when its
+response left (e6). If one send answered a whole batch, its requests get equal parts of the time, because
+nothing separates them. What a thread does at other times, such as in the read itself, belongs to no service
+time.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ HEAD = "arrival_ns,start_ns,end_ns,thread\n"
 
 
 def write_times(records: Path, to: Path) -> int:
-    """Write a server's log of a trace's records; how many requests it has.
+    """Write a server's log from a trace's records, and return its number of requests.
 
     Parameters
     ----------
     records : Path
-        What ``hindmost trace --records`` wrote, with every request.
+        File written by ``hindmost trace --records``, with every request.
     to : Path
-        A CSV file.
+        CSV file to write.
 
     Raises
     ------
     HindmostError
-        If it cannot be written.
+        The file cannot be written.
     """
     read = _engine.read_columns(str(records), list(COLUMNS))
     arrival, start, end, thread = (np.frombuffer(column, dtype=np.int64) for column in read)
-    rows = served(arrival, start, end, thread)
+    rows = service_rows(arrival, start, end, thread)
     try:
         with to.open("w", encoding="utf-8") as file:
             file.write(HEAD)
@@ -52,10 +53,10 @@ def write_times(records: Path, to: Path) -> int:
     return len(rows)
 
 
-def served(
+def service_rows(
     arrival: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], thread: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Rows of a log: no thread serves two at a time, and none ends before it begins.
+    """Return a log's rows: a thread serves one request at a time, and none ends before it starts.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def served(
     length = (ends - begins)[batch]
     start = begins[batch] + length * place // sizes[batch]
     end = begins[batch] + length * (place + 1) // sizes[batch]
-    # A response may leave after the thread went on to the next request.
+    # A response may leave after the thread has turned to the next request.
     same = thread[1:] == thread[:-1]
     end[:-1] = np.where(same, np.minimum(end[:-1], start[1:]), end[:-1])
     kept = end > start

@@ -1,4 +1,4 @@
-"""A trace: so many seconds of a server's requests, and what they say."""
+"""A trace: follows a server's requests for some seconds, and builds the document."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.errors import Inconclusive, Interrupted, UsageError
-from hindmost.trace.able import unable
-from hindmost.trace.begun import Function
+from hindmost.trace.begin_probe import Function
 from hindmost.trace.document import document_of
+from hindmost.trace.interference import CpuCounters
 from hindmost.trace.server import Server
-from hindmost.trace.taken import Look
+from hindmost.trace.support import tracing_error
 from hindmost.trace.usage import Usage
 
 MOST_BLOCKS = 500
 LEAST_BLOCK_S = 0.1
-"""Shorter ones would be too alike their neighbours for the bootstrap, whose blocks have to be independent."""
+"""Shortest block, s. The bootstrap needs independent blocks, and shorter ones depend on their neighbours."""
 LEAST_WINDOWS = 20
-"""As many as two seconds have without windows, of which there are no intervals either."""
+"""Number of windows in the shortest trace that has intervals (two seconds without windows)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,21 @@ class TraceRequest:
     server : Server
     duration_s : float
     one_connection_in : int
-        Follow one connection in so many, whole.
+        Follow one in this many connections, completely.
     one_window_in : int
-        Follow all for one stretch of time in so many, at random places.
+        Follow all connections in one of this many windows of time, chosen at random.
     records : Path or None
-        A Parquet file for requests in full.
+        Parquet file for complete records of requests.
     log : Path or None
-        A text file for latencies as they come.
+        Text file for latencies as they occur.
     every : int
-        One request in so many goes there.
+        Record one in this many requests.
     handover : bool
-        False: as on kernels before 6.16, which do not show when a response is handed over.
+        False behaves like a kernel before 6.16, which does not show when a response is handed over.
     who : bool
-        Follow the scheduler as well, and say who held requests up.
+        Also follow the scheduler, and name the culprits that delayed requests.
     begun : Function or None
-        The function with which the server begins a request (e4); without one, a rule says when.
+        The function that starts a request (e4); without it, a rule decides.
     """
 
     server: Server
@@ -63,7 +63,7 @@ class TraceRequest:
     begun: Function | None = None
 
     def check(self) -> None:
-        """Raise what is wrong before anything is attached.
+        """Check the request before any probe is attached.
 
         Raises
         ------
@@ -116,24 +116,24 @@ class TraceRequest:
 
 
 def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Trace, and give the document ``hindmost.trace/1``; an interruption ends it early, and is no error.
+    """Trace a server and return the document ``hindmost.trace/1``. An interruption ends the trace early.
 
     Parameters
     ----------
     request : TraceRequest
     ready : callable, optional
-        Called when the probes are attached.
+        Called once the probes are attached.
 
     Raises
     ------
     UsageError
-        If the request cannot be meant.
+        The request is not valid.
     HostUnfit
-        If the kernel lets us load no probes.
+        The kernel does not permit loading probes.
     Inconclusive
-        If no request was seen.
+        No request was seen.
     """
-    running = Running(request)
+    running = RunningTrace(request)
     running.start()
     try:
         if ready is not None:
@@ -144,8 +144,8 @@ def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dic
     return running.end()
 
 
-class Running:
-    """A trace in the making.
+class RunningTrace:
+    """A trace in progress.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Running:
     Raises
     ------
     UsageError
-        If the request cannot be meant.
+        The request is not valid.
     """
 
     def __init__(self, request: TraceRequest) -> None:
@@ -162,8 +162,8 @@ class Running:
         self.request = request
         self._trace: _engine.Trace | None = None
         self._threads: dict[int, str] = {}
-        self._used = Usage.of(None)
-        self._look: Look | None = None
+        self._used = Usage.read(None)
+        self._look: CpuCounters | None = None
 
     def start(self) -> None:
         """Attach the probes.
@@ -171,7 +171,7 @@ class Running:
         Raises
         ------
         HostUnfit
-            If the kernel lets us load none.
+            The kernel does not permit loading probes.
         """
         request, server = self.request, self.request.server
         block_s = max(LEAST_BLOCK_S, request.duration_s / MOST_BLOCKS / request.one_window_in)
@@ -190,29 +190,29 @@ class Running:
                 begun=None if request.begun is None else (request.begun.file, request.begun.name),
             )
         except _engine.EngineError as error:
-            raise unable(*error.args) from None
-        self._threads, self._used = server.threads(), Usage.of(server.pid)
-        self._look = Look.at(server.pid)
+            raise tracing_error(*error.args) from None
+        self._threads, self._used = server.threads(), Usage.read(server.pid)
+        self._look = CpuCounters.read(server.pid)
 
-    def drop(self) -> None:
-        """Let go of the kernel, if it was not yet."""
+    def abort(self) -> None:
+        """Detach the probes without a document, if they are still attached."""
         if self._trace is not None:
             self._trace.end()
             self._trace = None
 
     def end(self) -> dict[str, Any]:
-        """Detach, and give the document.
+        """Detach the probes and return the document.
 
         Raises
         ------
         Inconclusive
-            If no request was seen.
+            No request was seen.
         """
         assert self._trace is not None, "it was started"
         running, self._trace = self._trace, None
         server = self.request.server
-        used = Usage.of(server.pid).since(self._used)
-        looks = None if self._look is None else (self._look, Look.at(server.pid))
+        used = Usage.read(server.pid).since(self._used)
+        looks = None if self._look is None else (self._look, CpuCounters.read(server.pid))
         traced = json.loads(running.end())
         counts = traced["counts"]
         if not counts["done"]:
@@ -236,20 +236,19 @@ class Running:
 def _hint(counts: Mapping[str, int]) -> str:
     if counts["unframed"]:
         return (
-            "--protocol exchange counts all bytes that are read before a reply as one request (also TLS);"
+            "--protocol exchange counts all bytes read before a reply as one request (also TLS);"
             " --protocol length:OFFSET,WIDTH is for a protocol with a length field"
         )
     if counts["unreadable"]:
         return (
-            f"{counts['unreadable']} reads used several buffers (readv, recvmsg) or io_uring, into which the"
-            " trace cannot look; --protocol exchange needs no look: it counts all bytes read before a reply"
-            " as one request"
+            f"{counts['unreadable']} reads used several buffers (readv, recvmsg) or io_uring, which the trace"
+            " cannot read; use --protocol exchange, which counts all bytes read before a reply as one request"
         )
     if counts["datagrams"]:
-        return f"{counts['datagrams']} UDP datagrams arrived; the trace follows TCP alone"
+        return f"{counts['datagrams']} UDP datagrams arrived, but the trace follows only TCP"
     if counts["arrived"] and not counts["before"]:
         return (
             f"{counts['arrived']} segments arrived that the server did not read by a system call that the"
-            " trace sees: it cannot follow splice between sockets, nor a server that hangs"
+            " trace sees: it cannot follow splice between sockets, or a server that hangs"
         )
-    return "put load on the server: hindmost measure ... in another terminal"
+    return "put load on the server: run hindmost measure in another terminal"

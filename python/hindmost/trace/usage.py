@@ -1,4 +1,4 @@
-"""Processor time of a server's threads, of those too that ended meanwhile."""
+"""CPU time of a server's threads, including those that end during a trace."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from hindmost.documents import read_kernel
 from hindmost.targets.procfs import process_tree
 
 ENDED = 0
-"""Stands for all threads and processes that ended."""
+"""Key for all threads and processes that ended."""
 _ROUNDING = 0.001
-"""Of the whole: threads and processes are not read at the same moment, nor to the same digit."""
+"""Relative rounding error: threads and processes are read at different moments and resolutions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processor time up to now, in ns.
+    """CPU time used so far, ns.
 
     Attributes
     ----------
     threads : mapping of int
-        By thread (``/proc/PID/task/TID/schedstat``).
+        By thread id (``/proc/PID/task/TID/schedstat``).
     processes : mapping of int
-        By process, with its threads that have ended (clock_getcpuclockid(3)).
+        By process id, including ended threads (clock_getcpuclockid(3)).
     reaped : mapping of int
-        By process: its children that have ended and were waited for, in ticks of 10 ms (proc(5), ``cutime``).
-        Those that nobody waits for, since SIGCHLD is ignored, the kernel counts nowhere.
+        By process id: CPU time of its ended children that it waited for, in steps of 10 ms (proc(5),
+        ``cutime``). The kernel does not count children that no process waits for, because SIGCHLD is ignored.
     """
 
     threads: Mapping[int, int]
@@ -39,8 +39,8 @@ class Usage:
     reaped: Mapping[int, int]
 
     @classmethod
-    def of(cls, pid: int | None) -> Self:
-        """Of a process and its descendants; of nobody where it is not known."""
+    def read(cls, pid: int | None) -> Self:
+        """Read the CPU time of a process and its descendants; empty if the process is unknown."""
         threads: dict[int, int] = {}
         processes: dict[int, int] = {}
         reaped: dict[int, int] = {}
@@ -56,13 +56,13 @@ class Usage:
         return cls(threads, processes, reaped)
 
     def since(self, before: Usage) -> dict[int, int]:
-        """What was used by thread, those that ended together as `ENDED`; empty where nothing is known."""
+        """Return the CPU time by thread since `before`, ns, ended threads as `ENDED`; empty if unknown."""
         if not before.threads:
             return {}
         used = {thread: ns - before.threads.get(thread, 0) for thread, ns in self.threads.items()}
         of_processes = sum(ns - before.processes.get(one, 0) for one, ns in self.processes.items())
         of_children = sum(ns - before.reaped.get(one, 0) for one, ns in self.reaped.items())
-        # Who waited for them got all that they ever used.
+        # The process that waited for them was credited with all that they ever used.
         gone = before.processes.keys() - self.processes.keys()
         of_children -= sum(before.processes[one] + before.reaped[one] for one in gone)
         ended = max(0, of_processes - sum(used.values())) + max(0, of_children)

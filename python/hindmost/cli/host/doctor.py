@@ -51,7 +51,7 @@ def doctor(
     from hindmost.plan import parse_duration
     from hindmost.privileges import NEEDS
     from hindmost.report.doctor import render_findings, render_privileges
-    from hindmost.trace.able import finding as trace_finding
+    from hindmost.trace.support import check_tracing
 
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:
@@ -77,7 +77,7 @@ def doctor(
         )
     server = _server(MeasureRequest(target=target, **secured)) if target is not None else None
     diagnosis = json.loads(_engine.doctor("/", seconds, server))
-    diagnosis["findings"] += [left_finding(), trace_finding()]
+    diagnosis["findings"] += [left_finding(), check_tracing()]
     diagnosis["privileges"] = [need.document() for need in NEEDS]
     if json_:
         print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))

@@ -32,7 +32,7 @@ class StageTrace(Companion):
     def enter(self, stack: ExitStack) -> None:
         """Refuse untraceable servers before any load; detach at the end."""
         from hindmost.trace.server import local_server
-        from hindmost.trace.tracing import Running, TraceRequest
+        from hindmost.trace.tracing import RunningTrace, TraceRequest
 
         port = self.scene.address.rpartition(":")[2]
         if self.scene.pid is None or not port.isdecimal():
@@ -43,8 +43,8 @@ class StageTrace(Companion):
                 address=self.scene.address,
             )
         server = local_server(self.scene.pid, int(port), self.scene.protocol)
-        self._running = Running(TraceRequest(server, duration_s=self.scene.seconds, who=True))
-        stack.callback(self._running.drop)
+        self._running = RunningTrace(TraceRequest(server, duration_s=self.scene.seconds, who=True))
+        stack.callback(self._running.abort)
 
     def before_measurement(self, ports: Sequence[int]) -> None:
         """Attach the tracer."""

@@ -1,4 +1,4 @@
-"""What others took of the server's processors meanwhile: the hypervisor, other programs."""
+"""Interference on the server's CPUs during a trace: from the hypervisor and from other programs."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ if TYPE_CHECKING:
     from hindmost.store.trace import CpuUseByOthers, OtherPrograms
 
 WHOLE = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""All the time of a processor (proc(5), /proc/stat; guests' is in user's)."""
+"""Fields that sum to all time of a CPU (proc(5), /proc/stat; guest time is part of user)."""
 MOST_STOLEN = 0.01
-"""Of the processors' time: from there on the hypervisor's other guests make a tail of their own."""
+"""Share of CPU time used by the hypervisor from which it affects the tail."""
 MOST_OTHERS = 0.05
-"""Of the variance of latency."""
+"""Share of the variance of latency caused by other programs from which it is reported."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """The counters of some processors at one moment, in ticks of 10 ms: stolen, of all."""
+class CpuCounters:
+    """Counters of some CPUs at one moment, in ticks of 10 ms: stolen time, and all time."""
 
     cpus: tuple[int, ...]
     stolen: int
     ticks: int
 
     @classmethod
-    def at(cls, pid: int | None) -> Self:
-        """Of those on which a process and its descendants may run; of all where that is not known."""
-        all_of_them = json.loads(_engine.cpu_counters())["cpus"]
+    def read(cls, pid: int | None) -> Self:
+        """Read the CPUs on which a process and its descendants may run; all CPUs if these are unknown."""
+        every = json.loads(_engine.cpu_counters())["cpus"]
         cpus: set[int] = set()
         for one in [] if pid is None else process_tree(pid):
             with contextlib.suppress(OSError):  # it has ended
                 cpus |= set(cpu_affinity(one))
-        cpus = cpus or {one["cpu"] for one in all_of_them}
-        mine = [one for one in all_of_them if one["cpu"] in cpus]
+        cpus = cpus or {one["cpu"] for one in every}
+        mine = [one for one in every if one["cpu"] in cpus]
         return cls(
             tuple(sorted(cpus)),
             sum(one["steal"] for one in mine),
             sum(one[name] for one in mine for name in WHOLE),
         )
 
-    def share_since(self, before: Look) -> float | None:
-        """The stolen share; None where the processors are others now, or no tick has passed."""
+    def share_since(self, before: CpuCounters) -> float | None:
+        """Return the stolen share of time since `before`; None if the CPUs changed or no tick has passed."""
         ticks = self.ticks - before.ticks
         return (self.stolen - before.stolen) / ticks if ticks > 0 and self.cpus == before.cpus else None
 
 
-def taken_of(before: Look, after: Look, who: Mapping[str, Any] | None) -> CpuUseByOthers:
-    """What a trace's document says of it.
+def summarize_interference(before: CpuCounters, after: CpuCounters, who: Mapping[str, Any] | None) -> Taken:
+    """Summarise the interference for the trace's document.
 
     Parameters
     ----------
     who : dict or None
-        Who held requests up, where that was followed; the trace's own thread is none of them.
+        Culprits, if they were followed; the trace's own thread is left out.
     """
     others: OtherPrograms | None = None
     stolen = after.share_since(before)
@@ -77,12 +77,12 @@ def taken_of(before: Look, after: Look, who: Mapping[str, Any] | None) -> CpuUse
         "cpus": format_cpus(after.cpus),
         "hypervisor_share": stolen,
         "other_programs": others,
-        "calm": not _reasons_of(stolen, others, format_cpus(after.cpus)),
+        "calm": not _describe_interference(stolen, others, format_cpus(after.cpus)),
     }
 
 
-def _reasons_of(stolen: float | None, others: OtherPrograms | None, cpus: str) -> list[str]:
-    """Name the interference that is too great to ignore."""
+def _describe_interference(stolen: float | None, others: OtherPrograms | None, cpus: str) -> list[str]:
+    """Describe the interference that is too large to ignore."""
     why = []
     if stolen is not None and stolen >= MOST_STOLEN:
         why.append(f"the hypervisor used {stolen:.1%} of CPUs {cpus}")
@@ -91,16 +91,16 @@ def _reasons_of(stolen: float | None, others: OtherPrograms | None, cpus: str) -
     return why
 
 
-def not_calm(taken: CpuUseByOthers) -> list[Note]:
-    """Report interference on the server's CPUs."""
+def interference_notes(taken: Taken) -> list[Note]:
+    """Return a note on interference on the server's CPUs, if it is too large to ignore."""
     stolen, others = taken["hypervisor_share"], taken["other_programs"]
-    why = _reasons_of(stolen, others, taken["cpus"])
+    why = _describe_interference(stolen, others, taken["cpus"])
     if not why:
         return []
     return [
         Note(
             "host-interference",
-            f"Interference: {', and '.join(why)}. On a quiet machine the server's own shares are greater.",
+            f"Interference: {', and '.join(why)}. On a quiet machine the server's own shares are larger.",
             {
                 "cpus": taken["cpus"],
                 "hypervisor_share": stolen,

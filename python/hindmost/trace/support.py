@@ -1,4 +1,4 @@
-"""Whether requests can be traced on this host, and what is missing for it."""
+"""Whether this host can trace requests, and what it lacks."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _HINTS = {
     "trace-btf": "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)",
     "trace-function": "nm -D --defined-only FILE lists its functions (an unstripped build names all);"
     " readelf -n FILE lists its USDT probes",
-    "trace-tracepoint": "use Linux 6.3 or later; from 6.16 on all stages can be told apart",
+    "trace-tracepoint": "use Linux 6.3 or later; from 6.16 on, all stages can be separated",
 }
 _RIGHTS = "run as root, or with the capabilities CAP_BPF and CAP_PERFMON"
 _LOCKED = "boot without lockdown=confidentiality, which forbids probes that read kernel memory"
 
 
-def unable(code: str, message: str, root: Path = Path("/")) -> HindmostError:
-    """Turn the engine's refusal of its probes into an error with a hint; ``code`` is the engine's own."""
+def tracing_error(code: str, message: str, root: Path = Path("/")) -> HindmostError:
+    """Build an error with a hint from the engine's refusal to load its probes; `code` is the engine's."""
     if code == "trace-permission":
-        hint = _LOCKED if _lockdown(root) == "confidentiality" else _RIGHTS
+        hint = _LOCKED if _read_lockdown(root) == "confidentiality" else _RIGHTS
         return HostUnfit(code, message, hint=hint)
     return HostUnfit(code, message, hint=_HINTS.get(code, "hindmost host doctor"))
 
 
-def finding(root: Path = Path("/")) -> Finding:
-    """One of the doctor's findings: ``mind`` where requests cannot be traced, having loaded the probes."""
+def check_tracing(root: Path = Path("/")) -> Finding:
+    """Load the probes and return the doctor's finding on it: ``mind`` if requests cannot be traced."""
     fault = _engine.trace_fault()
     if fault is None:
         why = "hindmost trace can show in which stage of a request the variance arises"
         return _finding("fine", "the probes load", why, None)
-    error = unable(*fault, root)
+    error = tracing_error(*fault, root)
     why = "hindmost trace cannot follow requests through the kernel; hindmost measure does not need this"
     return _finding("mind", error.message, why, error.hint)
 
@@ -52,8 +52,8 @@ def _finding(mark: str, value: str, why: str, hint: str | None) -> Finding:
     }
 
 
-def _lockdown(root: Path) -> str | None:
-    """The mode in force, which stands in brackets (kernel_lockdown(7))."""
+def _read_lockdown(root: Path) -> str | None:
+    """Return the lockdown mode in force, which the file shows in brackets (kernel_lockdown(7))."""
     try:
         text = (root / "sys/kernel/security/lockdown").read_text()
     except OSError:

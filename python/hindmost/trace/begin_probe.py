@@ -1,4 +1,4 @@
-"""e4 as the server shows it: a function that it calls where it begins a request, or a USDT probe there."""
+"""The start of a request (e4) as the server shows it: a function that it calls there, or a USDT probe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hindmost.trace.server import Server
 
 MOST_AMISS = 0.01
-"""Share of requests with too few or too many calls above which the function is reported as wrong."""
+"""Share of requests with missing or extra calls above which the function is reported as wrong."""
 KNOWN = {
     "redis-server": "processCommand",
     "valkey-server": "processCommand",
@@ -25,28 +25,29 @@ KNOWN = {
     "httpd": "ap_process_async_request",
     "postgres": "usdt:postgresql:query__start",
 }
-"""Functions and probes met once a request, by program, which stripped builds still name (Debian's, seen)."""
+"""Functions and probes that run once per request, by program. Stripped builds still name them (seen in
+Debian's)."""
 USDT = "usdt:"
-"""Before a probe that the program's authors put there."""
+"""Prefix of a probe that the program's authors placed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of a program or of a library that it uses; ``usdt:PROVIDER:NAME`` is a probe of it."""
+    """A function of a program or of one of its libraries; ``usdt:PROVIDER:NAME`` is a USDT probe."""
 
     file: Path
     name: str
 
     @classmethod
     def parse(cls, text: str, server: Server) -> Function:
-        """Read ``PATH:FUNCTION``, or ``FUNCTION`` of the server's own program; the same with ``usdt:``.
+        """Parse ``PATH:FUNCTION``, or ``FUNCTION`` of the server's own program; the same with ``usdt:``.
 
         Raises
         ------
         UsageError
-            If the path is no file, or it is not known which program the server is.
+            The path is not a file, or the server's program is unknown.
         """
-        path, name = _apart(text)
+        path, name = _split_name(text)
         known = KNOWN.get(server.name, "processCommand")
         if not name:
             raise UsageError(
@@ -57,7 +58,7 @@ class Function:
                 value=text,
             )
         if path:
-            found = _seen_by(server, Path(path).absolute())
+            found = _path_for_server(server, Path(path).absolute())
             if not found.is_file():
                 raise UsageError(
                     "no-such-file",
@@ -78,8 +79,8 @@ class Function:
         return cls(Path(f"/proc/{server.pid}/exe"), name)
 
 
-def _seen_by(server: Server, path: Path) -> Path:
-    """The file that the server knows by this path: in a container it is another one than ours."""
+def _path_for_server(server: Server, path: Path) -> Path:
+    """Return the file that the server sees at this path; in a container it differs from ours."""
     own = Path(f"/proc/{server.pid}/root") / path.relative_to("/")
     with contextlib.suppress(OSError):
         if own.is_file() and not (path.is_file() and own.samefile(path)):
@@ -87,8 +88,8 @@ def _seen_by(server: Server, path: Path) -> Path:
     return path
 
 
-def _apart(text: str) -> tuple[str, str]:
-    """File and function; of a probe both its names.
+def _split_name(text: str) -> tuple[str, str]:
+    """Split a specification into file and function; a USDT probe keeps both its names.
 
     Examples
     --------
@@ -107,8 +108,8 @@ def _apart(text: str) -> tuple[str, str]:
     return path, name
 
 
-def begun_of(function: Function, counts: Mapping[str, int]) -> StartProbe:
-    """What a trace's document says of it."""
+def describe_begin(function: Function, counts: Mapping[str, int]) -> Begun:
+    """Describe the function's calls for the trace's document."""
     done = max(1, counts["done"])
     return {
         "file": str(function.file.resolve()),
@@ -118,8 +119,8 @@ def begun_of(function: Function, counts: Mapping[str, int]) -> StartProbe:
     }
 
 
-def amiss(begun: StartProbe) -> list[Note]:
-    """Report a function that the server does not call once for each request."""
+def begin_notes(begun: Begun) -> list[Note]:
+    """Report a function that the server does not call once per request."""
     missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
     if missed <= MOST_AMISS and astray <= MOST_AMISS:
         return []
