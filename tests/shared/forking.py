@@ -46,7 +46,7 @@ LOADED = (
     "hindmost.studies.attribution",
     "hindmost.studies.comparison.targets",
     "hindmost.studies.measure.kind",
-    "hindmost.studies.measure.limits.unmeasured",
+    "hindmost.studies.measure.limits.failure",
     "hindmost.studies.search.kind",
     "hindmost.studies.comparison.clone.kind",
     "scipy.special",

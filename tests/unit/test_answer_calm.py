@@ -15,8 +15,8 @@ from hindmost.run.calm import Refusal, RunCalm
 from hindmost.run.verdict import Reason
 from hindmost.stats import Onsets
 from hindmost.studies.measure.answer import _estimates
-from hindmost.studies.measure.calm import decides, of_run, over_runs, stands
-from hindmost.studies.measure.words import figure
+from hindmost.studies.measure.calm import decides, describe_run, describe_valid, over_runs
+from hindmost.studies.measure.text import format_figure
 
 STEAL = Reason("steal-time", "inconclusive", "")
 ESTIMATES = partial(_estimates, about="mean")
@@ -44,7 +44,7 @@ def stolen_from(value: float = 40.0, **given: Any) -> RunCalm:
 
 def test_a_study_from_before_has_none():
     assert over_runs(ten(), [], ESTIMATES, PLAN) is None
-    assert of_run(ten()[0]) is None
+    assert describe_run(ten()[0]) is None
 
 
 def test_without_thefts_calm_latency_is_latency_to_the_bit_with_its_verdict():
@@ -103,22 +103,22 @@ def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_to
     assert found is not None
     assert found["unsettled"] == unsettled
     assert found["refused"] is None
-    assert ("p99 " in stands(found, MeasurePlan(target="memcached"))) == (not unsettled)
+    assert ("p99 " in describe_valid(found, MeasurePlan(target="memcached"))) == (not unsettled)
 
 
 def test_a_calm_figure_of_too_few_runs_for_an_interval_does_not_stand():
     found = over_runs(ten(calm=stolen_from), [], ESTIMATES, PLAN)
     assert found is not None
     plan = MeasurePlan(target="memcached")
-    assert "p50 40 us [" in stands(found, plan)
-    assert "p99.9" in stands(found, plan)
+    assert "p50 40 us [" in describe_valid(found, plan)
+    assert "p99.9" in describe_valid(found, plan)
     for name in LABELS[1:]:
         found["latency_us"][name] |= {"low": None, "high": None}
-    assert stands(found, plan).startswith("p50 40 us [40 us, 40 us], ")
-    assert "p99" not in stands(found, plan)
-    assert "nan" not in figure("p99", found["latency_us"]["p99"])
+    assert describe_valid(found, plan).startswith("p50 40 us [40 us, 40 us], ")
+    assert "p99" not in describe_valid(found, plan)
+    assert "nan" not in format_figure("p99", found["latency_us"]["p99"])
     endless = found["latency_us"]["p99"] | {"low": 30.0, "high": math.inf}
-    assert figure("p99", endless).startswith("p99 40 us [30 us, ")
+    assert format_figure("p99", endless).startswith("p99 40 us [30 us, ")
 
 
 def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_calm_figures_and_its_clock_is():

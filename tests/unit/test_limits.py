@@ -12,7 +12,7 @@ from rows import each_row
 
 from hindmost.stats import over_runs
 from hindmost.stats.runs.limit import Bent, judged, stands
-from hindmost.studies.measure.limits import exit_of, held_against
+from hindmost.studies.measure.limits import exit_code, judge_limits
 from hindmost.studies.measure.limits.requests import RequestFigures
 
 AGAIN = "hindmost measure --resume S"
@@ -59,7 +59,7 @@ def measured(
 
 
 def limit(document: dict[str, Any], text: str) -> dict[str, Any]:
-    (one,) = held_against(document, [text], AGAIN)  # type: ignore[arg-type]
+    (one,) = judge_limits(document, [text], AGAIN)  # type: ignore[arg-type]
     return one  # type: ignore[return-value]
 
 
@@ -139,7 +139,7 @@ def test_errors_in_one_run_of_many_decide_nothing_of_the_next_ones():
 def test_noise_of_the_host_only_adds(code, text, result):
     found = limit(measured(NEAR, reason(code)), text)
     assert found["result"] == result
-    assert exit_of([found]) == CODES[result]
+    assert exit_code([found]) == CODES[result]
     if result == "undecided":
         assert (found["blame"], found["code"]) == ("host", code)
 
@@ -232,7 +232,7 @@ def test_a_latency_is_beyond_its_limit_where_answers_are_missing_or_a_lower_perc
 ):
     found = limit(measured(p99, *reasons, **counts), text)
     assert found["result"] == result
-    assert exit_of([found]) in (3, 4, 6)
+    assert exit_code([found]) in (3, 4, 6)
 
 
 @each_row(
@@ -250,7 +250,7 @@ def test_a_latency_is_beyond_its_limit_where_answers_are_missing_or_a_lower_perc
 def test_faults_of_the_server_are_findings_and_never_the_instruments(code, text, result):
     found = limit(measured(NEAR, reason(code)), text)
     assert found["result"] == result
-    assert exit_of([found]) == CODES[result]
+    assert exit_code([found]) == CODES[result]
 
 
 @each_row("code", ["client-busy", "late-sends", "arrivals-differ", "rate-not-reached", "of tomorrow"])
@@ -258,7 +258,7 @@ def test_the_instrument_is_blamed_only_for_limits_that_it_leaves_open(code):
     document = measured(NEAR, reason(code, "invalid"))
     assert limit(document, "errors<1%")["result"] == "held"
     crossed = limit(document, "p99<300us")
-    assert (crossed["result"], exit_of([crossed])) == ("undecided", 6)
+    assert (crossed["result"], exit_code([crossed])) == ("undecided", 6)
     held = limit(document, "p99<500us")
     assert held["result"] == ("undecided" if code in ("rate-not-reached", "of tomorrow") else "held")
 
@@ -325,10 +325,10 @@ def test_a_crossed_limit_outweighs_an_undecided_one_and_the_instrument_one_that_
     def results(*blames: str) -> list[Any]:
         return [{"result": r, "blame": b} for r, _, b in (one.partition(":") for one in blames)]
 
-    assert exit_of(results("held", "held")) == 0
-    assert exit_of(results("held", "undecided:sample")) == 4
-    assert exit_of(results("undecided:sample", "undecided:instrument")) == 6
-    assert exit_of(results("undecided:instrument", "crossed")) == 3
+    assert exit_code(results("held", "held")) == 0
+    assert exit_code(results("held", "undecided:sample")) == 4
+    assert exit_code(results("undecided:sample", "undecided:instrument")) == 6
+    assert exit_code(results("undecided:instrument", "crossed")) == 3
 
 
 VALUES = st.lists(st.floats(1.0, 1e6) | st.just(float("inf")), min_size=1, max_size=30)
@@ -397,12 +397,12 @@ def rare(runs: int = 10, *, errors: int = 0, samples: int = 5_000, us: float = 1
 )
 def test_a_limit_on_one_request_is_judged_by_its_own_figures(requests, text, result, code):
     document = measured(NEAR, reason("few-samples", "inconclusive", "p99"), reason("errors"))
-    (one,) = held_against(document, [text], AGAIN, requests)  # type: ignore[arg-type]
+    (one,) = judge_limits(document, [text], AGAIN, requests)  # type: ignore[arg-type]
     assert (one["result"], one.get("code")) == (result, code)
     assert one["figure"] == text.partition("<")[0]
 
 
 def test_what_bends_all_latencies_bends_those_of_one_request():
     document = measured(NEAR, reason("steal-time"), calm=NEAR)
-    (one,) = held_against(document, ["p99[checkout]<50us"], AGAIN, rare())  # type: ignore[arg-type]
+    (one,) = judge_limits(document, ["p99[checkout]<50us"], AGAIN, rare())  # type: ignore[arg-type]
     assert (one["result"], one["code"], one["blame"]) == ("undecided", "steal-time", "host")

@@ -66,10 +66,10 @@ def report_unmeasured(
     from hindmost.report.measure.junit import render_junit
     from hindmost.report.measure.limits import limit_lines, unmeasured_markdown
     from hindmost.store import now_utc
-    from hindmost.studies.measure.limits import exit_of
-    from hindmost.studies.measure.limits.unmeasured import unmeasured as judged
+    from hindmost.studies.measure.limits import exit_code
+    from hindmost.studies.measure.limits.failure import judge_unmeasured
 
-    limits = judged(error, parse_limits(texts))
+    limits = judge_unmeasured(error, parse_limits(texts))
     if not limits:
         raise error
     document = {
@@ -80,8 +80,8 @@ def report_unmeasured(
     }
     asked = ((junit, render_junit), (markdown, unmeasured_markdown))
     faults = [fault for path, render in asked if path and (fault := write_in_place(path, render(document)))]
-    say(*getattr(error, "__notes__", ()), *limit_lines(document), *map(format_write_error, faults))
-    return exit_of(limits)
+    say(*getattr(error, "__notes__", ()), *lines(document), *map(format_write_error, faults))
+    return exit_code(limits)
 
 
 def render_files(

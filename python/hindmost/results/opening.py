@@ -78,11 +78,11 @@ def open_study(
     Traceback (most recent call last):
     hindmost.errors.StudyError: no-such-folder holds no study
     """
-    from hindmost.studies.measure.limits import required
+    from hindmost.studies.measure.limits import require_limits
 
     study = Study.open(Path(path))
     if require:
-        required(study, list(require))
+        require_limits(study, list(require))
     kind = kind_of(study)
     found = kind.answer(study)
     document = found.document() if isinstance(found, SearchFindings) else to_builtins(found)

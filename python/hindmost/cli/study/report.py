@@ -43,12 +43,12 @@ def report(
     from hindmost.cli.outcome import print_answer
     from hindmost.store import Study
     from hindmost.studies.kind import reported
-    from hindmost.studies.measure.limits import required
+    from hindmost.studies.measure.limits import require_limits
 
     stored = Study.open(study)
     if require or junit or markdown:
         texts = list(require) or stored.manifest.get("require", [])
-        required(stored, texts)
+        require_limits(stored, texts)
         refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
     shown = reported(stored, page)
     shown = shown if require else replace(shown, exit=Exit.DONE)

@@ -1,4 +1,4 @@
-"""A plain study: runs against a restarted server until the answer is certain enough."""
+"""A plain study: repeats runs against a restarted server until the figures are precise enough."""
 
 from hindmost.studies.measure.answer import answer
 from hindmost.studies.measure.procedure import Observer, Procedure

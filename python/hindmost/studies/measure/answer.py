@@ -1,4 +1,4 @@
-"""From stored runs to the answer: ``result.json`` (`hindmost.store.measure.Measure`)."""
+"""From stored runs to the answer, ``result.json`` (`hindmost.store.measure.Measure`)."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ from hindmost.store.types import Target
 from hindmost.studies.kind import again
 from hindmost.studies.measure import calm, pictures
 from hindmost.studies.measure.fleet import fleet_of
-from hindmost.studies.measure.limits import held_against, requests_of
-from hindmost.studies.measure.words import figure
+from hindmost.studies.measure.limits import collect_requests, judge_limits
+from hindmost.studies.measure.text import format_figure
 
 NOISY = {"steal-time", "run-delay", "throttled", "noisy-host", "host-setting", "late-sends"}
-"""Reasons for which a host counts as noisy."""
+"""Codes of reasons that make a host count as noisy."""
 OWNED = 0.99
-"""Who contributes the slowest 1 %: the paper's Figure 2."""
+"""Quantile beyond which requests count as the slowest: the slowest 1 % (Figure 2 of the paper)."""
 
 
 def rule_of(plan: MeasurePlan) -> PrecisionRule:
-    """The stopping rule of a plan; fewer than ten runs at first are taken as asked for."""
+    """Return the stopping rule of a plan. Fewer than ten initial runs are used as requested."""
     least, most = plan.runs
     first = max(2, least) if least < 10 <= most or (least < most < 10) else None
     return PrecisionRule(
@@ -66,17 +66,17 @@ def rule_of(plan: MeasurePlan) -> PrecisionRule:
 
 
 def answer(study: Study) -> documents.Measure:
-    """Everything that a study's runs say; reads the runs anew, so any study can be answered years later.
+    """Compute the answer from a study's runs. Everything is read again, so old studies can be answered too.
 
     Parameters
     ----------
     study : Study
-        With at least one finished run.
+        A study with at least one finished run.
 
     Returns
     -------
     Measure
-        A document ``hindmost.measure/1``; latencies in microseconds.
+        Document ``hindmost.measure/1``; latencies in µs.
     """
     plan = plan_of(study)
     stored = study.runs()
@@ -106,7 +106,7 @@ def answer(study: Study) -> documents.Measure:
     raw = verdict.overall(reasons)
     use_isolated = raw != "valid" and calm.decides(calmly, plan)
     outcome: verdict.Verdict = "valid" if use_isolated else raw
-    stands = "" if raw == "valid" else calm.stands(calmly, plan)
+    stands = "" if raw == "valid" else calm.describe_valid(calmly, plan)
     document: documents.Measure = {
         "schema": "hindmost.measure/1",
         "version": __version__,
@@ -124,12 +124,12 @@ def answer(study: Study) -> documents.Measure:
         "calm": calmly,
         "service_us": estimates["service"],
         "slip_us": estimates["slip"],
-        "connect_us": _stamped(CONNECT, runs, reasons, plan.middle),
-        "handshake_us": _stamped(HANDSHAKE, runs, reasons, plan.middle),
-        "held_us": _stamped(HELD, runs, reasons, plan.middle),
-        "ideal_slip_us": _stamped(IDEAL, runs, reasons, plan.middle),
-        "wire_us": _stamped("wire", runs, reasons, plan.middle),
-        "overhead_us": _stamped("overhead", runs, reasons, plan.middle),
+        "connect_us": _estimates_if_present(CONNECT, runs, reasons, plan.middle),
+        "handshake_us": _estimates_if_present(HANDSHAKE, runs, reasons, plan.middle),
+        "held_us": _estimates_if_present(HELD, runs, reasons, plan.middle),
+        "ideal_slip_us": _estimates_if_present(IDEAL, runs, reasons, plan.middle),
+        "wire_us": _estimates_if_present("wire", runs, reasons, plan.middle),
+        "overhead_us": _estimates_if_present("overhead", runs, reasons, plan.middle),
         "merged_us": {label(q): number(microseconds(totals.whole["latency"], q)) for q in plan.quantiles},
         "over_runs": _over_runs(runs, reasons, plan),
         "by_kind": _by_kind(runs, reasons, plan.middle),
@@ -143,7 +143,7 @@ def answer(study: Study) -> documents.Measure:
         "runs": [_run(plan, run, found.excluded.get(run.number)) for run in made],
         "set_aside": _set_aside(plan, made, found),
         "variance": _variance(runs, plan),
-        "hysteresis": _hysteresis(runs, plan, target, calm=not _noisy(reasons)),
+        "hysteresis": _hysteresis(runs, plan, target, calm=not _had_interference(reasons)),
         "clients": _clients(runs, plan, threshold, owner, totals),
         "stopping": _stopping(rule, decision, latencies, runs),
         "distributions": {
@@ -162,12 +162,12 @@ def answer(study: Study) -> documents.Measure:
     if proof is not None:
         document["capture"] = proof
     if texts := study.manifest.get("require"):
-        document["limits"] = held_against(without_nan(document), texts, again(study), requests_of(made))
+        document["limits"] = judge_limits(without_nan(document), texts, again(study), collect_requests(made))
     return without_nan(document)
 
 
 def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
-    """All runs, and what those that count add up to."""
+    """Read all runs, and merge the totals of the runs that count."""
     made = [run_figures(one, plan) for one in counted(step, stored)]
     totals = Totals()
     for run in partition_runs(made, plan).counted:
@@ -207,10 +207,10 @@ def _estimate(estimate: Estimate, values: Sequence[float], outcome: verdict.Verd
     }
 
 
-def _stamped(
+def _estimates_if_present(
     what: What, runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], about: Middle
 ) -> documents.Estimates | None:
-    """Estimates of what a run may lack: stamps, new connections, the calls' own send delay."""
+    """Estimate a figure that runs may lack: time stamps, new connections, the calls' own send delay."""
     if not all(what in run.values for run in runs):
         return None
     return _estimates([run.values[what] for run in runs], reasons, about)
@@ -219,13 +219,13 @@ def _stamped(
 def _over_runs(
     runs: Sequence[RunFigures], reasons: Sequence[verdict.Reason], plan: MeasurePlan
 ) -> documents.OverRuns:
-    """Median and mean next to each other, and the runs that are off."""
+    """Return the median and the mean over runs, and the runs that deviate."""
     latency = [run.values["latency"] for run in runs]
     found = {name: typical([one[name] for one in latency]) for name in latency[0]}
-    beside: Middle = "mean" if plan.middle == "median" else "median"
+    other: Middle = "mean" if plan.middle == "median" else "median"
     return {
         "about": plan.middle,
-        "beside_us": _estimates(latency, reasons, beside),
+        "beside_us": _estimates(latency, reasons, other),
         "off": {
             name: {
                 "runs": [runs[place].number for place in one.off.places],
@@ -241,9 +241,9 @@ def _over_runs(
 
 
 def _figures(latency: documents.Estimates, plan: MeasurePlan) -> str:
-    """The figures that can be believed, in words."""
+    """Format the valid figures for the headline."""
     good = [name for name in plan.labels if latency[name]["verdict"] == "valid"]
-    parts = [figure(name, latency[name]) for name in good]
+    parts = [format_figure(name, latency[name]) for name in good]
     return f"{', '.join(parts)}, {plan.middle} over {latency[good[0]]['runs']} runs" if parts else ""
 
 
@@ -287,7 +287,7 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         "codes": codes([run]),
         "connections": connections([run]),
         "server_cpu_share": run.record.get("server_cpu_share"),
-        "calm": calm.of_run(run),
+        "calm": calm.describe_run(run),
         "instances": [_instance(plan, one) for one in run.instances],
     }
 
@@ -333,8 +333,8 @@ def _variance(runs: Sequence[RunFigures], plan: MeasurePlan) -> dict[str, docume
     return table
 
 
-def _noisy(reasons: Sequence[verdict.Reason]) -> bool:
-    """Whether interference may look like a server that settles in another state."""
+def _had_interference(reasons: Sequence[verdict.Reason]) -> bool:
+    """Whether there was interference, which looks like a server that settles in another state."""
     grave = {reason.code for reason in reasons if reason.level != "note"}
     return bool(grave & NOISY) or any(reason.code == "excluded-runs" for reason in reasons)
 
@@ -342,10 +342,10 @@ def _noisy(reasons: Sequence[verdict.Reason]) -> bool:
 def _hysteresis(
     runs: Sequence[RunFigures], plan: MeasurePlan, target: Target, *, calm: bool
 ) -> documents.Hysteresis:
-    """Whether runs keep what they begin with, of the highest quantile whose sections can tell."""
-    told = {name: _alike([run.sections.get(name, []) for run in runs]) for name in plan.labels}
-    name = max(plan.labels, key=lambda one: (len(told[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
-    found = hysteresis(told[name], restarted=target["managed"], calm=calm)
+    """Test whether runs keep the level at which they begin, at the highest quantile with enough sections."""
+    sections = {name: _equal_lengths([run.sections.get(name, []) for run in runs]) for name in plan.labels}
+    name = max(plan.labels, key=lambda one: (len(sections[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
+    found = hysteresis(sections[name], restarted=target["managed"], calm=calm)
     visible, note, text = found.visible, found.note, f"{name}: {found.text}"
     if not target["managed"] and math.isnan(found.sd):
         text = "the server was not restarted between runs, so hysteresis cannot be seen"
@@ -360,18 +360,18 @@ def _hysteresis(
     }
 
 
-def _alike(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]:
-    """As many sections of each run; none where one lacks them."""
+def _equal_lengths(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """Shorten all runs to the same number of sections."""
     fewest = min(map(len, sections))
     return [one[:fewest] for one in sections]
 
 
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
-    heard = [run for run in runs if all(one.latency.count for one in run.instances)]
-    if not heard:  # not one request was answered: nobody owns anything
-        return NO_OWNERSHIP
-    above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in heard]
-    total = [[one.latency.count for one in run.instances] for run in heard]
+    answered = [run for run in runs if all(one.latency.count for one in run.instances)]
+    if not answered:
+        return NOBODY
+    above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in answered]
+    total = [[one.latency.count for one in run.instances] for run in answered]
     return owners(above, total)
 
 

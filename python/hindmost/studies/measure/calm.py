@@ -1,4 +1,4 @@
-"""Calm latency in the answer: run by run, and over runs."""
+"""Isolated latency in the answer: of each run, and over runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hindmost.stats.requests.calm import SURE
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, to_value
-from hindmost.studies.measure.words import figure
+from hindmost.studies.measure.text import format_figure
 
 FROM_INTERFERENCE = (
     "steal-time",
@@ -29,35 +29,35 @@ FROM_INTERFERENCE = (
     "wide-intervals",
     "excluded-runs",
 )
-"""Reasons against latency that do not hold against isolated latency. Late sends count against the quantiles
-that are late without interference, too."""
+"""Codes of reasons that speak against latency, but not against isolated latency. Late sends also count
+against the quantiles that are late without interference."""
 
 MOST_UNKNOWN = 0.1
-"""Share of runs that may lack a percentile: those that lack it are those that were disturbed most."""
+"""Largest share of runs that may lack a percentile. The runs that lack it had the most interference."""
 Estimator = Callable[[Sequence[Values], Sequence[Reason]], documents.Estimates]
 
 
 def over_runs(
     runs: Sequence[RunFigures], reasons: Sequence[Reason], estimates: Estimator, plan: MeasurePlan
 ) -> documents.Calm | None:
-    """What all runs say together; null where no run looked for thefts.
+    """Summarise the isolated latency of all runs; None if no run looked for interference.
 
     Parameters
     ----------
     runs : sequence of RunFigures
-        At least one; those that are set aside for what was stolen from them, too.
+        At least one run; includes runs that are excluded for interference.
     reasons : sequence of Reason
-        Of the verdict on the latency itself.
+        Reasons of the verdict on latency.
     estimates : callable
-        How values of runs become estimates: the same as for latency.
+        Turns values of runs into estimates, as for latency.
     plan : MeasurePlan
-        Whose precision each percentile must reach.
+        Gives the precision that each percentile must reach.
     """
     looked = [run.calm for run in runs if run.calm is not None]
     if not looked:
         return None
     good = [calm for calm in looked if calm.refused is None]
-    why = find_refusal(good) if good else _commonest(looked)
+    why = find_refusal(good) if good else _most_frequent(looked)
     others = list(reasons)
     if any(one.thefts for one in looked):
         said = [name for one in good for name in one.late]
@@ -65,7 +65,7 @@ def over_runs(
         others = [reason for reason in reasons if reason.code not in FROM_INTERFERENCE]
         others += [replace(reason, labels=late) for reason in reasons if reason.code == "late-sends" and late]
     shown = good if why is None else []
-    values = _known([one.values for one in shown])
+    values = _shared_percentiles([one.values for one in shown])
     if not plan.quick and (wide := _wide(values, plan)):
         others.append(Reason("wide-intervals", "inconclusive", "", labels=wide))
     return {
@@ -78,20 +78,20 @@ def over_runs(
         "thefts": sum(one.thefts for one in looked),
         "seen_us": max((one.seen_us for one in looked if math.isfinite(one.seen_us)), default=None),
         "sources": list(dict.fromkeys(source for one in looked for source in one.sources)),
-        "unsettled": _unsettled(shown),
+        "unsettled": _find_unsettled(shown),
         "refused": refusal(why),
     }
 
 
-def _known(runs: Sequence[Values]) -> list[dict[str, float]]:
-    """Values of the percentiles that all runs but a few know; what a few lack is missing there."""
+def _shared_percentiles(runs: Sequence[Values]) -> list[dict[str, float]]:
+    """Return the percentiles that nearly all runs have; single runs may lack them."""
     names = dict.fromkeys(name for one in runs for name in one)
     kept = [name for name in names if sum(name not in one for one in runs) <= MOST_UNKNOWN * len(runs)]
     return [{name: one[name] for name in kept if name in one} for one in runs]
 
 
 def _wide(runs: Sequence[Values], plan: MeasurePlan) -> tuple[str, ...]:
-    """Percentiles whose interval over runs is wider than the plan's precision."""
+    """Return the percentiles whose interval over runs is wider than the plan's precision."""
     columns = {name: [one[name] for one in runs if name in one] for name in plan.labels}
     return tuple(
         name
@@ -115,8 +115,8 @@ def decides(calm: documents.Calm | None, plan: MeasurePlan) -> bool:
     )
 
 
-def _unsettled(runs: Sequence[RunCalm]) -> list[str]:
-    """Quantiles of which more runs say so than chance alone would make, to 1 %."""
+def _find_unsettled(runs: Sequence[RunCalm]) -> list[str]:
+    """Return the quantiles that more runs report as unsettled than chance explains (at 1 %)."""
     said = [name for run in runs for name in run.unsettled]
     return [
         name
@@ -125,19 +125,19 @@ def _unsettled(runs: Sequence[RunCalm]) -> list[str]:
     ]
 
 
-def stands(calm: documents.Calm | None, plan: MeasurePlan) -> str:
-    """The valid isolated latencies in words; empty where there was no interference."""
+def describe_valid(calm: documents.Calm | None, plan: MeasurePlan) -> str:
+    """Format the valid isolated latencies; empty if there was no interference."""
     if calm is None or not calm["thefts"]:
         return ""
     found = [(name, calm["latency_us"].get(name)) for name in plan.labels if name not in calm["unsettled"]]
     believed = [(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
-    good = [figure(name, one) for name, one in believed if one["low"] is not None]
+    good = [format_figure(name, one) for name, one in believed if one["low"] is not None]
     taken = f"excluding {percent(calm['taken_share'] or 0.0)} of CPU time used by the hypervisor or others"
     return f"{', '.join(good)}, {taken}" if good else ""
 
 
-def _commonest(looked: Sequence[RunCalm]) -> Refusal | None:
-    """Where all are refused, the reason that most have."""
+def _most_frequent(looked: Sequence[RunCalm]) -> Refusal | None:
+    """Return the most frequent reason why runs have no isolated latency."""
     why = [one.refused for one in looked if one.refused is not None]
     codes = [one.code for one in why]
     return max(why, key=lambda one: codes.count(one.code), default=None)
@@ -148,13 +148,13 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def of_run(run: RunFigures) -> documents.RunCalm | None:
-    """What one run says; null where nobody looked for thefts."""
+def describe_run(run: RunFigures) -> documents.RunCalm | None:
+    """Describe the isolated latency of one run; None if the run did not look for interference."""
     calm = run.calm
     if calm is None:
         return None
     return {
-        "calm_us": {name: _written(value, calm.intervals.get(name)) for name, value in calm.values.items()},
+        "calm_us": {name: _value_of(value, calm.intervals.get(name)) for name, value in calm.values.items()},
         "unsettled": list(calm.unsettled),
         "taken_share": number(calm.taken),
         "counted_share": number(calm.counted),
@@ -166,12 +166,12 @@ def of_run(run: RunFigures) -> documents.RunCalm | None:
     }
 
 
-def _written(value: float, interval: Estimate | None) -> Value:
+def _value_of(value: float, interval: Estimate | None) -> Value:
     return to_value(interval) if interval else {"value": number(value), "low": None, "high": None}
 
 
 def refusal(why: Refusal | None) -> documents.CalmRefusal | None:
-    """A refusal as it stands in documents."""
+    """Return a refusal as a document."""
     if why is None:
         return None
     return {"code": why.code, "text": why.text, "need": why.need, "values": dict(why.values)}

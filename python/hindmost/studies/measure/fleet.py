@@ -1,4 +1,4 @@
-"""What a measurement says of its load machines: by host, what it saw, its clock, and how silent it was."""
+"""The load hosts in the answer: latency, clock and network traffic of each."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from hindmost.store.measure import Fleet, LoadHost
 def fleet_of(
     runs: Sequence[RunFigures], made: Sequence[RunFigures], plan: MeasurePlan, owner: Ownership
 ) -> Fleet | None:
-    """By host, over the runs that count; None where all ran on the controller's machine.
+    """Summarise each load host over the runs that count; None if all clients ran on the controller.
 
     Parameters
     ----------
     made : sequence of RunFigures
-        All runs, those set aside included.
+        All runs, including excluded ones.
     """
-    told = [run.record["fleet"] for run in runs if "fleet" in run.record]
-    if not told:
+    fleets = [run.record["fleet"] for run in runs if "fleet" in run.record]
+    if not fleets:
         return None
     return {
-        "hosts": [_host(place, told, runs, plan, owner) for place in range(len(told[0]))],
+        "hosts": [_host(place, fleets, runs, plan, owner) for place in range(len(fleets[0]))],
         "voided": [{"run": run.number, "why": why} for run in made for why in run.record.get("voided", ())],
     }
 
 
 def _host(
     place: int,
-    told: Sequence[Sequence[dict[str, Any]]],
+    fleets: Sequence[Sequence[dict[str, Any]]],
     runs: Sequence[RunFigures],
     plan: MeasurePlan,
     owner: Ownership,
 ) -> LoadHost:
-    each = [run[place] for run in told]
+    each = [fleet[place] for fleet in fleets]
     mine = each[0]["instances"]
     values = {
         name: [run.instances[index].values["latency"][name] for run in runs for index in mine]

@@ -1,4 +1,4 @@
-"""The kind ``measure``: runs of one configuration until the answer is certain enough."""
+"""The kind ``measure``: runs of one configuration until the figures are precise enough."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hindmost.store import Study
 from hindmost.store.measure import Measure
 from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.measure.answer import answer
-from hindmost.studies.measure.limits import exit_of
+from hindmost.studies.measure.limits import exit_code
 from hindmost.studies.measure.procedure import Procedure
 from hindmost.studies.talk import Talk
 from hindmost.targets import Attached, Managed, parse_target
 
 EXITS = {"valid": Exit.DONE, "inconclusive": Exit.INCONCLUSIVE, "invalid": Exit.INVALID}
-"""What a verdict says to scripts, where no limits were required."""
+"""Exit code for each verdict of a study without limits."""
 
 
 def run(study: Study, talk: Talk) -> Measure:
-    """Make the runs that are missing; returns the answer."""
+    """Make the missing runs and return the answer."""
     plan = plan_of(study)
     target = parse_target(plan.target)
     talk.say(
@@ -33,16 +33,16 @@ def run(study: Study, talk: Talk) -> Measure:
         f" {'flat out' if plan.rate_per_s is None else f'{plan.rate_per_s:g} requests/s'},"
         f" {plan.runs[0]}..{plan.runs[1]} runs of {plan.duration_s:g} s; study {study.folder}"
     )
-    _say_without_capture(plan, talk, target)
-    _say_what_is_stored(study, plan, talk, target)
+    _report_missing_capture(plan, talk, target)
+    _report_stored_keys(study, plan, talk, target)
     with fleet_of(plan, talk.say) as fleet:
         Procedure(study, plan, target, talk.runs(plan), fleet=fleet).run()
-    _say_what_is_left(study, talk)
+    _report_left_keys(study, talk)
     return answer(study)
 
 
 def read(study: Study) -> Measure:
-    """The answer of a stored study, from its runs."""
+    """Return the answer of a stored study, computed from its runs."""
     if not any(study.folder.glob("runs/[0-9]*")):
         raise StudyError(
             "no-finished-runs",
@@ -59,13 +59,13 @@ def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
     from hindmost.report.measure.limits import limit_lines
 
     limits = result.get("limits")
-    code = exit_of(limits) if limits else EXITS[result["verdict"]]
+    code = exit_code(limits) if limits else EXITS[result["verdict"]]
     shown = write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
     return replace(shown, account=lambda: render_terminal(result, verbose=True), said=limit_lines(result))
 
 
-def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
-    """Say before the first run that there will be no packet capture, and why; the measurement goes on."""
+def _report_missing_capture(plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
+    """Report before the first run why there will be no packet capture; the measurement continues."""
     if not plan.verify_wire:
         return
     from hindmost.capture import find_capture_fault, interface_for
@@ -77,8 +77,8 @@ def _say_without_capture(plan: MeasurePlan, talk: Talk, target: Attached | Manag
         )
 
 
-def _say_what_is_stored(study: Study, plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
-    """Say what a server that Hindmost did not start has to store, and for how long."""
+def _report_stored_keys(study: Study, plan: MeasurePlan, talk: Talk, target: Attached | Managed) -> None:
+    """Report which keys the workload stores on a server that Hindmost did not start, and for how long."""
     if not leaves_keys(plan, target):
         return
     count = f"{plan.workload['keys']:,} keys"
@@ -98,7 +98,7 @@ def _say_what_is_stored(study: Study, plan: MeasurePlan, talk: Talk, target: Att
         )
 
 
-def _say_what_is_left(study: Study, talk: Talk) -> None:
+def _report_left_keys(study: Study, talk: Talk) -> None:
     left = [
         run.record["clean_up"]["left"] for run in study.runs() if "left" in run.record.get("clean_up", {})
     ]

@@ -1,4 +1,4 @@
-"""What the page's pictures are drawn from: curves, shares, time series. Points, not estimates."""
+"""Data for the page's pictures: curves, shares, time series."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hindmost.store import measure as documents
 
 SHARE_LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999)
 MOST_WINDOWS, ALL_WINDOWS = 240, 24_000
-"""Windows of a run's series, and of those of all runs."""
+"""Most windows in the series of one run, and of all runs together."""
 RUN_POINTS, ALL_POINTS = 60, 12_000
-"""Points of a run's curve, and of those of all runs: a thousand curves in a picture need fewer of each."""
+"""Most points in the curve of one run, and of all runs together."""
 
 
 def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
-    """The quantile function, evenly spaced on the tail-friendly scale -log10(1 - q)."""
+    """Return the quantile function at points evenly spaced in -log10(1 - q), which resolves the tail."""
     n = histogram.count
     if n == 0:
         return {"q": [], "us": []}
@@ -34,20 +34,20 @@ def curve(histogram: Histogram, points: int = 400) -> documents.Curve:
 
 
 def run_curves(runs: Sequence[RunFigures]) -> list[documents.RunCurve]:
-    """The curve of each run."""
+    """Return the curve of each run."""
     points = max(10, min(RUN_POINTS, ALL_POINTS // max(1, len(runs))))
     return [{"run": run.number, **curve(run.latency, points)} for run in runs]
 
 
 def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstanding | None:
-    """How many requests each arrival found outstanding (the paper's Figure 1), within its own worker.
+    """Return how many requests were outstanding in its worker when a request arrived (Figure 1 of the paper).
 
-    ``connections`` is how many that worker has: what a closed loop cannot go beyond.
+    ``connections`` is the number of connections of a worker, which a closed loop cannot exceed.
     """
     if histogram.count == 0:
         return None
     low, _, counts = (np.frombuffer(part, dtype=np.uint64) for part in histogram.bins())
-    if low.size > 400:  # keep the picture light: join neighbours
+    if low.size > 400:  # merge bins, so that the picture stays small
         edges = np.linspace(0, low.size, 401).astype(int)[:-1]
         low, counts = low[edges], np.add.reduceat(counts, edges)
     share = counts / histogram.count
@@ -61,9 +61,14 @@ def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstandin
 
 
 def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series:
-    """One run in at most so many windows, over all workers; quantiles are means weighted by replies.
+    """Return one run's rate and quantiles over time; quantiles are means over workers, weighted by replies.
 
-    With a schedule, ``asked`` is the mean rate that it asks for in each window.
+    With a schedule, ``asked`` is the mean scheduled rate in each window.
+
+    Parameters
+    ----------
+    windows : int
+        Most windows to return.
     """
     result = run.instances[0].result
     workers = [worker for one in run.instances for worker in one.result.get("series", [])]
@@ -80,8 +85,8 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
         count = sum(cell["count"] for cell in cells)
         t_s.append(round(end, 3))
         rate.append(round(count / (end - before), 1) if end > before else None)
-        p50.append(_weighted([(cell["count"], cell["p50_ns"]) for cell in cells]))
-        p99.append(_weighted([(cell["count"], cell["p99_ns"]) for cell in cells]))
+        p50.append(_weighted_mean([(cell["count"], cell["p50_ns"]) for cell in cells]))
+        p99.append(_weighted_mean([(cell["count"], cell["p99_ns"]) for cell in cells]))
         before = end
     measure_from_s = result["warmup_s"] + result["calibration"]["seconds"]
     found: documents.Series = {
@@ -99,19 +104,19 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
 
 
 def all_series(runs: Sequence[RunFigures], plan: MeasurePlan) -> list[documents.Series]:
-    """Each run over time."""
+    """Return the series of each run."""
     windows = max(60, min(MOST_WINDOWS, ALL_WINDOWS // max(1, len(runs))))
     return [series(run, plan, windows) for run in runs]
 
 
-def _weighted(parts: Sequence[tuple[int, int]]) -> float | None:
-    """Mean of nanoseconds, each with the number of its replies, in microseconds; None without any."""
+def _weighted_mean(parts: Sequence[tuple[int, int]]) -> float | None:
+    """Return the mean in µs of values in ns, weighted by numbers of replies; None without replies."""
     count = sum(n for n, _ in parts)
     return round(sum(n * ns for n, ns in parts) / count / 1e3, 2) if count else None
 
 
 def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[documents.SharesAt]:
-    """Who contributes the requests between neighbouring quantiles of the merged distribution (Figure 2)."""
+    """Return each client's share of the requests between neighbouring quantiles (Figure 2 of the paper)."""
     instances = len(runs[0].instances)
     merged = [Histogram() for _ in range(instances)]
     for run in runs:

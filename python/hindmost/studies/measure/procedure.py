@@ -1,4 +1,4 @@
-"""The procedure (Treadmill III-B): restart the server, run all clients, repeat until certain enough."""
+"""The procedure (Treadmill III-B): restart the server, run all clients, repeat until precise enough."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from hindmost.targets import Attached, Managed
 
 
 class Rule(Protocol):
-    """Decides after each run whether to make another; `PrecisionRule` and `ObjectiveRule` are such."""
+    """Decides after each run whether to make another, as `PrecisionRule` and `ObjectiveRule` do."""
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
-        """Look at the values of all runs made so far, by quantile."""
+        """Decide from the values of all runs so far, by quantile."""
 
 
 class Observer(Protocol):
-    """Whoever wants to see how far it is."""
+    """Receives the progress of a measurement."""
 
     def run_begins(self, number: int, least: int, most: int) -> None:
-        """Run `number` begins."""
+        """Report that run `number` begins."""
 
     def moment(self, moment: Moment) -> None:
-        """Where the run stands."""
+        """Report the progress of a run."""
 
     def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
-        """A run is stored; what was decided after it, and why it is set aside, if it is."""
+        """Report a stored run, the decision after it, and why it is excluded, if it is."""
 
 
 class Procedure:
@@ -51,18 +51,18 @@ class Procedure:
     study : Study
         An open, locked study.
     plan : MeasurePlan
-        What to do.
+        What to measure, and how.
     target : Attached or Managed
-        What `plan.target` means.
+        The target of `plan.target`.
     observer : Observer
-        Told how far it is.
+        Receives the progress.
     rule : Rule, optional
-        Decides when the runs are enough; default: the plan's precision.
+        Decides when there are enough runs; default: the plan's precision.
     saw : callable, optional
-        Told of the figures of every run, those made earlier included, before the rule is asked; says why it
-        is set aside, if it is. Default: by what the host took (`hindmost.run.soundness`).
+        Called with the figures of every run, including stored ones, before the rule. Returns why the run is
+        excluded, if it is. Default: excludes runs with interference (`hindmost.run.soundness`).
     fleet : Fleet, optional
-        Where the load clients run; default: this machine.
+        Where the clients run; default: this machine.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Procedure:
         target: Attached | Managed,
         observer: Observer,
         rule: Rule | None = None,
-        saw: Callable[[RunFigures], Note | None] | None = None,
+        exclude: Callable[[RunFigures], Note | None] | None = None,
         fleet: Fleet = HERE,
     ) -> None:
         self.rule = rule or rule_of(plan)
         self._by_plan = rule is None
-        self.saw = saw or (lambda run: exclusion(run, plan))
+        self.exclude = exclude or (lambda run: set_aside(run, plan))
         self.study = study
         self.plan = plan
         self.target = target
@@ -85,27 +85,26 @@ class Procedure:
         self.fleet = fleet
 
     def run(self) -> Decision:
-        """Make runs until the plan's rule says that it is enough; finished ones are never made anew.
+        """Make runs until the rule stops. Stored runs are reused.
 
-        A run that is set aside does not count for the rule; another is made in its place, as far as the
-        budget goes.
+        An excluded run does not count for the rule, and is repeated within the budget.
 
         Raises
         ------
         TargetError
-            If the server cannot be started, reached, or dies.
+            The server cannot be started or reached, or dies.
         InstanceError
-            If a load client fails.
+            A client fails.
         StudyError
-            If a run cannot be stored.
+            A run cannot be stored.
         """
         values: dict[str, list[float]] = {name: [] for name in (*self.plan.labels, "mean")}
         calm: list[RunCalm] = []
         short: list[bool] = []
         aside: list[str] = []
 
-        def look(figures: RunFigures) -> tuple[Decision, Note | None]:
-            why = self.saw(figures)
+        def process(figures: RunFigures) -> tuple[Decision, Note | None]:
+            why = self.exclude(figures)
             if figures.calm is not None and figures.calm.refused is None:
                 calm.append(figures.calm)
             if why is not None:
@@ -114,12 +113,12 @@ class Procedure:
                 for name, column in values.items():
                     column.append(figures.values["latency"][name])
                 short.append(fell_short(self.plan, [figures]))
-            return self._decided(values, calm, short, aside), why
+            return self._decide(values, calm, short, aside), why
 
         decision = self.rule.decide(values)
         for finished in counted("reading finished runs", self.study.runs()):
-            decision, _ = look(run_figures(finished, self.plan))
-        number = max((run.number for run in self.study.runs()), default=0)  # one may have been moved away
+            decision, _ = process(run_figures(finished, self.plan))
+        number = max((run.number for run in self.study.runs()), default=0)  # numbers may have gaps
         while not decision.stop:
             number += 1
             self.observer.run_begins(number, *self.plan.runs)
@@ -127,23 +126,23 @@ class Procedure:
             made = self.study.run(number)
             assert made is not None
             figures = run_figures(made, self.plan)
-            decision, why = look(figures)
+            decision, why = process(figures)
             self.observer.run_ended(figures, decision, why)
         return decision
 
-    def _decided(
+    def _decide(
         self,
         values: Mapping[str, Sequence[float]],
         calm: Sequence[RunCalm],
         short: Sequence[bool],
         aside: Sequence[str],
     ) -> Decision:
-        """What the rule says; and whether more runs would be of no use, whatever it says."""
+        """Apply the rule, and stop also if more runs would not help."""
         decision = self.rule.decide(values)
         if decision.stop:
             return decision
-        # Another rule has a budget of its own: it knows better what a run is worth to it.
-        budget = exhausted_budget(len(short), len(aside), self.plan) if self._by_plan else None
+        # Another rule than the plan's has its own budget.
+        budget = spent(len(short), len(aside), self.plan) if self._by_plan else None
         reason = budget.text if budget else None
         use_isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
         if (reason or use_isolated) and self._calm_counts(calm, len(short) + len(aside)):
@@ -160,7 +159,7 @@ class Procedure:
 
     @staticmethod
     def _calm_counts(calm: Sequence[RunCalm], runs: int) -> bool:
-        """Whether calm latency is to be had from most runs: then those that were set aside tell something."""
+        """Whether most runs have isolated latency, so that excluded runs contribute to it."""
         if 2 * len(calm) < runs:
             return False
         why = find_refusal(calm)

@@ -1,6 +1,6 @@
-"""Limits that a measurement is held against: each is held, crossed or undecided, by its interval."""
+"""Limits of ``--require``: each is held, crossed or undecided, judged by its figure's interval."""
 
-from hindmost.studies.measure.limits.judge import exit_of, held_against, required
-from hindmost.studies.measure.limits.requests import requests_of
+from hindmost.studies.measure.limits.judge import exit_code, judge_limits, require_limits
+from hindmost.studies.measure.limits.requests import collect_requests
 
-__all__ = ["exit_of", "held_against", "requests_of", "required"]
+__all__ = ["collect_requests", "exit_code", "judge_limits", "require_limits"]

@@ -1,4 +1,4 @@
-"""What the verdict's reasons make of a figure: which way each may have bent it, and whose doing that was."""
+"""How the verdict's reasons affect a limit's figure: in which direction, and who is to blame."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ HOST = (
     "excluded-runs",
     "retransmissions",
 )
-"""Interference and lost segments: they add to latency."""
+"""Codes for interference and lost segments, which add to latency."""
 LATE = ("late-sends", "arrivals-differ", "schedule-differs", "client-busy", "capture-differs")
-"""A client that sent or read late adds to latency, too."""
+"""Codes for a client that sent or read late, which adds to latency too."""
 WIDE = ("wide-intervals",)
-"""The interval itself shows it."""
+"""Codes for wide intervals, which already widen the figure's own interval."""
 
 
 ALWAYS_FROM_INTERFERENCE = ("steal-time", "noisy-host", "excluded-runs", "run-delay")
-"""Reasons that never hold against isolated latency, even where requests were late without interference."""
+"""Codes that never hold against isolated latency, even if requests were late without interference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """How a finding may have bent a figure, and who is to ``blame``."""
+    """How a reason may have biased a figure, and who is to ``blame``."""
 
     bent: Bent
     blame: Blame
@@ -43,28 +43,28 @@ class Doubt:
 
     @property
     def of_host(self) -> bool:
-        """Whether calm latency is without it."""
+        """Whether isolated latency is free of it."""
         return self.blame == "host"
 
 
-def doubts(document: documents.Measure, term: Term) -> list[Doubt]:
-    """What speaks against the figure of a limit; what is only to be kept in mind does not."""
+def find_doubts(document: documents.Measure, term: Term) -> list[Doubt]:
+    """Return the doubts about the figure of a limit. Notes raise no doubt."""
     grave = [one for one in document["reasons"] if one["level"] != "note" and _concerns(one, term)]
     if term.calm:
-        grave = _about_calm(document, term, grave)
+        grave = _keep_for_calm(document, term, grave)
     return [doubt for one in grave if (doubt := _doubt(one, term)) is not None]
 
 
 def _concerns(reason: Reason, term: Term) -> bool:
-    """Whether a finding is about the whole measurement, or this quantile."""
+    """Whether a reason concerns the whole measurement, or this quantile."""
     labels = reason.get("labels")
     if not labels or not term.is_latency or term.name in labels:
         return True
-    return term.name == "mean" and reason["code"] in (*HOST, *LATE)  # what is added is in the mean, too
+    return term.name == "mean" and reason["code"] in (*HOST, *LATE)  # added latency affects the mean too
 
 
-def _about_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]) -> list[Reason]:
-    """Without what thefts did; late sending stays where it was late in calm time, which its verdict tells."""
+def _keep_for_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]) -> list[Reason]:
+    """Drop reasons that come from interference, unless isolated latency is invalid for late sends."""
     calm = document.get("calm")
     found = calm["latency_us"].get(term.name) if calm and not calm["refused"] else None
     rest = [one for one in grave if one["code"] not in FROM_INTERFERENCE]
@@ -74,26 +74,26 @@ def _about_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]
 
 
 def _doubt(reason: Reason, term: Term) -> Doubt | None:
-    """What one finding does to a figure; late sending that follows from a noisy host is not *invalid*."""
+    """Return a reason's effect on a figure. Late sends that follow from a noisy host are not *invalid*."""
     code, invalid = reason["code"], reason["level"] == "invalid"
     instrument: Blame = "instrument" if invalid else "host"
     if code in WIDE:
         return None
     if code in (*HOST, *LATE):
-        bent = _taken(term)
+        bent = _bias_of_lost_time(term)
         return Doubt(bent, "host" if code in HOST else instrument, reason) if bent else None
-    if code == "rate-not-reached" and invalid:  # the client's doing
-        bent = EITHER if term.is_latency else _taken(term)
+    if code == "rate-not-reached" and invalid:  # the client's fault
+        bent = EITHER if term.is_latency else _bias_of_lost_time(term)
         return Doubt(bent, "instrument", reason) if bent else None
-    if not term.is_latency:  # counted as they came, whatever the server did
+    if not term.is_latency:  # a count is exact, whatever the server did
         return None
     if code in ("rate-not-reached", "errors"):
         return Doubt(LOW, "server", reason)
     return Doubt(EITHER, "instrument" if invalid else "sample", reason)
 
 
-def _taken(term: Term) -> Bent | None:
-    """How lost processors bend a figure; errors and misses are the server's own."""
+def _bias_of_lost_time(term: Term) -> Bent | None:
+    """Return how lost CPU time biases a figure; errors and misses come from the server itself."""
     if term.is_latency or term.name in ("failed", "unanswered"):
         return HIGH
     return LOW if term.name == THROUGHPUT else None

@@ -1,8 +1,9 @@
-"""The figure that a limit is about, with its interval over runs, from the answer's document.
+"""The figure of a limit, with its interval over runs, from the answer's document.
 
-Of latencies, what the study's table shows: the median over runs, or the mean of so few runs that no interval
-of their median is to be had. Throughput is the mean over runs. A share is that of all requests; its interval
-holds what runs differ by and what chance alone gives so many requests: none failed of 1,000 is not 0 %.
+Latencies are those of the study's table: the median over runs, or the mean if there are too few runs for an
+interval of their median. Throughput is the mean over runs. A share counts all requests. Its interval covers
+the differences between runs and the chance in a finite number of requests: no failure among 1,000 requests
+does not prove 0 %.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure, what it is over runs, and the value of each run by its number."""
+    """A figure over runs, and the value of each run by its number."""
 
     estimate: Estimate
     about: str
@@ -29,28 +30,28 @@ class Figure:
 
 
 def figure(document: documents.Measure, term: Term) -> Figure | None:
-    """What a limit is about; None where there is none, which is so of calm latency that is refused."""
-    runs = _counted(document)
+    """Return the figure of a limit; None if it is unknown, as isolated latency that is refused."""
+    runs = _counted_runs(document)
     if term.is_share:
         return _share([(run["run"], share(term.name, run["counts"])) for run in runs])
     if not term.is_latency:
         rates = {run["run"]: run["throughput"]["achieved"] for run in runs}
         return Figure(positive_mean_interval(list(rates.values()), CONFIDENCE), "mean", rates)
-    values = _calm(document, term.name) if term.calm else _late(runs, term.name)
-    return _latency(values, _about(document)) if values else None
+    values = _calm(document, term.name) if term.calm else _latency_by_run(runs, term.name)
+    return _latency(values, _center(document)) if values else None
 
 
-def _counted(document: documents.Measure) -> list[documents.Run]:
-    """Runs that make the figures: where none counts, all do."""
+def _counted_runs(document: documents.Measure) -> list[documents.Run]:
+    """Return the runs that count; all runs if none does."""
     return [run for run in document["runs"] if not run.get("set_aside")] or document["runs"]
 
 
-def _late(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
+def _latency_by_run(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
     return {run["run"]: us for run in runs if (us := run["latency_us"][name]) is not None}
 
 
 def _calm(document: documents.Measure, name: str) -> dict[int, float]:
-    """Calm latency counts all runs that it does not refuse, those set aside, too."""
+    """Return isolated latency by run, including excluded runs that have it."""
     calm = document.get("calm")
     if not calm or calm["refused"] or name not in calm["latency_us"]:
         return {}
@@ -63,7 +64,7 @@ def _calm(document: documents.Measure, name: str) -> dict[int, float]:
     }
 
 
-def _about(document: documents.Measure) -> Middle:
+def _center(document: documents.Measure) -> Middle:
     found = document.get("over_runs")
     return found["about"] if found else "mean"
 
@@ -79,21 +80,21 @@ def _latency(values: dict[int, float], about: Middle) -> Figure:
     return Figure(estimate, about, values)
 
 
-def unanswered(document: documents.Measure) -> tuple[float, float]:
-    """Share of the requests that were due and got no answer, and the lower end of its interval.
+def unanswered_share(document: documents.Measure) -> tuple[float, float]:
+    """Return the share of scheduled requests without a reply, and the lower end of its interval.
 
-    Of one run the interval is that of chance alone (Clopper and Pearson).
+    With one run, the interval covers chance alone (Clopper and Pearson).
     """
-    runs = _counted(document)
+    runs = _counted_runs(document)
     found = _share([(run["run"], share("unanswered", run["counts"])) for run in runs]).estimate
     if found.known:
         return found.value, found.low
-    none, due = (sum(share("unanswered", run["counts"])[place] for run in runs) for place in (0, 1))
-    return found.value, binomial_bounds(none, due, CONFIDENCE)[0]
+    silent, due = (sum(share("unanswered", run["counts"])[place] for run in runs) for place in (0, 1))
+    return found.value, binomial_bounds(silent, due, CONFIDENCE)[0]
 
 
 def _share(runs: Sequence[tuple[int, tuple[int, int]]]) -> Figure:
-    """Share of all requests; one run says nothing of how runs differ."""
+    """Return the share of all requests; the interval of a single run is unknown."""
     shares = {number: counted / of for number, (counted, of) in runs}
     counted, of = (sum(pair[place] for _, pair in runs) for place in (0, 1))
     value = counted / of

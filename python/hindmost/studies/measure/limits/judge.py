@@ -1,4 +1,4 @@
-"""Each limit against its figure: what the interval says, and whether what bent the figure leaves it so."""
+"""Judgement of each limit by the interval of its figure, and by the doubts about that figure."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from hindmost.store import Study, name_of
 from hindmost.store import measure as documents
 from hindmost.store.estimates import number
 from hindmost.store.types import Blame
-from hindmost.studies.measure.limits.doubts import Doubt, doubts
-from hindmost.studies.measure.limits.figures import Figure, figure, unanswered
+from hindmost.studies.measure.limits.doubts import Doubt, find_doubts
+from hindmost.studies.measure.limits.figures import Figure, figure, unanswered_share
 from hindmost.studies.measure.limits.requests import Requests, narrow
 
 NAMED = 5
-"""So many runs on the other side are named."""
+"""Most runs on the wrong side of a limit that are named."""
 
 
-def required(study: Study, texts: Sequence[str]) -> None:
-    """Have a stored study answered with these limits instead of those it was made with; nothing is written.
+def require_limits(study: Study, texts: Sequence[str]) -> None:
+    """Answer a stored study with these limits instead of its own, without changing its files.
 
     Raises
     ------
     UsageError
-        If it is no measurement, or cannot tell of them.
+        The study is no measurement, or does not contain these figures.
     """
     if (kind := name_of(study.manifest)) != "measure":
         raise UsageError(
@@ -46,27 +46,27 @@ def required(study: Study, texts: Sequence[str]) -> None:
     study.manifest = study.manifest | {"require": list(texts)}
 
 
-def held_against(
+def judge_limits(
     document: documents.Measure, texts: Sequence[str], again: str, requests: Requests | None = None
 ) -> list[documents.Limit]:
-    """Hold a measurement against limits.
+    """Judge a measurement by limits.
 
     Parameters
     ----------
     document : Measure
-        Without them.
+        A measurement without limits.
     texts : sequence of str
-        As they were asked for.
+        The limits as the user wrote them.
     again : str
-        The command that goes on with the study.
+        The command that resumes the study.
     requests : Requests, optional
-        The figures of single requests, which some limits are about.
+        Figures of single requests, for limits on them.
     """
     return [_limit(document, term, again, requests or {}) for term in parse_limits(texts)]
 
 
-def exit_of(limits: Sequence[documents.Limit]) -> Exit:
-    """What limits say to scripts; an instrument is to blame only where it leaves one of them undecided."""
+def exit_code(limits: Sequence[documents.Limit]) -> Exit:
+    """Return the exit code for limits. The instrument is to blame only if it leaves a limit undecided."""
     if any(one["result"] == "crossed" for one in limits):
         return Exit.CROSSED
     blamed = [one["blame"] for one in limits if one["result"] == "undecided"]
@@ -82,16 +82,16 @@ def _limit(document: documents.Measure, term: Term, again: str, requests: Reques
             return _without_requests(term, requests)
         document = narrowed
     limit = _by_figure(document, term, again)
-    if limit["result"] != "undecided" or (beyond := _beyond_anyway(document, term)) is None:
+    if limit["result"] != "undecided" or (beyond := _find_crossing(document, term)) is None:
         return limit
-    told = "" if limit["value"] is None else limit["text"].partition("; ")[0] + "; "
+    prefix = "" if limit["value"] is None else limit["text"].partition("; ")[0] + "; "
     found: documents.Limit = {
         **limit,
         "result": "crossed",
         "blame": None,
         "code": beyond.code,
         "values": dict(beyond.values),
-        "text": f"{told}{beyond}",
+        "text": f"{prefix}{beyond}",
         "hint": None,
     }
     return found
@@ -100,51 +100,55 @@ def _limit(document: documents.Measure, term: Term, again: str, requests: Reques
 def _without_requests(term: Term, requests: Requests) -> documents.Limit:
     known = sorted({name for run in requests.values() for name in run})
     why = Note("unmeasured-request", f"no run has a request {term.request!r}", {"known": known})
-    hint = f"it has {', '.join(known[:NAMED])}{', ...' if len(known) > NAMED else ''}"
+    hint = f"the runs have {', '.join(known[:NAMED])}{', ...' if len(known) > NAMED else ''}"
     return _document(term, None, "undecided", "sample", why.text, hint, why)
 
 
 def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
-    """What the limit's own figure says."""
+    """Judge a limit by its own figure."""
     found = figure(document, term)
     if found is None:
         why, need = _no_calm(document)
         return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
     says = judged(found.estimate, term.limit, above=term.above)
-    told = _told(term, found)
+    text = _format_figure(term, found)
     if says == "undecided":
-        why, hint = _open(found, again)
-        return _document(term, found, says, "sample", f"{told}; {why}", hint, why)
-    if term.name == "errors" and says == "held" and (silent := _silent(document, term)) is not None:
-        hint = f"--require '{_failed(term)}<1%' counts errors and requests without an answer"
-        return _document(term, found, "undecided", "server", f"{told}; {silent}", hint, silent)
+        why, hint = _explain_undecided(found, again)
+        return _document(term, found, says, "sample", f"{text}; {why}", hint, why)
+    if (
+        term.name == "errors"
+        and says == "held"
+        and (silent := _mostly_unanswered(document, term)) is not None
+    ):
+        hint = f"--require '{_failure_key(term)}<1%' counts errors and requests without a reply"
+        return _document(term, found, "undecided", "server", f"{text}; {silent}", hint, silent)
     against = [
         doubt
-        for doubt in doubts(document, term)
-        if not stands(says, doubt.bent, above=term.above) and not _far_beyond(document, term, found, doubt)
+        for doubt in find_doubts(document, term)
+        if not stands(says, doubt.bent, above=term.above) and not _is_far_beyond(document, term, found, doubt)
     ]
     if not against:
-        off = _on_the_other_side(term, found, says)
-        limit = _document(term, found, says, None, told + _off_text(term, found, off), None)
+        off = _runs_beyond(term, found, says)
+        limit = _document(term, found, says, None, text + _off_text(term, found, off), None)
         limit["off"] = off
         return limit
-    if calm := _calm_says_so(document, term, says, against):
-        return _document(term, found, says, None, f"{told}; {calm}", None)
+    if calm := _confirmed_by_calm(document, term, says, against):
+        return _document(term, found, says, None, f"{text}; {calm}", None)
     worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
-    why = _why(says, worst)
-    return _document(term, found, "undecided", worst.blame, f"{told}; {why}", _hint(term, worst), why)
+    why = _explain_doubt(says, worst)
+    return _document(term, found, "undecided", worst.blame, f"{text}; {why}", _hint(term, worst), why)
 
 
-def _beyond_anyway(document: documents.Measure, term: Term) -> Note | None:
-    """Why a latency is beyond its limit where its own figure decides nothing.
+def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
+    """Return why a latency exceeds its limit even if its own figure decides nothing.
 
-    So many requests got no answer that the percentile is beyond the client's timeout, whatever the host did;
-    or a lower percentile is beyond the limit already.
+    Either so many requests had no reply that the percentile exceeds the client's timeout, whatever the host
+    did, or a lower percentile already exceeds the limit.
     """
     if term.level is None:
         return None
-    blamed = [doubt for doubt in doubts(document, term) if doubt.blame == "instrument"]
-    share, least = unanswered(document)
+    blamed = [doubt for doubt in find_doubts(document, term) if doubt.blame == "instrument"]
+    share, least = unanswered_share(document)
     if not term.above and least > 1.0 - term.level and not blamed:
         return _no_answer(share, least)
     names = document["runs"][0]["latency_us"]
@@ -156,15 +160,15 @@ def _beyond_anyway(document: documents.Measure, term: Term) -> Note | None:
         found = figure(document, other)
         if found is None or judged(found.estimate, term.limit, above=term.above) != "crossed":
             continue
-        if all(stands("crossed", doubt.bent, above=term.above) for doubt in doubts(document, other)):
-            text = f"{_told(other, found)}, and {term.key} is not {'above' if term.above else 'below'} it"
+        if all(stands("crossed", doubt.bent, above=term.above) for doubt in find_doubts(document, other)):
+            text = f"{_format_figure(other, found)}, and {term.key} is not {'above' if term.above else 'below'} it"
             return Note("beyond-limit", text, {"name": name, "value": number(found.estimate.value)})
     return None
 
 
-def _silent(document: documents.Measure, term: Term) -> Note | None:
-    """Why a limit on errors says nothing: more requests than it allows got no answer at all."""
-    share, least = unanswered(document)
+def _mostly_unanswered(document: documents.Measure, term: Term) -> Note | None:
+    """Return why a limit on errors decides nothing: more requests than it allows had no reply."""
+    share, least = unanswered_share(document)
     return None if term.above or least <= term.limit else _no_answer(share, least)
 
 
@@ -174,8 +178,8 @@ def _no_answer(share: float, least: float) -> Note:
     )
 
 
-def _told(term: Term, found: Figure) -> str:
-    """The figure and its interval."""
+def _format_figure(term: Term, found: Figure) -> str:
+    """Format the figure and its interval."""
     one = found.estimate
     runs = "one run" if one.n == 1 else f"{one.n} runs"
     over = f"over {runs}" if found.about == "share" else f"{found.about} over {runs}"
@@ -185,8 +189,8 @@ def _told(term: Term, found: Figure) -> str:
     return f"{text} [{term.write(one.low)}, {term.write(one.high)}], {over}"
 
 
-def _open(found: Figure, again: str) -> tuple[Note, str]:
-    """Why an interval decides nothing, and what would change that."""
+def _explain_undecided(found: Figure, again: str) -> tuple[Note, str]:
+    """Return why an interval decides nothing, and what would change that."""
     runs = found.estimate.n
     more = f"{again} --runs {2 * runs}..{max(30, 4 * runs)}" if "measure" in again else again
     if not found.estimate.known:
@@ -195,7 +199,7 @@ def _open(found: Figure, again: str) -> tuple[Note, str]:
     return Note("limit-in-interval", "the interval includes the limit", {"runs": runs}), f"more runs: {more}"
 
 
-def _why(says: Judgement, doubt: Doubt) -> Note:
+def _explain_doubt(says: Judgement, doubt: Doubt) -> Note:
     reason = doubt.reason
     text = f"it would be {says}, but {reason['text'].partition('; ')[0]}"
     return Note(reason["code"], text, {**reason.get("values", {}), "otherwise": says})
@@ -207,17 +211,17 @@ def _hint(term: Term, doubt: Doubt) -> str | None:
     if doubt.blame == "host" and kept_apart and not term.above:
         return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason["code"] == "errors":
-        return f"--require '{_failed(term)}<1%' limits errors; {hint}"
+        return f"--require '{_failure_key(term)}<1%' limits errors; {hint}"
     return hint
 
 
-def _failed(term: Term) -> str:
-    """The share that counts all failures of the same requests."""
+def _failure_key(term: Term) -> str:
+    """Return the share that counts all failures of the same requests."""
     return replace(term, name="failed", calm=False).key
 
 
-def _on_the_other_side(term: Term, found: Figure, says: Judgement) -> list[int]:
-    """Runs on the wrong side of a limit that is held over all of them."""
+def _runs_beyond(term: Term, found: Figure, says: Judgement) -> list[int]:
+    """Return the runs on the wrong side of a limit that is held over all runs."""
     if says != "held" or found.about == "share":
         return []
     return [
@@ -234,7 +238,7 @@ def _off_text(term: Term, found: Figure, off: Sequence[int]) -> str:
 
 
 def _no_calm(document: documents.Measure) -> tuple[Note, str]:
-    """Why there is no isolated latency, and what it would need."""
+    """Return why there is no isolated latency, and what it needs."""
     calm = document.get("calm")
     if not calm:
         text = "no isolated latency: this study did not look for interference"
@@ -245,26 +249,26 @@ def _no_calm(document: documents.Measure) -> tuple[Note, str]:
     return Note("no-isolated-latency", text), "longer runs: --duration 30s"
 
 
-def _calm_says_so(
+def _confirmed_by_calm(
     document: documents.Measure, term: Term, says: Judgement, against: Sequence[Doubt]
 ) -> str | None:
-    """Isolated latency on the same side, in words: then doubts about the host do not matter."""
+    """Describe isolated latency on the same side of the limit, which rules out doubts about the host."""
     if term.calm or term.level is None or not all(doubt.of_host for doubt in against):
         return None
     calm = replace(term, calm=True)
     found = figure(document, calm)
     if found is None or judged(found.estimate, term.limit, above=term.above) != says:
         return None
-    if not all(stands(says, doubt.bent, above=term.above) for doubt in doubts(document, calm)):
+    if not all(stands(says, doubt.bent, above=term.above) for doubt in find_doubts(document, calm)):
         return None
-    return f"{_told(calm, found)}, so interference is not the cause"
+    return f"{_format_figure(calm, found)}, so interference is not the cause"
 
 
-def _far_beyond(document: documents.Measure, term: Term, found: Figure, doubt: Doubt) -> bool:
-    """Throughput so far from the limit that the time the host took cannot account for it.
+def _is_far_beyond(document: documents.Measure, term: Term, found: Figure, doubt: Doubt) -> bool:
+    """Whether throughput is so far from the limit that interference cannot explain it.
 
-    A server that had the share t of its time taken would with all of it have answered at most 1 / (1 - t)
-    times as much.
+    A server that lost the share t of its CPU time would without the loss have answered at most 1 / (1 - t)
+    times as many requests.
     """
     calm = document.get("calm")
     taken = calm["taken_share"] if calm else None

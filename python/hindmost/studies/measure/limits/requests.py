@@ -1,4 +1,4 @@
-"""A measurement narrowed to one request of its list, with what speaks against that request's own figures."""
+"""A measurement reduced to one request of its list, with the reasons against that request's own figures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hindmost.store.estimates import numbers
 from hindmost.store.types import Counts, Reason
 
 OWN = ("errors", "few-samples")
-"""Reasons that a request has by itself, whatever all requests together have."""
+"""Codes of reasons that are computed for each request separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFigures:
-    """One request's latencies and counts in one run; ``samples``: of the client that had fewest."""
+    """One request's latencies and counts in one run; ``samples``: of the client with the fewest."""
 
     latency_us: documents.Values
     counts: Counts
@@ -27,11 +27,11 @@ class RequestFigures:
 
 
 Requests = Mapping[int, Mapping[str, RequestFigures]]
-"""By run and name."""
+"""Figures by run and by name of the request."""
 
 
-def requests_of(runs: Sequence[RunFigures]) -> Requests:
-    """Collect the figures of all requests of all runs."""
+def collect_requests(runs: Sequence[RunFigures]) -> Requests:
+    """Return the figures of all requests in all runs."""
     return {
         run.number: {
             name: RequestFigures(
@@ -46,9 +46,9 @@ def requests_of(runs: Sequence[RunFigures]) -> Requests:
 
 
 def narrow(document: documents.Measure, name: str, requests: Requests) -> documents.Measure | None:
-    """Leave only one request in a measurement; None where no run made it.
+    """Reduce a measurement to one request; None if no run made it.
 
-    Isolated latency is not known of single requests.
+    Isolated latency is unknown for single requests.
     """
     found = [(run, one) for run in document["runs"] if (one := requests.get(run["run"], {}).get(name))]
     if not found:
@@ -61,13 +61,13 @@ def narrow(document: documents.Measure, name: str, requests: Requests) -> docume
 
 
 def _with_latency(counts: Counts) -> int:
-    """How many requests have a latency: an error has none."""
+    """Return how many requests have a latency; errors have none."""
     return counts["due"] - counts["errors"]
 
 
 def _own_reasons(name: str, runs: Sequence[RequestFigures]) -> list[Reason]:
     found: list[Reason] = []
-    errors, due = (sum(one.counts[way] for one in runs) for way in ("errors", "due"))
+    errors, due = (sum(one.counts[count] for one in runs) for count in ("errors", "due"))
     if errors > ERROR_INCONCLUSIVE * due:
         text = f"{percent(errors / due)} of the requests {name!r} failed"
         found.append(_reason("errors", text, "see the server's log", (), errors=errors, share=errors / due))

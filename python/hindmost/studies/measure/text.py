@@ -1,4 +1,4 @@
-"""Figures in sentences."""
+"""Formatted figures."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hindmost.plan.units import format_us
 from hindmost.store import measure as documents
 
 
-def figure(name: str, one: documents.Estimate) -> str:
-    """Write one estimate with its interval."""
+def format_figure(name: str, one: documents.Estimate) -> str:
+    """Format an estimate with its interval."""
     value, low, high = one["value"], one["low"], one["high"]
     if value is None:
-        return f"{name} not known"
+        return f"{name} unknown"
     if value == math.inf:
         return f"{name} {format_us(value)}"
     if low is None or high is None:

@@ -1,8 +1,7 @@
-"""Limits where nothing could be measured because of the server: it answers nobody, or only with errors.
+"""Limits when the server prevents the measurement: it does not reply, or replies only with errors.
 
-That is a finding about the server as any other, where a limit speaks of it. Where none does, and where a
-person has to put something right (another protocol, a password, a command that does not start), it stays an
-error.
+If a limit concerns such a server, that is a finding like any other. It stays an error if no limit concerns
+it, or if the user must fix something (another protocol, a password, a command that does not start).
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import number
 
 WORST = {"failed": 1.0, "errors": 1.0, "unanswered": 1.0, "misses": 1.0, "throughput": 0.0}
-"""What a figure is where every request comes to the same; latencies are infinite."""
+"""Figures if every request has the same outcome; latencies are infinite."""
 SPOKEN: dict[Shows, tuple[str, ...]] = {
     "silent": ("failed", "errors", "unanswered", "throughput"),
     "failing": ("failed", "errors", "throughput"),
     "missing": ("misses",),
 }
-"""Which figures that shows in; of all but misses, latencies, too: they have no answer to tell of."""
+"""Figures that are crossed by each kind of failure. All but misses also cross limits on latency."""
 
 
-def unmeasured(error: TargetError | InstanceError, terms: Sequence[Term]) -> list[documents.Limit]:
-    """What becomes of limits when `error` kept a measurement from being made; empty where none speaks of it.
+def judge_unmeasured(error: TargetError | InstanceError, terms: Sequence[Term]) -> list[documents.Limit]:
+    """Judge limits when `error` prevented the measurement; empty if no limit concerns that failure.
 
-    A limit that does not is undecided.
+    Limits that do not concern it are undecided.
     """
-    if error.shows is None or not any(_speaks(term, error.shows) for term in terms):
+    if error.shows is None or not any(_is_crossed(term, error.shows) for term in terms):
         return []
     return [_limit(term, error, error.shows) for term in terms]
 
 
-def _speaks(term: Term, shows: Shows) -> bool:
+def _is_crossed(term: Term, shows: Shows) -> bool:
     """Whether such a server is on the wrong side of a limit."""
     if term.is_latency:
         return shows != "missing" and not term.above
@@ -43,7 +42,7 @@ def _speaks(term: Term, shows: Shows) -> bool:
 
 
 def _limit(term: Term, error: TargetError | InstanceError, shows: Shows) -> documents.Limit:
-    crossed = _speaks(term, shows)
+    crossed = _is_crossed(term, shows)
     value = WORST.get(term.name, math.inf) if crossed else None
     text = f"nothing could be measured: {error.message.splitlines()[0]}"
     if value is not None:
