@@ -1,3 +1,3 @@
-"""What a program does to one that shares its machine: predictions with a margin out of profiles. Pure."""
+"""Co-location: predicts from profiles what a program costs another on the same machine. Pure functions."""
 
 from hindmost.colocation.profiles import Profiles as Profiles

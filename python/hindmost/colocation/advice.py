@@ -1,7 +1,7 @@
-"""What to do with jobs next to a server, from profiles, and the files that do it.
+"""Advice on where to run jobs next to a server, from profiles, and the files that put it into effect.
 
-Profiles were measured with programs on processors of their own, so that is what is advised: the server has
-processors, jobs that its promise bears have the others, and of these only what nobody else wants.
+Profiles are measured with each program on its own CPUs, so the advice separates CPUs too: the server gets its
+own, and tolerable jobs get the rest, at idle priority.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ def advise(
     cpus: Sequence[int],
     server_cpus: Sequence[int] | None = None,
 ) -> Advice:
-    """Say for each job whether it may run next to the server, under supervision, or elsewhere.
+    """Decide for each job whether it may run next to the server, under supervision, or elsewhere.
 
-    Jobs next to the server run at the same time, so their costs add up, in the order in which they are given.
+    Jobs next to the server run at the same time, so their costs add up in the given order.
 
     Parameters
     ----------
     server, jobs : dict
         Profiles.
     within : float
-        How much a percentile of the server may grow.
+        Largest tolerable growth of the server's percentiles, as a share.
     load : float
-        Of the server.
+        Load of the server, between 0 and 1.
     cpus, server_cpus : sequence of int
-        The machine's processors, and those of the server: as many as its load needs, the first ones.
+        CPUs of the machine, and of the server; by default the first ones, as many as its load needs.
 
     Raises
     ------
     HostUnfit
-        No processor is left for jobs.
+        No CPU is left for jobs.
     UsageError
-        Profiles of different processors, or two jobs of one name.
+        The profiles come from different processors, or two jobs have the same name.
     """
     own = sorted(server_cpus or sorted(cpus)[: max(1, math.ceil(load * len(cpus)))])
     left = sorted(set(cpus) - set(own))
     if not left:
-        share = "hindmost colocate supervise runs a job on the server's own processor"
+        share = "hindmost colocate supervise runs a job on the server's own CPUs"
         raise HostUnfit(
             "no-free-processor",
-            f"the server uses all {len(cpus)} processors; none is left for jobs",
-            hint="--server-cpus LIST with fewer processors" if len(cpus) > 1 else share,
+            f"the server uses all {len(cpus)} CPUs; none is left for jobs",
+            hint="--server-cpus LIST with fewer CPUs" if len(cpus) > 1 else share,
             have=len(cpus),
             load=load,
         )
@@ -105,17 +105,17 @@ def advise(
 
 
 def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
-    """Write what does it: a slice of systemd for jobs, a drop-in for the server's unit, a script for others.
+    """Write the files: a systemd slice for jobs, a drop-in for the server's unit, and a plain script.
 
     Parameters
     ----------
     unit : str or None
-        The server's, like ``memcached.service``.
+        The server's unit, like ``memcached.service``.
 
     Raises
     ------
     UsageError
-        `unit` is no name of a service.
+        `unit` is not the name of a service.
     """
     jobs, own = (",".join(map(str, advice[key])) for key in ("job_cpus", "server_cpus"))
     head = f"# Jobs next to {_plain(advice['server'])}, by hindmost colocate predict --advise.\n"
@@ -138,13 +138,13 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
 
 
 def _script(head: str, cpus: str) -> str:
-    """Without systemd: `cpusets.sh PID...` moves processes, `cpusets.sh undo` moves all back.
+    """Write the script for hosts without systemd, which moves processes and can move them back.
 
-    The cpuset controller is in the unified hierarchy (cgroup v2) or in one of its own (v1); a hybrid host has
-    both kinds of mounts. The group that a process came from is kept in a file, one line per process.
+    The cpuset controller is in the unified hierarchy (cgroup v2) or in its own (v1); a hybrid host has both
+    kinds of mounts. A file keeps the original group of each process, one per line.
     """
     return f"""#!/bin/sh
-{head}# cpusets.sh PID...: confine these processes to processors {cpus}. cpusets.sh undo: move them back.
+{head}# cpusets.sh PID...: confine these processes to CPUs {cpus}. cpusets.sh undo: move them back.
 set -eu
 back=/run/hindmost-beside.back
 top= version=
@@ -161,7 +161,7 @@ group=$top/hindmost-beside
 if [ "${{1-}}" = undo ]; then
   [ -d "$group" ] || exit 0
   for pid in $(cat "$group/cgroup.procs"); do
-    # A process that was started in the group goes where the first one came from; to the top if that is gone.
+    # A process started in the group goes to the first one's original group, or to the top if that is gone.
     old=$(sed -n "s/^$pid //p" "$back")
     [ -n "$old" ] || old=$(sed -n '1s/^[0-9]* //p' "$back")
     [ -d "$top$old" ] || old=
@@ -190,14 +190,14 @@ for pid; do move "$pid" || failed="$failed $pid"; done
 """
 
 
-def command_of(one: JobAdvice, at: str, promise: str) -> str | None:
-    """Write the command that starts a job where it is advised; None where it is to run elsewhere."""
+def command_of(one: Advised, at: str, promise: str) -> str | None:
+    """Return the command that starts a job where the advice puts it; None if that is elsewhere."""
     words = shlex.join(one["command"])
     if one["place"] == "beside":
         return f"systemd-run --slice={SLICE} -- {words}"
     if one["place"] == "supervised":
-        given = f"{shlex.quote(at)} {shlex.quote(words)} --promise {shlex.quote(promise)}"
-        return f"hindmost colocate supervise {given}"
+        arguments = f"{shlex.quote(at)} {shlex.quote(words)} --promise {shlex.quote(promise)}"
+        return f"hindmost colocate supervise {arguments}"
     return None
 
 

@@ -1,7 +1,7 @@
-"""Decide which jobs may run next to a server, and which is best, from profiles and measured pairs.
+"""Decisions on which jobs may run next to a server, and which is best, from profiles and measured pairs.
 
-Three ways to answer, the surest that there is: the pair itself was measured; a model that learned from other
-pairs, with a margin for a rate of violations; or the bound that two profiles give.
+There are three sources, most reliable first: a measurement of the pair itself; a model learned from other
+pairs, with a margin that limits the rate of violations; and the bound from the two profiles.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hindmost.store.pairs import NEIGHBOURS_SCHEMA, PAIRS_SCHEMA, Answer, Neighb
 from hindmost.store.reading import read_document
 
 LEAST_KNOWN = 6
-"""Programs, for a model to learn from their pairs, and its margin from those left out."""
+"""Programs that a model needs in order to learn from pairs, and its margin from programs left out."""
 _ORDER = ("yes", "unknown", "no")
 
 
@@ -33,7 +33,7 @@ def load_pairs(path: Path) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        It cannot be read, or is none.
+        The file cannot be read, or is no such document.
     """
     try:
         found = read_document(path)
@@ -68,23 +68,23 @@ def ask(
     pairs: Mapping[str, Any] | None = None,
     violations: float = 0.05,
 ) -> Answer:
-    """Answer whether a job may run next to a server.
+    """Decide whether a job may run next to a server.
 
     Parameters
     ----------
     job, server : dict
         Profiles.
     within, load : float
-        How much a percentile of the server may grow, and how busy it is.
+        Largest tolerable growth of the server's percentiles, and its load.
     pairs : dict, optional
-        A document ``hindmost.pairs/1`` of the same processor.
+        Document ``hindmost.pairs/1`` from the same kind of processor.
     violations : float
-        Of those admitted by a model, how many may lose more: chosen by who asks.
+        Share of the jobs admitted by a model that may lose more than allowed.
 
     Raises
     ------
     UsageError
-        Profiles, or pairs, of different processors.
+        The profiles, or the pairs, come from different processors.
     """
     bound = question(job, server, within=within, load=load)
     answer: Answer = {
@@ -117,7 +117,7 @@ def ask(
     found = _measured(answer, pairs) or _modelled(answer, job, server, pairs, violations)
     latency = [one.worst for name, one in bounds_of(job, server).items() if name != "rate"]
     if found["answer"] == "yes" and any(worst > found["allowed"] for worst in latency):
-        # Pairs tell what becomes of the rate, not of a percentile.
+        # Pairs measure the loss of rate, not the growth of a percentile.
         return {**found, "answer": "unknown", "by": "bound"}
     return found
 
@@ -131,9 +131,9 @@ def neighbours(
     pairs: Mapping[str, Any] | None = None,
     violations: float = 0.05,
 ) -> Neighbours:
-    """Rank jobs as neighbours of a server: by answer, then by expected loss, then by the largest possible.
+    """Rank jobs as neighbours of a server: by answer, then by expected loss, then by largest loss.
 
-    A job whose loss is unknown stands after those whose loss is known.
+    Jobs with unknown loss come last within an answer.
     """
     found = [ask(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs]
     found.sort(key=_rank)
@@ -146,7 +146,7 @@ def _rank(one: Answer) -> tuple[int, float, float]:
 
 
 def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
-    """What the pair lost, by its interval (95 %); None where it is none of those."""
+    """Decide by the measured loss of the pair (95 % interval); None if the pair was not measured."""
     names = pairs["programs"]
     if answer["job"] not in names or answer["server"] not in names:
         return None
@@ -154,8 +154,8 @@ def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
     if lost is None:
         return None
     allowed = answer["allowed"]
-    said = "yes" if lost["high"] <= allowed else "no" if lost["low"] > allowed else "unknown"
-    return cast("Answer", {**answer, "answer": said, "by": "measured", "expected": lost["value"]})
+    decision = "yes" if lost["high"] <= allowed else "no" if lost["low"] > allowed else "unknown"
+    return cast("Answer", {**answer, "answer": decision, "by": "measured", "expected": lost["value"]})
 
 
 def _modelled(
@@ -185,8 +185,8 @@ def _modelled(
         [np.nan if one is None else one["value"] for one in row] for row in pairs["lost"]
     ]
     rule = admission(ours, profiles, known, lost, limit=answer["allowed"], rate=violations)
-    who = (np.array([names.index(answer["server"])]), np.array([names.index(answer["job"])]))
-    predicted = float(rule.model.predict(profiles, *who)[0])
+    pair = (np.array([names.index(answer["server"])]), np.array([names.index(answer["job"])]))
+    predicted = float(rule.model.predict(profiles, *pair)[0])
     notes = list(answer["notes"])
     if rule.least_rate > violations:
         notes.append(

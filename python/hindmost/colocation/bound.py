@@ -1,4 +1,4 @@
-"""What two profiles alone can promise: bounds, without a model that has learned from pairs."""
+"""Bounds that two profiles guarantee, without a model learned from pairs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.store.reading import revive
 
 TOLD = 0.01
-"""Share from which on an end of an interval counts as use of a resource."""
+"""Share from which a bound of an interval counts as use of a resource."""
 NOISY = 0.5
-"""Half the width of an interval of losses that spans from nothing to all."""
+"""Half the width of an interval of losses that spans everything from nothing to all."""
 PRESENCE = "presence"
-"""Stands for the inert companion among stressors that lack a figure."""
+"""Name of the inert companion in the list of stressors without a figure."""
 _MODEL = ("vendor", "family", "model")
 
 
@@ -30,7 +30,7 @@ def read_card(text: str, where: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        Where it is none.
+        The text is not a profile.
     """
     try:
         card = revive(json.loads(text))
@@ -62,7 +62,7 @@ def load_card(path: Path) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        It cannot be read, or is none.
+        The file cannot be read, or is not a profile.
     """
     try:
         text = read_text(path)
@@ -77,7 +77,7 @@ def load_card(path: Path) -> dict[str, Any]:
 
 
 def in_common(job: Mapping[str, Any], server: Mapping[str, Any]) -> str:
-    """Say which resources both use, each on its own machine: that much holds on another.
+    """Describe which resources both programs use on their own machines; this holds on other machines too.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def in_common(job: Mapping[str, Any], server: Mapping[str, Any]) -> str:
 
 
 def shared_axes(job: Mapping[str, Any], server: Mapping[str, Any]) -> list[str]:
-    """List the stressors whose resource the job takes and the server is sensitive to, both significantly."""
+    """Return the stressors whose resource the job uses and to which the server is sensitive."""
     taken = {
         axis["ruler"]
         for axis in job["axes"]
@@ -108,19 +108,19 @@ def shared_axes(job: Mapping[str, Any], server: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What two profiles say of one measure of a server: its rate, or a percentile of its latency.
+    """Loss of a server by one measure: its rate, or a percentile of its latency.
 
     Attributes
     ----------
     expected, worst : float
-        Share of its rate that the server loses next to the job. The growth of a percentile counts as the loss
-        that explains it in the queue of Eq 3.6.
+        Share of its rate that the server loses next to the job. The growth of a percentile is converted to
+        the loss that would cause it in the queue of Eq 3.6.
     stressor : str or None
-        The one that costs most at worst.
+        The stressor with the largest possible cost.
     missing : tuple of str
-        Stressors that lack a figure.
+        Stressors without a figure.
     presence : float
-        What the server loses for sure to any companion, even an inert one.
+        Share that the server certainly loses to any companion, even an inert one.
     """
 
     expected: float
@@ -131,11 +131,11 @@ class Bound:
 
 
 def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bound]:
-    """Bound what a server loses next to a job: ``rate``, and ``p50`` and ``p99`` where its profile has them.
+    """Bound the loss of a server next to a job: ``rate``, and ``p50`` and ``p99`` if its profile has them.
 
-    Losses add up as in Eq 3.3 with coefficients of 1, at the upper ends of all intervals. The loss to a
-    single resource counts in full: a stressor may lose less to the job than the server does. The loss to an
-    inert companion comes on top.
+    Losses add up as in Eq 3.3 with coefficients of 1, at the upper bounds of all intervals. The loss to a
+    single resource counts in full, because a stressor may lose less to the job than the server does. The loss
+    to an inert companion is added.
     """
 
     def rate(share: Mapping[str, float]) -> Mapping[str, float]:
@@ -149,12 +149,12 @@ def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bo
     if "loaded" in server:
         busy = min(max(server["loaded"]["busy"], 0.0), MOST_LOAD)
 
-        def slowed(growth: Mapping[str, float]) -> Mapping[str, float]:
+        def loss_from_growth(growth: Mapping[str, float]) -> Mapping[str, float]:
             return {key: allowed_loss(growth[key], busy) for key in ("value", "low", "high")}
 
         for name in ("p50", "p99"):
             costs = [(one["ruler"], one.get("latency", {}).get(name)) for one in server["axes"]]
-            found[name] = _bound(job, costs, server["loaded"]["presence"][name], slowed)
+            found[name] = _bound(job, costs, server["loaded"]["presence"][name], loss_from_growth)
     return found
 
 
@@ -178,7 +178,7 @@ def _bound(
         if con["high"] > TOLD and lost["high"] > largest:
             largest, stressor = lost["high"], name
         total += min(1.0, max(0.0, con["high"])) * max(0.0, lost["high"])
-    # Where presence may cost nothing, its value counts: its noise is that of the whole profile.
+    # If presence may cost nothing, its value counts, because its noise is the noise of the whole profile.
     worst = max(total, largest) + max(0.0, alone["high"] if alone["low"] > 0 else alone["value"])
     return Bound(
         min(1.0, expected + max(0.0, alone["value"])), min(1.0, worst), stressor, tuple(missing), alone["low"]
@@ -188,31 +188,31 @@ def _bound(
 def question(
     job: Mapping[str, Any], server: Mapping[str, Any], *, within: float, load: float
 ) -> dict[str, Any]:
-    """Answer whether ``job`` may run beside ``server``, of which a percentile must stay ``within``.
+    """Decide whether ``job`` may run next to ``server`` if a percentile of the server may grow by ``within``.
 
-    Yes where what the server loses at most (`bounds_of`), in its rate and in each percentile that its profile
-    has, is less than it may lose. No where the presence of anything costs more than that. All else cannot be
-    told from two profiles.
+    Yes, if the largest possible loss (`bounds_of`), of rate and of each percentile in the server's profile,
+    is allowed. No, if the presence of any companion costs more than allowed. Everything else cannot be
+    decided from two profiles.
 
     Parameters
     ----------
     job, server : dict
         Profiles.
     within : float
-        Growth of the percentile.
+        Largest tolerable growth of the percentile, as a share.
     load : float
-        Of the server, alone.
+        Load of the server alone, between 0 and 1.
 
     Returns
     -------
     dict
-        ``measure`` names what decides: ``rate``, ``p50`` or ``p99``. ``expected`` is None where the intervals
-        of a profile span the whole scale.
+        ``measure`` names the deciding measure: ``rate``, ``p50`` or ``p99``. ``expected`` is None if a
+        profile's intervals span the whole scale.
 
     Raises
     ------
     UsageError
-        Where the profiles are of different processors, or stood differently to each other.
+        The profiles come from different kinds of processors.
     """
     mine, other = (tuple(card["processor"][key] for key in _MODEL) for card in (job, server))
     if mine != other:
@@ -254,8 +254,7 @@ def question(
         notes.append(
             Note(
                 "different-placements",
-                f"the processors were {job['placement']} for one profile and {server['placement']} for"
-                " the other",
+                f"the CPUs were {job['placement']} for one profile and {server['placement']} for the other",
                 {"job": job["placement"], "server": server["placement"]},
             )
         )

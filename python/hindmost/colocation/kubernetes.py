@@ -1,4 +1,4 @@
-"""Co-location in Kubernetes: a judge for the scheduler that reads profiles.
+"""Co-location in Kubernetes: a scheduler extender that reads profiles.
 
 ========================  ===========================================================================
 ``hindmost/job``          on a pod: the name of the job's profile
@@ -33,7 +33,7 @@ def read_cards(folder: Path) -> Cards:
     Raises
     ------
     UsageError
-        There is none, one cannot be read, or two have one name.
+        The folder has no profile, one cannot be read, or two have the same name.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.json")):
@@ -59,17 +59,17 @@ def read_cards(folder: Path) -> Cards:
 
 @dataclass
 class CardJudge:
-    """Which nodes a job may be put on, by its profile and those of the servers that run there.
+    """Decides on which nodes a job may run, by its profile and those of the servers there.
 
-    A node is refused where a server of its would surely lose more than it may; scores fall with the share
-    that the worst server may lose at most. Pods and nodes without profiles are left alone.
+    A node is refused if one of its servers would certainly lose more than allowed. The score falls with the
+    largest possible loss of the worst server. Pods and nodes without profiles are ignored.
 
     Attributes
     ----------
     within, load : float
-        Where a node does not say: growth of the percentile, and how busy its servers are.
+        Defaults for nodes without labels: tolerable growth of the percentile, and load of the servers.
     strict : bool
-        Refuse where profiles cannot tell, too.
+        Also refuse nodes for which the profiles cannot decide.
     """
 
     cards: Watched[Cards]
@@ -92,7 +92,7 @@ class CardJudge:
         return found
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
-        """Score nodes whose servers are told to bear it: 1 to the highest, by what is left of the allowed."""
+        """Score nodes whose servers tolerate the job: from 1 to the highest, by the remaining tolerance."""
         found = {}
         for node in nodes:
             answers = self._answers(pod, node)
@@ -102,24 +102,24 @@ class CardJudge:
         return found
 
     def gauges(self) -> dict[str, float]:
-        """What ``/metrics`` shows of the profiles."""
+        """Return the figures on profiles for ``/metrics``."""
         return {"cards": len(self.cards.now()), "files_unreadable_total": self.cards.unreadable}
 
     def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]] | Note:
-        """Ask the profiles of the job and of the node's servers; a note if a share is unreadable."""
+        """Judge the job next to each of the node's servers; return a note if a share is unreadable."""
         cards = self.cards.now()
         job = cards.get(pod.said("hindmost/job") or "")
         if job is None:
             return []
         shares = {"hindmost/within": self.within, "hindmost/load": self.load}
         for key in shares:
-            if (said := _said(node, key)) is not None:
-                share = share_of(said)
+            if (text := _label(node, key)) is not None:
+                share = share_of(text)
                 if share is None:
-                    return bad_share(node, key, said)
+                    return bad_share(node, key, text)
                 shares[key] = share
         within, load = shares["hindmost/within"], min(MOST_LOAD, shares["hindmost/load"])
-        names = [name for name in re.split(r"[.,\s]+", _said(node, "hindmost/servers") or "") if name]
+        names = [name for name in re.split(r"[.,\s]+", _label(node, "hindmost/servers") or "") if name]
         found = []
         for name in names:
             if name not in cards:
@@ -127,12 +127,12 @@ class CardJudge:
                 continue
             try:
                 found.append(question(job, cards[name], within=within, load=load))
-            except UsageError:  # of another processor
+            except UsageError:  # the profiles come from different processors
                 found.append(_unknown(job, name, within, load))
         return found
 
 
-def _said(node: Node, key: str) -> str | None:
+def _label(node: Node, key: str) -> str | None:
     return node.annotations.get(key, node.labels.get(key))
 
 

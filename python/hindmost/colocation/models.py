@@ -1,7 +1,7 @@
-"""Predictions of what a program loses next to another, from both profiles.
+"""Models that predict from two profiles what a program loses next to another.
 
-Baselines stand next to the models, always: on a machine where little interferes "nothing is lost" is right
-within the paper's error, and most of what can be told is who suffers, not from whom.
+Baselines are always shown next to the models. On a machine with little interference, "nothing is lost" is
+right within the paper's error, and most of what can be predicted is who suffers, not from whom.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Index = NDArray[np.intp]
 
 
 class Model(Protocol):
-    """Settings in the constructor; ``fit`` returns self."""
+    """A predictor of losses. Settings are given to the constructor; ``fit`` returns self."""
 
     name: str
 
     def fit(self, profiles: Profiles, victims: Index, companions: Index, lost: Array) -> Self:
-        """Learn from pairs: ``lost[k]`` is what ``victims[k]`` loses beside ``companions[k]``."""
+        """Learn from pairs: ``lost[k]`` is the share that ``victims[k]`` loses next to ``companions[k]``."""
         ...
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """Share of its rate that each victim loses."""
+        """Predict the share of its rate that each victim loses."""
         ...
 
 
 class Zero:
-    """Nobody loses anything."""
+    """A baseline: no program loses anything."""
 
     name = "zero"
 
@@ -41,37 +41,37 @@ class Zero:
         return self
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """Zeros."""
+        """Return zeros."""
         return np.zeros(len(victims))
 
 
 class NaiveMean:
-    """Everybody loses what the pairs seen lost on average."""
+    """A baseline: every program loses the mean of the known pairs."""
 
     name = "naive mean"
 
     def fit(self, profiles: Profiles, victims: Index, companions: Index, lost: Array) -> Self:
-        """Keep the mean."""
+        """Compute the mean loss."""
         self.mean_ = float(np.mean(lost))
         return self
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """One number."""
+        """Return the mean loss for each pair."""
         return np.full(len(victims), self.mean_)
 
 
 class RowMean:
-    """A line on what the victim loses on average over stressors and inert companion: blind to the partner."""
+    """A baseline that ignores the companion: a line on the victim's mean loss to all stressors."""
 
     name = "row mean"
 
     def fit(self, profiles: Profiles, victims: Index, companions: Index, lost: Array) -> Self:
-        """Fit the line."""
+        """Fit the line by least squares."""
         self.slope_, self.constant_ = np.polyfit(self._row(profiles)[victims], lost, 1)
         return self
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """On the line."""
+        """Evaluate the line."""
         line: Array = self.constant_ + self.slope_ * self._row(profiles)[victims]
         return line
 
@@ -82,7 +82,7 @@ class RowMean:
 
 
 class Linear:
-    """Eq 3.3, ``sum c_i Sen_i Con_i + c_0``: as printed, or non-negative, with presence, or without partners.
+    """Eq 3.3, ``sum c_i Sen_i Con_i + c_0``: as printed, or non-negative, with presence, or without companion.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ class Linear:
     partner : bool
         Whether the companion's contentiousness is a factor.
     presence : bool
-        Whether what the victim loses to an inert companion is a term: Eq 3.3 lacks it, and a constant cannot
-        stand in for it, as it differs from program to program.
+        Whether the victim's loss to an inert companion is a term. Eq 3.3 lacks it, and a constant cannot
+        replace it, because it differs between programs.
     positive : bool
         Whether coefficients may not be negative.
     ridge : float
-        A penalty on their squares.
+        Penalty on the squares of coefficients.
     """
 
     def __init__(
@@ -114,20 +114,21 @@ class Linear:
         self.ridge = ridge
 
     def fit(self, profiles: Profiles, victims: Index, companions: Index, lost: Array) -> Self:
-        """Least squares, with a ridge where there is one."""
+        """Fit by least squares, with the ridge penalty."""
         x = self._terms(profiles, victims, companions)
         if self.positive:
             from scipy.optimize import nnls  # type: ignore[import-untyped]
 
             self.coefficients_ = nnls(x, lost)[0]
         else:
-            # As many victims as stressors: without a little ridge the figures of strangers explode.
+            # There are as many victims as stressors; without a small ridge, predictions for new programs
+            # explode.
             ridge = self.ridge * len(lost) * np.eye(x.shape[1])
             self.coefficients_ = np.linalg.solve(x.T @ x + ridge, x.T @ lost)
         return self
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """The sum."""
+        """Evaluate the sum."""
         found: Array = self._terms(profiles, victims, companions) @ self.coefficients_
         return found
 
@@ -142,17 +143,16 @@ class Linear:
 
 
 class Kept:
-    """What is left is a product: of what presence leaves, and of what each resource leaves of that.
+    """A product: presence leaves a part of the rate, and each resource leaves a part of that.
 
-    ``-log(1 - lost) = c_0 P + sum c_i S_i C_i`` with ``P``, ``S``, ``C`` the same logarithm of presence, of
-    sensitivity beyond presence, of contentiousness; no coefficient is negative. Losses on top of each
-    other cannot
-    come to more than all, and what every stressor takes by being there is counted once, not once a stressor.
+    ``-log(1 - lost) = c_0 P + sum c_i S_i C_i``, where ``P``, ``S``, ``C`` are the same logarithm of
+    presence, of sensitivity beyond presence, and of contentiousness. No coefficient is negative. Combined
+    losses cannot exceed the whole rate, and the cost of presence counts once, not once per stressor.
 
     Parameters
     ----------
     calibrated : bool
-        Whether factors are shrunk by their errors first (`Profiles.calibrated`).
+        Whether to shrink the factors by their errors first (`Profiles.calibrate`).
     """
 
     def __init__(self, *, calibrated: bool = True) -> None:
@@ -160,7 +160,7 @@ class Kept:
         self.calibrated = calibrated
 
     def fit(self, profiles: Profiles, victims: Index, companions: Index, lost: Array) -> Self:
-        """Non-negative least squares, weighted so that errors count in shares lost, not in logarithms."""
+        """Fit by non-negative least squares, weighted so that errors count in shares lost, not in logs."""
         from scipy.optimize import nnls
 
         weight = np.clip(1 - lost, LEAST_KEPT, None)
@@ -169,7 +169,7 @@ class Kept:
         return self
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """What the product leaves, taken from one."""
+        """Evaluate the product, and return the share that it does not leave."""
         found: Array = 1 - np.exp(-self._terms(profiles, victims, companions) @ self.coefficients_)
         return found
 
@@ -184,26 +184,26 @@ class Kept:
 
 
 class Mean:
-    """The mean of several models: what they get wrong is in part their own."""
+    """The mean of several models, whose errors partly cancel."""
 
     def __init__(self, name: str, parts: Sequence[Model]) -> None:
         self.name = name
         self.parts = parts
 
     def fit(self, profiles: Profiles, victims: Index, companions: Index, lost: Array) -> Self:
-        """Fit each."""
+        """Fit each model."""
         for part in self.parts:
             part.fit(profiles, victims, companions, lost)
         return self
 
     def predict(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
-        """Mean of theirs."""
+        """Return the mean of the predictions."""
         found: Array = np.mean([part.predict(profiles, victims, companions) for part in self.parts], axis=0)
         return found
 
 
 def ours() -> Mean:
-    """What promises are made by: the sum and the product, which err differently."""
+    """Return the model behind admissions: the mean of the sum and the product, which err differently."""
     return Mean("mean of sum and product", (_sum(), Kept()))
 
 
@@ -217,7 +217,7 @@ def _log_kept(lost: Array) -> Array:
 
 
 def baselines() -> list[Model]:
-    """What a model has to beat."""
+    """Return the models that a useful model has to beat."""
     return [
         Zero(),
         NaiveMean(),
@@ -227,7 +227,7 @@ def baselines() -> list[Model]:
 
 
 def models() -> list[Model]:
-    """The paper's, and ours."""
+    """Return the paper's model and ours."""
     return [
         Linear("Eq 3.3"),
         _sum(),

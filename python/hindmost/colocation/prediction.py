@@ -1,6 +1,6 @@
-"""What two cards say of a server beside a job, without pairs to learn from: several guesses, side by side.
+"""Predictions of a server's growth next to a job from two profiles, without learning from pairs.
 
-None has a coefficient that was fitted: each stands beside *zero*, which is hard to beat where most pairs do
+No model has a fitted coefficient. Each is compared with *zero*, which is hard to beat where most pairs do
 nothing to each other.
 """
 
@@ -20,37 +20,38 @@ if TYPE_CHECKING:
     from hindmost.store.colocation import Predicted
 
 DRAWS = 60
-"""Of what is known with errors, for the interval of a guess."""
+"""Random draws of uncertain figures, for the interval of a prediction."""
 _SIGMAS = 3.92
-"""Between the ends of an interval of 95 %."""
+"""Standard deviations between the ends of a 95 % interval."""
 _Axes = list[tuple[Mapping[str, float | None], float]]
 _Guess = tuple[float, float, float]
-"""Loss of rate, growth of p50 and p99; infinite where a queue would not end."""
+"""Loss of rate, growth of p50, growth of p99; infinite if a queue grows without end."""
 
 
 def predicted(
     server: Mapping[str, Any], job: Mapping[str, Any], solo: Solo | None = None, *, seed: int = 1
 ) -> list[Predicted]:
-    """Guess the loss of rate, and by what share p50 and p99 grow.
+    """Predict the loss of rate, and the growth of p50 and p99 as shares.
 
     Parameters
     ----------
     server, job : dict
-        Cards; the server's with ``loaded``.
+        Profiles; the server's with ``loaded``.
     solo : Solo, optional
-        The server alone, under the load that is asked about; without it Eq 3.6 is the only queue, at the
-        load of the card.
+        The server alone, under the load in question. Without it, Eq 3.6 is the only queue, at the load of the
+        profile.
     seed : int
-        Of the draws that give p99 its interval, from those of the cards.
+        Random seed for the draws from the profiles, which give p99 its interval.
 
     Returns
     -------
     list of Predicted
-        *zero*; *mean ruler*: the server beside a ruler, whoever the job is; *product*: sensitivities times
-        what the job takes of each ruler, summed (Eq 3.3 with coefficients of 1, logarithms of growth);
-        *worst ruler*: among those that the job slows for sure; *M/M/1*: Eq 3.6 with the loss of *product*;
-        *M/G/1*: a queue of the server's own service times, slower by that loss; *quantile map*: each as
-        its quantile grows by *product*; *regimes*: that with slow spells kept together.
+        *zero*; *mean ruler*: the server next to a stressor, whatever the job; *product*: sensitivities times
+        the job's contentiousness, summed (Eq 3.3 with coefficients of 1, on logarithms of growth); *worst
+        ruler*: the worst of the stressors that the job certainly slows; *M/M/1*: Eq 3.6 with the loss of
+        *product*; *M/G/1*: a queue of the server's own service times, slower by that loss; *quantile map*:
+        each service time grows like its quantile in *product*; *regimes*: the same, with slow periods kept
+        together.
     """
     taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
     axes = [
@@ -75,27 +76,28 @@ def predicted(
 def carried(
     lighter: Sequence[Array], beside: Sequence[Array], growth: _Guess, solo: Solo, *, seed: int = 1
 ) -> list[Predicted]:
-    """Guess growth under a load from what was seen under a lighter one: the queue alone is predicted.
+    """Predict growth under a load from measurements under a lighter one; only the queue is modelled.
 
     Parameters
     ----------
     lighter, beside : sequence of array
         Service times of windows under the lighter load, without and with the job.
     growth : tuple of float
-        What was measured there: loss of rate, growth of p50 and p99.
+        Measured there: loss of rate, growth of p50 and p99.
     solo : Solo
-        The server alone, under the load that is asked about.
+        The server alone, under the load in question.
     seed : int
-        Of the windows that are drawn again for intervals.
+        Random seed for resampling windows, for the intervals.
 
     Returns
     -------
     list of Predicted
-        *lighter: no more*: it grows as it did; and the models of queues; none of too few requests.
+        *lighter: no more*: the same growth as measured; and the models of queues. Empty with too few
+        requests.
     """
     rng = np.random.default_rng(seed)
 
-    def again(windows: Sequence[Array]) -> list[Array]:
+    def resample(windows: Sequence[Array]) -> list[Array]:
         return [windows[at] for at in rng.integers(0, len(windows), len(windows))]
 
     def guesses(before: Sequence[Array], after: Sequence[Array]) -> dict[str, _Guess]:
@@ -104,13 +106,13 @@ def carried(
 
     if not (enough(lighter) and enough(beside)):
         return []
-    drawn = [guesses(again(lighter), again(beside)) for _ in range(DRAWS)]
+    drawn = [guesses(resample(lighter), resample(beside)) for _ in range(DRAWS)]
     flat = {"model": "lighter: no more", "lost": growth[0], "p50": growth[1], "p99": growth[2]}
     return [{**flat, "p99_low": None, "p99_high": None}, *told(guesses(lighter, beside), drawn)]  # type: ignore[typeddict-item]
 
 
 def told(found: Mapping[str, _Guess], drawn: Sequence[Mapping[str, _Guess]]) -> list[Predicted]:
-    """Write guesses as a document has them, with the interval (95 %) of p99 from those of draws."""
+    """Write predictions for a document, with the 95 % interval of p99 from the random draws."""
     guesses: list[Predicted] = []
     for model, (lost, p50, p99) in found.items():
         low, high = np.quantile([one[model][2] for one in drawn], [0.025, 0.975], method="nearest")
@@ -132,7 +134,7 @@ def _finite(value: float) -> float | None:
 
 
 def _axis(axis: Mapping[str, Any], value: Callable[[Mapping[str, float]], float]) -> dict[str, float | None]:
-    """A ruler's figures: loss of rate, and logarithms of growth."""
+    """Return a stressor's figures: loss of rate, and logarithms of growth."""
 
     def grown(share: Mapping[str, float] | None) -> float | None:
         if share is None:
@@ -159,14 +161,14 @@ def _guesses(
     }
     if solo is None:
         grown = mm1(0.99, busy, product[0]) / mm1(0.99, busy) - 1
-        # Exponential latency: every percentile grows alike.
+        # Latency is exponential, so every percentile grows by the same share.
         return found | {"M/M/1": (product[0], grown, grown)}
     waits = solo.grown(solo.from_cards(*product))
     return found | {model: (product[0], *both) for model, both in waits.items()}
 
 
-def _guess(axes: _Axes, of: Callable[[list[float]], float]) -> _Guess:
+def _guess(axes: _Axes, combine: Callable[[list[float]], float]) -> _Guess:
     def total(what: str) -> float:
-        return of([share * one for axis, share in axes if (one := axis[what]) is not None])
+        return combine([share * one for axis, share in axes if (one := axis[what]) is not None])
 
     return total("lost"), math.expm1(total("p50")), math.expm1(total("p99"))

@@ -1,4 +1,4 @@
-"""Profiles of several programs as arrays: what models read."""
+"""Profiles of several programs as arrays, for the models."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 LEAST_KEPT = 1e-3
-"""Of a rate: a window in which less is left is broken, and its logarithm means nothing."""
+"""Smallest share of a rate. A window with less is broken, and its logarithm is meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Sensitivity and contentiousness of programs on the same stressors.
+    """Sensitivity and contentiousness of several programs on the same stressors.
 
     Attributes
     ----------
@@ -24,10 +24,11 @@ class Profiles:
     sensitivity : array, programs x rulers
         Share of its rate that a program loses next to a stressor (Eq 3.1).
     contentiousness : array, programs x rulers
-        Share that the stressor loses next to the program, against itself next to the inert one (Eq 3.2).
+        Share that the stressor loses next to the program, relative to its rate next to the inert one (Eq
+        3.2).
     presence : array, programs
-        Share that a program loses to an inert companion: to what is split in halves as soon as both threads
-        of a core are in use. Zeros where programs have cores of their own.
+        Share that a program loses to an inert companion, because a core's resources are split as soon as both
+        of its threads are in use. Zeros if each program has its own cores.
     sensitivity_sd, contentiousness_sd : array, programs x rulers, or None
         Standard errors.
     """
@@ -41,12 +42,11 @@ class Profiles:
     contentiousness_sd: Array | None = None
 
     def calibrated(self) -> Profiles:
-        """Shrink both factors towards the mean of all programs, as far as they are noise.
+        """Return a copy with both factors shrunk towards the mean of all programs, as far as they are noise.
 
-        A factor measured with an error of standard deviation ``s`` among programs that differ by ``t``
-        is worth
-        ``t^2 / (t^2 + s^2)`` of its deviation (regression calibration; Carroll et al. 2006, chapter 4): least
-        squares on the factors as they are is drawn towards zero.
+        If programs differ by a standard deviation ``t`` and a factor is measured with an error of ``s``, it
+        keeps ``t^2 / (t^2 + s^2)`` of its deviation (regression calibration; Carroll et al. 2006, chapter 4).
+        Without this, least squares on noisy factors is biased towards zero.
         """
         return replace(
             self,
@@ -67,7 +67,7 @@ def _shrunk(values: Array, errors: Array | None) -> Array:
 
 
 def of_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
-    """Profiles of profiles ``hindmost.profile/1``, on the stressors that all of them have."""
+    """Convert profiles ``hindmost.profile/1``, for the stressors that all of them contain."""
     axes = [{axis["ruler"]: axis for axis in card["axes"]} for card in cards]
     shared = [
         name

@@ -1,10 +1,10 @@
-"""May this job run next to that server: a promise at a rate of violations that the user chooses.
+"""Admission of jobs next to a server, at a rate of violations that the user chooses.
 
-A point prediction is as often too low as too high. What is promised is a limit on the share of admitted pairs
-that break it; a margin is learned on programs that the model has not seen, just large enough for that, with
-one more program to reckon with. So few programs cannot promise a low rate, whatever the model, and that is
-said. The share is a mean over questions, those of which nothing was admitted included (a false discovery
-rate; Benjamini and Hochberg 1995).
+A point prediction is as often too low as too high. The promise limits the share of admitted pairs that lose
+more than allowed. A margin is learned on programs that the model has not seen, and is just large enough for
+that with one more program counted as failing. A few programs cannot promise a low rate, whatever the model,
+and the answer says so. The share is a mean over questions, including those that admitted nothing (a false
+discovery rate; Benjamini and Hochberg 1995).
 """
 
 from __future__ import annotations
@@ -25,20 +25,22 @@ Answer = Literal["yes", "no", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A model and what has to be added to its predictions.
+    """A model, and the margin to add to its predictions.
 
     Attributes
     ----------
     model : Model
         Fitted on all known programs.
     limit : float
-        Of the share lost.
+        Largest share that may be lost.
     margin : float
-        Admitted is what is predicted to lose less than ``limit - margin``; infinite where nothing may be.
+        A pair is admitted if its predicted loss is below ``limit - margin``; infinite if none can be
+        admitted.
     against : float
-        What is predicted to lose more than ``limit + against`` does, as surely.
+        A pair with a predicted loss above ``limit + against`` loses more than the limit, with the same
+        certainty.
     least_rate : float
-        The least rate of violations that these programs could promise at this limit.
+        The smallest rate of violations that these programs can promise at this limit.
     """
 
     model: Model
@@ -48,13 +50,13 @@ class Admission:
     least_rate: float
 
     def answer(self, predicted: float) -> Answer:
-        """Yes, no, or that it cannot be told at this rate of violations."""
+        """Return yes, no, or unknown at this rate of violations."""
         if predicted <= self.limit - self.margin:
             return "yes"
         return "no" if predicted > self.limit + self.against else "unknown"
 
     def admits(self, predicted: Array) -> NDArrayBool:
-        """Which are answered with yes."""
+        """Return which pairs are admitted."""
         return np.asarray(predicted <= self.limit - self.margin)
 
 
@@ -63,7 +65,7 @@ NDArrayBool = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Predictions for pairs of programs that the model had not seen, and what came of them.
+    """Predictions for pairs of programs that the model had not seen, with the true losses.
 
     Attributes
     ----------
@@ -77,10 +79,11 @@ class HeldOut:
     companions: Index
 
     def rates(self, limit: float) -> tuple[Array, Array]:
-        """Predictions in rising order, and the rate that admitting all up to each can promise.
+        """Return predictions in rising order, and the rate that admitting all up to each can promise.
 
-        Pairs of one program break together, so the unit is the program: violations count as those seen and
-        those of one more program, all of whose pairs break, with as many as any has among the admitted.
+        Pairs of one program fail together, so the unit is the program. Violations are the known ones plus
+        those of one more program, all of whose pairs fail, with as many pairs as any program has among the
+        admitted.
         """
         order = np.argsort(self.predicted, kind="stable")
         broken = np.cumsum(self.truth[order] > limit)
@@ -90,15 +93,15 @@ class HeldOut:
         return self.predicted[order], (broken + more) / (np.arange(len(order)) + 1 + more)
 
     def margin(self, limit: float, rate: float) -> float:
-        """Find the least margin below ``limit`` that promises ``rate``; infinite where none does."""
+        """Return the smallest margin below ``limit`` that promises ``rate``; infinite if none does."""
         predicted, rates = self.rates(limit)
-        # Those with equal predictions are admitted together.
+        # Pairs with equal predictions are admitted together.
         ends = np.append(predicted[1:] > predicted[:-1], True)
         fine = np.flatnonzero((rates <= rate) & ends)
         return float(limit - predicted[fine[-1]]) if fine.size else float("inf")
 
     def mirrored(self) -> HeldOut:
-        """The same with all signs turned: who surely breaks the limit."""
+        """Return the same with all signs reversed, to learn which pairs certainly exceed the limit."""
         return HeldOut(-self.predicted, -self.truth, self.victims, self.companions)
 
 
@@ -111,9 +114,9 @@ def held_out(
     folds: int = 7,
     seed: int = 1,
 ) -> HeldOut:
-    """Predict every pair of programs of two folds by a model that saw neither fold: pairs of strangers.
+    """Predict every pair between two folds of programs with a model that has seen neither fold.
 
-    Such a model knows fewer programs than the one that is asked later, and as a rule errs more.
+    Such a model knows fewer programs than the final one, and usually errs more.
     """
     parts = np.array_split(np.random.default_rng(seed).permutation(programs), folds)
     found: list[tuple[Array, Array, Index, Index]] = []
@@ -138,23 +141,23 @@ def admission(
     folds: int = 7,
     seed: int = 1,
 ) -> Admission:
-    """Learn from the pairs of known programs whom to admit.
+    """Learn from the pairs of known programs which pairs to admit.
 
     Parameters
     ----------
     make : callable
-        Makes a model that has learned nothing.
+        Makes an untrained model.
     profiles : Profiles
     programs : array of int
-        Those whose pairs are known.
+        Programs whose pairs are known.
     lost : array, programs x programs
-        NaN where a pair's is not known.
+        Share lost by each pair; NaN if unknown.
     limit : float
-        The share that may be lost.
+        The largest share that may be lost.
     rate : float
-        Of those admitted, how many may lose more.
+        Share of the admitted pairs that may lose more.
     folds, seed : int
-        Predictions for the margin are made with two folds of programs left out, on pairs between them.
+        The margin comes from predictions for pairs between two folds of programs that are left out.
     """
     strangers = held_out(make, profiles, programs, lost, folds=folds, seed=seed)
     known = known_of(pairs_of(programs), lost)

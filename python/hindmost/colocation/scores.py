@@ -1,4 +1,4 @@
-"""How far guesses were off, and how often what was measured lay where they said."""
+"""Errors of predictions, and how often measurements lay within their intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def scores(ran: Sequence[Beside]) -> list[Score]:
-    """Score each model over jobs.
+    """Score each model over all jobs.
 
     Parameters
     ----------
@@ -22,8 +22,9 @@ def scores(ran: Sequence[Beside]) -> list[Score]:
     Returns
     -------
     list of Score
-        Mean absolute errors of logarithms of growth; of those p99 that guess and measurement give an
-        interval, how many agree: their difference is within the two half-widths, root of the sum of squares.
+        Mean absolute errors of logarithms of growth. Of the p99 for which prediction and measurement have
+        intervals: how many agree, that is, differ by at most the root of the sum of squares of the two
+        half-widths.
     """
     found: list[Score] = []
     models = dict.fromkeys(guess["model"] for one in ran for guess in one["predicted"])
@@ -59,6 +60,6 @@ def _covers(guess: Mapping[str, Any], real: Mapping[str, Any] | None) -> bool | 
         return None
     value, low, high = (math.log1p(one) for one in parts)
     mine, lowest, highest = (math.log1p(real[key]) for key in ("value", "low", "high"))
-    # Where one may lie lower, and the other higher.
+    # The half-widths on the sides that face each other.
     below, above = math.hypot(value - low, highest - mine), math.hypot(high - value, mine - lowest)
     return -below <= mine - value <= above

@@ -1,4 +1,4 @@
-"""How good a prediction is: against the best trivial one, on programs never seen, above the noise."""
+"""Quality of predictions: relative to the best baseline, on unseen programs, above the noise."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Score:
     error : float
         Mean absolute error, as a share of the solo rate; the mean over splits.
     low, high : float
-        Middle 95 % of the splits.
+        Central 95 % of the splits.
     skill : float
-        ``1 - error / best baseline's error``, on pairs whose loss is above the noise; 0 where there are none.
+        ``1 - error / error of the best baseline``, on pairs with a loss above the noise; 0 without such
+        pairs.
     """
 
     name: str
@@ -37,13 +38,13 @@ class Score:
 
 
 def pairs_of(victims: Index, companions: Index | None = None) -> tuple[Index, Index]:
-    """All pairs of victim and companion; without companions, of these programs, each with itself too."""
-    of, beside = np.meshgrid(victims, victims if companions is None else companions, indexing="ij")
-    return of.ravel(), beside.ravel()
+    """Return all pairs of victim and companion; the victims are the companions by default."""
+    first, second = np.meshgrid(victims, victims if companions is None else companions, indexing="ij")
+    return first.ravel(), second.ravel()
 
 
 def known_of(pairs: tuple[Index, Index], lost: Array) -> tuple[Index, Index]:
-    """Those whose loss is known: windows of others were lost."""
+    """Return the pairs whose loss is known; the windows of others were lost."""
     there = np.isfinite(lost[pairs])
     return pairs[0][there], pairs[1][there]
 
@@ -57,18 +58,18 @@ def scores(
     noise: float = 0.0,
     candidates: Sequence[Model] | None = None,
 ) -> list[Score]:
-    """Compare predictors over random halves of the programs: learn on one, predict the other.
+    """Compare predictors over random halves of the programs: learn on one half, predict the other.
 
     Parameters
     ----------
     profiles : Profiles
     lost : array, programs x programs
-        What each (rows) loses next to each (columns); NaN where that is not known.
+        Share that each program (row) loses next to each (column); NaN if unknown.
     splits, seed : int
     noise : float
-        Pairs that truly lose less than three times this do not count for skill.
+        Pairs that lose less than three times this share do not count for skill.
     candidates : sequence of Model, optional
-        The paper's and ours.
+        Models to compare; the paper's and ours by default.
     """
     rng = np.random.default_rng(seed)
     trivial = [one.name for one in baselines()]

@@ -1,4 +1,4 @@
-"""A server that becomes slower, asked by hand: how its percentiles grow, by each model of its queue."""
+"""Growth of a server's percentiles for a given slowdown, by several models of its queue."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _REPETITIONS = 24
 
 
 def read_services(path: Path) -> Array:
-    """Read service times, a number a line.
+    """Read service times from a file, one number per line.
 
     Raises
     ------
     UsageError
-        The file cannot be read, or has other things, or too few numbers.
+        The file cannot be read, contains something other than numbers, or has too few.
     """
     try:
         found = np.array([float(line) for line in read_text(path).split()])
@@ -66,28 +66,28 @@ def grown(
     beside: Array | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Say by what share percentiles grow where a rate is lost, by model; None where a queue never ends.
+    """Predict the growth of percentiles when a rate is lost, by model; None if a queue grows without end.
 
-    Every simulated figure has an interval (95 %) over repetitions, in ``intervals``.
+    Every simulated figure has a 95 % interval over repetitions, in ``intervals``.
 
     Parameters
     ----------
     service : array or None
-        Service times alone, in order; exponential ones.
+        Service times alone, in order; None for exponential ones.
     levels : sequence of float
-        Of the percentiles, 0.99 for p99.
+        Levels of the percentiles, 0.99 for p99.
     load, lost : float
-        Of each worker, alone; share of the rate.
+        Load of each worker without the slowdown, and share of the rate that is lost.
     workers : int
-        Of one queue.
+        Workers of one queue.
     beside : array, optional
-        Service times next to a job: each time grows as its quantile did.
+        Service times next to a job; each time then grows like its quantile.
     seed : int
 
     Raises
     ------
     UsageError
-        A load, a loss or a level that cannot be.
+        The load, the loss or a level is out of range.
     """
     if not (0 < load < 1 and 0 <= lost < 1 and workers >= 1 and all(0 < one < 1 for one in levels)):
         raise UsageError(
@@ -105,10 +105,10 @@ def grown(
     free = _repeated(service, load * workers, 1, requests, rng)
     spells = free if block == 1 else _repeated(service, load * workers, block, requests, rng)
 
-    # Of exponential service the mean over repetitions is known; of a sample, no more than a repetition is.
+    # For exponential service, the mean over repetitions is known; for a sample, only one repetition is known.
     wide = 1.0 if service is None else math.sqrt(_REPETITIONS)
 
-    def of(queue: Queue, takes: Array) -> list[Estimate | None]:
+    def growth(queue: Queue, takes: Array) -> list[Estimate | None]:
         if float(np.mean(takes)) * load >= float(np.mean(queue.service)):
             return [None] * len(at)
         ratios = queue.percentiles(at, takes, workers) / queue.percentiles(at, servers=workers) - 1
@@ -124,13 +124,13 @@ def grown(
 
     line = mm1(0.5, load, lost) / mm1(0.5, load) - 1
     name = "M/G/1" if workers == 1 else f"M/G/{workers}"
-    models = {name: of(free, free.service / (1 - lost))}
-    models["regimes"] = models[name] if spells is free else of(spells, spells.service / (1 - lost))
+    models = {name: growth(free, free.service / (1 - lost))}
+    models["regimes"] = models[name] if spells is free else growth(spells, spells.service / (1 - lost))
     if beside is not None:
         assert service is not None
         steps = np.linspace(0, 1, 101)
         levels_alone, levels_beside = np.quantile(service, steps), np.quantile(beside, steps)
-        models["quantile map"] = of(free, stretched(levels_alone, levels_beside, free.service))
+        models["quantile map"] = growth(free, stretched(levels_alone, levels_beside, free.service))
     return {
         "levels": list(levels),
         "load": load,
@@ -150,15 +150,15 @@ def grown(
 def _repeated(
     service: Array | None, busy: float, block: int, requests: int, rng: np.random.Generator
 ) -> Queue:
-    """Repetitions of a queue: each has service times drawn anew, from exponential ones or from a sample.
+    """Build repetitions of a queue, each with new service times, exponential or from a sample.
 
-    The sample is drawn again for each repetition (block bootstrap), so that intervals cover its error, too.
+    The sample is resampled for each repetition (block bootstrap), so that intervals include its error.
     """
     if service is None:
         sample = rng.exponential(size=(_REPETITIONS, requests))
     else:
-        again = [_blocks(service, len(service), block, rng) for _ in range(_REPETITIONS)]
-        sample = np.stack([_blocks(one, requests, block, rng) for one in again])
+        samples = [_blocks(service, len(service), block, rng) for _ in range(_REPETITIONS)]
+        sample = np.stack([_blocks(one, requests, block, rng) for one in samples])
     return Queue(rng.exponential(sample.mean(axis=1, keepdims=True) / busy, sample.shape), sample)
 
 

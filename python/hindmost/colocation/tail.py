@@ -1,7 +1,8 @@
-"""From a rate that is lost to a percentile of latency.
+"""From a lost share of a server's rate to the growth of a latency percentile.
 
-A slower server waits longer in its queue, too: percentiles grow faster than service times. Eq 3.6 has this
-for exponential service (M/M/1); for others the queue is simulated with the solo service times, stretched.
+A slower server also waits longer in its queue, so percentiles grow faster than service times. Eq 3.6
+describes this for exponential service (M/M/1). For other service times the queue is simulated with the solo
+times, stretched.
 """
 
 from __future__ import annotations
@@ -13,22 +14,22 @@ import numpy as np
 from hindmost.colocation.profiles import Array
 
 MOST_LOAD = 0.99
-"""Beyond it a queue has no percentile that could be told."""
+"""Load beyond which a queue's percentiles cannot be estimated."""
 LEAST_SERVICES = 200
-"""Fewer have no p99."""
+"""Service times needed for a p99."""
 
 
 def mm1(p: float, load: float, lost: float = 0.0) -> float:
-    """Percentile of latency by Eq 3.6, in mean service times of the undisturbed server.
+    """Return a percentile of latency by Eq 3.6, in mean service times of the undisturbed server.
 
     Parameters
     ----------
     p : float
         Level, 0.99 for p99.
     load : float
-        Arrivals times mean service alone.
+        Arrival rate times mean service time alone.
     lost : float
-        Share of the rate.
+        Share of the rate that is lost.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def mm1(p: float, load: float, lost: float = 0.0) -> float:
 
 
 def allowed_loss(within: float, load: float) -> float:
-    """Invert Eq 3.6: the share of its rate that a server may lose while percentiles grow ``within``.
+    """Invert Eq 3.6: return the share of its rate that a server may lose if percentiles may grow by `within`.
 
     Examples
     --------
@@ -51,7 +52,7 @@ def allowed_loss(within: float, load: float) -> float:
 
 
 def stretched(quantiles_alone: Array, quantiles_beside: Array, service: Array) -> Array:
-    """Map service times by how each quantile stretched next to a stressor: not all requests lose alike."""
+    """Map service times by the growth of each quantile next to a stressor: requests do not all lose alike."""
     found: Array = np.interp(service, quantiles_alone, quantiles_beside)
     return found
 
@@ -67,22 +68,22 @@ def simulated(
     block: int = 1,
     seed: int = 1,
 ) -> Array:
-    """Percentiles of latency in a queue with Poisson arrivals, service drawn from a sample and stretched.
+    """Simulate latency percentiles of a queue with Poisson arrivals and stretched service times.
 
     Parameters
     ----------
     service : array
-        Service times alone, in the order in which they were seen.
+        Service times alone, in their original order.
     load : float
-        Of each server, alone.
+        Load of each server, alone.
     levels : array
         Levels of the percentiles.
     servers : int
-        Of one queue.
+        Servers of one queue.
     lost : float
-        Share of the rate: every time is stretched by ``1 / (1 - lost)``.
+        Share of the rate: every service time is stretched by ``1 / (1 - lost)``.
     requests, block, seed : int
-        As of `Queue.drawn`.
+        As for `Queue.drawn`.
     """
     between = float(np.mean(service)) / (load * servers)
     queue = Queue.drawn(service, between, requests=requests, block=block, seed=seed)
@@ -91,12 +92,12 @@ def simulated(
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Requests that come at random: what becomes of the same ones if each takes longer.
+    """Random arrivals and service times, which can be replayed with other service times.
 
     Attributes
     ----------
     gaps, service : array, requests or repetitions x requests
-        Before each request, and what it takes; in one unit of time.
+        Time before each request, and its service time, in the same unit.
     """
 
     gaps: Array
@@ -104,26 +105,26 @@ class Queue:
 
     @classmethod
     def drawn(cls, service: Array, between: float, *, requests: int, block: int = 1, seed: int = 1) -> Queue:
-        """Draw arrivals of Poisson's law, and service times from a sample.
+        """Draw Poisson arrivals, and service times from a sample.
 
         Parameters
         ----------
         service : array
-            Service times, in the order in which they were seen.
+            Service times, in their original order.
         between : float
-            Mean gap.
+            Mean time between arrivals.
         requests, seed : int
         block : int
-            Service times are drawn in runs of so many that followed each other, so that slow spells, which
-            outlast a request, survive (block bootstrap; Künsch 1989).
+            Service times are drawn in series of this many consecutive ones, so that slow periods, which
+            outlast a request, are preserved (block bootstrap; Künsch 1989).
         """
         rng = np.random.default_rng(seed)
         starts = rng.integers(0, max(1, len(service) - block + 1), size=requests // block + 1)
-        drawn = service[(starts[:, None] + np.arange(block)).ravel()[:requests]]
-        return cls(rng.exponential(between, size=requests), drawn)
+        sample = service[(starts[:, None] + np.arange(block)).ravel()[:requests]]
+        return cls(rng.exponential(between, size=requests), sample)
 
     def percentiles(self, levels: Array, service: Array | None = None, servers: int = 1) -> Array:
-        """Of latency, after a twentieth that begins with an empty queue; levels, or levels x repetitions."""
+        """Return latency percentiles, without the first twentieth of requests, by level (and repetition)."""
         takes = self.service if service is None else service
         latency = _lindley(self.gaps, takes) if servers == 1 else _workload(self.gaps, takes, servers)
         found: Array = np.quantile(latency[..., takes.shape[-1] // 20 :], levels, axis=-1)
@@ -131,17 +132,17 @@ class Queue:
 
 
 def block_of(service: Array) -> int:
-    """How long slow spells are: twice the lag up to which logarithms of service times are correlated.
+    """Estimate the length of slow periods: twice the lag up to which logarithms of service times correlate.
 
     Parameters
     ----------
     service : array
-        In the order in which they were seen.
+        Service times in their original order.
 
     Returns
     -------
     int
-        1 where the next request knows nothing of the last; at most a tenth of the sample.
+        1 if consecutive requests are independent; at most a tenth of the sample.
     """
     most = max(1, len(service) // 10)
     if most < 2:
@@ -159,7 +160,7 @@ def block_of(service: Array) -> int:
 
 
 def _lindley(gaps: Array, drawn: Array) -> Array:
-    """Waits of one server (Lindley 1952), as the running maximum of a random walk."""
+    """Compute the latency of one server (Lindley 1952), as the running maximum of a random walk."""
     steps = np.zeros_like(drawn)
     steps[..., 1:] = drawn[..., :-1] - gaps[..., 1:]
     walk = np.cumsum(steps, axis=-1)
@@ -168,7 +169,7 @@ def _lindley(gaps: Array, drawn: Array) -> Array:
 
 
 def _workload(gaps: Array, drawn: Array, servers: int) -> Array:
-    """Latency with several servers (Kiefer and Wolfowitz 1955): whoever is free first takes the next."""
+    """Compute latency with several servers (Kiefer and Wolfowitz 1955): the first free one takes the next."""
     came, takes = np.atleast_2d(np.cumsum(gaps, axis=-1)).T, np.atleast_2d(drawn).T
     free = np.zeros((takes.shape[1], servers))
     rows = np.arange(len(free))

@@ -1,4 +1,4 @@
-"""How percentiles of a loaded server grow if its service does: four models of one queue, side by side."""
+"""Growth of a loaded server's percentiles if its service slows: four models of one queue."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _SEEN_LEVELS = np.concatenate([np.linspace(0, 0.98, 50), [0.99, 0.995, 1.0]])
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What becomes of service times next to a job.
+    """Effect of a job on service times.
 
     Attributes
     ----------
     lost : float
-        Share of the rate, all requests alike.
+        Share of the rate that is lost, equal for all requests.
     alone, beside : array
-        Quantiles of service times, at the same levels: not all requests lose alike.
+        Quantiles of service times at the same levels, without and with the job.
     series : array, optional
-        Service times next to the job in their order, where they were seen.
+        Service times next to the job in their order, if measured.
     """
 
     lost: float
@@ -39,14 +39,14 @@ class Stretch:
 
 @dataclass(slots=True)
 class Solo:
-    """A server without jobs, whose requests are answered one after the other.
+    """A server without jobs that answers one request at a time.
 
     Attributes
     ----------
     service : array
-        From the moment at which a request could be sent to its reply, in order; microseconds.
+        Time from the moment a request could be sent to its reply, in order, µs.
     rate : float
-        Requests a second.
+        Requests per second.
     """
 
     service: Array
@@ -63,19 +63,19 @@ class Solo:
 
     @property
     def load(self) -> float:
-        """Share of time in which a request is under way."""
+        """Share of time in which a request is being served."""
         return float(self.rate * np.mean(self.service) / 1e6)
 
     def from_cards(self, lost: float, p50: float, p99: float) -> Stretch:
-        """Stretch the service by a loss of rate, and by how two percentiles grow."""
+        """Build the stretch from a loss of rate and the growth of two percentiles."""
         alone = np.quantile(self.service, [0, 0.5, 0.99, 1])
         return Stretch(lost, alone, alone * (1 + np.array([p50, p50, p99, p99])))
 
     def grown(self, stretch: Stretch) -> dict[str, tuple[float, float]]:
-        """By what share p50 and p99 of latency grow, by model; infinite where the queue has no end."""
+        """Return the growth of p50 and p99 of latency, by model; infinite if the queue grows without end."""
         found = {}
         one = mm1(0.99, self.load, stretch.lost) / mm1(0.99, self.load) - 1 if self.load < 1 else math.inf
-        found["M/M/1"] = (one, one)  # exponential latency: every percentile grows alike
+        found["M/M/1"] = (one, one)  # exponential latency: every percentile grows by the same share
         found["M/G/1"] = self._waits(self._queue, self._queue.service / max(1 - stretch.lost, 1e-9))
         found["quantile map"] = self._waits(self._queue, self._mapped(stretch, self._queue.service))
         if stretch.series is None:
@@ -101,12 +101,12 @@ class Solo:
 
 
 def enough(windows: Sequence[Array]) -> bool:
-    """Whether the service times of some windows have a p99."""
+    """Whether the service times of some windows are enough for a p99."""
     return sum(map(len, windows)) >= LEAST_SERVICES
 
 
 def seen(alone: Sequence[Array], beside: Sequence[Array]) -> Stretch:
-    """What became of service times under a light load, of windows without and with a job."""
+    """Measure the effect of a job on service times under a light load, from windows without and with it."""
     before, after = np.concatenate(alone), np.concatenate(beside)
     return Stretch(
         1 - float(np.mean(before) / np.mean(after)),

@@ -161,7 +161,8 @@ def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
         if found is None or judged(found.estimate, term.limit, above=term.above) != "crossed":
             continue
         if all(stands("crossed", doubt.bent, above=term.above) for doubt in find_doubts(document, other)):
-            text = f"{_format_figure(other, found)}, and {term.key} is not {'above' if term.above else 'below'} it"
+            figure_text = _format_figure(other, found)
+            text = f"{figure_text}, and {term.key} is not {'above' if term.above else 'below'} it"
             return Note("beyond-limit", text, {"name": name, "value": number(found.estimate.value)})
     return None
 
