@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hindmost.colocation.models import Linear, ours
+from hindmost.colocation.models import Linear, default_model
 from hindmost.colocation.profiles import Array, Profiles
-from hindmost.colocation.promise import admission
-from hindmost.colocation.skill import known_of, pairs_of, scores
+from hindmost.colocation.promise import learn_admission
+from hindmost.colocation.skill import keep_known, pairs_of, scores
 from hindmost.errors import UsageError
 from reproduce.simulate import simulate
 from reproduce.smite.arrivals import generated, of_pods
@@ -143,9 +143,9 @@ def promise(profiles: Profiles, lost: Array, *, rate: float, draws: int, seed: i
         order = rng.permutation(len(profiles.names))
         known, strangers = np.split(order, [len(order) * 7 // 10])
         limit = float(rng.uniform(*LIMITS))
-        rule = admission(ours, profiles, known, lost, limit=limit, rate=rate, seed=draw)
+        rule = learn_admission(default_model, profiles, known, lost, limit=limit, rate=rate, seed=draw)
         least.append(rule.least_rate)
-        pairs = known_of(pairs_of(strangers), lost)
+        pairs = keep_known(pairs_of(strangers), lost)
         predicted, truth = rule.model.predict(profiles, *pairs), lost[pairs]
         yes = rule.admits(predicted)
         admitted += int(yes.sum())
@@ -199,7 +199,7 @@ def steering(
     make: Callable[..., Any] = generated if pods is None else partial(of_pods, pods)
     arrivals = make(servers, *truth.shape, rng)
     levels: dict[str, Any] = {}
-    for model in (Linear("Eq 3.3"), ours()):
+    for model in (Linear("Eq 3.3"), default_model()):
         model.fit(profiles, *known, lost[known])
         guess = model.predict(profiles, *pairs_of(serving, batch)).reshape(truth.shape)
         for what, share in (("mean", lambda kept: kept), ("tail", lambda kept: loss_of_tail(kept, load))):

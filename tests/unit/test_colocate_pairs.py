@@ -10,7 +10,7 @@ import pytest
 from messages import assert_refused, raises
 
 from hindmost.cli import main
-from hindmost.colocation.asking import ask, load_pairs, neighbours
+from hindmost.colocation.decision import decide, load_pairs, rank_jobs
 from hindmost.errors import HostUnfit, Inconclusive, UsageError
 from hindmost.report.colocation.pairs import render_pairs, render_pairs_page
 from hindmost.report.colocation.profile import render_answer, render_neighbours
@@ -147,8 +147,8 @@ def test_a_measured_pair_answers_for_itself():
     cards, truth = programs(8)
     pairs = measured(8)
     most, least = np.unravel_index(truth.argmax(), truth.shape), np.unravel_index(truth.argmin(), truth.shape)
-    bad = ask(cards[most[1]], cards[most[0]], within=0.1, load=0.5, pairs=pairs)
-    good = ask(cards[least[1]], cards[least[0]], within=0.5, load=0.2, pairs=pairs)
+    bad = decide(cards[most[1]], cards[most[0]], within=0.1, load=0.5, pairs=pairs)
+    good = decide(cards[least[1]], cards[least[0]], within=0.5, load=0.2, pairs=pairs)
     assert (bad["answer"], good["answer"], bad["by"]) == ("no", "yes", "measured")
     assert f"{bad['expected']:.1%}" in render_answer(bad, width=200, color=False)
 
@@ -161,7 +161,7 @@ def test_a_measured_pair_says_nothing_of_percentiles():
     for growth, answer in ((0.0, "yes"), (3.0, "unknown")):
         grown = {"p50": share(growth), "p99": share(growth)}
         server["axes"] = [{**axis, "latency": grown} for axis in server["axes"]]
-        assert ask(cards[least[1]], server, within=0.5, load=0.2, pairs=pairs)["answer"] == answer
+        assert decide(cards[least[1]], server, within=0.5, load=0.2, pairs=pairs)["answer"] == answer
 
 
 def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_bound():
@@ -169,17 +169,17 @@ def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_
     quiet = card("quiet", (0.01, 0.01), (0.01, 0.01))
     loud = card("loud", (0.6, 0.6), (0.8, 0.8))
     for job, answer in ((quiet, "yes"), (loud, "no")):
-        found = ask(job, loud, within=0.3, load=0.2, pairs=pairs, violations=0.3)
+        found = decide(job, loud, within=0.3, load=0.2, pairs=pairs, violations=0.3)
         assert (found["answer"], found["by"]) == (answer, "model")
-    strict = ask(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
+    strict = decide(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
     assert strict["by"] == "bound"
     assert strict["notes"][-1]["code"] == "high-violation-rate"
     assert strict["notes"][-1]["values"]["least"] == strict["least_rate"] > 0.001
-    few = ask(quiet, loud, within=0.3, load=0.2, pairs=measured(5), violations=0.3)
+    few = decide(quiet, loud, within=0.3, load=0.2, pairs=measured(5), violations=0.3)
     assert (few["notes"][-1]["code"], few["notes"][-1]["values"]["have"]) == ("few-programs", 5)
     elsewhere = {**quiet, "processor": {**PROCESSOR, "model": 1}}
     with raises(UsageError, "other-processor", need=PROCESSOR["name"]):
-        ask(elsewhere, elsewhere, within=0.3, load=0.2, pairs=pairs)
+        decide(elsewhere, elsewhere, within=0.3, load=0.2, pairs=pairs)
     assert len(cards) == 22
 
 
@@ -190,7 +190,7 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
         card("sha", (0, 0), (-0.01, -0.01)),
         card("sort", (0, 0), (0.2, 0.1)),
     ]
-    found = neighbours(server, jobs, within=0.1, load=0.5)
+    found = rank_jobs(server, jobs, within=0.1, load=0.5)
     msgspec.convert(found, Neighbours)
     assert [one["job"] for one in found["jobs"]] == ["sha", "sort", "stream"]
     first = render_neighbours(found, width=200, color=False).splitlines()[0]

@@ -13,9 +13,9 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.colocation.asking import ask, neighbours
-from hindmost.colocation.bound import question, read_card
-from hindmost.colocation.profiles import of_cards
+from hindmost.colocation.bound import judge_pair, read_card
+from hindmost.colocation.decision import decide, rank_jobs
+from hindmost.colocation.profiles import profiles_from_cards
 from hindmost.errors import Inconclusive, TargetError, UsageError
 from hindmost.notes import Note
 from hindmost.report.colocation.profile import prometheus_text, render_answer, render_profile
@@ -78,10 +78,12 @@ SERVER = card("kv", {"l3": 0.12, "dram": 0.02}, {"l3": 0.0, "dram": 0.0})
 )
 def test_a_job_may_run_where_what_it_takes_costs_less_than_is_allowed(taken, answer):
     job = card("zstd", {"l3": 0.0, "dram": 0.0}, taken)
-    found = question(job, SERVER, within=0.10, load=0.5)
+    found = judge_pair(job, SERVER, within=0.10, load=0.5)
     assert found["answer"] == answer
     assert found["allowed"] == pytest.approx(0.5 * 0.1 / 1.1)
-    assert render_answer(ask(job, SERVER, within=0.10, load=0.5), width=100, color=False).startswith(answer)
+    assert render_answer(decide(job, SERVER, within=0.10, load=0.5), width=100, color=False).startswith(
+        answer
+    )
     assert 'job="zstd",server="kv"' in prometheus_text(found)
 
 
@@ -105,11 +107,11 @@ def ends(value: float, low: float, high: float) -> dict[str, float]:
 
 
 def test_losses_to_several_resources_add_up():
-    found = ask(*ten(ends(0.04, 0.03, 0.045), share(1.0, 0.0)), within=0.1, load=0.5)
+    found = decide(*ten(ends(0.04, 0.03, 0.045), share(1.0, 0.0)), within=0.1, load=0.5)
     assert (found["answer"], found["measure"]) == ("unknown", "rate")
     assert found["expected"] == pytest.approx(0.4)
     assert found["worst"] == pytest.approx(0.45)
-    little = ask(*ten(ends(0.04, 0.03, 0.045), share(0.05, 0.01)), within=0.1, load=0.5)
+    little = decide(*ten(ends(0.04, 0.03, 0.045), share(0.05, 0.01)), within=0.1, load=0.5)
     assert (little["answer"], little["expected"]) == ("yes", pytest.approx(0.02))
     assert [note["code"] for note in little["notes"]] == ["no-server-latency"]
 
@@ -118,12 +120,12 @@ def test_a_server_whose_percentiles_grow_is_bounded_by_them_and_not_by_its_rate(
     nothing = share(0.0, 0.001)
     p50, p99 = ends(0.57, 0.55, 0.59), ends(0.35, -0.02, 0.88)
     for grown, measure in (({"p50": p50, "p99": nothing}, "p50"), ({"p50": nothing, "p99": p99}, "p99")):
-        found = ask(*ten(nothing, share(0.3), grown), within=0.1, load=0.5)
+        found = decide(*ten(nothing, share(0.3), grown), within=0.1, load=0.5)
         assert (found["answer"], found["measure"]) == ("unknown", measure)
         assert found["worst"] > found["allowed"]
-    found = ask(*ten(nothing, share(0.3), {"p50": nothing, "p99": nothing}), within=0.1, load=0.5)
+    found = decide(*ten(nothing, share(0.3), {"p50": nothing, "p99": nothing}), within=0.1, load=0.5)
     assert (found["answer"], found["notes"]) == ("yes", [])
-    lost = ask(*ten(nothing, share(0.3), {"p50": nothing, "p99": None}), within=0.1, load=0.5)
+    lost = decide(*ten(nothing, share(0.3), {"p50": nothing, "p99": None}), within=0.1, load=0.5)
     assert (lost["answer"], lost["notes"][0]["code"]) == ("unknown", "missing-axes")
 
 
@@ -131,9 +133,11 @@ def test_growth_at_the_load_of_the_profile_is_carried_to_the_load_that_is_asked(
     one, job = share(0.2, 0.0), share(1.0, 0.0)
     _, kv = ten(share(0.0, 0.0), job, {"p50": one, "p99": one})
     kv["axes"] = kv["axes"][:1]
-    at = {load: question(ten(one, job)[0], kv, within=0.25, load=load)["answer"] for load in (0.4, 0.5, 0.7)}
+    at = {
+        load: judge_pair(ten(one, job)[0], kv, within=0.25, load=load)["answer"] for load in (0.4, 0.5, 0.7)
+    }
     # Beside the stressor the percentiles of an M/M/1 at half load grow by a fifth: it lost a twelfth of its rate.
-    assert question(ten(one, job)[0], kv, within=0.25, load=0.5)["worst"] == pytest.approx(1 / 12)
+    assert judge_pair(ten(one, job)[0], kv, within=0.25, load=0.5)["worst"] == pytest.approx(1 / 12)
     assert at == {0.4: "yes", 0.5: "yes", 0.7: "unknown"}
 
 
@@ -142,7 +146,7 @@ def test_a_profile_that_tells_nothing_is_no_good_neighbour():
     known = {**ten(share(0.1), share(0.5))[0], "name": "known"}
     wide = {**ten(share(0.1), share(0.0, 1.76))[0], "name": "wide"}
     noisy = {**ten(share(0.1), share(0.0))[0], "name": "noisy", "noise": 1.76}
-    found = neighbours(kv, [wide, noisy, known], within=0.1, load=0.5)["jobs"]
+    found = rank_jobs(kv, [wide, noisy, known], within=0.1, load=0.5)["jobs"]
     assert (found[0]["job"], found[0]["answer"], found[0]["expected"]) == (
         "known",
         "unknown",
@@ -155,18 +159,18 @@ def test_a_profile_that_tells_nothing_is_no_good_neighbour():
 def test_presence_that_costs_too_much_is_a_no():
     server = {**SERVER, "presence": share(0.2)}
     job = card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.0, "dram": 0.0})
-    assert question(job, server, within=0.10, load=0.5)["answer"] == "no"
+    assert judge_pair(job, server, within=0.10, load=0.5)["answer"] == "no"
 
 
 def test_cards_of_different_processors_are_refused_and_other_placements_leave_it_open():
     job = card("zstd", {"l3": 0.0}, {"l3": 0.0}, model=1)
     with raises(UsageError, "other-processor", shared=[]):
-        question(job, SERVER, within=0.1, load=0.5)
+        judge_pair(job, SERVER, within=0.1, load=0.5)
     taking = card("zstd", {"l3": 0.0}, {"l3": 0.4}, model=1)
     with raises(UsageError, "other-processor", shared=["l3"]):
-        question(taking, SERVER, within=0.1, load=0.5)
+        judge_pair(taking, SERVER, within=0.1, load=0.5)
     far = {**card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.0, "dram": 0.0}), "placement": "far"}
-    found = question(far, SERVER, within=0.1, load=0.5)
+    found = judge_pair(far, SERVER, within=0.1, load=0.5)
     assert (found["answer"], [note["code"] for note in found["notes"]]) == (
         "unknown",
         ["different-placements"],
@@ -174,7 +178,7 @@ def test_cards_of_different_processors_are_refused_and_other_placements_leave_it
 
 
 def test_axes_that_a_profile_lacks_leave_the_answer_open():
-    found = question(card("zstd", {"l3": 0.0}, {"l3": 0.0}), SERVER, within=0.1, load=0.5)
+    found = judge_pair(card("zstd", {"l3": 0.0}, {"l3": 0.0}), SERVER, within=0.1, load=0.5)
     assert found["answer"] == "unknown"
     assert [(note["code"], note["values"]["axes"]) for note in found["notes"]] == [("missing-axes", ["dram"])]
 
@@ -198,7 +202,7 @@ def test_what_is_no_card_is_refused(tmp_path: Path, capsys):
 
 def test_cards_become_profiles_on_the_rulers_that_all_have():
     other = card("zstd", {"l3": 0.3}, {"l3": 0.5})
-    found = of_cards([SERVER, other])
+    found = profiles_from_cards([SERVER, other])
     assert found.rulers == ("l3",)
     assert found.sensitivity[:, 0] == pytest.approx([0.12, 0.3])
     assert found.sensitivity_sd is not None

@@ -8,7 +8,7 @@ import pytest
 from messages import assert_refused, raises
 
 from hindmost.cli import main
-from hindmost.colocation.slower import grown, read_services
+from hindmost.colocation.growth import predict_growth, read_services
 from hindmost.colocation.tail import Queue, mm1
 from hindmost.errors import UsageError
 from hindmost.report.colocation.tail import render_tail
@@ -26,26 +26,26 @@ def service(kind: str, seed: int, count: int) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["steady", "exponential", "bimodal"])
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_p99_of_a_slower_server_is_told_within_a_tenth_up_to_load_seven_tenths(kind, load):
-    told = grown(service(kind, 1, 20_000), levels=[0.99], load=load, lost=0.15)["models"]["M/G/1"][0]
+    told = predict_growth(service(kind, 1, 20_000), levels=[0.99], load=load, lost=0.15)["models"]["M/G/1"][0]
     # Another sample, and other arrivals: what comes of it.
     fresh = service(kind, 2, 400_000)
-    queue = Queue.drawn(fresh, float(fresh.mean()) / load, requests=400_000, seed=9)
+    queue = Queue.draw(fresh, float(fresh.mean()) / load, requests=400_000, seed=9)
     at = np.array([0.99])
     truth = float(queue.percentiles(at, queue.service / 0.85)[0] / queue.percentiles(at)[0])
     assert 1 + told == pytest.approx(truth, rel=0.10)
 
 
 def test_exponential_service_grows_by_eq_3_6_and_several_workers_grow_less():
-    one = grown(None, levels=[0.5, 0.99], load=0.6, lost=0.2)["models"]
+    one = predict_growth(None, levels=[0.5, 0.99], load=0.6, lost=0.2)["models"]
     assert one["M/M/1"] == pytest.approx([mm1(0.5, 0.6, 0.2) / mm1(0.5, 0.6) - 1] * 2)
     assert one["M/G/1"] == pytest.approx(one["M/M/1"], rel=0.2)
-    four = grown(None, levels=[0.5, 0.99], load=0.6, lost=0.2, workers=4)["models"]
+    four = predict_growth(None, levels=[0.5, 0.99], load=0.6, lost=0.2, workers=4)["models"]
     assert four["M/G/4"][1] < 0.8 * one["M/G/1"][1]
 
 
 def test_figures_of_four_workers_have_intervals_that_hold_the_closed_form():
     # M/M/4 at load .7, slower by .15: percentiles of P(W + S > t) by Erlang C.
-    found = grown(None, levels=[0.5, 0.99], load=0.7, lost=0.15, workers=4)
+    found = predict_growth(None, levels=[0.5, 0.99], load=0.7, lost=0.15, workers=4)
     for (low, high), value, truth in zip(
         found["intervals"]["M/G/4"], found["models"]["M/G/4"], (0.6826, 0.6146), strict=True
     ):
@@ -54,7 +54,7 @@ def test_figures_of_four_workers_have_intervals_that_hold_the_closed_form():
 
 
 def test_a_queue_without_an_end_has_no_percentile():
-    found = grown(None, levels=[0.99], load=0.9, lost=0.2)
+    found = predict_growth(None, levels=[0.99], load=0.9, lost=0.2)
     assert {values[0] for values in found["models"].values()} == {None}
     assert not {"inf", "inf%", "nan%", "None"} & set(render_tail(found).split())
 
@@ -62,7 +62,7 @@ def test_a_queue_without_an_end_has_no_percentile():
 def test_only_requests_that_became_slower_grow_by_the_map_of_quantiles():
     alone = np.tile([1.0, 1.0, 1.0, 1.0, 5.0], 200)
     beside = np.where(alone > 2, 20.0, alone)
-    found = grown(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, beside=beside)["models"]
+    found = predict_growth(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, beside=beside)["models"]
     assert found["quantile map"][1] > 1.0
     assert found["M/G/1"] == pytest.approx([0.0, 0.0])
     assert found["quantile map"][0] < 0.2

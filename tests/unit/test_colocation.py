@@ -8,12 +8,12 @@ import pytest
 from messages import raises
 
 from hindmost.cli import main
-from hindmost.colocation.bound import question
-from hindmost.colocation.models import Kept, Linear, Zero
+from hindmost.colocation.bound import judge_pair
+from hindmost.colocation.models import Linear, Product, Zero
 from hindmost.colocation.profiles import Profiles
-from hindmost.colocation.promise import HeldOut, admission, held_out
+from hindmost.colocation.promise import HeldOut, learn_admission, predict_held_out
 from hindmost.colocation.skill import pairs_of, scores
-from hindmost.colocation.tail import allowed_loss, mm1, simulated, stretched
+from hindmost.colocation.tail import allowed_loss, mm1, simulate_percentiles, stretch_service
 from hindmost.errors import UsageError
 from reproduce.smite import core
 from reproduce.smite.core import of_core
@@ -25,7 +25,7 @@ PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD E
 
 
 def world(n: int = 20, seed: int = 1) -> tuple[Profiles, np.ndarray]:
-    """Programs whose losses are a product, as `Kept` has it: 5 % presence, three resources."""
+    """Programs whose losses are a product, as `Product` has it: 5 % presence, three resources."""
     rng = np.random.default_rng(seed)
     own, taken = rng.uniform(0, 0.5, (n, 3)), rng.uniform(0, 0.6, (n, 3))
     presence = rng.uniform(0.02, 0.08, n)
@@ -61,7 +61,7 @@ def test_no_coefficient_of_ours_is_negative():
     profiles, lost = world()
     pairs = pairs_of(np.arange(20))
     # Company as a gain: the best line would go down.
-    assert (Kept().fit(profiles, *pairs, 0.9 - lost[pairs]).coefficients_ >= 0).all()
+    assert (Product().fit(profiles, *pairs, 0.9 - lost[pairs]).coefficients_ >= 0).all()
 
 
 def test_noise_in_both_factors_is_taken_out_before_it_flattens_the_line():
@@ -72,7 +72,7 @@ def test_noise_in_both_factors_is_taken_out_before_it_flattens_the_line():
     presence = np.zeros(400)
     profiles = Profiles(tuple(map(str, range(400))), ("a",), seen, seen, presence, errors, errors)
     slope = np.polyfit(seen[:, 0], true[:, 0], 1)[0]
-    calibrated = np.polyfit(profiles.calibrated().sensitivity[:, 0], true[:, 0], 1)[0]
+    calibrated = np.polyfit(profiles.calibrate().sensitivity[:, 0], true[:, 0], 1)[0]
     assert slope == pytest.approx(0.5, abs=0.1)
     assert calibrated == pytest.approx(1.0, abs=0.15)
 
@@ -122,7 +122,7 @@ def test_every_pair_is_predicted_by_a_model_that_saw_neither_program():
             assert not fitted[-1] & {*victims.tolist(), *companions.tolist()}
             return super().predict(profiles, victims, companions)
 
-    found = held_out(Noting, profiles, np.arange(12), lost, folds=4)
+    found = predict_held_out(Noting, profiles, np.arange(12), lost, folds=4)
     pairs = set(zip(found.victims.tolist(), found.companions.tolist(), strict=True))
     assert len(pairs) == found.truth.size == 12 * 12 - 4 * 3 * 3
     assert (found.truth == lost[found.victims, found.companions]).all()
@@ -135,7 +135,7 @@ def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():
     admitted = violated = 0
     for draw in range(40):
         order = rng.permutation(40)
-        rule = admission(Kept, profiles, order[:28], noisy, limit=0.3, rate=0.2, seed=draw)
+        rule = learn_admission(Product, profiles, order[:28], noisy, limit=0.3, rate=0.2, seed=draw)
         pairs = pairs_of(order[28:])
         yes = rule.admits(rule.model.predict(profiles, *pairs))
         admitted, violated = admitted + yes.sum(), violated + (noisy[pairs][yes] > 0.3).sum()
@@ -145,16 +145,16 @@ def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():
 
 def test_an_answer_is_yes_no_or_that_it_cannot_be_told():
     profiles, lost = world(40)
-    rule = admission(Zero, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
+    rule = learn_admission(Zero, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
     assert rule.answer(0.0) == "unknown"
-    sure = admission(Kept, profiles, np.arange(40), lost, limit=0.3, rate=0.2)
+    sure = learn_admission(Product, profiles, np.arange(40), lost, limit=0.3, rate=0.2)
     assert [sure.answer(one) for one in (0.0, 0.9)] == ["yes", "no"]
 
 
 @pytest.mark.parametrize(("load", "servers"), [(0.3, 1), (0.7, 1)])
 def test_the_simulated_queue_agrees_with_eq_3_6_for_exponential_service(load, servers):
     service = np.random.default_rng(1).exponential(size=50_000)
-    found = simulated(service, load, np.array([0.9, 0.99]), servers=servers, lost=0.1)
+    found = simulate_percentiles(service, load, np.array([0.9, 0.99]), servers=servers, lost=0.1)
     expected = [mm1(p, load, 0.1) for p in (0.9, 0.99)]
     assert found == pytest.approx(expected, rel=0.1)
 
@@ -162,15 +162,15 @@ def test_the_simulated_queue_agrees_with_eq_3_6_for_exponential_service(load, se
 def test_two_servers_of_one_queue_wait_as_erlang_says():
     # M/M/2 at load 1/2: a third waits; the mean time in the system is 4/3 of the service.
     service = np.random.default_rng(1).exponential(size=50_000)
-    median, high = simulated(service, 0.5, np.array([0.5, 0.99]), servers=2, requests=100_000)
+    median, high = simulate_percentiles(service, 0.5, np.array([0.5, 0.99]), servers=2, requests=100_000)
     assert median == pytest.approx(0.95, rel=0.08)
-    assert high < simulated(service, 0.5, np.array([0.99]), requests=100_000)[0]
+    assert high < simulate_percentiles(service, 0.5, np.array([0.99]), requests=100_000)[0]
 
 
 def test_mm1_overstates_the_tail_of_steady_service_and_an_overload_has_no_percentile():
     steady = np.random.default_rng(1).lognormal(0, 0.3, 50_000)
     steady /= steady.mean()
-    assert mm1(0.99, 0.5, 0.15) > 1.5 * simulated(steady, 0.5, np.array([0.99]), lost=0.15)[0]
+    assert mm1(0.99, 0.5, 0.15) > 1.5 * simulate_percentiles(steady, 0.5, np.array([0.99]), lost=0.15)[0]
     assert mm1(0.99, 0.9, 0.2) == float("inf")
     assert mm1(0.9, 0.5, allowed_loss(0.1, 0.5)) == pytest.approx(1.1 * mm1(0.9, 0.5))
 
@@ -178,7 +178,7 @@ def test_mm1_overstates_the_tail_of_steady_service_and_an_overload_has_no_percen
 def test_a_quantile_map_stretches_only_what_was_stretched():
     alone = np.linspace(1, 10, 10)
     beside = np.where(alone > 5, 2 * alone, alone)
-    assert stretched(alone, beside, np.array([2.0, 8.0])) == pytest.approx([2.0, 16.0])
+    assert stretch_service(alone, beside, np.array([2.0, 8.0])) == pytest.approx([2.0, 16.0])
 
 
 def test_the_papers_savings_follow_from_its_gains_and_less_from_work():
@@ -265,7 +265,7 @@ def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure
                 for k, growth in enumerate(map(grown, own[victim]))
             ]
         named = {"name": "x", "processor": PROCESSOR, "placement": "near", "noise": noise}
-        answer = question(job | named, server | named, within=within, load=load)["answer"]
+        answer = judge_pair(job | named, server | named, within=within, load=load)["answer"]
         said += answer == "yes"
         broken += answer == "yes" and mm1(0.99, load, lost[victim, companion]) > (1 + within) * mm1(
             0.99, load

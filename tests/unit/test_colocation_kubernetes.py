@@ -9,7 +9,7 @@ from messages import raises
 from test_colocate_profile import card, share
 
 from hindmost.cli import main
-from hindmost.colocation.bound import question
+from hindmost.colocation.bound import judge_pair
 from hindmost.colocation.kubernetes import CardJudge, read_cards
 from hindmost.errors import UsageError
 from hindmost.kubernetes import Extender, Node, Pod, Watched
@@ -64,8 +64,8 @@ def test_scores_follow_what_cards_promise_and_say_nothing_of_the_rest(judge):
     found = {
         job: judge.scores(pod(job), NODES).get("kv-0", 0) for job in ("quiet", "memory", "cache", "other")
     }
-    worst = question(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["worst"]
-    allowed = question(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["allowed"]
+    worst = judge_pair(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["worst"]
+    allowed = judge_pair(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["allowed"]
     assert found == {"quiet": 10, "memory": round(10 * (1 - worst / allowed)), "cache": 0, "other": 0}
     assert set(judge.scores(pod("quiet"), NODES)) == {"kv-0"}
 
@@ -108,24 +108,24 @@ def test_over_http_it_is_the_schedulers_own_documents(judge, folder):
     items = [{"metadata": {"name": one.name, "labels": dict(one.labels)}} for one in NODES]
     with Extender(judge, gauges=judge.gauges, prefix="hindmost_colocate") as server:
 
-        def ask(method: str, path: str, body: object = None) -> str:
+        def decide(method: str, path: str, body: object = None) -> str:
             connection = http.client.HTTPConnection(server.address, timeout=10)
             connection.request(method, path, json.dumps(body))
             text = connection.getresponse().read().decode()
             connection.close()
             return text
 
-        found = json.loads(ask("POST", "/filter", question | {"Nodes": {"items": items}}))
+        found = json.loads(decide("POST", "/filter", question | {"Nodes": {"items": items}}))
         assert [one["metadata"]["name"] for one in found["Nodes"]["items"]] == ["empty", "kv-0"]
         assert set(found["FailedNodes"]) == {"lone-0", "both-0"}
-        scores = json.loads(ask("POST", "/prioritize", question | {"Nodes": {"items": items}}))
+        scores = json.loads(decide("POST", "/prioritize", question | {"Nodes": {"items": items}}))
         assert {one["Host"]: one["Score"] for one in scores}["kv-0"] > 0
         (folder / "kv.json").unlink()
-        scores = json.loads(ask("POST", "/prioritize", question | {"Nodes": {"items": items}}))
+        scores = json.loads(decide("POST", "/prioritize", question | {"Nodes": {"items": items}}))
         assert {one["Host"]: one["Score"] for one in scores}["kv-0"] == 0
         (folder / "kv.json").write_text("{torn")
-        assert json.loads(ask("POST", "/filter", question | {"Nodes": {"items": items}}))["Error"] == ""
-        told = ask("GET", "/metrics")
+        assert json.loads(decide("POST", "/filter", question | {"Nodes": {"items": items}}))["Error"] == ""
+        told = decide("GET", "/metrics")
         assert "hindmost_colocate_cards 5" in told
         assert "hindmost_colocate_files_unreadable_total 1" in told
 

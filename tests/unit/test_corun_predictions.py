@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from rows import each_row
 
-from hindmost.colocation.prediction import carried, predicted
+from hindmost.colocation.prediction import predict_from_lighter, predict_growth
+from hindmost.colocation.queues import LEVELS, Solo
 from hindmost.colocation.scores import scores
-from hindmost.colocation.tail import Queue, block_of, mm1, simulated
-from hindmost.colocation.waiting import LEVELS, Solo
+from hindmost.colocation.tail import Queue, block_of, mm1, simulate_percentiles
 from hindmost.studies.colocation.corun import verdict
 
 
@@ -30,7 +30,7 @@ JOB = {"axes": [axis("l3", 0.0, 0.0, 0.5), axis("dram", 0.0, 0.0, 0.2), axis("tl
 
 
 def test_each_guess_is_its_sum_of_logarithms_over_rulers():
-    found = {one["model"]: one for one in predicted(SERVER, JOB)}
+    found = {one["model"]: one for one in predict_growth(SERVER, JOB)}
     assert list(found) == ["zero", "mean ruler", "product", "worst ruler", "M/M/1"]
     assert found["zero"]["p99"] == found["zero"]["lost"] == 0
     assert found["product"]["lost"] == pytest.approx(0.5 * 0.1 + 0.2 * 0.2)
@@ -43,9 +43,9 @@ def test_each_guess_is_its_sum_of_logarithms_over_rulers():
 
 def test_a_queue_without_end_and_cards_without_a_common_ruler_are_no_number_that_lies():
     full = {"loaded": {"busy": 0.95}, "axes": SERVER["axes"]}
-    endless = {one["model"]: one for one in predicted(full, JOB)}["M/M/1"]
+    endless = {one["model"]: one for one in predict_growth(full, JOB)}["M/M/1"]
     assert endless["p50"] is endless["p99"] is None
-    apart = predicted(SERVER, {"axes": [axis("branch", 0.0, 0.0, 0.5)]})
+    apart = predict_growth(SERVER, {"axes": [axis("branch", 0.0, 0.0, 0.5)]})
     assert {one["p99"] for one in apart} == {0.0}
 
 
@@ -96,7 +96,7 @@ def test_an_interval_of_a_guess_is_as_wide_as_what_the_cards_do_not_know():
         axes = [{**axis("l3", 0.2, 1.0, 0.0), "sensitivity": share(0.2, half)}]
         axes[0]["latency"] = {"p50": share(0.5, half), "p99": share(1.0, half)}
         job = {"axes": [{**axis("l3", 0, 0, 0), "contentiousness": share(0.5, half)}]}
-        found = {one["model"]: one for one in predicted({"loaded": {"busy": 0.4}, "axes": axes}, job)}
+        found = {one["model"]: one for one in predict_growth({"loaded": {"busy": 0.4}, "axes": axes}, job)}
         for name in ("product", "M/M/1", "worst ruler"):
             assert found[name]["p99_low"] <= found[name]["p99"] <= found[name]["p99_high"]
         assert found["zero"]["p99_low"] == found["zero"]["p99_high"] == 0
@@ -113,9 +113,11 @@ def test_a_queue_of_the_servers_own_service_times_grows_as_one_that_is_simulated
     rate = load / SERVICE.mean() * 1e6
     solo = Solo(SERVICE, rate)
     assert solo.load == pytest.approx(load)
-    found = {one["model"]: one for one in predicted(SERVER, JOB, solo)}
+    found = {one["model"]: one for one in predict_growth(SERVER, JOB, solo)}
     lost = found["product"]["lost"]
-    truth = simulated(SERVICE, load, LEVELS, lost=lost, seed=9) / simulated(SERVICE, load, LEVELS, seed=9)
+    truth = simulate_percentiles(SERVICE, load, LEVELS, lost=lost, seed=9) / simulate_percentiles(
+        SERVICE, load, LEVELS, seed=9
+    )
     assert (1 + found["M/G/1"]["p50"], 1 + found["M/G/1"]["p99"]) == pytest.approx(tuple(truth), rel=0.05)
     # Its quantiles grow far more than its rate falls, and both wait in the same queue.
     assert found["quantile map"]["p99"] > found["M/G/1"]["p99"]
@@ -124,7 +126,7 @@ def test_a_queue_of_the_servers_own_service_times_grows_as_one_that_is_simulated
 
 def test_where_nobody_waits_a_quantile_map_is_how_the_quantiles_grow():
     solo = Solo(SERVICE, 0.001 / SERVICE.mean() * 1e6)
-    found = {one["model"]: one for one in predicted(SERVER, JOB, solo)}
+    found = {one["model"]: one for one in predict_growth(SERVER, JOB, solo)}
     product, mapped = found["product"], found["quantile map"]
     assert product["p99"] > 1.5 * product["p50"]
     assert (mapped["p50"], mapped["p99"]) == pytest.approx((product["p50"], product["p99"]), rel=0.05)
@@ -138,8 +140,8 @@ def test_slow_spells_make_a_tail_that_requests_which_forget_do_not():
     assert 30 <= block_of(service) <= 400
     between = service.mean() / 0.5
     real = Queue(rng.exponential(between, service.size), service).percentiles(LEVELS)[1]
-    kept = Queue.drawn(service, between, requests=100_000, block=block_of(service)).percentiles(LEVELS)[1]
-    lost = Queue.drawn(service, between, requests=100_000).percentiles(LEVELS)[1]
+    kept = Queue.draw(service, between, requests=100_000, block=block_of(service)).percentiles(LEVELS)[1]
+    lost = Queue.draw(service, between, requests=100_000).percentiles(LEVELS)[1]
     assert kept == pytest.approx(real, rel=0.25)
     assert lost < 0.7 * real
 
@@ -156,10 +158,10 @@ def test_what_was_seen_under_a_light_load_says_what_comes_under_a_heavy_one(load
 
     alone, beside = windows(0.0), windows(300.0)
     solo = Solo(np.concatenate(alone), load / np.concatenate(alone).mean() * 1e6)
-    found = {one["model"]: one for one in carried(alone, beside, (0.1, 0.0, 0.5), solo)}
+    found = {one["model"]: one for one in predict_from_lighter(alone, beside, (0.1, 0.0, 0.5), solo)}
     between = 1e6 / solo.rate
     truth = [
-        Queue.drawn(np.concatenate(windows(stall)), between, requests=200_000, seed=8).percentiles(LEVELS)[1]
+        Queue.draw(np.concatenate(windows(stall)), between, requests=200_000, seed=8).percentiles(LEVELS)[1]
         for stall in (300.0, 0.0)
     ]
     grown = truth[0] / truth[1] - 1
@@ -176,8 +178,8 @@ def test_what_was_seen_under_a_light_load_says_what_comes_under_a_heavy_one(load
 def test_too_few_requests_say_nothing_of_a_tail_and_a_queue_that_does_not_end_has_none():
     solo = Solo(SERVICE, 0.9 / SERVICE.mean() * 1e6)
     few = [SERVICE[:50]]
-    assert carried(few, few, (0.0, 0.0, 0.0), solo) == []
+    assert predict_from_lighter(few, few, (0.0, 0.0, 0.0), solo) == []
     # A window of a few among others may be drawn again and again.
-    assert carried([*few, SERVICE[:2000]], [*few, SERVICE[:2000]], (0.0, 0.0, 0.0), solo)
-    found = {one["model"]: one for one in predicted(SERVER, JOB, solo)}
+    assert predict_from_lighter([*few, SERVICE[:2000]], [*few, SERVICE[:2000]], (0.0, 0.0, 0.0), solo)
+    found = {one["model"]: one for one in predict_growth(SERVER, JOB, solo)}
     assert found["quantile map"]["p99"] is found["regimes"]["p99"] is None

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hindmost.colocation.bound import question
+from hindmost.colocation.bound import judge_pair
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.notes import Note
 from hindmost.store.colocation import ADVICE_SCHEMA, Advice, JobAdvice, Place
@@ -74,7 +74,7 @@ def advise(
                 hint="hindmost colocate profile --name NAME",
                 name=job["name"],
             )
-        found = question(job, server, within=within, load=load)
+        found = judge_pair(job, server, within=within, load=load)
         place, notes = _PLACES[found["answer"]], list(found["notes"])
         if place == "beside" and spent + found["worst"] > found["allowed"]:
             place = "supervised"

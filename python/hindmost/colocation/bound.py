@@ -15,7 +15,7 @@ from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.store.reading import revive
 
-TOLD = 0.01
+SIGNIFICANT = 0.01
 """Share from which a bound of an interval counts as use of a resource."""
 NOISY = 0.5
 """Half the width of an interval of losses that spans everything from nothing to all."""
@@ -97,12 +97,12 @@ def shared_axes(job: Mapping[str, Any], server: Mapping[str, Any]) -> list[str]:
     taken = {
         axis["ruler"]
         for axis in job["axes"]
-        if axis["contentiousness"] and axis["contentiousness"]["low"] > TOLD
+        if axis["contentiousness"] and axis["contentiousness"]["low"] > SIGNIFICANT
     }
     return [
         axis["ruler"]
         for axis in server["axes"]
-        if axis["sensitivity"] and axis["sensitivity"]["low"] > TOLD and axis["ruler"] in taken
+        if axis["sensitivity"] and axis["sensitivity"]["low"] > SIGNIFICANT and axis["ruler"] in taken
     ]
 
 
@@ -175,7 +175,7 @@ def _bound(
             continue
         lost = loss(cost)
         expected += min(1.0, max(0.0, con["value"])) * max(0.0, lost["value"])
-        if con["high"] > TOLD and lost["high"] > largest:
+        if con["high"] > SIGNIFICANT and lost["high"] > largest:
             largest, stressor = lost["high"], name
         total += min(1.0, max(0.0, con["high"])) * max(0.0, lost["high"])
     # If presence may cost nothing, its value counts, because its noise is the noise of the whole profile.
@@ -185,7 +185,7 @@ def _bound(
     )
 
 
-def question(
+def judge_pair(
     job: Mapping[str, Any], server: Mapping[str, Any], *, within: float, load: float
 ) -> dict[str, Any]:
     """Decide whether ``job`` may run next to ``server`` if a percentile of the server may grow by ``within``.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.colocation.bound import load_card, question
+from hindmost.colocation.bound import judge_pair, load_card
 from hindmost.colocation.tail import MOST_LOAD, allowed_loss
 from hindmost.errors import UsageError
 from hindmost.kubernetes import Node, Pod, Watched
@@ -126,7 +126,7 @@ class CardJudge:
                 found.append(_unknown(job, name, within, load))
                 continue
             try:
-                found.append(question(job, cards[name], within=within, load=load))
+                found.append(judge_pair(job, cards[name], within=within, load=load))
             except UsageError:  # the profiles come from different processors
                 found.append(_unknown(job, name, within, load))
         return found

@@ -82,7 +82,7 @@ class RowMean:
 
 
 class Linear:
-    """Eq 3.3, ``sum c_i Sen_i Con_i + c_0``: as printed, or non-negative, with presence, or without companion.
+    """Eq 3.3, ``sum c_i Sen_i Con_i + c_0``: as printed, non-negative, with presence, or without companion.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Linear:
         return np.column_stack([terms, *extra])
 
 
-class Kept:
+class Product:
     """A product: presence leaves a part of the rate, and each resource leaves a part of that.
 
     ``-log(1 - lost) = c_0 P + sum c_i S_i C_i``, where ``P``, ``S``, ``C`` are the same logarithm of
@@ -175,7 +175,7 @@ class Kept:
 
     def _terms(self, profiles: Profiles, victims: Index, companions: Index) -> Array:
         if self.calibrated:
-            profiles = profiles.calibrated()
+            profiles = profiles.calibrate()
         presence = _log_kept(profiles.presence)
         beyond = np.clip(_log_kept(profiles.sensitivity) - presence[:, None], 0, None)
         taken = np.clip(_log_kept(profiles.contentiousness), 0, None)
@@ -202,9 +202,9 @@ class Mean:
         return found
 
 
-def ours() -> Mean:
+def default_model() -> Mean:
     """Return the model behind admissions: the mean of the sum and the product, which err differently."""
-    return Mean("mean of sum and product", (_sum(), Kept()))
+    return Mean("mean of sum and product", (_sum(), Product()))
 
 
 def _sum() -> Linear:
@@ -231,6 +231,6 @@ def models() -> list[Model]:
     return [
         Linear("Eq 3.3"),
         _sum(),
-        Kept(),
-        ours(),
+        Product(),
+        default_model(),
     ]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hindmost.colocation.profiles import Array
+from hindmost.colocation.queues import Solo, has_enough_services, measure_stretch
 from hindmost.colocation.tail import mm1
-from hindmost.colocation.waiting import Solo, enough, seen
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import Predicted
@@ -28,7 +28,7 @@ _Guess = tuple[float, float, float]
 """Loss of rate, growth of p50, growth of p99; infinite if a queue grows without end."""
 
 
-def predicted(
+def predict_growth(
     server: Mapping[str, Any], job: Mapping[str, Any], solo: Solo | None = None, *, seed: int = 1
 ) -> list[Predicted]:
     """Predict the loss of rate, and the growth of p50 and p99 as shares.
@@ -70,10 +70,10 @@ def predicted(
         guesses(lambda one: rng.normal(one["value"], (one["high"] - one["low"]) / _SIGMAS))
         for _ in range(DRAWS)
     ]
-    return told(guesses(lambda one: one["value"]), drawn)
+    return write_predictions(guesses(lambda one: one["value"]), drawn)
 
 
-def carried(
+def predict_from_lighter(
     lighter: Sequence[Array], beside: Sequence[Array], growth: _Guess, solo: Solo, *, seed: int = 1
 ) -> list[Predicted]:
     """Predict growth under a load from measurements under a lighter one; only the queue is modelled.
@@ -101,17 +101,17 @@ def carried(
         return [windows[at] for at in rng.integers(0, len(windows), len(windows))]
 
     def guesses(before: Sequence[Array], after: Sequence[Array]) -> dict[str, _Guess]:
-        stretch = seen(before, after)
-        return {f"lighter: {name}": (stretch.lost, *both) for name, both in solo.grown(stretch).items()}
+        stretch = measure_stretch(before, after)
+        return {f"lighter: {name}": (stretch.lost, *both) for name, both in solo.growth(stretch).items()}
 
-    if not (enough(lighter) and enough(beside)):
+    if not (has_enough_services(lighter) and has_enough_services(beside)):
         return []
     drawn = [guesses(resample(lighter), resample(beside)) for _ in range(DRAWS)]
     flat = {"model": "lighter: no more", "lost": growth[0], "p50": growth[1], "p99": growth[2]}
-    return [{**flat, "p99_low": None, "p99_high": None}, *told(guesses(lighter, beside), drawn)]  # type: ignore[typeddict-item]
+    return [{**flat, "p99_low": None, "p99_high": None}, *write_predictions(guesses(lighter, beside), drawn)]  # type: ignore[typeddict-item]
 
 
-def told(found: Mapping[str, _Guess], drawn: Sequence[Mapping[str, _Guess]]) -> list[Predicted]:
+def write_predictions(found: Mapping[str, _Guess], drawn: Sequence[Mapping[str, _Guess]]) -> list[Predicted]:
     """Write predictions for a document, with the 95 % interval of p99 from the random draws."""
     guesses: list[Predicted] = []
     for model, (lost, p50, p99) in found.items():
@@ -163,7 +163,7 @@ def _guesses(
         grown = mm1(0.99, busy, product[0]) / mm1(0.99, busy) - 1
         # Latency is exponential, so every percentile grows by the same share.
         return found | {"M/M/1": (product[0], grown, grown)}
-    waits = solo.grown(solo.from_cards(*product))
+    waits = solo.growth(solo.from_cards(*product))
     return found | {model: (product[0], *both) for model, both in waits.items()}
 
 

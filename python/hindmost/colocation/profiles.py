@@ -41,7 +41,7 @@ class Profiles:
     sensitivity_sd: Array | None = None
     contentiousness_sd: Array | None = None
 
-    def calibrated(self) -> Profiles:
+    def calibrate(self) -> Profiles:
         """Return a copy with both factors shrunk towards the mean of all programs, as far as they are noise.
 
         If programs differ by a standard deviation ``t`` and a factor is measured with an error of ``s``, it
@@ -50,12 +50,12 @@ class Profiles:
         """
         return replace(
             self,
-            sensitivity=_shrunk(self.sensitivity, self.sensitivity_sd),
-            contentiousness=_shrunk(self.contentiousness, self.contentiousness_sd),
+            sensitivity=_shrink(self.sensitivity, self.sensitivity_sd),
+            contentiousness=_shrink(self.contentiousness, self.contentiousness_sd),
         )
 
 
-def _shrunk(values: Array, errors: Array | None) -> Array:
+def _shrink(values: Array, errors: Array | None) -> Array:
     if errors is None or len(values) < 3:
         return values
     mean = values.mean(axis=0)
@@ -66,7 +66,7 @@ def _shrunk(values: Array, errors: Array | None) -> Array:
     return shrunk
 
 
-def of_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
+def profiles_from_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
     """Convert profiles ``hindmost.profile/1``, for the stressors that all of them contain."""
     axes = [{axis["ruler"]: axis for axis in card["axes"]} for card in cards]
     shared = [

@@ -18,7 +18,7 @@ import numpy as np
 
 from hindmost.colocation.models import Index, Model
 from hindmost.colocation.profiles import Array, Profiles
-from hindmost.colocation.skill import known_of, pairs_of
+from hindmost.colocation.skill import keep_known, pairs_of
 
 Answer = Literal["yes", "no", "unknown"]
 
@@ -100,12 +100,12 @@ class HeldOut:
         fine = np.flatnonzero((rates <= rate) & ends)
         return float(limit - predicted[fine[-1]]) if fine.size else float("inf")
 
-    def mirrored(self) -> HeldOut:
+    def mirror(self) -> HeldOut:
         """Return the same with all signs reversed, to learn which pairs certainly exceed the limit."""
         return HeldOut(-self.predicted, -self.truth, self.victims, self.companions)
 
 
-def held_out(
+def predict_held_out(
     make: Callable[[], Model],
     profiles: Profiles,
     programs: Index,
@@ -121,16 +121,16 @@ def held_out(
     parts = np.array_split(np.random.default_rng(seed).permutation(programs), folds)
     found: list[tuple[Array, Array, Index, Index]] = []
     for one, other in combinations([part for part in parts if part.size], 2):
-        known = known_of(pairs_of(np.setdiff1d(programs, np.concatenate([one, other]))), lost)
+        known = keep_known(pairs_of(np.setdiff1d(programs, np.concatenate([one, other]))), lost)
         model = make().fit(profiles, *known, lost[known])
         for first, second in ((one, other), (other, one)):
-            victims, companions = known_of(pairs_of(first, second), lost)
+            victims, companions = keep_known(pairs_of(first, second), lost)
             predicted = model.predict(profiles, victims, companions)
             found.append((predicted, lost[victims, companions], victims, companions))
     return HeldOut(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
-def admission(
+def learn_admission(
     make: Callable[[], Model],
     profiles: Profiles,
     programs: Index,
@@ -159,12 +159,12 @@ def admission(
     folds, seed : int
         The margin comes from predictions for pairs between two folds of programs that are left out.
     """
-    strangers = held_out(make, profiles, programs, lost, folds=folds, seed=seed)
-    known = known_of(pairs_of(programs), lost)
+    strangers = predict_held_out(make, profiles, programs, lost, folds=folds, seed=seed)
+    known = keep_known(pairs_of(programs), lost)
     return Admission(
         make().fit(profiles, *known, lost[known]),
         limit,
         strangers.margin(limit, rate),
-        strangers.mirrored().margin(-limit, rate),
+        strangers.mirror().margin(-limit, rate),
         float(strangers.rates(limit)[1].min()),
     )

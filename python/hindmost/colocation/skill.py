@@ -43,7 +43,7 @@ def pairs_of(victims: Index, companions: Index | None = None) -> tuple[Index, In
     return first.ravel(), second.ravel()
 
 
-def known_of(pairs: tuple[Index, Index], lost: Array) -> tuple[Index, Index]:
+def keep_known(pairs: tuple[Index, Index], lost: Array) -> tuple[Index, Index]:
     """Return the pairs whose loss is known; the windows of others were lost."""
     there = np.isfinite(lost[pairs])
     return pairs[0][there], pairs[1][there]
@@ -78,7 +78,7 @@ def scores(
     for _ in range(splits):
         order = rng.permutation(len(profiles.names))
         half = len(order) // 2
-        known, unknown = (known_of(pairs_of(part), lost) for part in (order[:half], order[half:]))
+        known, unknown = (keep_known(pairs_of(part), lost) for part in (order[:half], order[half:]))
         truth = lost[unknown]
         counts = truth > 3 * noise
         for model in [*baselines(), *(models() if candidates is None else candidates)]:

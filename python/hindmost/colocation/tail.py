@@ -51,13 +51,13 @@ def allowed_loss(within: float, load: float) -> float:
     return (1 - load) * within / (1 + within)
 
 
-def stretched(quantiles_alone: Array, quantiles_beside: Array, service: Array) -> Array:
+def stretch_service(quantiles_alone: Array, quantiles_beside: Array, service: Array) -> Array:
     """Map service times by the growth of each quantile next to a stressor: requests do not all lose alike."""
     found: Array = np.interp(service, quantiles_alone, quantiles_beside)
     return found
 
 
-def simulated(
+def simulate_percentiles(
     service: Array,
     load: float,
     levels: Array,
@@ -83,10 +83,10 @@ def simulated(
     lost : float
         Share of the rate: every service time is stretched by ``1 / (1 - lost)``.
     requests, block, seed : int
-        As for `Queue.drawn`.
+        As for `Queue.draw`.
     """
     between = float(np.mean(service)) / (load * servers)
-    queue = Queue.drawn(service, between, requests=requests, block=block, seed=seed)
+    queue = Queue.draw(service, between, requests=requests, block=block, seed=seed)
     return queue.percentiles(levels, queue.service / (1 - lost), servers)
 
 
@@ -104,7 +104,7 @@ class Queue:
     service: Array
 
     @classmethod
-    def drawn(cls, service: Array, between: float, *, requests: int, block: int = 1, seed: int = 1) -> Queue:
+    def draw(cls, service: Array, between: float, *, requests: int, block: int = 1, seed: int = 1) -> Queue:
         """Draw Poisson arrivals, and service times from a sample.
 
         Parameters

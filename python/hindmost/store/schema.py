@@ -23,7 +23,7 @@ schema                      where                               written by
 ``hindmost.rulers/1``       ``hindmost colocate stressors --json``  `hindmost.studies.colocation`
 ``hindmost.profile/1``      profiles                       `hindmost.studies.colocation`
 ``hindmost.pairs/1``        ``hindmost colocate pairs --json``  `hindmost.studies.colocation`
-``hindmost.neighbours/1``   ``hindmost colocate predict --json``  `hindmost.colocation.asking`
+``hindmost.neighbours/1``   ``hindmost colocate predict --json``  `hindmost.colocation.decision`
 ``hindmost.stress/1``       ``hindmost colocate stressors --run --json``  `hindmost.studies.colocation`
 ``hindmost.corun/1``        ``hindmost colocate predict --measure --json``  `hindmost.studies.colocation`
 ``hindmost.advice/1``       ``hindmost colocate predict --advise --json``  `hindmost.studies.colocation`

@@ -253,7 +253,7 @@ def predict(
 
 def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
     from hindmost.cli.outcome import write_in_place
-    from hindmost.colocation.asking import ask, load_pairs, neighbours
+    from hindmost.colocation.decision import decide, load_pairs, rank_jobs
     from hindmost.errors import HindmostError
     from hindmost.plan import parse_percent
     from hindmost.report.colocation.profile import prometheus_text, render_answer, render_neighbours
@@ -274,10 +274,10 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
                 option="--prometheus",
                 other="JOB",
             )
-        ranking = neighbours(server, jobs, **asked)
+        ranking = rank_jobs(server, jobs, **asked)
         print(encode(ranking) if as_json else render_neighbours(ranking), end="\n" if as_json else "")
         return int(EXITS[ranking["jobs"][0]["answer"]])
-    answer = ask(jobs[0], server, **asked)
+    answer = decide(jobs[0], server, **asked)
     failure = (
         None if options.prometheus is None else write_in_place(options.prometheus, prometheus_text(answer))
     )
@@ -366,7 +366,7 @@ def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: b
 
 
 def _show_slower(options: Options, *, as_json: bool) -> int:
-    from hindmost.colocation.slower import grown, read_services
+    from hindmost.colocation.growth import predict_growth, read_services
     from hindmost.plan import parse_share
     from hindmost.report.colocation.tail import render_tail
     from hindmost.store.estimates import encode
@@ -382,7 +382,7 @@ def _show_slower(options: Options, *, as_json: bool) -> int:
             option="--quantiles",
             value=quantiles,
         ) from None
-    document = grown(
+    document = predict_growth(
         None if options.service is None else read_services(options.service),
         levels=levels,
         load=parse_share(options.load or "50%", "--load", most=1.0),

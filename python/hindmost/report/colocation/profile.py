@@ -82,7 +82,7 @@ def share_text(share: Mapping[str, Any] | None) -> str:
 
 
 def render_answer(found: Answer, *, width: int | None = None, color: bool | None = None) -> str:
-    """Render the answer of `hindmost.colocation.asking.ask`.
+    """Write what `hindmost.colocation.decision.decide` found.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def render_tail(document: Mapping[str, Any]) -> str:
-    """Render the result of `hindmost.colocation.slower.grown`."""
+    """Write what `hindmost.colocation.growth.predict_growth` found."""
     names = [f"p{100 * level:g}" for level in document["levels"]]
     workers = document["workers"]
     lines = [

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hindmost import _engine
-from hindmost.colocation.bound import question
-from hindmost.colocation.prediction import carried, predicted
+from hindmost.colocation.bound import judge_pair
+from hindmost.colocation.prediction import predict_from_lighter, predict_growth
 from hindmost.colocation.profiles import Array
+from hindmost.colocation.queues import Solo, has_enough_services
 from hindmost.colocation.scores import scores
-from hindmost.colocation.waiting import Solo, enough
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
@@ -107,7 +107,7 @@ def corun(
                 least=first["asked_per_s"],
                 most=MOST_PROBED,
             )
-    answers = [question(one, server, within=within, load=first["busy"]) for one in jobs]
+    answers = [judge_pair(one, server, within=within, load=first["busy"]) for one in jobs]
     here, kind = processor(), server["processor"]
     if here != kind:
         raise UsageError(
@@ -218,7 +218,7 @@ class _Under:
     def at(self, within: float, lighter: _Under | None = None) -> AtLoad:
         """What profiles, and what was seen under a lighter load, predict, and how far off that is."""
         alone = self.services("null")
-        solo = Solo(np.concatenate(alone), self.rate) if enough(alone) else None
+        solo = Solo(np.concatenate(alone), self.rate) if has_enough_services(alone) else None
         ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
         if all(one["latency"]["p99"] is None for one in ran):
             raise Inconclusive(
@@ -232,9 +232,9 @@ class _Under:
         self, job: Mapping[str, Any], within: float, solo: Solo | None, lighter: _Under | None
     ) -> Beside:
         name = str(job["name"])
-        grown, guesses = growth(self.seen, name, "null"), predicted(self.server, job, solo)
+        grown, guesses = growth(self.seen, name, "null"), predict_growth(self.server, job, solo)
         if lighter is not None and solo is not None and (seen := lighter.grown(name)) is not None:
-            guesses += carried(lighter.services("null"), lighter.services(name), seen, solo)
+            guesses += predict_from_lighter(lighter.services("null"), lighter.services(name), seen, solo)
         return {
             "job": name,
             "promise": verdict(grown["p99"], within),

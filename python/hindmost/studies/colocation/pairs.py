@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from hindmost import _engine
-from hindmost.colocation.profiles import Array, of_cards
+from hindmost.colocation.profiles import Array, profiles_from_cards
 from hindmost.colocation.skill import scores
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.notes import Note
@@ -164,7 +164,9 @@ def told(
                 "high": one.high,
                 "skill": one.skill if above >= LEAST_ABOVE else None,
             }
-            for one in scores(of_cards(cards), values, splits=SPLITS, seed=method["seed"], noise=noise)
+            for one in scores(
+                profiles_from_cards(cards), values, splits=SPLITS, seed=method["seed"], noise=noise
+            )
         ]
     else:
         notes.append(

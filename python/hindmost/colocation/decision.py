@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from hindmost.colocation.bound import bounds_of, question
-from hindmost.colocation.models import ours
-from hindmost.colocation.profiles import of_cards
-from hindmost.colocation.promise import admission
+from hindmost.colocation.bound import bounds_of, judge_pair
+from hindmost.colocation.models import default_model
+from hindmost.colocation.profiles import profiles_from_cards
+from hindmost.colocation.promise import learn_admission
 from hindmost.errors import UsageError
 from hindmost.notes import Note
 from hindmost.store.pairs import NEIGHBOURS_SCHEMA, PAIRS_SCHEMA, Answer, Neighbours
@@ -59,7 +59,7 @@ def load_pairs(path: Path) -> dict[str, Any]:
     return found
 
 
-def ask(
+def decide(
     job: Mapping[str, Any],
     server: Mapping[str, Any],
     *,
@@ -86,7 +86,7 @@ def ask(
     UsageError
         The profiles, or the pairs, come from different processors.
     """
-    bound = question(job, server, within=within, load=load)
+    bound = judge_pair(job, server, within=within, load=load)
     answer: Answer = {
         "job": bound["job"],
         "server": bound["server"],
@@ -114,7 +114,7 @@ def ask(
             value=pairs["processor"]["name"],
             need=server["processor"]["name"],
         )
-    found = _measured(answer, pairs) or _modelled(answer, job, server, pairs, violations)
+    found = _decide_by_pair(answer, pairs) or _decide_by_model(answer, job, server, pairs, violations)
     latency = [one.worst for name, one in bounds_of(job, server).items() if name != "rate"]
     if found["answer"] == "yes" and any(worst > found["allowed"] for worst in latency):
         # Pairs measure the loss of rate, not the growth of a percentile.
@@ -122,7 +122,7 @@ def ask(
     return found
 
 
-def neighbours(
+def rank_jobs(
     server: Mapping[str, Any],
     jobs: Sequence[Mapping[str, Any]],
     *,
@@ -135,7 +135,9 @@ def neighbours(
 
     Jobs with unknown loss come last within an answer.
     """
-    found = [ask(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs]
+    found = [
+        decide(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs
+    ]
     found.sort(key=_rank)
     return {"schema": NEIGHBOURS_SCHEMA, "server": str(server["name"]), "jobs": found}
 
@@ -145,7 +147,7 @@ def _rank(one: Answer) -> tuple[int, float, float]:
     return _ORDER.index(one["answer"]), math.inf if expected is None else expected, one["worst"]
 
 
-def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
+def _decide_by_pair(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
     """Decide by the measured loss of the pair (95 % interval); None if the pair was not measured."""
     names = pairs["programs"]
     if answer["job"] not in names or answer["server"] not in names:
@@ -158,7 +160,7 @@ def _measured(answer: Answer, pairs: Mapping[str, Any]) -> Answer | None:
     return cast("Answer", {**answer, "answer": decision, "by": "measured", "expected": lost["value"]})
 
 
-def _modelled(
+def _decide_by_model(
     answer: Answer,
     job: Mapping[str, Any],
     server: Mapping[str, Any],
@@ -178,13 +180,13 @@ def _modelled(
         if card["name"] not in names:
             cards.append(card)
             names.append(str(card["name"]))
-    profiles = of_cards(cards)
+    profiles = profiles_from_cards(cards)
     lost = np.full((len(names), len(names)), np.nan)
     known = np.arange(len(pairs["programs"]))
     lost[np.ix_(known, known)] = [
         [np.nan if one is None else one["value"] for one in row] for row in pairs["lost"]
     ]
-    rule = admission(ours, profiles, known, lost, limit=answer["allowed"], rate=violations)
+    rule = learn_admission(default_model, profiles, known, lost, limit=answer["allowed"], rate=violations)
     pair = (np.array([names.index(answer["server"])]), np.array([names.index(answer["job"])]))
     predicted = float(rule.model.predict(profiles, *pair)[0])
     notes = list(answer["notes"])

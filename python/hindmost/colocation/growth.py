@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hindmost.colocation.profiles import Array
-from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretched
+from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretch_service
 from hindmost.documents import read_text
 from hindmost.errors import UsageError
 from hindmost.stats.estimate import Estimate
@@ -56,7 +56,7 @@ def read_services(path: Path) -> Array:
     return found
 
 
-def grown(
+def predict_growth(
     service: Array | None,
     *,
     levels: Sequence[float],
@@ -102,8 +102,8 @@ def grown(
     rng = np.random.default_rng(seed)
     at, block = np.array(levels), 1 if service is None else block_of(service)
     requests = 100_000 if workers == 1 else 20_000  # several workers are simulated request by request
-    free = _repeated(service, load * workers, 1, requests, rng)
-    spells = free if block == 1 else _repeated(service, load * workers, block, requests, rng)
+    free = _repeat_queue(service, load * workers, 1, requests, rng)
+    spells = free if block == 1 else _repeat_queue(service, load * workers, block, requests, rng)
 
     # For exponential service, the mean over repetitions is known; for a sample, only one repetition is known.
     wide = 1.0 if service is None else math.sqrt(_REPETITIONS)
@@ -130,7 +130,7 @@ def grown(
         assert service is not None
         steps = np.linspace(0, 1, 101)
         levels_alone, levels_beside = np.quantile(service, steps), np.quantile(beside, steps)
-        models["quantile map"] = growth(free, stretched(levels_alone, levels_beside, free.service))
+        models["quantile map"] = growth(free, stretch_service(levels_alone, levels_beside, free.service))
     return {
         "levels": list(levels),
         "load": load,
@@ -147,7 +147,7 @@ def grown(
     }
 
 
-def _repeated(
+def _repeat_queue(
     service: Array | None, busy: float, block: int, requests: int, rng: np.random.Generator
 ) -> Queue:
     """Build repetitions of a queue, each with new service times, exponential or from a sample.
@@ -163,4 +163,4 @@ def _repeated(
 
 
 def _blocks(service: Array, count: int, block: int, rng: np.random.Generator) -> Array:
-    return Queue.drawn(service, 1.0, requests=count, block=block, seed=int(rng.integers(1 << 32))).service
+    return Queue.draw(service, 1.0, requests=count, block=block, seed=int(rng.integers(1 << 32))).service

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hindmost.colocation.profiles import Array
-from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretched
+from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretch_service
 
 LEVELS = np.array([0.5, 0.99])
 MODELS = ("M/M/1", "M/G/1", "quantile map", "regimes")
 _REQUESTS = 50_000
-_SEEN_LEVELS = np.concatenate([np.linspace(0, 0.98, 50), [0.99, 0.995, 1.0]])
+_STRETCH_LEVELS = np.concatenate([np.linspace(0, 0.98, 50), [0.99, 0.995, 1.0]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Solo:
     _alone_in_spells: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        self._queue, self._spells = self._drawn(self.service, 1), self._drawn(self.service)
+        self._queue, self._spells = self._sample_queue(self.service, 1), self._sample_queue(self.service)
         self._alone = self._queue.percentiles(LEVELS)
         self._alone_in_spells = self._spells.percentiles(LEVELS)
 
@@ -71,25 +71,25 @@ class Solo:
         alone = np.quantile(self.service, [0, 0.5, 0.99, 1])
         return Stretch(lost, alone, alone * (1 + np.array([p50, p50, p99, p99])))
 
-    def grown(self, stretch: Stretch) -> dict[str, tuple[float, float]]:
+    def growth(self, stretch: Stretch) -> dict[str, tuple[float, float]]:
         """Return the growth of p50 and p99 of latency, by model; infinite if the queue grows without end."""
         found = {}
         one = mm1(0.99, self.load, stretch.lost) / mm1(0.99, self.load) - 1 if self.load < 1 else math.inf
         found["M/M/1"] = (one, one)  # exponential latency: every percentile grows by the same share
         found["M/G/1"] = self._waits(self._queue, self._queue.service / max(1 - stretch.lost, 1e-9))
-        found["quantile map"] = self._waits(self._queue, self._mapped(stretch, self._queue.service))
+        found["quantile map"] = self._waits(self._queue, self._map_quantiles(stretch, self._queue.service))
         if stretch.series is None:
-            found["regimes"] = self._waits(self._spells, self._mapped(stretch, self._spells.service))
+            found["regimes"] = self._waits(self._spells, self._map_quantiles(stretch, self._spells.service))
         else:
-            found["regimes"] = self._waits(self._drawn(stretch.series), None)
+            found["regimes"] = self._waits(self._sample_queue(stretch.series), None)
         return found
 
-    def _drawn(self, service: Array, block: int | None = None) -> Queue:
+    def _sample_queue(self, service: Array, block: int | None = None) -> Queue:
         block = block_of(service) if block is None else block
-        return Queue.drawn(service, 1e6 / self.rate, requests=_REQUESTS, block=block)
+        return Queue.draw(service, 1e6 / self.rate, requests=_REQUESTS, block=block)
 
-    def _mapped(self, stretch: Stretch, service: Array) -> Array:
-        return stretched(stretch.alone, stretch.beside, service)
+    def _map_quantiles(self, stretch: Stretch, service: Array) -> Array:
+        return stretch_service(stretch.alone, stretch.beside, service)
 
     def _waits(self, queue: Queue, service: Array | None) -> tuple[float, float]:
         takes = queue.service if service is None else service
@@ -100,17 +100,17 @@ class Solo:
         return float(p50), float(p99)
 
 
-def enough(windows: Sequence[Array]) -> bool:
+def has_enough_services(windows: Sequence[Array]) -> bool:
     """Whether the service times of some windows are enough for a p99."""
     return sum(map(len, windows)) >= LEAST_SERVICES
 
 
-def seen(alone: Sequence[Array], beside: Sequence[Array]) -> Stretch:
+def measure_stretch(alone: Sequence[Array], beside: Sequence[Array]) -> Stretch:
     """Measure the effect of a job on service times under a light load, from windows without and with it."""
     before, after = np.concatenate(alone), np.concatenate(beside)
     return Stretch(
         1 - float(np.mean(before) / np.mean(after)),
-        np.quantile(before, _SEEN_LEVELS),
-        np.quantile(after, _SEEN_LEVELS),
+        np.quantile(before, _STRETCH_LEVELS),
+        np.quantile(after, _STRETCH_LEVELS),
         after,
     )
