@@ -1,4 +1,4 @@
-"""A server next to real jobs, under load: what profiles predict, and what comes of it."""
+"""A server under load next to real jobs: what profiles predict, and what is measured."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _TAKEN = ("alone", "null")
 MOST_PROBED = 10_000
-"""Requests a second of a probe."""
+"""Highest rate of a probe, requests/s."""
 
 
 def corun(
@@ -50,33 +50,33 @@ def corun(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> CoRun:
-    """Start the server of a profile, ask it as it was asked for its profile, and run each job next to it.
+    """Start the server of a profile, load it as for its profile, and run each job next to it.
 
     Parameters
     ----------
     server, jobs : dict
         Profiles; the server's with ``loaded``.
     rates : sequence of float
-        Further loads after that of the profile, each heavier than the profile's; requests a second.
+        Further loads in requests/s, each above the load of the profile.
     within : float
-        How much its p99 may grow: what is promised.
+        Largest promised growth of its p99, as a share.
     cpu, other : optional
-        Of the server, and where jobs run (`hindmost.studies.colocation.rulers.places`).
+        CPU of the server, and of the jobs (`hindmost.studies.colocation.rulers.places`).
     budget_s : float
-        Of each load: when its last round begins at the latest; four rounds at least.
+        Time for each load, s: the last round starts before it is over. At least four rounds are made.
     seed : int
-        Of the order of windows.
+        Random seed for the order of windows.
     say : callable
 
     Raises
     ------
     UsageError
-        The server's profile has no latency, two jobs have one name, profiles are of other processors, or a
-        rate is not above the profile's.
+        The server's profile has no latency, two jobs have the same name, profiles come from other processors,
+        or a rate is not above the profile's.
     TargetError
         The server or a job cannot be started, or ends.
     Inconclusive
-        Hardly a window could be used.
+        Too few windows are usable.
     """
     if "loaded" not in server:
         raise UsageError(
@@ -117,10 +117,10 @@ def corun(
             value=kind["name"],
             need=here["name"],
         )
-    begun = time.monotonic()
+    start = time.monotonic()
     there = _Place(server, jobs, places(cpu, other), random.Random(seed), seed, budget_s, say)
     found = [there.under(rate) for rate in (first["asked_per_s"], *rates)]
-    windows = [one for under in found for each in under.seen for one in each]
+    windows = [one for load in found for each in load.seen for one in each]
     placement, notes = placement_of(windows)
     lightest = found[0].at(within)
     return {
@@ -145,14 +145,14 @@ def corun(
         "window_ms": server["method"]["window_ms"],
         "windows": len(windows),
         "dropped": sum(not one.kept for one in windows),
-        "took_s": time.monotonic() - begun,
+        "took_s": time.monotonic() - start,
         "notes": [one.document() for one in notes],
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A server and jobs, and where they run."""
+    """A server, its jobs, and their CPUs."""
 
     server: Mapping[str, Any]
     jobs: Sequence[Mapping[str, Any]]
@@ -163,7 +163,7 @@ class _Place:
     say: Callable[[str], None]
 
     def under(self, rate: float) -> _Under:
-        """Start all of them, and make rounds of windows under one load."""
+        """Start the programs, and make rounds of windows under one load."""
         server, cpus = self.server, self.cpus
         address = server["loaded"]["address"]
         source = latency_from(Application(server["name"], None), probe=str(rate), address=address)
@@ -198,7 +198,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Under:
-    """What came of it under one load."""
+    """The windows under one load."""
 
     server: Mapping[str, Any]
     jobs: Sequence[Mapping[str, Any]]
@@ -207,7 +207,7 @@ class _Under:
     loaded: Loaded
 
     def services(self, beside: str) -> list[Array]:
-        """Service times of each window."""
+        """Return the service times of each window, µs."""
         return [
             np.array(one.asked.service_us)
             for windows in self.seen
@@ -216,7 +216,7 @@ class _Under:
         ]
 
     def at(self, within: float, lighter: _Under | None = None) -> AtLoad:
-        """What profiles, and what was seen under a lighter load, predict, and how far off that is."""
+        """Compare predictions from profiles, and from a lighter load, with the measurements."""
         alone = self.services("null")
         solo = Solo(np.concatenate(alone), self.rate) if has_enough_services(alone) else None
         ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
@@ -244,15 +244,15 @@ class _Under:
         }
 
     def grown(self, name: str) -> tuple[float, float, float] | None:
-        """Loss of rate, growth of p50 and p99 next to a job; None where one was not told."""
-        grown = growth(self.seen, name, "null")
-        told = (shares_lost(self.seen, name, "program", ("null", True)), grown["p50"], grown["p99"])
-        lost, p50, p99 = (None if one is None else one["value"] for one in told)
+        """Return the loss of rate and the growth of p50 and p99 next to a job; None if one is unknown."""
+        latency = growth(self.seen, name, "null")
+        shares = (shares_lost(self.seen, name, "program", ("null", True)), latency["p50"], latency["p99"])
+        lost, p50, p99 = (None if one is None else one["value"] for one in shares)
         return None if lost is None or p50 is None or p99 is None else (lost, p50, p99)
 
 
 def verdict(grown: Share | None, within: float) -> Literal["kept", "broken", "undecided"]:
-    """Say whether a percentile stayed within what it may grow, by its interval."""
+    """Judge by its interval whether a percentile grew by at most `within`."""
     if grown is None or grown["low"] <= within < grown["high"]:
         return "undecided"
     return "kept" if grown["high"] <= within else "broken"

@@ -1,4 +1,4 @@
-"""A batch job in a stressor's place: it works while a window lasts, and stands still between windows."""
+"""A batch job in place of a stressor: it runs during a window, and is stopped between windows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import Launched
 
 _AGAIN = 'while :; do "$@" || exit; done'
-"""For the shell: a job that ends well begins again, and one that fails ends all."""
+"""Shell script that restarts a job after success, and ends when it fails."""
 
 
 class CoRunner:
-    """A command that is run, again and again where it ends, on a processor of its own.
+    """A command that runs on its own CPU, and is restarted whenever it ends.
 
     Parameters
     ----------
@@ -35,32 +35,32 @@ class CoRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it, with all that it started."""
+        """End the command and all its descendants."""
         self._launched.end()
 
     def run(self, window: str) -> str:
-        """Work for a window as a stressor does; its work is a window, and costs its CPU time."""
-        asked = json.loads(window)
-        time.sleep(max(0.0, (asked["start_ns"] - _engine.monotonic_ns()) / 1e9))
+        """Run for a window, like a stressor. The result counts one unit and the job's CPU time."""
+        request = json.loads(window)
+        time.sleep(max(0.0, (request["start_ns"] - _engine.monotonic_ns()) / 1e9))
         before = self._launched.cpu_time.ns()
         self._launched.send(signal.SIGCONT)
-        time.sleep(asked["duration_ns"] / 1e9)
+        time.sleep(request["duration_ns"] / 1e9)
         self._launched.send(signal.SIGSTOP)
         return json.dumps({"cpu_ns": self._launched.cpu_time.ns() - before, "done": 1.0, "real_time": False})
 
     def check(self) -> None:
-        """Look whether it still is there.
+        """Check that the command still runs.
 
         Raises
         ------
         TargetError
-            Where it has failed.
+            The command has failed.
         """
         if (ending := self._launched.ended()) is not None:
             raise TargetError(
                 "program-ended",
                 f"{shlex.join(self.command)}: {ending} while it ran next to the server",
-                hint="run the command by itself and look at its exit code and stderr",
+                hint="run the command alone and look at its exit code and stderr",
                 command=self.command,
                 **ending.fields,
             )

@@ -1,4 +1,4 @@
-"""Start a program on one processor, with the CPU time of all that it starts in its turn."""
+"""Starting a program on one CPU, and measuring the CPU time of the program and its descendants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FD_CLOEXEC = 1 << 3
 
 
 class Ending(NamedTuple):
-    """How a program ended: a sentence, and ``exit_status`` or ``signal``; neither if its guard was killed."""
+    """How a program ended: text, and ``exit_status`` or ``signal``; no fields if its guard was killed."""
 
     text: str
     fields: dict[str, Any]
@@ -37,15 +37,15 @@ class Ending(NamedTuple):
 
 
 class CpuTime:
-    """CPU time of a process and its descendants, of those that are gone, too.
+    """CPU time of a process and its descendants, including those that have ended.
 
-    By the kernel's task clock (``perf_event_open(2)``, inherited), which anybody may use with
-    ``kernel.perf_event_paranoid`` up to 2; else of the living threads of the process alone.
+    It is measured by the kernel's task clock (``perf_event_open(2)``, inherited), which every user may use
+    with ``kernel.perf_event_paranoid`` up to 2. Otherwise it covers only living threads of the process.
 
     Attributes
     ----------
     of_children : bool
-        Whether its descendants are in it.
+        Whether descendants are included.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -54,7 +54,7 @@ class CpuTime:
 
     @classmethod
     def of_what_starts_here(cls) -> Self:
-        """Of this thread and all that it starts from now on: a thread that starts one program, and ends."""
+        """Count this thread and all that it starts from now on; for a thread that starts one program."""
         call = _PERF_EVENT_OPEN.get(platform.machine())
         if call is None:
             return cls(None)
@@ -69,11 +69,11 @@ class CpuTime:
         return self._descriptor is not None
 
     def of(self, pid: int) -> None:
-        """Name the process that was started."""
+        """Set the process that was started."""
         self._pid = pid
 
     def ns(self) -> int:
-        """Nanoseconds so far."""
+        """Return the CPU time so far, ns."""
         if self._descriptor is not None:
             return int.from_bytes(os.read(self._descriptor, 8), "little")
         used = 0
@@ -84,36 +84,36 @@ class CpuTime:
         return used
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the kernel's counter."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 class Launched:
-    """A program that works until it is ended, on one processor, as all that it starts.
+    """A program on one CPU that runs, with its descendants, until it is ended.
 
-    Between us and it stands the guard that servers have (`hindmost.targets.guard`), from before its first
-    instruction: whatever happens to us (``kill -9``), it and all that descends from it end, daemons too.
+    The guard that servers have (`hindmost.targets.guard`) runs between us and the program. Whatever happens
+    to us (``kill -9``), it ends the program and all its descendants, including daemons.
 
     Parameters
     ----------
     command : sequence of str
     cpu : int
     read : bool
-        Whether `stdout` is read; else nobody does.
+        Whether the caller reads `stdout`; otherwise it is discarded.
     real_time : bool
-        Whether it goes before all that is not real-time, where that is allowed.
+        Whether to ask for real-time priority.
 
     Attributes
     ----------
     stdout : int or None
-        Descriptor of the end of a pipe.
+        Read end of a pipe.
 
     Raises
     ------
     TargetError
-        Where it cannot be started.
+        The program cannot be started.
     """
 
     def __init__(
@@ -170,19 +170,19 @@ class Launched:
                 self.real_time = True
 
     def ended(self) -> Ending | None:
-        """How the program ended; None while it runs."""
+        """Return how the program ended; None while it runs."""
         alive, status = self._warden.alive(), self._warden.status
         if status is not None:
             return ended_by(status)
         return None if alive else Ending("its guard process was killed, which ended the program", {})
 
     def send(self, which: signal.Signals) -> None:
-        """Send it, and all that it started in its group, a signal."""
+        """Send a signal to the program's process group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, which)
 
     def end(self) -> None:
-        """End the program and all that it started, and give back what it took."""
+        """End the program with all its descendants, and release its resources."""
         self._warden.stop(patiently=False)
         if self.stdout is not None:
             os.close(self.stdout)
@@ -191,15 +191,15 @@ class Launched:
 
 
 def run_once(command: Sequence[str], cpu: int) -> subprocess.Popen[bytes]:
-    """Start a program that ends by itself, in a session of its own, on one processor, as all that it starts.
+    """Start a program that ends on its own, in a new session, on one CPU shared by its descendants.
 
     Raises
     ------
     TargetError
-        Where it cannot be started.
+        The program cannot be started.
     """
 
-    # The place is inherited: a thread of its own has it, and gives it away.
+    # CPU affinity is inherited, so a separate thread sets its own and starts the program.
     def start() -> subprocess.Popen[bytes]:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {cpu})
@@ -221,7 +221,7 @@ def run_once(command: Sequence[str], cpu: int) -> subprocess.Popen[bytes]:
 
 
 def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
-    """Start something, and have the CPU time of all that comes from it: it inherits a thread's clock."""
+    """Start something from a thread with an inherited CPU clock, which covers all descendants."""
     with ThreadPoolExecutor(1) as thread:
         clock = thread.submit(CpuTime.of_what_starts_here).result()
         try:
@@ -232,7 +232,7 @@ def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
 
 
 def ended_by(code: int) -> Ending:
-    """Describe how a process ended, from its return code as Python gives it.
+    """Describe how a process ended, from its return code in Python's convention.
 
     >>> ended_by(3).fields, ended_by(-9).fields
     ({'exit_status': 3}, {'signal': 'SIGKILL'})

@@ -1,4 +1,4 @@
-"""Programs next to each other, all pairs: what predictors learn from, and are scored by."""
+"""All pairs of programs next to each other: data to train and score predictors."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 _INERT = "null"
 LEAST_SCORED = 6
-"""Programs: predictors learn on half of them, and three make six pairs of two."""
+"""Programs needed for scores: predictors learn on half of them, and three programs make six pairs."""
 LEAST_ABOVE = 4
-"""Pairs above the noise, for skill: with one or two it is that of a coin."""
+"""Pairs above the noise needed for skill: with one or two it would be chance."""
 SPLITS = 300
 LEAST_CORRELATED = 6
-"""Pairs, for a correlation of two halves of the rounds."""
+"""Pairs needed for a correlation between two halves of the rounds."""
 
 
 def pairs(
@@ -52,34 +52,34 @@ def pairs(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Pairs:
-    """Run every program of some profiles next to every other, and next to itself, a window at a time.
+    """Run every program next to every other, and next to itself, one window at a time.
 
     Parameters
     ----------
     cards : sequence of dict
-        Of programs whose work is lines on stdout, or runs.
+        Profiles of programs whose work is lines on stdout, or runs.
     cpu, other : optional
-        Where programs run, and those next to them (`hindmost.studies.colocation.rulers.places`).
+        CPU of the measured program, and of its neighbour (`hindmost.studies.colocation.rulers.places`).
     window_ms, budget_s : float
-        Of a window; when the last round begins at the latest, after four.
+        Length of a window, ms; time for all rounds, s. At least four rounds are made.
     real_time : bool
-        Whether the program that is measured asks to go before all that is not real-time.
+        Whether the measured program asks for real-time priority.
     seed : int
-        Of the order of windows, and of the halves in which predictors learn.
+        Random seed for the order of windows, and for the halves from which predictors learn.
     say : callable
 
     Raises
     ------
     UsageError
-        Profiles of one name, of servers, of units in a file, or of another processor.
+        Profiles with the same name, of servers, with units in a file, or from another processor.
     TargetError
         A program cannot be started, or ends.
     Inconclusive
-        Hardly a window could be used.
+        Too few windows are usable.
     """
     here = processor()
     names = _named(cards, here)
-    cpus, begun, order = places(cpu, other), time.monotonic(), random.Random(seed)
+    cpus, start, order = places(cpu, other), time.monotonic(), random.Random(seed)
     seen: dict[str, list[list[Seen]]] = {name: [] for name in names}
     rows: list[WindowRow] = []
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
@@ -100,7 +100,7 @@ def pairs(
         started, rounds = time.monotonic(), 0
         while True:
             rounds += 1
-            say(f"round {rounds}: {len(names)} programs, each next to each")
+            say(f"round {rounds}: {len(names)} programs, all pairs")
             for name in order.sample(names, len(names)):
                 windows = []
                 for companion in order.sample([_INERT, *names], len(names) + 1):
@@ -119,7 +119,7 @@ def pairs(
             "dropped": sum(not one["kept"] for one in rows),
             "real_time": any(getattr(stand.subject, "real_time", False) for stand in stands.values()),
             "seed": seed,
-            "took_s": time.monotonic() - begun,
+            "took_s": time.monotonic() - start,
         }
     found = told(seen, cards, method)
     return {**found, "processor": here, "rows": rows}
@@ -128,7 +128,7 @@ def pairs(
 def told(
     seen: Mapping[str, Sequence[Sequence[Seen]]], cards: Sequence[Mapping[str, Any]], method: Method
 ) -> Pairs:
-    """Work out losses, what of them is noise, and how well predictors do."""
+    """Compute the losses, their noise, and the scores of predictors."""
     names = list(seen)
     placement, notes = placement_of([one for each in seen.values() for windows in each for one in windows])
     lost = [
@@ -196,12 +196,12 @@ def told(
 
 
 def _shown(one: Share, noise: float) -> bool:
-    """Whether a loss is told from nothing: by its own interval, and by what intervals here are like."""
+    """Whether a loss is significant: by its own interval, and by the typical width of intervals."""
     return (one["low"] > 0 or one["high"] < 0) and abs(one["value"]) > noise
 
 
 def _half(seen: Mapping[str, Sequence[Sequence[Seen]]], names: Sequence[str], first: int) -> Array:
-    """Median losses of every other round."""
+    """Return the median losses of every other round."""
 
     def middle(rounds: Sequence[Sequence[Seen]], beside: str) -> float:
         ratios = []

@@ -1,4 +1,4 @@
-"""Which processor this is: rates, certificates and profiles hold for one model."""
+"""The processor model, for which rates, certificates and profiles are valid, and the choice of CPUs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 def processor(text: str | None = None) -> Processor:
-    """Read vendor, family, model and name.
+    """Read the vendor, family, model and name of the processor.
 
     Parameters
     ----------
     text : str, optional
-        What ``/proc/cpuinfo`` has.
+        Contents of ``/proc/cpuinfo``; read from the file by default.
 
     Examples
     --------
@@ -47,19 +47,19 @@ def processor(text: str | None = None) -> Processor:
 
 
 def allowed() -> list[int]:
-    """Processors that this process may use, in order."""
+    """Return the CPUs that this process may use, in order."""
     return sorted(os.sched_getaffinity(0))
 
 
 def chosen(cpu: int | None, option: str = "--cpu") -> int:
-    """The processor that was asked for, or the last: interrupts prefer the first."""
+    """Return the requested CPU, or the last one, because interrupts prefer the first."""
     cpus = allowed()
     if cpu is None:
         return cpus[-1]
     if cpu not in cpus:
         raise UsageError(
             "bad-value",
-            f"processor {cpu} is not available: this process may use {', '.join(map(str, cpus))}",
+            f"CPU {cpu} is not available: this process may use {', '.join(map(str, cpus))}",
             hint=f"{option} {cpus[-1]}",
             option=option,
             value=cpu,
@@ -69,14 +69,14 @@ def chosen(cpu: int | None, option: str = "--cpu") -> int:
 
 
 def pair(cpu: int | None) -> tuple[int, int]:
-    """The processor of the program, and one for stressors: its nearest by number."""
+    """Return the CPU of the program, and the nearest other one by number, for stressors."""
     cpus = allowed()
     if len(cpus) < 2:
         raise HostUnfit(
             "few-processors",
-            "this machine has one processor, so nothing can run next to a program. `colocate stressors` and"
+            "this machine has one CPU, so nothing can run next to a program. `colocate stressors` and"
             " `colocate predict` work with one",
-            hint="use a machine or container with 2 or more processors",
+            hint="use a machine or container with 2 or more CPUs",
             have=len(cpus),
             need=2,
         )
@@ -85,5 +85,5 @@ def pair(cpu: int | None) -> tuple[int, int]:
 
 
 def spare(cpus: tuple[int, int]) -> int:
-    """One for a probe: neither of a pair where there is another, else the second, which runs no program."""
+    """Return a CPU for a probe: outside the pair if there is one, else the second of the pair."""
     return next((one for one in allowed() if one not in cpus), cpus[1])

@@ -1,4 +1,4 @@
-"""A profile: what a program loses next to each stressor, and what it takes of it."""
+"""A profile: what a program loses next to each stressor, and what the stressor loses."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ RULERS = (
     "kernel_entry",
     "page_fault",
 )
-"""A stressor a resource, those that nothing shares across cores (``fp_mul``, ``int_add``) as controls."""
+"""One stressor per resource. Cores share nothing of ``fp_mul`` and ``int_add``, which serve as controls."""
 PROBED_REQUESTS = 1000
-"""Of a probe in a window: ten are beyond its p99."""
+"""Requests of a probe in a window; ten are beyond its p99."""
 LEAST_PROBED = 100
 LONE_MS = 100.0
 MUCH = 0.05
-"""At half load p99 grows by a tenth with it (Eq 3.6): an interval from 0 to so much decides nothing."""
+"""A loss with which p99 grows by a tenth at half load (Eq 3.6). An interval from 0 to it decides nothing."""
 TIGHT = 0.01
-"""Half the width of an interval, in share of the rate, that ends a profile early."""
+"""Half the width of an interval, as a share of the rate, at which a profile ends early."""
 
 
 _NO_CHILDREN = Note(
@@ -71,35 +71,36 @@ def profile(
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Profile:
-    """Profile a program that works until it is ended.
+    """Profile a program that runs until it is ended.
 
     Parameters
     ----------
     command : sequence of str
     name : str, optional
-        Of the profile; the program's.
+        Name of the profile; by default the program's.
     units : Units, optional
-        Where units of work are counted; lines on its stdout. ``"cpu"``: it ends, and each run is a unit. A
-        source of latency: it is a server, which this probe asks, and an answered request is a unit.
+        Where units of work are counted; by default lines on stdout. ``"cpu"``: the program ends, and each run
+        is a unit. A latency source: the program is a server, this probe loads it, and an answered request is
+        a unit.
     rulers : sequence of str
     cpu, other : optional
-        Of the program, and where stressors run (`hindmost.studies.colocation.rulers.places`).
+        CPU of the program, and of the stressors (`hindmost.studies.colocation.rulers.places`).
     window_ms, budget_s : float, optional
-        Length of a window, 40 ms or `PROBED_REQUESTS` of a probe; when the last round begins at the latest,
-        10 s or 60 s.
+        Length of a window, by default 40 ms or `PROBED_REQUESTS` of a probe; time for all rounds, by default
+        10 s, or 60 s with a probe.
     real_time : bool
-        Whether program and stressors ask for real-time priority; never next to a server, which shares its
-        processor with the kernel's own work.
+        Whether program and stressors ask for real-time priority. Never used next to a server, which shares
+        its CPU with the kernel's own work.
     seed : int
-        Of the order of windows.
+        Random seed for the order of windows.
     say : callable
 
     Raises
     ------
     TargetError
-        Where the program cannot be started, ends, or tells no unit.
+        The program cannot be started, ends, or reports no unit.
     Inconclusive
-        Where hardly a window could be used.
+        Too few windows are usable.
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in rulers if one not in known]:
@@ -111,11 +112,11 @@ def profile(
             value=unknown[0],
             known=known,
         )
-    cpus, begun, order = places(cpu, other), time.monotonic(), random.Random(seed)
+    cpus, start, order = places(cpu, other), time.monotonic(), random.Random(seed)
     rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
     window_ms, budget_s = _lengths(window_ms, budget_s, rate)
     real_time = real_time and rate is None
-    say(f"stressors on processor {cpus[1]}")
+    say(f"stressors on CPU {cpus[1]}")
     knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
         beside = made(("null", *rulers), knees, folder, seed)
@@ -125,7 +126,7 @@ def profile(
         if isinstance(subject, Runs):
             window_ms = min(window_ms, subject.run_ms / 4)
             round_s = (len(rulers) + 2) * subject.run_ms / 1000
-            say(f"a run takes {subject.run_ms:.0f} ms, and a round {round_s:.1f} s at least")
+            say(f"a run takes {subject.run_ms:.0f} ms, and a round at least {round_s:.1f} s")
         stand = Stand(subject, cpus, beside, real_time=real_time)
         while True:
             say(f"round {len(seen) + 1}: {command[0]} next to each stressor")
@@ -141,7 +142,7 @@ def profile(
             "dropped": sum(not one.kept for windows in seen for one in windows),
             "real_time": any(one.real_time for windows in seen for one in windows),
             "seed": seed,
-            "took_s": time.monotonic() - begun,
+            "took_s": time.monotonic() - start,
         }
         notes = [] if subject.counts_children else [_NO_CHILDREN]
         card = _card(seen, rulers, command, name, method, notes, subject.hint)
@@ -182,7 +183,7 @@ def _subject(
 
 
 def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:
-    """Every state once, in an order of its own; a stressor without the program is as long."""
+    """Make a window of every state, in a random order; each stressor also runs without the program."""
     states = [("alone", True), ("null", True)]
     states += [(one, with_program) for one in rulers for with_program in (True, False)]
     order.shuffle(states)
@@ -222,7 +223,7 @@ def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
         "few-windows",
         f"{kept} of {len(windows)} windows were usable, {rates} of them next to the inert stressor. Of"
         f" {len(ran)} windows with the program, it reported no unit in {silent}, and had less than"
-        f" {LEAST_CPU:.0%} of its processor in {starved}",
+        f" {LEAST_CPU:.0%} of its CPU in {starved}",
         hint=hint,
         have=kept,
         windows=len(windows),
@@ -232,7 +233,7 @@ def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
 
 
 def doubts(axes: Sequence[Axis]) -> list[Note]:
-    """List what the figures leave open."""
+    """Return notes on what the figures leave undecided."""
     hint = "use more rounds (--budget 60s), or a quieter host (top -H -o %CPU)"
     lost = {one["ruler"]: one["sensitivity"] for one in axes}
     if not any(lost.values()):

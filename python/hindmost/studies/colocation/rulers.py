@@ -1,4 +1,4 @@
-"""Stressors on this core: what they reach, which share ports, where the caches end, who is near."""
+"""Stressors on this core: their rates, which share ports, the cache sizes, and the nearness of other CPUs."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ MOST_NEIGHBOURS = 8
 SIBLING = "sibling"
 ATTEMPTS = 6
 AGREE = 0.02
-"""Rates before and after a certificate differ by no more, nor from the best ever seen: what another thread of
-the same core takes (a hypervisor's other guest) lowers them, and the chain that gives the clock does not feel
-it."""
+"""Largest relative difference between rates before and after a certificate, and from the best rate. Another
+thread of the same core (a hypervisor's other guest) lowers the rates, and the instruction chain that measures
+the clock does not notice it."""
 ITSELF = 0.2
-"""How much less than 1 a class may have with itself: two streams of one class add their times. Undisturbed
-ones were within 0.11 (bursts of 0.2 ms on a virtual machine); a disturbed one gave 0.41."""
+"""Largest shortfall below 1 of a class's overlap with itself: two streams of one class add their times. It
+was within 0.11 undisturbed (bursts of 0.2 ms on a virtual machine), and 0.41 when disturbed."""
 
 
 def certify(
     cpu: int | None = None, *, bursts: int = 5, say: Callable[[str], None] = lambda _: None
 ) -> Rulers:
-    """Measure the stressors on a processor, and make its certificate.
+    """Measure the stressors on a CPU, and return the certificate.
 
     Parameters
     ----------
     cpu : int, optional
-        Where; the last that may be used.
+        The CPU to measure; by default the last usable one.
     bursts : int
-        Clean bursts for each figure, some 0.2 ms each.
+        Clean bursts for each figure, about 0.2 ms each.
     say : callable
-        Told what is being done.
+        Receives progress messages.
 
     Raises
     ------
     HostUnfit
-        Where other programs leave no burst alone, or the kernel gives no memory for code.
+        Other programs leave no burst undisturbed, or the kernel grants no memory for code.
     Inconclusive
-        Where rates came out differently each time: something shares this core.
+        Rates differed each time, because something shares this core.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     mine, kind = chosen(cpu), processor()
     rates, seen, certificate_s = _undisturbed(mine, kind, bursts, say)
-    say("where the caches end, and who is near")
+    say("measuring cache sizes and the nearness of other CPUs")
     return {
         "schema": RULERS_SCHEMA,
         "processor": kind,
@@ -62,7 +62,7 @@ def certify(
         "groups": seen["groups"],
         "caches": caches(asked(_engine.cache_knees, mine, 1)),
         "neighbours": [neighbour(mine, other) for other in allowed() if other != mine][:MOST_NEIGHBOURS],
-        "took_s": time.monotonic() - begun,
+        "took_s": time.monotonic() - start,
         "certificate_s": certificate_s,
     }
 
@@ -70,10 +70,10 @@ def certify(
 def _undisturbed(
     mine: int, kind: Processor, bursts: int, say: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
-    """Rates and the matrix between two measurements of rates that agree, and how long the matrix took."""
+    """Return rates, the overlap matrix and its duration, measured between two passes of rates that agree."""
 
     def rates() -> list[dict[str, Any]]:
-        say(f"rates of instructions on processor {mine}")
+        say(f"measuring instruction rates on CPU {mine}")
         found: list[dict[str, Any]] = asked(
             _engine.validate_rulers, mine, kind["vendor"], kind["family"], kind["model"], max(bursts, 5)
         )
@@ -81,7 +81,7 @@ def _undisturbed(
 
     passes = [rates()]
     for _ in range(ATTEMPTS):
-        say("which of them share ports")
+        say("measuring which instructions share ports")
         started = time.monotonic()
         seen = asked(_engine.core_certificate, mine, bursts)
         certificate_s = time.monotonic() - started
@@ -90,12 +90,12 @@ def _undisturbed(
         if odd is None and cell is None:
             return passes[-1], seen, certificate_s
         if cell is not None:
-            say(f"{cell['a']} came out at {cell['value']:.2f} with itself, which cannot be: once more")
+            say(f"{cell['a']} measured {cell['value']:.2f} with itself, which is impossible; repeating")
     if odd is None:
         assert cell is not None  # of the last attempt
         raise Inconclusive(
             "core-disturbed",
-            f"processor {mine} was disturbed in all {ATTEMPTS} attempts: in the last, {cell['a']} shared"
+            f"CPU {mine} was disturbed in all {ATTEMPTS} attempts: in the last, {cell['a']} shared"
             f" ports with itself at {cell['value']:.2f}, where only 1 is possible",
             hint="stop other programs (top -H -o %CPU) and repeat, or use more bursts (--bursts 9)",
             cpu=mine,
@@ -106,9 +106,9 @@ def _undisturbed(
     name, low, high = odd
     raise Inconclusive(
         "core-shared",
-        f"processor {mine} was shared in all {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} per"
+        f"CPU {mine} was shared in all {ATTEMPTS} attempts: {name} reached {low:.2f} to {high:.2f} per"
         " cycle, as it does next to another thread of the same core (another guest of this host)",
-        hint="repeat later, or measure another processor (--cpu N)",
+        hint="repeat later, or measure another CPU (--cpu N)",
         cpu=mine,
         attempts=ATTEMPTS,
         name=name,
@@ -118,7 +118,7 @@ def _undisturbed(
 
 
 def unlike(passes: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, float, float] | None:
-    """Find the class that was slowest in the last two passes, against its best; None where all agree."""
+    """Find the class that fell most below its best in the last two passes; None if all agree."""
     lowest: tuple[float, str, float, float] | None = None
     for column in zip(*passes, strict=True):
         reached = [one["rate"] for one in column if one["rate"]]
@@ -129,12 +129,12 @@ def unlike(passes: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, float, f
 
 
 def impossible(overlaps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Find the first class that does not add to itself, which no core can have; None where all do."""
+    """Find a class whose overlap with itself is below 1, which no core can have; None if there is none."""
     return next((one for one in overlaps if one["a"] == one["b"] and one["value"] < 1 - ITSELF), None)
 
 
 def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:  # noqa: ANN401 (JSON)
-    """Call the engine; what this host cannot do is said as such."""
+    """Call the engine, and raise `HostUnfit` for what this host cannot do."""
     try:
         return json.loads(what(*arguments, **named))
     except _engine.EngineError as error:
@@ -145,12 +145,12 @@ def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:
 
 
 def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
-    """Make stressors by name, at the cache sizes of `cache_knees`.
+    """Build stressors by name, for the cache sizes of `cache_knees`.
 
     Raises
     ------
     HostUnfit
-        The processor lacks an instruction of one, or the kernel refuses what it needs.
+        The processor lacks an instruction, or the kernel refuses what a stressor needs.
     """
     names, rulers = list(names), {}
     for name in names:
@@ -165,7 +165,7 @@ def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, 
 
 
 def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
-    """How another processor stands to mine now."""
+    """Measure how another CPU is placed relative to `mine`."""
     seen = asked(_engine.look_at_placement, mine, other, ports=ports)
     return {
         "cpu": other,
@@ -176,22 +176,22 @@ def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
 
 
 def places(cpu: int | None, other: str | None) -> tuple[int, int]:
-    """Find the processor of a program, and that of what runs next to it.
+    """Choose the CPU of a program, and of what runs next to it.
 
     Parameters
     ----------
     cpu : int, optional
-        Of the program; the last that may be used.
+        CPU of the program; by default the last usable one.
     other : str, optional
-        A number, or ``sibling``: the other thread of the program's core, by what is seen of it; the nearest
-        by number.
+        A number, or ``sibling`` for the other thread of the program's core, found by measurement; by default
+        the nearest by number.
 
     Raises
     ------
     HostUnfit
-        There is one processor only, or none is a sibling.
+        There is only one CPU, or none is a sibling.
     UsageError
-        `other` is none that may be used.
+        This process may not use `other`.
     """
     mine, nearest = pair(cpu)
     if other is None:
@@ -200,7 +200,7 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
         if not other.isdecimal() or int(other) == mine:
             raise UsageError(
                 "bad-value",
-                f"--other {other}: use the number of another processor, or {SIBLING}",
+                f"--other {other}: use the number of another CPU, or {SIBLING}",
                 hint=f"--other {nearest}",
                 option="--other",
                 value=other,
@@ -212,7 +212,7 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
         near = min(seen, key=lambda one: one["one_way_ns"])
         raise HostUnfit(
             "no-sibling",
-            f"processor {mine} has no sibling thread that this process may use: the nearest, {near['cpu']},"
+            f"CPU {mine} has no sibling thread that this process may use: the nearest, {near['cpu']},"
             f" is {near['placement']} ({near['one_way_ns']:.0f} ns one way; a stressor keeps"
             f" {near['same_port'] or 1.0:.2f} of its rate next to itself there, and 0.5 on a sibling)",
             hint="leave out --other to measure programs on separate cores",
@@ -225,7 +225,7 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
 
 
 def caches(knees: Mapping[str, Any]) -> Caches:
-    """Sizes, without the steps that they were read off."""
+    """Return the cache sizes, without the steps from which they were derived."""
     return {"l1_bytes": knees["l1"], "l2_bytes": knees["l2"], "l3_bytes": knees["l3"]}
 
 

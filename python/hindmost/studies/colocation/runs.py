@@ -1,4 +1,4 @@
-"""A batch job with a fixed amount of work: each run is one unit, and costs the CPU time that it takes."""
+"""A batch job with a fixed amount of work: each run is one unit."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from hindmost.errors import TargetError
 from hindmost.studies.colocation.launch import ended_by, run_once
 
 LEAST_RUN_MS = 20.0
-"""A shorter one is more of the kernel's starting of programs than of work."""
+"""A shorter run is mostly the start of the program."""
 LONGEST_RUN_S = 60.0
 
 
 class Runs:
-    """A command that is run anew in each window; a window is as long as its run.
+    """A command that runs once in each window; the window lasts as long as the run.
 
-    Work is told by CPU time of the process and of all children that it waited for (``wait4(2)``), so it must
-    be the same in each run. It is not real-time: nothing limits how long it takes a processor.
+    Its cost is the CPU time of the process and of all children that it waited for (``wait4(2)``), so every
+    run must do the same work. It has no real-time priority, because nothing limits how long it would keep a
+    CPU.
 
     Parameters
     ----------
     command : sequence of str
     cpu : int
-        Where it runs.
+        CPU of the command.
     """
 
     name = "runs"
     hint = (
-        "name a command that does the same work each time, and on a processor: --work cpu is not for waiting"
+        "use a command that does the same CPU-bound work each time; --work cpu does not suit one that waits"
     )
     counts_children = True
 
@@ -46,12 +47,12 @@ class Runs:
         self.run_ms = 0.0
 
     def __enter__(self) -> Self:
-        """Run it once: files are read, and its length is known."""
-        begun = time.monotonic()
+        """Run the command once, so that files are cached and its duration is known."""
+        start = time.monotonic()
         self.resume()
         self.last(0.0)
         self.count("in the run before windows")
-        self.run_ms = (time.monotonic() - begun) * 1000
+        self.run_ms = (time.monotonic() - start) * 1000
         if self.run_ms < LEAST_RUN_MS:
             raise TargetError(
                 "short-run",
@@ -65,26 +66,26 @@ class Runs:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End a run that was left, and all that it started."""
+        """End a remaining run with all its descendants."""
         if self._running is not None:
             self._end(self._running)
             self._running.wait()
             self._running = None
 
     def pause(self) -> None:
-        """Between runs nothing of it is there."""
+        """Do nothing: no process exists between runs."""
 
     def resume(self) -> None:
-        """Begin a run."""
+        """Start a run."""
         self._running = run_once(self.command, self._cpu)
 
     def last(self, _length_s: float) -> None:
-        """Wait until the run is over.
+        """Wait until the run ends.
 
         Raises
         ------
         TargetError
-            Where it lasts longer than a window may.
+            The run takes too long.
         """
         running = self._running
         assert running is not None
@@ -106,19 +107,19 @@ class Runs:
         self._used_ns += int((usage.ru_utime + usage.ru_stime) * 1e9)
 
     def count(self, when: str, window: int | None = None, beside: str | None = None) -> tuple[float, int]:
-        """Runs so far, and their CPU time in nanoseconds.
+        """Return the number of runs so far, and their CPU time, ns.
 
         Raises
         ------
         TargetError
-            Where the last one failed: it has done other work.
+            The last run failed, so it did different work.
         """
         code = 0 if self._running is None else self._running.returncode
         if code:
             raise TargetError(
                 "program-ended",
                 f"{shlex.join(self.command)}: {ended_by(code)} {when}; a run that fails does different work",
-                hint="run the command by itself and look at its exit code and stderr",
+                hint="run the command alone and look at its exit code and stderr",
                 command=self.command,
                 **ended_by(code).fields,
                 window=window,
@@ -127,6 +128,6 @@ class Runs:
         return self._runs, self._used_ns
 
     def _end(self, running: subprocess.Popen[bytes]) -> None:
-        """End what the run has left behind in its session."""
+        """End what the run has left in its session."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(running.pid, signal.SIGKILL)

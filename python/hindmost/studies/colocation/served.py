@@ -1,4 +1,4 @@
-"""A server under load: started on a processor of its own, asked by a probe's open loop in each window."""
+"""A server under load: started on its own CPU, and loaded by a probe's open loop in each window."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from hindmost.watch import LatencySource
 
 _FIRST_ANSWER_S = 20.0
 _SETTLE_S = 0.03
-"""Of load before a window: its connection is new, and the server was asleep."""
+"""Load before a window, s: the connection is new, and the server was asleep."""
 PERCENTILES = (0.5, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the probe saw in one window.
+    """The probe's results in one window.
 
     Attributes
     ----------
     requests, failed : int
     busy : float
-        CPU time of the server in share of one processor.
+        CPUs that the server used.
     p50_us, p99_us : float
-        From the moment due.
+        Latency from the scheduled time, µs.
     service_us : list of float
-        Of each answered request in order, from the moment at which it could be sent.
+        Service time of each answered request in order: from the moment it could be sent to its reply, µs.
     """
 
     requests: int
@@ -48,24 +48,24 @@ class Asked:
 
 
 class Served:
-    """A server that is started, and asked at a fixed rate while a window lasts.
+    """A server that is started, and loaded at a fixed rate during windows.
 
-    Its unit is an answered request, and costs CPU time of the server. It is not real-time, and not stopped
-    between windows: without requests it sleeps.
+    Its unit is an answered request, and its cost the server's CPU time. It has no real-time priority, and is
+    not stopped between windows, because it sleeps without requests.
 
     Parameters
     ----------
     command : sequence of str
     cpu : int
-        Where it runs.
+        CPU of the server.
     source : LatencySource
-        A probe.
+        The probe.
     probe_cpu : int
-        Where the probe runs.
+        CPU of the probe.
     """
 
     name = "requests"
-    hint = "a server in the foreground that answers at --probe-address, and bears --probe requests a second"
+    hint = "use a server that stays in the foreground, answers at --probe-address, and can serve --probe"
 
     def __init__(self, command: Sequence[str], cpu: int, source: LatencySource, probe_cpu: int) -> None:
         self.command = list(command)
@@ -89,7 +89,7 @@ class Served:
         self._answered, self._used_ns = 0, 0
 
     def __enter__(self) -> Self:
-        """Wait until it answers the probe."""
+        """Wait until the server answers the probe."""
         end = time.monotonic() + _FIRST_ANSWER_S
         try:
             while True:
@@ -116,12 +116,12 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the probe, then the server and all that it started."""
+        """End the probe, then the server with all its descendants."""
         self._load.close()
         self._launched.end()
 
     def resume(self) -> None:
-        """Begin to ask; what is asked from the end of this call on counts."""
+        """Start the load; requests count from the end of this call."""
         probe = self._load.enter_context(start_probe(self._source, self._probe_cpu))
         time.sleep(_SETTLE_S)
         self._windows = Windows(probe, PERCENTILES[0], 0.0, self.rate, math.inf)
@@ -129,7 +129,7 @@ class Served:
         self._began_ns = self._launched.cpu_time.ns()
 
     def last(self, length_s: float) -> None:
-        """Let a window last, and look at its requests."""
+        """Wait for the end of the window, and evaluate its requests."""
         windows = self._windows
         assert windows is not None
         windows.window_s = length_s
@@ -149,23 +149,23 @@ class Served:
         )
 
     def pause(self) -> None:
-        """Ask no more."""
+        """Stop the load."""
         self._load.close()
 
     def count(self, when: str, window: int | None = None, beside: str | None = None) -> tuple[float, int]:
-        """Requests answered in windows so far, and the server's CPU time in them, nanoseconds.
+        """Return the requests answered in windows so far, and the server's CPU time in them, ns.
 
         Raises
         ------
         TargetError
-            Where the server has ended.
+            The server has ended.
         """
         if (ending := self._launched.ended()) is not None:
             raise TargetError(
                 "program-ended",
                 f"{shlex.join(self.command)}: {ending} {when}",
                 hint="use a command that serves in the foreground (memcached needs -u as root,"
-                " nginx -g 'daemon off;'); run it by itself and look at its stderr",
+                " nginx -g 'daemon off;'); run it alone and look at its stderr",
                 command=self.command,
                 **ending.fields,
                 window=window,
@@ -175,7 +175,7 @@ class Served:
 
 
 def services(answered: Sequence[tuple[int, float]]) -> list[float]:
-    """Of requests that go one after the other, without what each waited for the last; microseconds.
+    """Return the service times of sequential requests, without the time that each waited for the last, µs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From windows to what is lost: within rounds, so that drifts of the host that are slower than a round go."""
+"""Losses from windows, computed within rounds, which cancels host drifts slower than a round."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 
 LEAST_ROUNDS = 4
 _FEW = 8
-"""So many windows count as far off only at twice three deviations: those of four windows are small by chance
-so often that intervals of 95 % held the truth in 89 to 90 % of normal draws of four or five; now in 95 %."""
+"""Constant that widens the outlier limit for few windows: the deviation of four windows is often small by
+chance. With it, 95 % intervals of four or five normal draws cover the truth in 95 % of cases; without it, in
+89 to 90 %."""
 
 
 def shares_lost(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple[str, bool]) -> Share | None:
-    """What a program, or a stressor next to it, loses against the base; None where too few rounds tell.
+    """Estimate what a program, or a stressor next to it, loses relative to the base; None with few rounds.
 
     Parameters
     ----------
     seen : sequence of sequence of Seen
         Windows by round.
     of : str
-        Which rate of `Seen`: ``program`` or ``of_ruler``.
+        Which rate of `Seen` to use: ``program`` or ``of_ruler``.
     base : tuple of str and bool
-        Next to what, and whether with the program.
+        The stressor of the base, and whether the program runs too.
     """
     lost = []
     for windows in seen:
@@ -46,10 +47,10 @@ def shares_lost(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple
 
 
 def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
-    """Mean with interval of those near the median, and how many they are."""
+    """Return the mean with interval of the values near the median, and their number."""
     if len(values) < LEAST_ROUNDS - 1:
         return None
-    # A window that lost a processor unseen is off by tens of percents: the median does not follow it.
+    # A window that lost a CPU unnoticed is off by tens of percent, which the median ignores.
     middle = statistics.median(values)
     deviation = 1.4826 * statistics.median(abs(one - middle) for one in values)
     far = 3 * (1 + _FEW / len(values)) * deviation
@@ -58,7 +59,7 @@ def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
 
 
 def growth(seen: Sequence[Sequence[Seen]], ruler: str, base: str) -> Growth:
-    """By what share percentiles of a server grow, within rounds, as the mean of logarithms of ratios."""
+    """Estimate the growth of a server's percentiles as the mean log ratio within rounds."""
     return {
         "p50": _grown(seen, ruler, base, lambda one: one.p50_us),
         "p99": _grown(seen, ruler, base, lambda one: one.p99_us),
@@ -72,7 +73,7 @@ def _grown(
     for windows in seen:
         by = {one.ruler: which(one.asked) for one in windows if one.kept and one.asked is not None}
         mine, alone = by.get(ruler, math.inf), by.get(base, math.inf)
-        # Infinite where more requests failed than the percentile leaves.
+        # A percentile is infinite if more requests failed than lie beyond it.
         if math.isfinite(mine) and math.isfinite(alone):
             ratios.append(math.log(mine / alone))
     if (found := _middle(ratios)) is None:
@@ -83,7 +84,7 @@ def _grown(
 
 
 def loaded(seen: Sequence[Sequence[Seen]], subject: Served, window_ms: float) -> Loaded:
-    """What the probe saw: its requests, and medians next to the inert stressor."""
+    """Summarise the probe's results: its requests, and medians next to the inert stressor."""
     asked = [one.asked for windows in seen for one in windows if one.asked is not None]
     inert = [
         one.asked

@@ -1,4 +1,4 @@
-"""Stressors by hand: at a share of full strength, on processors of one's choice, from a common start."""
+"""Stressors run by hand: at a chosen strength, on chosen CPUs, from a common start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hindmost.store.pairs import StressorWork
 
 _SLICE_NS = 100_000_000
-"""Of a stressor's work between looks whether it was interrupted."""
+"""Work of a stressor between checks for an interruption, ns."""
 _START_NS = 20_000_000
 LEAST_PERIOD_NS, MOST_PERIOD_NS = 5_000, 100_000_000
 
@@ -34,8 +34,8 @@ def stress(
     folder: Path | None = None,
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
-) -> list[StressorWork]:
-    """Run stressors next to each other, each on a processor, from one moment on; count their work.
+) -> list[Stressed]:
+    """Run stressors next to each other, each on its own CPU, and count their work.
 
     Parameters
     ----------
@@ -43,23 +43,24 @@ def stress(
     duty : float
         Share of each period in which a stressor works.
     period_ns : int
-        5 to 10 us, or the on and off shows in a tail.
+        A period of 5 to 10 µs is too short to show as on and off in a tail.
     duration_s : float
-        Ctrl-C ends it before, with what was done.
+        Ctrl-C ends the run early and keeps its results.
     cpus : sequence of int, optional
-        One each; the last ones that may be used.
+        One CPU per stressor; by default the last usable ones.
     real_time : bool
-        Whether they ask to go before all that is not real-time.
+        Whether to ask for real-time priority.
     folder : Path, optional
-        Where that of the disk writes; here.
+        Where the disk stressor writes; by default the working directory.
     seed : int
 
     Raises
     ------
     UsageError
-        No such stressor, more stressors than processors, or a duty or a period that cannot be.
+        There is no such stressor, there are more stressors than CPUs, or the duty or the period is out of
+        range.
     HostUnfit
-        This host cannot carry a stressor.
+        This host cannot run a stressor.
     """
     known = [one["name"] for one in json.loads(_engine.rulers())]
     if unknown := [one for one in names if one not in known]:
@@ -93,12 +94,12 @@ def stress(
     if len(set(places)) < len(names):
         raise UsageError(
             "few-processors",
-            f"{len(names)} stressors need a processor each, but there are {len(set(places))}",
+            f"{len(names)} stressors need one CPU each, but there are {len(set(places))}",
             hint=f"--cpus LIST of {', '.join(map(str, allowed()))}",
             have=len(set(places)),
             need=len(names),
         )
-    say("where the caches end")
+    say("measuring cache sizes")
     knees = json.dumps(asked(_engine.cache_knees, places[0], seed))
     rulers = [made([name], knees, str(folder or Path.cwd()), seed)[name] for name in names]
     start = _engine.monotonic_ns() + _START_NS

@@ -1,4 +1,4 @@
-"""A program under study: started on a processor of its own, its work counted, stopped and ended with us."""
+"""A program under study: started on its own CPU, its work counted; it ends with us."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _LEAST_UNITS = 3
 
 
 class Subject:
-    """A running program, all that it starts in its turn included, whose units of work are counted.
+    """A running program with its descendants, whose units of work are counted.
 
-    Rates are units a second of its own CPU time: what others take of the processor does not count. That is
-    wrong for programs that spin while they wait.
+    Rates are units per second of its own CPU time, so CPU time used by other programs does not matter. They
+    are wrong for programs that spin while they wait.
 
     Parameters
     ----------
     command : sequence of str
     cpu : int
-        Where it runs.
+        CPU of the program.
     units : Units, optional
-        Lines on its stdout, where nothing else is said.
+        Where units are counted; by default lines on stdout.
     real_time : bool
-        Whether it goes before all that is not real-time, where that is allowed; it is paused between windows.
+        Whether to ask for real-time priority. The program is stopped between windows.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Subject:
         self.real_time = self._launched.real_time
         self.counts_children = self._cpu_time.of_children
         self.units.attach(self._launched.stdout)
-        self._begun = time.monotonic()
+        self._start = time.monotonic()
 
     def __enter__(self) -> Self:
         """Wait for the first units."""
@@ -73,38 +73,38 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """Of its unit, in the plural."""
+        """Name of its unit, in the plural."""
         return self.units.name
 
     def pause(self) -> None:
-        """Stop it where it is."""
+        """Stop the program."""
         self._launched.send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue the program."""
         self._launched.send(signal.SIGCONT)
 
     def last(self, length_s: float) -> None:
-        """Let a window last."""
+        """Wait for the end of the window."""
         time.sleep(length_s)
 
     def count(self, when: str, window: int | None = None, beside: str | None = None) -> tuple[float, int]:
-        """Units so far, and CPU time in nanoseconds.
+        """Return the units so far, and the CPU time, ns.
 
         Parameters
         ----------
         when : str
-            For the message: ``in window 7, beside l3``.
+            For the error message: ``in window 7, beside l3``.
         window, beside : optional
-            The same as fields of the error.
+            The same, as fields of the error.
 
         Raises
         ------
         TargetError
-            Where the program has ended.
+            The program has ended.
         """
         if (ending := self._launched.ended()) is not None:
-            lasted = time.monotonic() - self._begun
+            lasted = time.monotonic() - self._start
             raise TargetError(
                 "program-ended",
                 f"{shlex.join(self.command)}: {ending} {when}, {lasted:.1f} s after its start. A profile"

@@ -1,4 +1,4 @@
-"""Units of work of a program that runs on and on: lines on its stdout, or what a file of its own counts."""
+"""Units of work of a program that runs continuously: lines on its stdout, or the value or size of a file."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Protocol
 from hindmost.errors import TargetError
 
 _PIPE_BYTES = 1 << 20
-"""Room for the lines of a window: nobody reads while both processors are taken."""
+"""Size of the pipe for the lines of a window, because this process may get no CPU during it."""
 _NUMBER = re.compile(rb"\s*([0-9]+(?:\.[0-9]+)?)\s*")
 _NUMBER_BYTES = 32
 
 
 class Units(Protocol):
-    """Where units of work are counted.
+    """Source of a program's units of work.
 
     Attributes
     ----------
     name : str
-        Of the unit, in the plural.
+        Name of the unit, in the plural.
     on_stdout : bool
-        Whether they are on the program's stdout.
+        Whether units are lines on the program's stdout.
     hint : str
-        What to do where there are none.
+        What to do if there are no units.
     """
 
     name: str
@@ -35,10 +35,10 @@ class Units(Protocol):
     hint: str
 
     def attach(self, stdout: int | None) -> None:
-        """Begin to count those of a program that has just been started, whose stdout is read there."""
+        """Start counting the units of a new program, given the read end of its stdout."""
 
     def total(self) -> float:
-        """Units since then."""
+        """Return the units since then."""
 
 
 class Lines:
@@ -46,7 +46,7 @@ class Lines:
 
     name = "lines"
     on_stdout = True
-    hint = "print a line for each unit, flushed, and until the program is ended: python -u, stdbuf -oL"
+    hint = "print a flushed line for each unit until the program is ended: python -u, stdbuf -oL"
 
     def __init__(self) -> None:
         self._lines = 0
@@ -67,17 +67,17 @@ class Lines:
 
 
 class Counter:
-    """A file: the number in it, if that is all that is in it, or else its bytes.
+    """A file: the number in it if it contains only a number, else its size in bytes.
 
     Parameters
     ----------
     path : Path
-        What it holds before the program runs does not count. It may come later.
+        Its contents before the program runs do not count. It may be created later.
 
     Raises
     ------
     TargetError
-        Where it cannot be read.
+        The file cannot be read.
     """
 
     on_stdout = False
@@ -86,9 +86,7 @@ class Counter:
         self._path = path
         self._number: bool | None = None
         self.name = "counts"
-        self.hint = (
-            f"let the program write a number that grows into {path}, or append to it, until it is ended"
-        )
+        self.hint = f"let the program write a growing number into {path}, or append to it, until it is ended"
         self._last = self._begin = self._now()
 
     def attach(self, stdout: int | None) -> None:  # noqa: D102
@@ -96,7 +94,7 @@ class Counter:
 
     def total(self) -> float:  # noqa: D102
         self._last = self._now()
-        # A file of an earlier run that the program empties begins anew.
+        # If the program empties a file of an earlier run, counting starts again.
         self._begin = min(self._begin, self._last)
         return self._last - self._begin
 
@@ -115,7 +113,7 @@ class Counter:
                 path=str(self._path),
             ) from None
         if not held:
-            # Emptied to be written anew; or nothing has been written.
+            # The program is rewriting the file, or has not written yet.
             return self._last if self._number else 0.0
         number = _NUMBER.fullmatch(held)
         if self._number is None:

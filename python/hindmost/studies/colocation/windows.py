@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 _MS = 1_000_000
 PERIOD_NS = 10_000
-"""Of a duty cycle: longer ones show as on and off in a tail."""
+"""Period of a duty cycle, ns; longer periods show as on and off in a tail."""
 Lost = Literal["units", "processor"]
 LEAST_CPU = 0.3
-"""Of a window, that whoever is measured must have had a processor for."""
+"""Smallest share of a window for which the measured program must have had a CPU."""
 CLOCK = 0.05
-"""By more a clock does not differ around a window that counts: work a CPU second goes with it. Steps of a
-boost are of 1 to 3 %."""
+"""Largest relative change of a clock around a usable window, because work per CPU second depends on the
+clock. Boost steps are 1 to 3 %."""
 
 
 class Look(NamedTuple):
-    """How two processors stand to each other at a moment, and the clock of each in GHz."""
+    """The relative placement of two CPUs at one moment, and the clock of each, GHz."""
 
     placement: Placement
     ghz: tuple[float, float]
@@ -39,25 +39,25 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One window.
+    """The result of one window.
 
     Attributes
     ----------
     ruler : str
-        Next to what; ``alone`` for nothing.
+        Name of the stressor; ``alone`` for none.
     with_program : bool
         Whether the program ran.
     program, of_ruler : float or None
-        Units a CPU second of each; None where it did not run or had too little of a processor.
+        Units per CPU second of each; None if it did not run or had too little CPU time.
     looks : tuple of Look
-        Before and after.
+        Placement and clocks before and after.
     real_time : bool
-        Whether the stressor went before all that is not real-time.
+        Whether the stressor had real-time priority.
     lost : str, optional
-        Why there is no figure of the program, though it ran: it told no ``units``, or had too little of its
-        ``processor``.
+        Why there is no figure of the program although it ran: it reported no ``units``, or had too little of
+        its ``processor``.
     asked : Asked, optional
-        What the probe saw of a server in it.
+        Results of the probe, for a server.
     """
 
     ruler: str
@@ -71,21 +71,21 @@ class Seen:
 
     @property
     def moved(self) -> bool:
-        """Whether the processors stood otherwise after it: the host may move them at any time."""
+        """Whether the placement changed during the window; a hypervisor may move CPUs at any time."""
         return self.looks[0].placement != self.looks[1].placement
 
     @property
     def clock_changed(self) -> bool:
-        """Whether the clock of the processor whose rate is told changed: frequency, or a part was stolen."""
+        """Whether the clock of the measured CPU changed: its frequency, or a part of its time was stolen."""
         return changed(self.looks, 0 if self.with_program else 1)
 
     @property
     def kept(self) -> bool:
-        """Whether it counts."""
+        """Whether the window counts."""
         return not self.moved and not self.clock_changed
 
     def row(self, round_: int) -> WindowRow:
-        """As it is stored: nothing is averaged before."""
+        """Return the window as a row of the document, without averaging."""
         before, after = self.looks
         return {
             "round": round_,
@@ -102,20 +102,20 @@ class Seen:
 
 
 def changed(looks: tuple[Look, Look], which: int) -> bool:
-    """Whether a processor's clock was another after a window."""
+    """Whether a CPU's clock differed after a window."""
     before, after = (look.ghz[which] for look in looks)
     return abs(before - after) > CLOCK * max(before, after)
 
 
 def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[Note]]:
-    """The placement in most windows without a move, and notes if the placement or a clock varied."""
+    """Return the placement in most windows without a move, and notes if the placement or a clock varied."""
     seen = [one.looks[0].placement for one in windows if not one.moved]
     notes: list[Note] = []
     if len(set(seen)) > 1:
         notes.append(
             Note(
                 "mixed-placements",
-                "the hypervisor moved the processors between windows, so the figures mix placements",
+                "the hypervisor moved the CPUs between windows, so the figures mix placements",
                 {"known": sorted(set(seen))},
             )
         )
@@ -124,7 +124,7 @@ def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[Note]]:
         notes.append(
             Note(
                 "clock-changed",
-                f"a processor's clock changed during {len(slower)} of {len(windows)} windows"
+                f"a CPU's clock changed during {len(slower)} of {len(windows)} windows"
                 f" ({min(clocks):.2f} to {max(clocks):.2f} GHz); these windows do not count",
                 {
                     "excluded": len(slower),
@@ -139,12 +139,12 @@ def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[Note]]:
 
 
 def rows_of(seen: Sequence[Sequence[Seen]]) -> list[WindowRow]:
-    """All windows, in the order in which they were made."""
+    """Return all windows as rows, in the order in which they were made."""
     return [one.row(number) for number, windows in enumerate(seen, 1) for one in windows]
 
 
 class Stand:
-    """Where windows are made: a program on one processor, stressors on another."""
+    """Makes windows with a program on one CPU and stressors on another."""
 
     def __init__(
         self,
@@ -159,23 +159,23 @@ class Stand:
         self.rulers = rulers
         self.real_time = real_time
         self._made = 0
-        # Their ping-pong alone may look like that of cores that are near.
+        # By their message latency alone, siblings may look like near cores.
         self._siblings = asked(_engine.look_at_placement, *cpus, ports=True)["placement"] == "siblings"
         self._before = self.look()
 
     def look(self) -> Look:
-        """How the processors stand now, and their clocks; the program must not run meanwhile."""
+        """Read the placement of the CPUs and their clocks, while the program is stopped."""
         self.subject.pause()
         found = asked(_engine.look_at_placement, *self.cpus)
         placement = "siblings" if self._siblings and found["placement"] == "near" else found["placement"]
         return Look(cast("Placement", placement), tuple(found["ghz"]))
 
     def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> Seen:
-        """Make one."""
+        """Make one window."""
         got: list[dict[str, Any]] = []
         self._made += 1
         when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} next to it)"
-        # Counted while nothing runs: with both processors taken we would not get one.
+        # Counters are read while nothing runs: with both CPUs busy this process might get none.
         began, (units, used) = (
             time.monotonic_ns(),
             self.subject.count(f"before window {self._made}", window=self._made),
@@ -189,7 +189,7 @@ class Stand:
         else:
             over = threading.Event()
             if not (with_program and isinstance(self.subject, Runs)):
-                # Nobody could end it: with program and stressor real-time we get no processor before its end.
+                # With real-time program and stressor, this process gets no CPU to end the stressor early.
                 over.set()
             thread = threading.Thread(target=lambda: got.extend(self._works(ruler, start, length_ms, over)))
             thread.start()
@@ -207,7 +207,7 @@ class Stand:
         before, self._before = self._before, self.look()
         busy = more_used - used
         lost: Lost | None = "units" if more == units else None
-        # A server waits for requests; but what answers has used some of a processor.
+        # A server waits for requests, but one that answers has used some CPU time.
         least = 0.0 if isinstance(self.subject, Served) else LEAST_CPU * (ended - began)
         if busy <= least:
             lost = "processor"
@@ -220,13 +220,13 @@ class Stand:
         if not with_program:
             return Seen(ruler, with_program, None, of_ruler, (before, self._before), real_time)
         rate = None if lost else (more - units) / busy * 1e9
-        told = self.subject.asked if isinstance(self.subject, Served) and not lost else None
-        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost, told)
+        probe = self.subject.asked if isinstance(self.subject, Served) and not lost else None
+        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost, probe)
 
     def _works(
         self, ruler: str, start_ns: int, length_ms: float, over: threading.Event
     ) -> list[dict[str, Any]]:
-        """One window of a stressor, and more while the program's is not over; the last straddles its end."""
+        """Run a stressor until the program's window ends, window by window; drop the last, partial one."""
         got = [self._work(ruler, start_ns, length_ms)]
         while not over.is_set():
             got.append(self._work(ruler, _engine.monotonic_ns(), length_ms))

@@ -1,1 +1,1 @@
-"""A batch job next to a server, given as much as the server's promise allows."""
+"""Supervision: a batch job next to a server gets as many CPUs as the server's promise allows."""

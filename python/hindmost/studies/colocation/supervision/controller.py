@@ -1,8 +1,8 @@
-"""How much a job is given, by what the server's requests say: cut at once, given back slowly.
+"""The controller of a job: it takes CPUs away at once, and gives them back slowly.
 
-Additive increase, multiplicative decrease (Chiu and Jain 1989), with hysteresis: more is given only after
-windows that are well within the promise, and each break soon after the job was resumed doubles the wait for
-the next attempt.
+It uses additive increase and multiplicative decrease (Chiu and Jain 1989) with hysteresis. The job gets more
+only after windows that are well within the promise. Each broken window soon after a resumption doubles the
+wait before the next attempt.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from hindmost.notes import Note
 
 CUT_AT = 0.4
-"""Of the requests that a window may have beyond the limit: from so many on the job is cut in mid-window."""
+"""Share of the slow requests allowed in a window at which the job is cut within that window."""
 PAUSE_AT = 0.75
-"""From so many on it is paused, so that the window may still be kept."""
+"""Share at which the job is paused, so that the window may still keep the promise."""
 SOON = 8
-"""Windows after a resumption within which a break is laid to it."""
+"""Windows after a resumption in which the resumption is blamed for a broken promise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is promised, and how carefully it is kept.
+    """The promise, and how carefully it is kept.
 
     Attributes
     ----------
     limit_us : float
-        The percentile must not exceed it in any window.
+        Largest percentile in any window, µs.
     resume : float
         Share of the limit below which a window counts as quiet.
     quiet : int
-        Quiet windows in a row before a running job is given more.
+        Quiet windows in a row before a running job gets another CPU.
     longest : int
-        Windows of the longest wait after a pause.
+        Longest wait after a pause, in windows.
     """
 
     limit_us: float
@@ -44,14 +44,14 @@ class Rules:
 
 @dataclass(slots=True)
 class Controller:
-    """Decides how many processors a job may use, 0 for paused.
+    """Decides how many CPUs a job may use; 0 pauses it.
 
     Attributes
     ----------
     most : int
-        That there are for it.
+        CPUs available to the job.
     given : int
-        In force now.
+        CPUs granted now.
     why : Note or None
         The reason for the last change.
     """
@@ -67,12 +67,12 @@ class Controller:
     _cut: bool = False
 
     def during(self, slow: int, allowed: int) -> bool:
-        """Look in mid-window at how many requests are beyond the limit; whether that changed anything.
+        """React to slow requests within a window; return whether the grant changed.
 
         Parameters
         ----------
         slow, allowed : int
-            Requests beyond the limit so far, and how many there may be in a window that keeps the promise.
+            Slow requests so far, and the number allowed in a window that keeps the promise.
         """
         if self.given == 0 or slow == 0:
             return False
@@ -86,7 +86,7 @@ class Controller:
         return False
 
     def after(self, percentile_us: float) -> bool:
-        """Look at a window that is over; whether that changed anything."""
+        """React to a finished window; return whether the grant changed."""
         rules, ran = self.rules, self.given > 0
         danger, self._cut = self._cut, False
         self._since += 1

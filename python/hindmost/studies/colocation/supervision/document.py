@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def document_of(found: Supervised) -> Supervision:
-    """Build the document."""
+    """Build the document of a supervision."""
     request = found.request
     first = found.windows[0].window.begin_ns if found.windows else 0
     windows = [window_of(one, first, request.rules.limit_us) for one in found.windows]
@@ -51,7 +51,7 @@ def _pairs(windows: list[SupervisedWindow], most: int) -> list[tuple[SupervisedW
 
 
 def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
-    """One window; `first_ns` is when the first began."""
+    """Describe one window; `first_ns` is the start of the first window."""
     window = told.window
     return {
         "at_s": (window.begin_ns - first_ns) / 1e9,

@@ -1,11 +1,11 @@
-"""Where a job runs under supervision: a control group that is journalled before it is made.
+"""The control group of a supervised job, journalled before it is created.
 
-The group is idle (``cpu.idle``): it gets only what nobody else wants, also where the scheduler puts each
-terminal's processes into a group of their own (``sched_autogroup``), beside which SCHED_IDLE of single
-threads means nothing. On top of that it is given some processors or all, and has a freezer.
+The group is idle (``cpu.idle``): it runs only on CPUs that no other program wants. This also works where the
+scheduler puts the processes of each terminal into a separate group (``sched_autogroup``), in which SCHED_IDLE
+of single threads has no effect. The group is also confined to some or all CPUs, and has a freezer.
 
-There is no quota: measured on memcached (Linux 6.18), an idle job on both processors left 3 of 1,000 requests
-a second beyond 1 ms, as many as without it, and the same job under a quota of a quarter (``cpu.max``) 36.
+It has no quota. Measured with memcached on Linux 6.18, an idle job on both CPUs left 3 of 1,000 requests/s
+beyond 1 ms, as many as without the job; the same job under a quota of a quarter (``cpu.max``) left 36.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _ROUNDS = 20
 
 @dataclass(frozen=True)
 class Group:
-    """A job's groups, one in each hierarchy that is needed; version 2 has all in one.
+    """The control groups of a job, one in each hierarchy that is needed; version 2 has a single one.
 
     Attributes
     ----------
     name : str
     places : dict
-        The hierarchy by controller: cpu always, freezer, cpuacct and cpuset where they have their own.
+        Hierarchy by controller: always cpu; freezer, cpuacct and cpuset if they have their own.
     written : dict
-        What was written last, by file.
+        Last value written to each file.
     """
 
     name: str
@@ -46,19 +46,19 @@ class Group:
     written: dict[Path, str] = field(default_factory=dict)
 
     def folder(self, controller: str) -> Path:
-        """The group's folder of a controller."""
+        """Return the group's folder in a controller's hierarchy."""
         return self.places[controller].top / self.name
 
     @property
     def folders(self) -> list[Path]:
-        """Each folder once."""
+        """All folders of the group, each once."""
         return sorted({self.folder(one) for one in self.places})
 
     def prepare(self, cpus: Sequence[int]) -> None:
-        """Let it run on these processors, and only where nobody else wants to."""
+        """Let the group run on these CPUs, at idle priority."""
         if self.places["cpu"].version == 1:
             place = self.places["cpuset"]
-            # A new one is empty, and takes nobody.
+            # In version 1 a new group has no memory nodes, and accepts no process.
             (self.folder("cpuset") / "cpuset.mems").write_text((place.top / "cpuset.mems").read_text())
         self._place(cpus)
         folder = self.folder("cpu")
@@ -70,7 +70,7 @@ class Group:
             self._write(folder / "cpu.shares", "2")
 
     def allow(self, cpus: Sequence[int]) -> None:
-        """Let it use these processors; none freezes it.
+        """Let the group use these CPUs; an empty list freezes it.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Group:
         self._write(state, words[not cpus])
 
     def restore(self) -> list[str]:
-        """Write again whatever somebody else has changed since, and return the names of those files.
+        """Rewrite the files that another program has changed, and return their names.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class Group:
         return self.folder("cpu") / "cgroup.freeze", ("0", "1")
 
     def free(self) -> None:
-        """Let it run as anybody: a job that gets nothing cannot even end.
+        """Give the group ordinary priority, because a job without CPU time cannot even end.
 
         Raises
         ------
@@ -120,31 +120,31 @@ class Group:
 
     @property
     def freed(self) -> list[Step]:
-        """Whatever state it is in, it goes on, and as anybody."""
+        """Steps that unfreeze the group and give it ordinary priority."""
         state, words = self._freezer
         return [steps.write(self.folder("cpu") / "cpu.idle", "0"), steps.write(state, words[0])]
 
     def members(self) -> set[int]:
-        """Its processes."""
+        """Return the group's processes."""
         found: set[int] = set()
         with contextlib.suppress(OSError):
             found = {int(one) for one in (self.folder("cpu") / "cgroup.procs").read_text().split()}
         return found
 
     def used_s(self) -> float:
-        """Processor time of all that ever ran in it, seconds."""
+        """Return the CPU time of all that ever ran in the group, s."""
         if "cpuacct" in self.places:
             return int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9
         rows = (line.split() for line in (self.folder("cpu") / "cpu.stat").read_text().splitlines())
         return next(int(value) / 1e6 for key, value in rows if key == "usage_usec")
 
     def take(self, pid: int) -> None:
-        """Move a process with all that it started.
+        """Move a process and its descendants into the group.
 
         Raises
         ------
         HostUnfit
-            It makes processes faster than they can be moved, or the kernel refuses.
+            It creates processes faster than they can be moved, or the kernel refuses.
         """
         for _ in range(_ROUNDS):
             outside = [one for one in process_tree(pid) if one not in self.members()]
@@ -157,12 +157,12 @@ class Group:
         raise HostUnfit(
             "fast-forks",
             f"process {pid} creates children faster than they can be moved into a control group",
-            hint="repeat later, or name a process further down the tree",
+            hint="repeat later, or give a process further down the tree",
             pid=pid,
         )
 
     def back(self, pid: int) -> list[Step]:
-        """All members go to where the process is now, the group of the job's top."""
+        """Return the steps that move all members to the process's present groups."""
         moves = []
         for place in {one.top: one for one in self.places.values()}.values():
             old = (place.group_of(pid) or place.top) / "cgroup.procs"
@@ -171,12 +171,12 @@ class Group:
 
     @property
     def end(self) -> list[Step]:
-        """All members are killed, those that they fork meanwhile too."""
+        """Steps that kill all members, including those that they fork meanwhile."""
         return [steps.kill(self.folder("cpu") / "cgroup.procs")]
 
 
 def _holds(path: Path, written: str) -> bool:
-    """Whether a file still holds what was written, in the kernel's words."""
+    """Whether a file still contains what was written, in the kernel's notation."""
     found = path.read_text().strip()
     if path.name == "cpuset.cpus":
         return bool(found) and parse_cpus(found) == parse_cpus(written)
@@ -200,12 +200,12 @@ def _enter(folder: Path, pid: int) -> None:
 
 @contextmanager
 def new_group(journal: Path) -> Iterator[Group]:
-    """Make a group; it is removed at the end, also after a ``kill -9``.
+    """Create a group, and remove it at the end, even after a ``kill -9``.
 
     Raises
     ------
     HostUnfit
-        No group can be made here.
+        No group can be created on this host.
     """
     places = {"cpu": hierarchy("cpu"), "cpuset": hierarchy("cpuset")}
     if places["cpu"].version == 1:

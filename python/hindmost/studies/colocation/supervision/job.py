@@ -1,4 +1,4 @@
-"""The batch job: one that is started here and ends with us, or one that runs already and goes on after us."""
+"""The batch job: a command started here that ends with us, or a running process that continues after us."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from hindmost.studies.colocation.supervision.group import Group
 from hindmost.targets.procfs import cpu_affinity, process_name, process_tree
 
 GATE = 'read -r go && exec "$@" </dev/null'
-"""For the shell: wait for a line on standard input, then become the job; without the line there is no job."""
+"""Shell script that waits for a line on stdin and then becomes the job, so that the job starts in its
+group."""
 PATIENCE_S = 5.0
-"""Between asking a job to end and ending it."""
+"""Time between asking a job to end and killing it, s."""
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What undoes the supervision of a job, as the journal has it."""
+    """The steps that undo a job's supervision, for the journal."""
 
     name: str
     about: str
@@ -36,7 +37,7 @@ class Promise:
 
 
 class Job:
-    """A job in its group.
+    """A job in its control group.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class Job:
     pid : int
         Its topmost process.
     cpus : list of int
-        Where it may run.
+        CPUs on which it may run.
     """
 
     def __init__(
@@ -60,9 +61,9 @@ class Job:
         self._start = start_ticks(pid)
 
     def code(self) -> int | None:
-        """Its exit code, 128 and more for a signal; None while anything of it runs, -1 where it was not ours.
+        """Return its exit code (128 + n for signal n), None while it runs, or -1 if it was not started here.
 
-        A job may leave daemons behind: it runs until the group is empty.
+        A job may leave daemons behind, so it runs until its group is empty.
         """
         code = self._top_code()
         return None if code is not None and self.group.members() else code
@@ -77,17 +78,17 @@ class Job:
         return -1
 
     def allow(self, count: int) -> None:
-        """Give it so many of its processors, the last ones (interrupts prefer the first); 0 pauses it."""
+        """Let the job use the last `count` of its CPUs (interrupts prefer the first); 0 pauses it."""
         self.group.allow(self.cpus[len(self.cpus) - count :])
 
     def restore(self) -> list[str]:
-        """Undo what others changed of its group, and return the names of those files.
+        """Undo changes that others made to its group, and return the names of the files.
 
         Raises
         ------
         OSError
         HostUnfit
-            It cannot be moved back.
+            The job cannot be moved back.
         """
         changed = self.group.restore()
         if self.code() is None and self.pid not in self.group.members():
@@ -96,13 +97,13 @@ class Job:
         return changed
 
     def used_s(self) -> float:
-        """Processor time under supervision, with all that it started and that has ended."""
+        """Return the CPU time of the job and all its descendants under supervision, s."""
         return self.group.used_s()
 
 
 @contextmanager
 def running(command: Sequence[str], group: Group, session: Session) -> Iterator[Job]:
-    """Start a job in a group; at the end, however it comes, all of it is ended.
+    """Start a job in a group; on exit, the job and all its descendants are ended.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def running(command: Sequence[str], group: Group, session: Session) -> Iterator[
 
 
 def _end(group: Group, process: subprocess.Popen[bytes]) -> None:
-    """Ask all of it to end; the journal's undo ends what does not."""
+    """Ask all members to end, and kill those that do not."""
     for pid in group.members():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
@@ -158,7 +159,7 @@ def _end(group: Group, process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def taken(pid: int, group: Group, session: Session) -> Iterator[Job]:
-    """Take a running process with all that it started into a group; at the end all go back and go on.
+    """Move a running process and its descendants into a group; on exit, they are moved back and continue.
 
     Raises
     ------
@@ -168,7 +169,7 @@ def taken(pid: int, group: Group, session: Session) -> Iterator[Job]:
     if not Path(f"/proc/{pid}").is_dir():
         raise UsageError("no-such-process", f"there is no process {pid}", hint="pgrep -a xz", pid=pid)
     name = f"{process_name(pid)} ({pid})"
-    # Older kernels forget where threads may run when they are moved.
+    # Older kernels forget the CPU affinity of threads that are moved.
     found = Places(name, "", places(process_tree(pid)), frozenset())
     undo = [*group.freed, *group.back(pid), *found.undo]
     with session.journal(Promise(f"job {name}", f"move {name} to {group.name}", undo)):

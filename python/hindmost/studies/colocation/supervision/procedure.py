@@ -1,4 +1,4 @@
-"""Supervision from beginning to end: windows of the server, and what the job is given after each."""
+"""A complete supervision: windows of the server, and the job's CPUs after each."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from hindmost.targets.procfs import process_tree
 from hindmost.watch import Application, LatencySource
 
 LEASE_S = 60.0
-"""Whoever stands still for so long has lost the job: it is as if the supervision had been killed."""
+"""If this process stalls for this long, the supervision counts as dead and the watchdog undoes it, s."""
 LOOK_S = 0.02
-"""Between looks at the probe: so late, at most, is a job cut that has become a danger."""
+"""Time between readings of the probe, s: the largest delay before a harmful job is cut."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class SuperviseRequest:
-    """What is asked.
+    """The request for a supervision.
 
     Attributes
     ----------
     application, latency
-        The server, and where its latency comes from: a probe.
+        The server, and the probe that measures its latency.
     job : int or sequence of str
         A process id, or a command.
     quantile : float
-        In (0, 1), of which `rules` has the limit.
+        Percentile of the promise, in (0, 1); `rules` has its limit.
     window_s : float
     seconds : float or None
-        How long at most; None: until the job ends.
+        Longest duration; None supervises until the job ends.
     fixed : int or None
-        Processors that are given whatever happens: what supervision is compared with.
+        Constant number of CPUs for the job, to compare supervision with.
     """
 
     application: Application
@@ -60,20 +60,20 @@ class SuperviseRequest:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A window with what the job was given in it.
+    """A window, and the job's CPUs in it.
 
     Attributes
     ----------
     given : int
-        Processors of the job at its end; 0: paused.
+        CPUs of the job at the end of the window; 0 if paused.
     ran : bool
-        Whether the job was given anything in it.
+        Whether the job ran in the window.
     used_s, idle_s : float
-        Processor time that the job got, and that nobody used, on the job's processors.
+        CPU time used by the job, and idle time of the job's CPUs, s.
     why : Note or None
         The reason for the last change in this window or at its end.
     overwritten : list of str
-        Settings of the job's group that somebody else had changed; they were set again.
+        Settings of the job's group that another program had changed; they were set again.
     """
 
     window: Window
@@ -87,7 +87,7 @@ class Told:
 
 @dataclass(slots=True)
 class Supervised:
-    """What came of it."""
+    """The result of a supervision."""
 
     request: SuperviseRequest
     job: str
@@ -99,19 +99,19 @@ class Supervised:
 
 
 def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lambda _: None) -> Supervised:
-    """Run a job next to a server, and give it as much as the server's promise allows.
+    """Run a job next to a server with as many CPUs as the server's promise allows.
 
     Raises
     ------
     UsageError
-        A window carries too few requests for the percentile, or the job contains the server or us.
+        A window has too few requests for the percentile, or the job contains the server or this process.
     HostUnfit
-        Latency comes from a log, or no group can be made.
+        Latency comes from a log, or no group can be created.
     TargetError
         The server does not answer, or has ended.
     """
-    asked = request.latency.document.get("probe")
-    if asked is None:
+    document = request.latency.document.get("probe")
+    if document is None:
         raise HostUnfit(
             "needs-probe",
             "supervision cuts a job within a window, and a log reports latency too late for that",
@@ -119,13 +119,13 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
             option="--probe",
         )
     with start_probe(request.latency) as probe, start_session(request.journal) as session:
-        windows = Windows(probe, request.quantile, request.window_s, asked["rate"], request.rules.limit_us)
+        windows = Windows(probe, request.quantile, request.window_s, document["rate"], request.rules.limit_us)
         if windows.allowed < 1:
+            have = document["rate"] * request.window_s
             raise UsageError(
                 "few-requests",
-                f"a window of {request.window_s:g} s has {asked['rate'] * request.window_s:g} requests of the"
-                f" probe, too few for p{100 * request.quantile:g}: a single slow one would break the promise",
-                have=asked["rate"] * request.window_s,
+                f"a window of {request.window_s:g} s has {have:g} requests of the probe, too few for p{100 * request.quantile:g}: a single slow one would break the promise",
+                have=have,
                 need=1 / (1 - request.quantile),
                 quantile=request.quantile,
                 hint=f"--probe {2 / (1 - request.quantile) / request.window_s:.0f}/s, or a longer --window",
@@ -145,11 +145,11 @@ def _check(request: SuperviseRequest) -> None:
     if isinstance(request.job, int):
         tree = set(process_tree(request.job))
         if os.getpid() in tree or request.application.pid in tree:
-            whose = "the server" if request.application.pid in tree else "this command"
+            part = "the server" if request.application.pid in tree else "this command"
             raise UsageError(
                 "job-contains-server",
-                f"the process tree of {request.job} contains {whose}",
-                hint="name the batch job's own process",
+                f"the process tree of {request.job} contains {part}",
+                hint="give the batch job's own process id",
                 pid=request.job,
             )
 
@@ -178,25 +178,25 @@ class _Supervision:
         self.controller = Controller(self.request.rules, most, 1 if fixed is None else fixed)
 
     def course(self) -> Supervised:
-        """Window after window, until the job ends, the time is over, or somebody interrupts."""
+        """Supervise window after window, until the job ends, the time is up, or an interruption."""
         found = Supervised(self.request, self.job.name, self.controller.most)
-        begun = time.monotonic()
+        start = time.monotonic()
         with self.session.lease(f"job {self.job.name}", LEASE_S) as renew:
             try:
                 self.job.allow(self.controller.given)
                 self.windows.begin()
-                while found.code is None and not self._over(begun):
-                    found.windows.append(told := self._window())
-                    self.on_window(told)
+                while found.code is None and not self._over(start):
+                    found.windows.append(window := self._window())
+                    self.on_window(window)
                     renew()
                     found.code = self.job.code()
             except (KeyboardInterrupt, Interrupted):
                 found.interrupted = True
-        found.took_s = time.monotonic() - begun
+        found.took_s = time.monotonic() - start
         return found
 
-    def _over(self, begun: float) -> bool:
-        return self.request.seconds is not None and time.monotonic() - begun >= self.request.seconds
+    def _over(self, start: float) -> bool:
+        return self.request.seconds is not None and time.monotonic() - start >= self.request.seconds
 
     def _window(self) -> Told:
         controller, why = self.controller, None
@@ -234,7 +234,7 @@ class _Supervision:
 
 
 def _idle_s(cpus: Sequence[int]) -> float:
-    """Time that processors did nothing since the start, seconds (idle and iowait of ``/proc/stat``)."""
+    """Return the idle time of CPUs since boot, s (idle and iowait of ``/proc/stat``)."""
     wanted, found = {f"cpu{one}" for one in cpus}, 0
     for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
         name, *fields = line.split()

@@ -1,4 +1,4 @@
-"""The server's latency in windows one after another, looked at while they last."""
+"""The server's latency in consecutive windows, readable while they last."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One window that is over.
+    """A finished window.
 
     Attributes
     ----------
     begin_ns, end_ns : int
-        Of the monotonic clock.
+        On the monotonic clock.
     requests, failed, waiting : int
-        Due in it and answered or still awaited; failures told while it lasted; still awaited at its end.
+        Requests scheduled in the window, failures reported during it, and requests still unanswered at its
+        end.
     percentile_us : float
-        Infinite where nothing was answered or a failure belongs to the percentile.
+        Infinite if nothing was answered, or if a failed request falls on the percentile.
     sorted_us : list of float
-        Of all its requests, ascending.
+        Latencies of all its requests, ascending, µs.
     answered : list of (int, float)
-        When each was due, nanoseconds, and its latency, microseconds; in order.
+        Scheduled time (ns) and latency (µs) of each answered request, in order.
     """
 
     begin_ns: int
@@ -38,13 +39,13 @@ class Window:
     answered: list[tuple[int, float]] = field(default_factory=list)
 
     def at(self, quantile: float) -> float:
-        """Another percentile, microseconds (nearest rank)."""
+        """Return another percentile, µs (nearest rank)."""
         return _percentile(self.sorted_us, quantile)
 
 
 @dataclass(slots=True)
 class Windows:
-    """A probe read as it goes; a request belongs to the window in which it was due.
+    """A probe read window by window; a request belongs to the window in which it was scheduled.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ class Windows:
         In (0, 1).
     window_s : float
     rate : float
-        Requests a second.
+        Requests per second.
     limit_us : float
-        What counts as slow.
+        A request with a longer latency is slow, µs.
     """
 
     probe: _engine.Prober
@@ -70,22 +71,22 @@ class Windows:
 
     @property
     def allowed(self) -> int:
-        """How many requests of a window may be slow while its percentile keeps the limit."""
+        """Number of slow requests in a window whose percentile still keeps the limit."""
         # Rounded first: (1 - 0.9) * 100 is a little less than 10.
         return math.floor(round((1 - self.quantile) * self.rate * self.window_s, 6))
 
     @property
     def end_ns(self) -> int:
-        """When this window is over."""
+        """End of the current window, on the monotonic clock."""
         return self.begin_ns + int(NS * self.window_s)
 
     def begin(self) -> None:
-        """Begin the first window now; what was due before is left out."""
+        """Start the first window now, and ignore earlier requests."""
         self.probe.take()
         self.begin_ns, self._told, self._failed = _engine.monotonic_ns(), [], 0
 
     def look(self) -> int:
-        """Read the probe; how many requests of this window are slow so far, those that wait included."""
+        """Read the probe; return how many requests of this window are slow so far, with waiting ones."""
         each, failed, self._oldest = self.probe.take()
         self._told += [(due, latency / 1e3) for due, latency in each]
         self._failed += failed
@@ -93,7 +94,7 @@ class Windows:
         return slow + self._failed + sum(age > self.limit_us for age in self._waiting(_engine.monotonic_ns()))
 
     def _waiting(self, now_ns: int, end_ns: int | None = None) -> list[float]:
-        """Ages, in microseconds, of what was due in this window and has no answer: all behind the oldest."""
+        """Return the ages of this window's unanswered requests, µs; all wait behind the oldest."""
         if not self._oldest:
             return []
         between = int(NS / self.rate)
@@ -101,13 +102,13 @@ class Windows:
         return [(now_ns - due) / 1e3 for due in range(first, min(now_ns, end_ns or now_ns), between)]
 
     def close(self) -> Window:
-        """End this window and begin the next; what waits counts with the age that it has now."""
+        """End this window and start the next; unanswered requests count with their present age."""
         begin, end, now = self.begin_ns, self.end_ns, _engine.monotonic_ns()
         answered = [one for one in self._told if begin <= one[0] < end]
         own = [latency for _, latency in answered]
         waiting = self._waiting(now, end)
         own += waiting
-        # A failed request is slower than any limit.
+        # A failed request counts as slower than any limit.
         own += [math.inf] * self._failed
         own.sort()
         window = Window(
