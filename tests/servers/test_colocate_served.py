@@ -15,10 +15,10 @@ from plain_memcached import plain_memcached
 
 from hindmost.cli import main
 from hindmost.errors import TargetError
-from hindmost.studies.colocation import served
-from hindmost.studies.colocation.processor import allowed
-from hindmost.studies.colocation.served import Served
-from hindmost.studies.colocation.windows import Seen, Stand
+from hindmost.studies.colocation import server
+from hindmost.studies.colocation.processor import allowed_cpus
+from hindmost.studies.colocation.server import ServerUnderLoad
+from hindmost.studies.colocation.windows import WindowResult, WindowRunner
 from hindmost.targets.ports import pick_free_port
 from hindmost.watch import Application, latency_from
 
@@ -34,7 +34,7 @@ QUEUES = {"M/G/1", "regimes", "lighter: no more", "lighter: regimes"}
 def every_window_counts():
     """Whatever else the host does: how much of that a window may have is shown in tests/unit/test_colocate_profile.py."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Seen, "kept", property(lambda _: True))
+        patch.setattr(WindowResult, "is_usable", property(lambda _: True))
         yield
 
 
@@ -47,11 +47,11 @@ def memcached(port: int) -> list[str]:
     return ["memcached", "-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", str(port)]
 
 
-def under_load(command: list[str], port: int, rate: str = "1000") -> Served:
+def under_load(command: list[str], port: int, rate: str = "1000") -> ServerUnderLoad:
     source = latency_from(Application("", None), probe=rate, address=f"memcached://127.0.0.1:{port}")
     assert source is not None
-    cpus = allowed()
-    return Served(command, cpus[-1], source, cpus[0])
+    cpus = allowed_cpus()
+    return ServerUnderLoad(command, cpus[-1], source, cpus[0])
 
 
 def assert_refused_at(port: int) -> None:
@@ -127,33 +127,33 @@ def probes() -> list[Path]:
 
 def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
     with under_load(memcached(port), port) as one:
-        pid = one._launched.pid
-        assert os.sched_getaffinity(pid) == {allowed()[-1]}
+        pid = one._program.pid
+        assert os.sched_getaffinity(pid) == {allowed_cpus()[-1]}
         assert one.count("") == (0, 0), "what was asked before the first window is none of it"
         assert not probes(), "nobody asks between windows"
-        before = one._launched.cpu_time.ns()
+        before = one._program.cpu_time.ns()
         one.resume()
         assert len(probes()) == 1
-        one.last(0.2)
+        one.run_window(0.2)
         one.pause()
         answered, used = one.count("")
-        assert one.asked is not None
-        assert one.asked.requests == pytest.approx(200, rel=0.5)
+        assert one.probe_result is not None
+        assert one.probe_result.requests == pytest.approx(200, rel=0.5)
         # What still waits at the end was asked, and is not answered.
-        assert 50 < answered <= one.asked.requests - one.asked.failed
-        assert 0 < used <= one._launched.cpu_time.ns() - before, "nothing from before the window"
-        assert one.asked.busy == pytest.approx(used / 0.2e9)
+        assert 50 < answered <= one.probe_result.requests - one.probe_result.failed
+        assert 0 < used <= one._program.cpu_time.ns() - before, "nothing from before the window"
+        assert one.probe_result.busy == pytest.approx(used / 0.2e9)
     assert state(pid) == "X"
 
 
 def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):
     with raises(TargetError, "program-ended", exit_status=3):
         under_load([sys.executable, "-c", "raise SystemExit(3)"], port).__enter__()
-    monkeypatch.setattr(served, "_FIRST_ANSWER_S", 0.2)
+    monkeypatch.setattr(server, "_FIRST_ANSWER_S", 0.2)
     mute = under_load(["sleep", "60"], port)
     with raises(TargetError, "no-answer"):
         mute.__enter__()
-    ending = mute._launched.ended()
+    ending = mute._program.ending()
     assert ending is not None
     assert ending.fields == {"signal": "SIGKILL"}
     with plain_memcached() as (address, _), raises(TargetError, "address-in-use"):
@@ -162,9 +162,9 @@ def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):
 
 def test_a_window_in_which_the_server_stands_still_has_no_rate(port, monkeypatch):
     with under_load(memcached(port), port) as one:
-        stand = Stand(one, (allowed()[-1], allowed()[0]), {}, real_time=False)
+        stand = WindowRunner(one, (allowed_cpus()[-1], allowed_cpus()[0]), {}, real_time=False)
         assert stand.window("alone", 100.0).program is not None
-        group, resume, pause = one._launched.pid, one.resume, one.pause
+        group, resume, pause = one._program.pid, one.resume, one.pause
 
         def stopped() -> None:
             resume()
@@ -179,9 +179,9 @@ def test_a_window_in_which_the_server_stands_still_has_no_rate(port, monkeypatch
         before, _ = one.count("")
         seen = stand.window("alone", 100.0)
         answered, _ = one.count("")
-        assert one.asked is not None
-        assert one.asked.requests > 50
-        assert answered - before < one.asked.requests / 2, "what still waits is not answered"
-        assert one.asked.p50_us > 20_000, "and has waited since it was due"
+        assert one.probe_result is not None
+        assert one.probe_result.requests > 50
+        assert answered - before < one.probe_result.requests / 2, "what still waits is not answered"
+        assert one.probe_result.p50_us > 20_000, "and has waited since it was due"
         assert seen.lost is not None
-        assert seen.program is seen.asked is None
+        assert seen.program is seen.probe_result is None

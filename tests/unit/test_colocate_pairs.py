@@ -17,7 +17,7 @@ from hindmost.report.colocation.profile import render_answer, render_neighbours
 from hindmost.store.pairs import Neighbours, Pairs
 from hindmost.studies.colocation import pairs as pairing
 from hindmost.studies.colocation import rulers, windows
-from hindmost.studies.colocation.windows import Look, Seen
+from hindmost.studies.colocation.windows import CpuReading, WindowResult
 
 PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
 METHOD: Any = {
@@ -30,7 +30,7 @@ METHOD: Any = {
     "took_s": 20.0,
 }
 RULERS = ("l3", "dram")
-HERE = Look("far", (3.7, 3.7))
+HERE = CpuReading("far", (3.7, 3.7))
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +78,9 @@ def measured(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float = 1.
     rng = np.random.default_rng(7)
     seen = {
         one["name"]: [
-            [Seen("null", True, 100.0, None, (HERE, HERE), False)]
+            [WindowResult("null", True, 100.0, None, (HERE, HERE), False)]
             + [
-                Seen(
+                WindowResult(
                     other["name"],
                     True,
                     100 * (1 - scale * truth[k, j] + rng.normal(0, noise)),
@@ -94,7 +94,7 @@ def measured(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float = 1.
         ]
         for k, one in enumerate(cards)
     }
-    return pairing.told(seen, cards, METHOD)
+    return pairing.compute_pairs(seen, cards, METHOD)
 
 
 def test_pairs_are_told_from_noise_and_predictors_beat_the_trivial_ones_where_there_is_something():
@@ -122,25 +122,25 @@ def test_where_nothing_is_lost_all_pairs_are_noise_and_nobody_has_skill():
 
 def test_lost_windows_leave_a_hole_that_nothing_learns_from():
     cards, _ = programs(6)
-    lost_window = Seen("p0", True, None, None, (HERE, HERE), False, "processor")
+    lost_window = WindowResult("p0", True, None, None, (HERE, HERE), False, "processor")
     seen = {
         one["name"]: [
-            [Seen("null", True, 100.0, None, (HERE, HERE), False)]
+            [WindowResult("null", True, 100.0, None, (HERE, HERE), False)]
             + [
                 lost_window
                 if other["name"] == "p0"
-                else Seen(other["name"], True, 90.0 + k, None, (HERE, HERE), False)
+                else WindowResult(other["name"], True, 90.0 + k, None, (HERE, HERE), False)
                 for k, other in enumerate(cards)
             ]
             for _ in range(4)
         ]
         for one in cards
     }
-    found = pairing.told(seen, cards, METHOD)
+    found = pairing.compute_pairs(seen, cards, METHOD)
     assert [row[0] for row in found["lost"]] == [None] * 6
     assert all(np.isfinite(one["error"]) for one in found["scores"])
     with raises(Inconclusive, "few-windows", have=500):
-        pairing.told({name: [] for name in seen}, cards, METHOD)
+        pairing.compute_pairs({name: [] for name in seen}, cards, METHOD)
 
 
 def test_a_measured_pair_answers_for_itself():
@@ -222,7 +222,7 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
     ],
 )
 def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, more, code, fields):
-    monkeypatch.setattr(pairing, "processor", lambda: PROCESSOR)
+    monkeypatch.setattr(pairing, "read_processor", lambda: PROCESSOR)
     with raises(UsageError, code, **fields):
         pairing.pairs([card("a", (0, 0), (0, 0)), {**card("b", (0, 0), (0, 0)), **more}])
     with raises(UsageError, "missing-argument", have=1, need=2):
@@ -230,17 +230,17 @@ def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, 
 
 
 def test_a_window_in_which_a_clock_changed_does_not_count():
-    ours, theirs = Look("far", (2.6, 3.7)), Look("far", (3.7, 2.6))
+    ours, theirs = CpuReading("far", (2.6, 3.7)), CpuReading("far", (3.7, 2.6))
 
-    def seen(after: Look, *, with_program: bool = True) -> Seen:
-        return Seen("l3", with_program, 100.0, None, (HERE, after), False)
+    def seen(after: CpuReading, *, with_program: bool = True) -> WindowResult:
+        return WindowResult("l3", with_program, 100.0, None, (HERE, after), False)
 
-    assert not seen(ours).kept
-    assert not seen(theirs, with_program=False).kept
-    assert seen(theirs).kept, "the program's own did not change"
-    assert seen(ours, with_program=False).kept, "the program did not run"
-    assert seen(Look("far", (3.6, 3.65))).kept, "a step of the boost"
-    assert windows.changed((HERE, theirs), 1)
+    assert not seen(ours).is_usable
+    assert not seen(theirs, with_program=False).is_usable
+    assert seen(theirs).is_usable, "the program's own did not change"
+    assert seen(ours, with_program=False).is_usable, "the program did not run"
+    assert seen(CpuReading("far", (3.6, 3.65))).is_usable, "a step of the boost"
+    assert windows.clock_differs((HERE, theirs), 1)
     placement, notes = windows.placement_of([seen(HERE), seen(ours)])
     assert placement == "far"
     assert [note.code for note in notes] == ["clock-changed"]
@@ -251,20 +251,20 @@ def test_a_window_in_which_a_clock_changed_does_not_count():
 
 def test_a_sibling_is_found_by_what_is_seen_of_it(monkeypatch):
     placements = {0: "near", 2: "siblings", 3: "far"}
-    monkeypatch.setattr(rulers, "allowed", lambda: [0, 1, 2, 3])
-    monkeypatch.setattr(rulers, "pair", lambda _: (1, 0))
-    monkeypatch.setattr(rulers, "chosen", lambda cpu, _option: cpu)
+    monkeypatch.setattr(rulers, "allowed_cpus", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(rulers, "choose_pair", lambda _: (1, 0))
+    monkeypatch.setattr(rulers, "choose_cpu", lambda cpu, _option: cpu)
 
     def seen(mine: int, other: int) -> dict[str, Any]:
         return {"cpu": other, "placement": placements[other], "one_way_ns": 30.0 + other, "same_port": 1.0}
 
-    monkeypatch.setattr(rulers, "neighbour", seen)
-    assert rulers.places(None, "sibling") == (1, 2)
-    assert rulers.places(None, None) == (1, 0)
-    assert rulers.places(None, "3") == (1, 3)
+    monkeypatch.setattr(rulers, "measure_neighbour", seen)
+    assert rulers.choose_cpus(None, "sibling") == (1, 2)
+    assert rulers.choose_cpus(None, None) == (1, 0)
+    assert rulers.choose_cpus(None, "3") == (1, 3)
     placements[2] = "near"
     with raises(HostUnfit, "no-sibling", cpu=1, nearest=0, placement="near", one_way_ns=30.0):
-        rulers.places(None, "sibling")
+        rulers.choose_cpus(None, "sibling")
     for wrong in ("1", "x", "-1"):
         with raises(UsageError, "bad-value", option="--other", value=wrong):
-            rulers.places(None, wrong)
+            rulers.choose_cpus(None, wrong)

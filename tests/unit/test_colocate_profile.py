@@ -21,10 +21,10 @@ from hindmost.notes import Note
 from hindmost.report.colocation.profile import prometheus_text, render_answer, render_profile
 from hindmost.studies.colocation import profile as profiles
 from hindmost.studies.colocation import windows
-from hindmost.studies.colocation.served import Asked
+from hindmost.studies.colocation.server import ProbeResult
 from hindmost.studies.colocation.shares import growth, shares_lost
 from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.windows import Look, Seen, placement_of
+from hindmost.studies.colocation.windows import CpuReading, WindowResult, placement_of
 
 WORKS = "import zlib, sys\nwhile True:\n zlib.compress(b'x' * 9999)\n sys.stdout.write('.\\n')\n sys.stdout.flush()"
 
@@ -209,12 +209,12 @@ def test_cards_become_profiles_on_the_rulers_that_all_have():
     assert found.sensitivity_sd[0, 0] == pytest.approx(0.02 / 3.92)
 
 
-def looks(after: str = "near", before: str = "near", ghz: float = 3.7) -> tuple[Look, Look]:
-    return Look(before, (3.7, 3.7)), Look(after, (3.7, ghz))
+def looks(after: str = "near", before: str = "near", ghz: float = 3.7) -> tuple[CpuReading, CpuReading]:
+    return CpuReading(before, (3.7, 3.7)), CpuReading(after, (3.7, ghz))
 
 
-def seen(ruler: str, program: float | None, *, alike: bool = True) -> Seen:
-    return Seen(ruler, True, program, None, looks("near" if alike else "far"), False)
+def seen(ruler: str, program: float | None, *, alike: bool = True) -> WindowResult:
+    return WindowResult(ruler, True, program, None, looks("near" if alike else "far"), False)
 
 
 def test_loss_is_told_within_rounds_and_windows_around_a_move_do_not_count():
@@ -237,7 +237,7 @@ def test_a_window_that_lost_its_processor_unseen_does_not_move_the_figure():
 
 def test_a_card_has_its_rate_and_placement_from_windows_that_no_move_touched():
     rounds = [[seen("null", 100.0), seen("l3", 90.0)] for _ in range(4)]
-    moved = Seen("null", True, 1.0, None, looks("near", "far"), False)
+    moved = WindowResult("null", True, 1.0, None, looks("near", "far"), False)
     given = Note("children-not-counted", "")
     found = profiles._card([*rounds, *([[moved]] * 5)], ["l3"], ["kv"], None, METHOD, [given], "print")
     assert found["rate_per_s"] == 100.0
@@ -278,7 +278,7 @@ def test_a_program_is_profiled_and_nothing_of_it_is_left(monkeypatch):
         pytest.skip("one processor only")
     # Windows count whatever a busy host does to them: in 100 ms, it leaves some of a processor.
     monkeypatch.setattr(windows, "LEAST_CPU", 0.0)
-    monkeypatch.setattr(windows.Seen, "kept", True)
+    monkeypatch.setattr(windows.WindowResult, "is_usable", True)
     found = profiles.profile(
         [sys.executable, "-c", WORKS], rulers=["int_add"], window_ms=100, budget_s=1, real_time=False
     )
@@ -305,7 +305,7 @@ def test_a_program_that_is_over_is_told_and_a_silent_one_too(monkeypatch):
 
 def test_a_program_that_ends_during_its_profile_is_told():
     with Subject(["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo; done"], 0) as one:
-        wait_for(lambda: one._launched.ended() is not None, "the program has ended")
+        wait_for(lambda: one._program.ending() is not None, "the program has ended")
         with raises(TargetError, "program-ended", exit_status=0, window=7, beside="l3"):
             one.count("in window 7", 7, "l3")
 
@@ -313,18 +313,20 @@ def test_a_program_that_ends_during_its_profile_is_told():
 def test_a_paused_program_is_ended_too():
     one = Subject([sys.executable, "-c", WORKS], 0)
     with one:
-        pid = one._launched.pid
+        pid = one._program.pid
         one.pause()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-def asked(p50_us: float, p99_us: float) -> Asked:
-    return Asked(1000, 0, 0.1, p50_us, p99_us)
+def asked(p50_us: float, p99_us: float) -> ProbeResult:
+    return ProbeResult(1000, 0, 0.1, p50_us, p99_us)
 
 
-def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) -> Seen:
-    return Seen(ruler, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us))
+def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) -> WindowResult:
+    return WindowResult(
+        ruler, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us)
+    )
 
 
 def test_percentiles_grow_within_rounds_and_a_halved_one_is_as_far_as_a_doubled_one():
@@ -361,21 +363,21 @@ def test_intervals_of_few_rounds_hold_the_truth(rounds):
 def test_an_interval_from_nothing_to_much_is_told_as_undecided():
     noisy = card("xz", {"l3": 0.1, "dram": 0.0, "l2": 0.2}, {"l3": 0.0, "dram": 0.0, "l2": 0.0})
     noisy["axes"][0]["sensitivity"] = share(0.1, 0.21)
-    (note,) = profiles.doubts(noisy["axes"])
+    (note,) = profiles.doubt_notes(noisy["axes"])
     assert (note.code, note.values) == ("undecided-axes", {"axes": ["l3"], "least": 0.05})
-    assert profiles.doubts(SERVER["axes"]) == []
+    assert profiles.doubt_notes(SERVER["axes"]) == []
 
 
 def test_a_card_without_any_figure_says_so_and_not_how_fine_its_figures_are():
     axes = [{**axis, "sensitivity": None} for axis in SERVER["axes"]]
-    assert [note.code for note in profiles.doubts(axes)] == ["no-losses"]
+    assert [note.code for note in profiles.doubt_notes(axes)] == ["no-losses"]
     assert "12.3%" in render_profile({**SERVER, "noise": 0.123}, width=200, color=False)
     assert "12.3%" not in render_profile({**SERVER, "axes": axes, "noise": 0.123}, width=200, color=False)
 
 
 def test_placement_is_that_of_most_windows_that_no_move_touched_and_a_mixture_is_noted():
     def seen(*pairs):
-        return [Seen("null", True, 1.0, 1.0, pair, False) for pair in pairs]
+        return [WindowResult("null", True, 1.0, 1.0, pair, False) for pair in pairs]
 
     near, far, moved = looks(), looks("far", "far"), looks("far")
     assert placement_of(seen(near, near, moved)) == ("near", [])

@@ -18,7 +18,7 @@ from hindmost.cli import main
 from hindmost.errors import Exit, HostUnfit, Inconclusive, UsageError
 from hindmost.report.colocation.rulers import picture, render_rulers
 from hindmost.studies.colocation import processor as processors
-from hindmost.studies.colocation.rulers import asked, unlike
+from hindmost.studies.colocation.rulers import call_engine, find_disagreement
 
 DOCUMENT = {
     "schema": "hindmost.rulers/1",
@@ -84,10 +84,10 @@ def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monk
     monkeypatch.setattr(
         _engine, "cache_knees", lambda *_: json.dumps({"l1": 1, "l2": 2, "l3": 3, "steps": []})
     )
-    monkeypatch.setattr(rulers, "allowed", lambda: processors.allowed()[:1])
+    monkeypatch.setattr(rulers, "allowed_cpus", lambda: processors.allowed_cpus()[:1])
     # What two measurements of a busy core agree on is not looked at here.
-    monkeypatch.setattr(rulers, "unlike", lambda _: None)
-    monkeypatch.setattr(rulers, "impossible", lambda _: None)
+    monkeypatch.setattr(rulers, "find_disagreement", lambda _: None)
+    monkeypatch.setattr(rulers, "find_impossible", lambda _: None)
     out = tmp_path / "core.json"
     code = main(["colocate", "stressors", "--bursts", "1", "--json", "--out", str(out)])
     if code == Exit.UNFIT:
@@ -113,12 +113,12 @@ def test_a_core_is_certified_between_two_measurements_that_agree_with_each_other
     def two(load: float, store: float | None = 2.0) -> list[dict[str, Any]]:
         return [rate("load", load), rate("store", store)]
 
-    assert unlike([two(3.0), two(2.97)]) is None
-    assert unlike([two(3.0), two(2.2)]) == ("load", 2.2, 3.0)
-    assert unlike([two(2.2), two(3.0)]) == ("load", 2.2, 3.0), "the one before counts as much"
-    assert unlike([two(3.0), two(2.2), two(2.2)]) == ("load", 2.2, 3.0), "slowed alike is slowed"
-    assert unlike([two(2.2), two(3.0), two(2.99)]) is None
-    assert unlike([two(3.0, None), two(3.0, None)]) is None
+    assert find_disagreement([two(3.0), two(2.97)]) is None
+    assert find_disagreement([two(3.0), two(2.2)]) == ("load", 2.2, 3.0)
+    assert find_disagreement([two(2.2), two(3.0)]) == ("load", 2.2, 3.0), "the one before counts as much"
+    assert find_disagreement([two(3.0), two(2.2), two(2.2)]) == ("load", 2.2, 3.0), "slowed alike is slowed"
+    assert find_disagreement([two(2.2), two(3.0), two(2.99)]) is None
+    assert find_disagreement([two(3.0, None), two(3.0, None)]) is None
 
 
 def test_a_core_that_something_shares_all_the_time_gets_no_certificate(monkeypatch) -> None:
@@ -146,27 +146,27 @@ def test_a_matrix_in_which_a_class_does_not_add_to_itself_is_measured_again(
 
     monkeypatch.setattr(_engine, "validate_rulers", lambda *_: json.dumps([rate("store", 1.0)]))
     monkeypatch.setattr(_engine, "core_certificate", matrix)
-    kind = processors.processor("")
+    kind = processors.read_processor("")
     if certified:
-        _, found, _ = rulers._undisturbed(0, kind, 5, lambda _: None)
+        _, found, _ = rulers._measure_undisturbed(0, kind, 5, lambda _: None)
         assert found["overlaps"][1]["value"] == 0.9
         assert bad == -1, "measured twice"
     else:
         with raises(Inconclusive, "core-disturbed", name="store", value=0.41):
-            rulers._undisturbed(0, kind, 5, lambda _: None)
+            rulers._measure_undisturbed(0, kind, 5, lambda _: None)
 
 
 def test_a_processor_that_may_not_be_used_is_refused_with_those_that_may():
     with raises(UsageError, "bad-value", value=4000, known=sorted(os.sched_getaffinity(0))):
-        processors.chosen(4000)
+        processors.choose_cpu(4000)
     with raises(HostUnfit, "ruler-processor"):
-        asked(_engine.cache_knees, 4000, 1)
+        call_engine(_engine.cache_knees, 4000, 1)
 
 
 def test_one_processor_only_is_told_before_anything_is_started(monkeypatch):
-    monkeypatch.setattr(processors, "allowed", lambda: [0])
+    monkeypatch.setattr(processors, "allowed_cpus", lambda: [0])
     with raises(HostUnfit, "few-processors", have=1, need=2):
-        processors.pair(None)
+        processors.choose_pair(None)
 
 
 def test_rulers_know_their_names_and_do_their_work_in_a_window(tmp_path):
@@ -205,11 +205,11 @@ def test_a_ruler_that_the_processor_cannot_run_is_refused_before_it_is_tried():
 import json, sys, tempfile
 sys.path[:0] = sys.argv[2:]
 from hindmost.errors import HostUnfit
-from hindmost.studies.colocation.rulers import made
+from hindmost.studies.colocation.rulers import make_rulers
 with tempfile.TemporaryDirectory() as folder:
-    made(["null", "vec_add"], sys.argv[1], folder, 1)["vec_add"]
+    make_rulers(["null", "vec_add"], sys.argv[1], folder, 1)["vec_add"]
     try:
-        made(["null", "vec_add", "vec_mul"], sys.argv[1], folder, 1)
+        make_rulers(["null", "vec_add", "vec_mul"], sys.argv[1], folder, 1)
     except HostUnfit as refused:
         print(json.dumps([refused.code, refused.fields["name"], refused.hint]))
 """

@@ -65,7 +65,7 @@ def test_xz_in_children_is_counted_by_the_bytes_of_its_output(tmp_path: Path):
         one.pause()
         time.sleep(0.1)  # a signal takes its time on a busy host
         more, more_cpu = one.count("now")
-        stat = Path(f"/proc/{one._launched.pid}/schedstat").read_text(encoding="ascii")
+        stat = Path(f"/proc/{one._program.pid}/schedstat").read_text(encoding="ascii")
         time.sleep(0.2)
         assert one.count("now") == (more, more_cpu), "something of it went on"
     assert more > units + 2000
@@ -126,7 +126,7 @@ def test_a_program_that_ends_in_mid_profile_is_told_with_the_window(last: str, h
 def any_share(monkeypatch):
     """Windows count whatever a busy host does to them: in 100 ms, it leaves some of a processor."""
     monkeypatch.setattr(windows, "LEAST_CPU", 0.0)
-    monkeypatch.setattr(windows.Seen, "kept", True)
+    monkeypatch.setattr(windows.WindowResult, "is_usable", True)
 
 
 @pytest.mark.nightly  # a program must get a processor for its windows
@@ -157,7 +157,7 @@ def test_a_run_is_a_unit_and_costs_the_time_of_its_children(tmp_path: Path):
         units, cpu = one.count("now")
         assert (units, one.run_ms >= 30) == (1, True)
         one.resume()
-        one.last(0)
+        one.run_window(0)
         more, more_cpu = one.count("now")
     assert more == 2
     assert more_cpu - cpu > 4e6  # the shell alone takes 1 ms
@@ -174,7 +174,7 @@ def test_a_run_that_fails_is_told_and_one_that_is_left_is_ended(tmp_path: Path):
     fails = f"sleep 0.03; test ! -e {flag} || exit 7; touch {flag}"
     with Runs(["sh", "-c", fails], CPU) as one:
         one.resume()
-        one.last(0)
+        one.run_window(0)
         with raises(TargetError, "program-ended", exit_status=7, window=4):
             one.count("in window 4", 4)
     flag.unlink()
@@ -257,12 +257,12 @@ def test_a_daemon_ends_with_the_profile(tmp_path):
 
 def test_a_program_whose_guard_is_killed_has_ended_and_that_is_told():
     with Subject(["sh", "-c", "while true; do echo unit; done"], CPU) as one:
-        assert one._launched.ended() is None
-        os.kill(one._launched._warden.guard_pid, signal.SIGKILL)
-        wait_for(lambda: one._launched.ended() is not None, "it is noticed")
+        assert one._program.ending() is None
+        os.kill(one._program._warden.guard_pid, signal.SIGKILL)
+        wait_for(lambda: one._program.ending() is not None, "it is noticed")
         with raises(TargetError, "program-ended", exit_status=None, signal=None, window=2):
             one.count("in window 2", 2)
-        left = one._launched.pid
+        left = one._program.pid
     wait_for(lambda: not Path(f"/proc/{left}").exists(), "it has ended with its guard")
 
 

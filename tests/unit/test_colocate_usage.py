@@ -11,7 +11,7 @@ from rows import each_row
 from hindmost import _engine
 from hindmost.errors import TargetError
 from hindmost.studies.colocation.corunner import CoRunner
-from hindmost.studies.colocation.processor import allowed, processor
+from hindmost.studies.colocation.processor import allowed_cpus, read_processor
 
 URL = "memcached://127.0.0.1:1"
 PROBED = ["--probe", "1000", "--probe-address", URL]
@@ -42,7 +42,12 @@ def write(tmp_path):
         axis = {"ruler": "l3", "sensitivity": share(0.1), "contentiousness": share(0.3)}
         axis["latency"] = {"p50": share(0.1), "p99": share(0.2)}
         method = {"unit": "requests", "window_ms": 60.0, "windows": 40, "dropped": 0, "real_time": False}
-        found = {"schema": "hindmost.profile/1", "name": name, "command": [name], "processor": processor()}
+        found = {
+            "schema": "hindmost.profile/1",
+            "name": name,
+            "command": [name],
+            "processor": read_processor(),
+        }
         found |= {"placement": "near", "rate_per_s": 30000.0, "spread": 0.1, "presence": None, "axes": [axis]}
         found |= {"noise": 0.1, "method": method | {"seed": 1, "took_s": 8.0}, "notes": []} | more
         path = tmp_path / f"{name}.json"
@@ -87,8 +92,8 @@ def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path):
     def count():
         return len(runs.read_text().splitlines()) if runs.exists() else 0
 
-    with CoRunner(["sh", "-c", f"echo run >> {runs}; exec sleep 0.02"], allowed()[0]) as one:
-        pid, used = one._launched.pid, []
+    with CoRunner(["sh", "-c", f"echo run >> {runs}; exec sleep 0.02"], allowed_cpus()[0]) as one:
+        pid, used = one._program.pid, []
 
         def window():
             begun = _engine.monotonic_ns() + 10**6
@@ -110,9 +115,9 @@ def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path):
         until(count() + 1)
         assert sum(used) > 0
     assert not Path(f"/proc/{pid}").exists()
-    with CoRunner(["sh", "-c", "exit 3"], allowed()[0]) as failing:
+    with CoRunner(["sh", "-c", "exit 3"], allowed_cpus()[0]) as failing:
         end = time.monotonic() + 20
-        while failing._launched.ended() is None and time.monotonic() < end:
+        while failing._program.ending() is None and time.monotonic() < end:
             failing.run(json.dumps({"start_ns": _engine.monotonic_ns(), "duration_ns": 10**8}))
         with raises(TargetError, "program-ended", exit_status=3):
             failing.check()

@@ -23,7 +23,7 @@ from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, missing
 from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
 from hindmost.studies.colocation.supervision.group import Group, new_group
-from hindmost.studies.colocation.supervision.job import running, taken
+from hindmost.studies.colocation.supervision.job import adopt_process, start_job
 from hindmost.studies.colocation.supervision.windows import Windows
 
 LACKING = missing()
@@ -34,74 +34,74 @@ QUIET, NEAR, BROKEN = 500.0, 900.0, 1500.0
 
 def test_a_job_is_cut_when_the_windows_slow_requests_are_half_used_up_and_paused_before_they_are_all():
     one = Controller(RULES, 8, 8)
-    assert not one.during(3, 10)
-    assert one.during(4, 10)
-    assert (one.given, one.why) == (4, Note("budget-used", one.why.text, {"have": 4, "most": 10}))
-    assert not one.during(5, 10), "once a window is enough"
-    assert one.during(8, 10)
-    assert (one.given, one.why.code) == (0, "budget-spent")
-    assert not one.after(NEAR)
+    assert not one.react_to_requests(3, 10)
+    assert one.react_to_requests(4, 10)
+    assert (one.cpu_count, one.why) == (4, Note("budget-used", one.why.text, {"have": 4, "most": 10}))
+    assert not one.react_to_requests(5, 10), "once a window is enough"
+    assert one.react_to_requests(8, 10)
+    assert (one.cpu_count, one.why.code) == (0, "budget-spent")
+    assert not one.react_to_window(NEAR)
 
 
 def test_more_is_given_only_after_quiet_windows_in_a_row_and_no_more_than_there_is():
     one = Controller(RULES, 3)
     seen = []
     for value in (QUIET, NEAR, QUIET, QUIET, QUIET, QUIET, QUIET, QUIET):
-        one.after(value)
-        seen.append(one.given)
+        one.react_to_window(value)
+        seen.append(one.cpu_count)
     assert seen == [1, 1, 1, 2, 2, 3, 3, 3]
 
 
 def test_a_window_in_which_the_job_was_cut_is_no_quiet_one():
     one = Controller(RULES, 4, 4)
-    one.after(QUIET)
-    one.during(4, 10)
-    one.after(QUIET)
-    one.after(QUIET)
-    assert one.given == 2
+    one.react_to_window(QUIET)
+    one.react_to_requests(4, 10)
+    one.react_to_window(QUIET)
+    one.react_to_window(QUIET)
+    assert one.cpu_count == 2
 
 
 def resumed_after(one: Controller) -> int:
     for windows in range(1, 100):
-        one.after(QUIET)
-        if one.given:
+        one.react_to_window(QUIET)
+        if one.cpu_count:
             return windows
     raise AssertionError("it was never resumed")
 
 
 def test_each_break_soon_after_a_resumption_doubles_the_wait_and_a_late_one_does_not():
     one = Controller(RULES, 2)
-    one.after(BROKEN)
-    assert (one.given, one.why.code, one.why.values["value"]) == (0, "promise-broken", BROKEN)
+    one.react_to_window(BROKEN)
+    assert (one.cpu_count, one.why.code, one.why.values["value"]) == (0, "promise-broken", BROKEN)
     waits = []
     for _ in range(7):
         waits.append(resumed_after(one))
         assert (one.why.code, one.why.values) == ("quiet-windows", {"windows": waits[-1]})
-        one.after(BROKEN)
+        one.react_to_window(BROKEN)
     assert waits == [1, 2, 4, 8, 16, 32, 32]
     resumed_after(one)
     for _ in range(SOON):
-        one.after(QUIET)
-    one.after(BROKEN)
+        one.react_to_window(QUIET)
+    one.react_to_window(BROKEN)
     assert resumed_after(one) == 1
 
 
 def test_it_comes_back_with_half_of_what_it_had():
     one = Controller(RULES, 8, 6)
-    one.after(BROKEN)
+    one.react_to_window(BROKEN)
     resumed_after(one)
-    assert one.given == 3
+    assert one.cpu_count == 3
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.floats(0, 5000)), max_size=200), st.integers(1, 9))
 def test_a_job_never_runs_in_the_window_after_a_broken_one(windows, most):
     one = Controller(RULES, most)
     for slow, value in windows:
-        one.during(slow, 10)
-        one.after(value)
-        assert 0 <= one.given <= most
+        one.react_to_requests(slow, 10)
+        one.react_to_window(value)
+        assert 0 <= one.cpu_count <= most
         if value > RULES.limit_us:
-            assert one.given == 0
+            assert one.cpu_count == 0
 
 
 class Probe:
@@ -134,15 +134,15 @@ def windows_of(probe: Probe) -> Windows:
 def test_a_request_belongs_to_the_window_in_which_it_was_due(clock):
     probe = Probe()
     one = windows_of(probe)
-    assert one.allowed == 10
+    assert one.slow_allowed == 10
     begin = clock.now
     probe.each = [(begin + 10_000_000 * k, 100_000 if k < 85 else 5_000_000) for k in range(100)]
     probe.each += [(begin - 1, 9_000_000), (begin + 1_000_000_001, 2_000_000)]
     clock.now = begin + 1_100_000_000
-    assert one.look() == 16
+    assert one.read_probe() == 16
     window = one.close()
     assert (window.requests, window.percentile_us) == (100, 5000.0)
-    assert one.look() == 1, "the one that was due later is the next window's"
+    assert one.read_probe() == 1, "the one that was due later is the next window's"
 
 
 def test_what_waits_is_slow_before_it_is_answered(clock):
@@ -152,9 +152,9 @@ def test_what_waits_is_slow_before_it_is_answered(clock):
     probe.each = [(begin + 10_000_000 * k, 100_000) for k in range(50)]
     probe.oldest = begin + 500_000_000
     clock.now = begin + 600_500_000
-    assert one.look() == 10, "all that were due behind the oldest wait as well, but for the last"
+    assert one.read_probe() == 10, "all that were due behind the oldest wait as well, but for the last"
     clock.now = begin + 1_000_000_000
-    one.look()
+    one.read_probe()
     assert one.close().percentile_us > 100_000
 
 
@@ -165,7 +165,7 @@ def test_a_window_without_an_answer_and_one_with_failures_break_any_promise(cloc
     assert one.close().percentile_us == math.inf
     probe.each = [(one.begin_ns + 10_000_000 * k, 100_000) for k in range(80)]
     probe.failed = 20
-    assert one.look() == 20
+    assert one.read_probe() == 20
     window = one.close()
     assert (window.failed, window.percentile_us) == (20, math.inf)
 
@@ -235,7 +235,7 @@ def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_sta
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        taken(burner.pid, group, session) as job,
+        adopt_process(burner.pid, group, session) as job,
     ):
         assert group.members() == pids
         job.allow(0)
@@ -259,7 +259,7 @@ def test_a_job_gets_only_what_nobody_else_wants_and_only_processors_that_it_was_
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        taken(burner.pid, group, session) as job,
+        adopt_process(burner.pid, group, session) as job,
     ):
         job.allow(1)
         assert share(group) in {("cpu.idle", "1"), ("cpu.weight", "1"), ("cpu.shares", "2")}
@@ -275,7 +275,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running([sys.executable, "-c", BURN], group, session) as job,
+        start_job([sys.executable, "-c", BURN], group, session) as job,
     ):
         job.allow(len(job.cpus))
         wait_for(lambda: len(group.members()) >= 2, "a job of two processes", LAST_IN_LINE_S)
@@ -289,13 +289,13 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
         raises(UsageError, "missing-program", name="no-such-program"),
-        running(["no-such-program"], group, session),
+        start_job(["no-such-program"], group, session),
     ):
         pass
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running(["/bin/sh", "-c", "exit 7"], group, session) as job,
+        start_job(["/bin/sh", "-c", "exit 7"], group, session) as job,
     ):
         wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
         assert job.code() == 7
@@ -335,7 +335,7 @@ def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tm
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running(["/bin/sh", "-c", f"setsid cat {pipe} & exit 3"], group, session) as job,
+        start_job(["/bin/sh", "-c", f"setsid cat {pipe} & exit 3"], group, session) as job,
     ):
         wait_for(lambda: not alive(job.pid) or job._top_code() == 3, "the end of the top", LAST_IN_LINE_S)
         assert job.code() is None
@@ -345,7 +345,7 @@ def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tm
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        running(["/bin/sh", "-c", "kill -HUP $$"], group, session) as job,
+        start_job(["/bin/sh", "-c", "kill -HUP $$"], group, session) as job,
     ):
         wait_for(lambda: job.code() is not None, "the end of a job", LAST_IN_LINE_S)
         assert job.code() == 128 + signal.SIGHUP
@@ -364,16 +364,16 @@ def now(name):
         print("now", flush=True)
         time.sleep(60)
 
-take = Group.take
+move_in = Group.move_in
 def watched(self, pid):
     now("made")
-    take(self, pid)
+    move_in(self, pid)
     now("moved")
-Group.take = watched
+Group.move_in = watched
 journal = Path(sys.argv[3])
 with start_session(journal) as session, new_group(journal) as group:
     now("promised")
-    place = jobs.taken(int(what), group, session) if what.isdecimal() else jobs.running([what, "60"], group, session)
+    place = jobs.adopt_process(int(what), group, session) if what.isdecimal() else jobs.start_job([what, "60"], group, session)
     with place as job:
         job.allow(1)
         now("cut")
@@ -471,7 +471,7 @@ def test_who_stands_still_too_long_has_lost_the_job_and_is_told(burner, tmp_path
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
-        taken(burner.pid, group, session) as job,
+        adopt_process(burner.pid, group, session) as job,
         session.lease(f"job {job.name}", 0.2) as renew,
     ):
         job.allow(0)

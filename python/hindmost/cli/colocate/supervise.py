@@ -21,7 +21,7 @@ from hindmost.cli.streams import say
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
-    from hindmost.studies.colocation.supervision.procedure import Told
+    from hindmost.studies.colocation.supervision.procedure import WindowOutcome
 
 ENOUGH = 0.95
 """Share of the windows that must meet the limit for exit code 0."""
@@ -116,7 +116,7 @@ def supervise(
 
     begun_ns = _engine.monotonic_ns()
 
-    def tell(told: Told) -> None:
+    def tell(told: WindowOutcome) -> None:
         if verbose or told.why is not None:
             say(render_window(window_of(told, begun_ns, term.limit), term.limit))
 

@@ -23,17 +23,17 @@ from hindmost.colocation.scores import scores
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
-from hindmost.studies.colocation.processor import processor, spare
-from hindmost.studies.colocation.rulers import asked, made, places
-from hindmost.studies.colocation.served import Served
-from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
-from hindmost.studies.colocation.windows import Seen, Stand, placement_of
+from hindmost.studies.colocation.processor import choose_spare, read_processor
+from hindmost.studies.colocation.rulers import call_engine, choose_cpus, make_rulers
+from hindmost.studies.colocation.server import ServerUnderLoad
+from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
+from hindmost.studies.colocation.windows import WindowResult, WindowRunner, placement_of
 from hindmost.watch import Application, latency_from
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import AtLoad, Beside, CoRun, Loaded, Share
 
-_TAKEN = ("alone", "null")
+_RESERVED = ("alone", "null")
 MOST_PROBED = 10_000
 """Highest rate of a probe, requests/s."""
 
@@ -61,7 +61,7 @@ def corun(
     within : float
         Largest promised growth of its p99, as a share.
     cpu, other : optional
-        CPU of the server, and of the jobs (`hindmost.studies.colocation.rulers.places`).
+        CPU of the server, and of the jobs (`hindmost.studies.colocation.rulers.choose_cpus`).
     budget_s : float
         Time for each load, s: the last round starts before it is over. At least four rounds are made.
     seed : int
@@ -87,7 +87,7 @@ def corun(
         )
     names = [str(one["name"]) for one in jobs]
     for name in names:
-        if name in _TAKEN or names.count(name) > 1:
+        if name in _RESERVED or names.count(name) > 1:
             raise UsageError(
                 "duplicate-name",
                 f"two profiles are named {name!r}, or the name is reserved",
@@ -108,7 +108,7 @@ def corun(
                 most=MOST_PROBED,
             )
     answers = [judge_pair(one, server, within=within, load=first["busy"]) for one in jobs]
-    here, kind = processor(), server["processor"]
+    here, kind = read_processor(), server["processor"]
     if here != kind:
         raise UsageError(
             "other-processor",
@@ -118,11 +118,11 @@ def corun(
             need=here["name"],
         )
     start = time.monotonic()
-    there = _Place(server, jobs, places(cpu, other), random.Random(seed), seed, budget_s, say)
-    found = [there.under(rate) for rate in (first["asked_per_s"], *rates)]
+    there = _Setup(server, jobs, choose_cpus(cpu, other), random.Random(seed), seed, budget_s, say)
+    found = [there.measure_under(rate) for rate in (first["asked_per_s"], *rates)]
     windows = [one for load in found for each in load.seen for one in each]
     placement, notes = placement_of(windows)
-    lightest = found[0].at(within)
+    lightest = found[0].summarize(within)
     return {
         "schema": CORUN_SCHEMA,
         "server": server["name"],
@@ -141,17 +141,17 @@ def corun(
             for one, job, answer in zip(lightest["jobs"], jobs, answers, strict=True)
         ],
         "scores": lightest["scores"],
-        "loads": [one.at(within, found[0]) for one in found[1:]],
+        "loads": [one.summarize(within, found[0]) for one in found[1:]],
         "window_ms": server["method"]["window_ms"],
         "windows": len(windows),
-        "dropped": sum(not one.kept for one in windows),
+        "dropped": sum(not one.is_usable for one in windows),
         "took_s": time.monotonic() - start,
         "notes": [one.document() for one in notes],
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Setup:
     """A server, its jobs, and their CPUs."""
 
     server: Mapping[str, Any]
@@ -162,27 +162,29 @@ class _Place:
     budget_s: float
     say: Callable[[str], None]
 
-    def under(self, rate: float) -> _Under:
+    def measure_under(self, rate: float) -> _LoadResult:
         """Start the programs, and make rounds of windows under one load."""
         server, cpus = self.server, self.cpus
         address = server["loaded"]["address"]
         source = latency_from(Application(server["name"], None), probe=str(rate), address=address)
         assert source is not None
-        window_ms, seen = server["method"]["window_ms"], list[list[Seen]]()
-        knees = json.dumps(asked(_engine.cache_knees, cpus[1], self.seed))
+        window_ms, seen = server["method"]["window_ms"], list[list[WindowResult]]()
+        knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], self.seed))
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            beside = made(["null"], knees, folder, self.seed)
+            beside = make_rulers(["null"], knees, folder, self.seed)
             runners = {
                 str(one["name"]): stack.enter_context(CoRunner(one["command"], cpus[1])) for one in self.jobs
             }
-            subject = stack.enter_context(Served(server["command"], cpus[0], source, spare(cpus)))
-            stand = Stand(subject, cpus, {**beside, **runners}, real_time=False)
+            subject = stack.enter_context(
+                ServerUnderLoad(server["command"], cpus[0], source, choose_spare(cpus))
+            )
+            stand = WindowRunner(subject, cpus, {**beside, **runners}, real_time=False)
             started = time.monotonic()
             while True:
                 program = shlex.join(server["command"][:1])
                 self.say(f"{rate:g} requests/s, round {len(seen) + 1}: {program} next to each job")
-                states = [*_TAKEN, *runners]
+                states = [*_RESERVED, *runners]
                 self.order.shuffle(states)
                 windows = []
                 for one in states:
@@ -193,33 +195,36 @@ class _Place:
                 spent = time.monotonic() - started
                 if len(seen) >= LEAST_ROUNDS and spent * (1 + 1 / len(seen)) > self.budget_s:
                     break
-            return _Under(server, self.jobs, rate, seen, loaded(seen, subject, window_ms))
+            return _LoadResult(server, self.jobs, rate, seen, summarize_load(seen, subject, window_ms))
 
 
 @dataclass(frozen=True, slots=True)
-class _Under:
+class _LoadResult:
     """The windows under one load."""
 
     server: Mapping[str, Any]
     jobs: Sequence[Mapping[str, Any]]
     rate: float
-    seen: list[list[Seen]]
+    seen: list[list[WindowResult]]
     loaded: Loaded
 
     def services(self, beside: str) -> list[Array]:
         """Return the service times of each window, µs."""
         return [
-            np.array(one.asked.service_us)
+            np.array(one.probe_result.service_us)
             for windows in self.seen
             for one in windows
-            if one.ruler == beside and one.kept and one.asked is not None and one.asked.service_us
+            if one.ruler == beside
+            and one.is_usable
+            and one.probe_result is not None
+            and one.probe_result.service_us
         ]
 
-    def at(self, within: float, lighter: _Under | None = None) -> AtLoad:
+    def summarize(self, within: float, lighter: _LoadResult | None = None) -> AtLoad:
         """Compare predictions from profiles, and from a lighter load, with the measurements."""
         alone = self.services("null")
         solo = Solo(np.concatenate(alone), self.rate) if has_enough_services(alone) else None
-        ran = [self._beside(job, within, solo, lighter) for job in self.jobs]
+        ran = [self._summarize_job(job, within, solo, lighter) for job in self.jobs]
         if all(one["latency"]["p99"] is None for one in ran):
             raise Inconclusive(
                 "no-window-percentile",
@@ -228,12 +233,12 @@ class _Under:
             )
         return {"loaded": self.loaded, "jobs": ran, "scores": scores(ran)}
 
-    def _beside(
-        self, job: Mapping[str, Any], within: float, solo: Solo | None, lighter: _Under | None
+    def _summarize_job(
+        self, job: Mapping[str, Any], within: float, solo: Solo | None, lighter: _LoadResult | None
     ) -> Beside:
         name = str(job["name"])
         grown, guesses = growth(self.seen, name, "null"), predict_growth(self.server, job, solo)
-        if lighter is not None and solo is not None and (seen := lighter.grown(name)) is not None:
+        if lighter is not None and solo is not None and (seen := lighter.growth_next_to(name)) is not None:
             guesses += predict_from_lighter(lighter.services("null"), lighter.services(name), seen, solo)
         return {
             "job": name,
@@ -243,7 +248,7 @@ class _Under:
             "predicted": guesses,
         }
 
-    def grown(self, name: str) -> tuple[float, float, float] | None:
+    def growth_next_to(self, name: str) -> tuple[float, float, float] | None:
         """Return the loss of rate and the growth of p50 and p99 next to a job; None if one is unknown."""
         latency = growth(self.seen, name, "null")
         shares = (shares_lost(self.seen, name, "program", ("null", True)), latency["p50"], latency["p99"])

@@ -11,7 +11,7 @@ from typing import Self
 
 from hindmost import _engine
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import Launched
+from hindmost.studies.colocation.launch import LaunchedProgram
 
 _AGAIN = 'while :; do "$@" || exit; done'
 """Shell script that restarts a job after success, and ends when it fails."""
@@ -28,25 +28,25 @@ class CoRunner:
 
     def __init__(self, command: Sequence[str], cpu: int) -> None:
         self.command = list(command)
-        self._launched = Launched(["/bin/sh", "-c", _AGAIN, "sh", *command], cpu)
-        self._launched.send(signal.SIGSTOP)
+        self._program = LaunchedProgram(["/bin/sh", "-c", _AGAIN, "sh", *command], cpu)
+        self._program.send(signal.SIGSTOP)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the command and all its descendants."""
-        self._launched.end()
+        self._program.end()
 
     def run(self, window: str) -> str:
         """Run for a window, like a stressor. The result counts one unit and the job's CPU time."""
         request = json.loads(window)
         time.sleep(max(0.0, (request["start_ns"] - _engine.monotonic_ns()) / 1e9))
-        before = self._launched.cpu_time.ns()
-        self._launched.send(signal.SIGCONT)
+        before = self._program.cpu_time.ns()
+        self._program.send(signal.SIGCONT)
         time.sleep(request["duration_ns"] / 1e9)
-        self._launched.send(signal.SIGSTOP)
-        return json.dumps({"cpu_ns": self._launched.cpu_time.ns() - before, "done": 1.0, "real_time": False})
+        self._program.send(signal.SIGSTOP)
+        return json.dumps({"cpu_ns": self._program.cpu_time.ns() - before, "done": 1.0, "real_time": False})
 
     def check(self) -> None:
         """Check that the command still runs.
@@ -56,7 +56,7 @@ class CoRunner:
         TargetError
             The command has failed.
         """
-        if (ending := self._launched.ended()) is not None:
+        if (ending := self._program.ending()) is not None:
             raise TargetError(
                 "program-ended",
                 f"{shlex.join(self.command)}: {ending} while it ran next to the server",

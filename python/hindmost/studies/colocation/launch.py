@@ -44,7 +44,7 @@ class CpuTime:
 
     Attributes
     ----------
-    of_children : bool
+    counts_children : bool
         Whether descendants are included.
     """
 
@@ -53,7 +53,7 @@ class CpuTime:
         self._pid = 0
 
     @classmethod
-    def of_what_starts_here(cls) -> Self:
+    def inherit_from_thread(cls) -> Self:
         """Count this thread and all that it starts from now on; for a thread that starts one program."""
         call = _PERF_EVENT_OPEN.get(platform.machine())
         if call is None:
@@ -65,10 +65,10 @@ class CpuTime:
         return cls(found if found >= 0 else None)
 
     @property
-    def of_children(self) -> bool:  # noqa: D102
+    def counts_children(self) -> bool:  # noqa: D102
         return self._descriptor is not None
 
-    def of(self, pid: int) -> None:
+    def attach(self, pid: int) -> None:
         """Set the process that was started."""
         self._pid = pid
 
@@ -90,7 +90,7 @@ class CpuTime:
             self._descriptor = None
 
 
-class Launched:
+class LaunchedProgram:
     """A program on one CPU that runs, with its descendants, until it is ended.
 
     The guard that servers have (`hindmost.targets.guard`) runs between us and the program. Whatever happens
@@ -163,17 +163,17 @@ class Launched:
             raise
         assert self._warden.pid is not None
         self.pid = self._warden.pid
-        self.cpu_time.of(self.pid)
+        self.cpu_time.attach(self.pid)
         if real_time:
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(self.pid, os.SCHED_FIFO, os.sched_param(1))
                 self.real_time = True
 
-    def ended(self) -> Ending | None:
+    def ending(self) -> Ending | None:
         """Return how the program ended; None while it runs."""
         alive, status = self._warden.alive(), self._warden.status
         if status is not None:
-            return ended_by(status)
+            return describe_exit(status)
         return None if alive else Ending("its guard process was killed, which ended the program", {})
 
     def send(self, which: signal.Signals) -> None:
@@ -223,7 +223,7 @@ def run_once(command: Sequence[str], cpu: int) -> subprocess.Popen[bytes]:
 def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
     """Start something from a thread with an inherited CPU clock, which covers all descendants."""
     with ThreadPoolExecutor(1) as thread:
-        clock = thread.submit(CpuTime.of_what_starts_here).result()
+        clock = thread.submit(CpuTime.inherit_from_thread).result()
         try:
             return clock, thread.submit(start).result()
         except BaseException:
@@ -231,10 +231,10 @@ def _with_clock(start: Callable[[], Warden]) -> tuple[CpuTime, Warden]:
             raise
 
 
-def ended_by(code: int) -> Ending:
+def describe_exit(code: int) -> Ending:
     """Describe how a process ended, from its return code in Python's convention.
 
-    >>> ended_by(3).fields, ended_by(-9).fields
+    >>> describe_exit(3).fields, describe_exit(-9).fields
     ({'exit_status': 3}, {'signal': 'SIGKILL'})
     """
     if code >= 0:

@@ -20,12 +20,12 @@ from hindmost.errors import Inconclusive, UsageError
 from hindmost.notes import Note
 from hindmost.store.pairs import PAIRS_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
-from hindmost.studies.colocation.processor import processor
-from hindmost.studies.colocation.rulers import asked, made, places
+from hindmost.studies.colocation.processor import read_processor
+from hindmost.studies.colocation.rulers import call_engine, choose_cpus, make_rulers
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, shares_lost
 from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.windows import Seen, Stand, placement_of
+from hindmost.studies.colocation.windows import WindowResult, WindowRunner, placement_of
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import Method, Profile, Share, WindowRow
@@ -59,7 +59,7 @@ def pairs(
     cards : sequence of dict
         Profiles of programs whose work is lines on stdout, or runs.
     cpu, other : optional
-        CPU of the measured program, and of its neighbour (`hindmost.studies.colocation.rulers.places`).
+        CPU of the measured program, and of its neighbour (`hindmost.studies.colocation.rulers.choose_cpus`).
     window_ms, budget_s : float
         Length of a window, ms; time for all rounds, s. At least four rounds are made.
     real_time : bool
@@ -77,15 +77,15 @@ def pairs(
     Inconclusive
         Too few windows are usable.
     """
-    here = processor()
-    names = _named(cards, here)
-    cpus, start, order = places(cpu, other), time.monotonic(), random.Random(seed)
-    seen: dict[str, list[list[Seen]]] = {name: [] for name in names}
+    here = read_processor()
+    names = _check_names(cards, here)
+    cpus, start, order = choose_cpus(cpu, other), time.monotonic(), random.Random(seed)
+    seen: dict[str, list[list[WindowResult]]] = {name: [] for name in names}
     rows: list[WindowRow] = []
-    knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
+    knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], seed))
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        inert = made([_INERT], knees, folder, seed)
+        inert = make_rulers([_INERT], knees, folder, seed)
         runners = {
             name: stack.enter_context(CoRunner(card["command"], cpus[1]))
             for name, card in zip(names, cards, strict=True)
@@ -96,7 +96,7 @@ def pairs(
             subject = _subject(card, cpus[0], real_time)
             stack.enter_context(subject)
             subject.pause()
-            stands[name] = Stand(subject, cpus, {**inert, **runners}, real_time=False)
+            stands[name] = WindowRunner(subject, cpus, {**inert, **runners}, real_time=False)
         started, rounds = time.monotonic(), 0
         while True:
             rounds += 1
@@ -121,12 +121,12 @@ def pairs(
             "seed": seed,
             "took_s": time.monotonic() - start,
         }
-    found = told(seen, cards, method)
+    found = compute_pairs(seen, cards, method)
     return {**found, "processor": here, "rows": rows}
 
 
-def told(
-    seen: Mapping[str, Sequence[Sequence[Seen]]], cards: Sequence[Mapping[str, Any]], method: Method
+def compute_pairs(
+    seen: Mapping[str, Sequence[Sequence[WindowResult]]], cards: Sequence[Mapping[str, Any]], method: Method
 ) -> Pairs:
     """Compute the losses, their noise, and the scores of predictors."""
     names = list(seen)
@@ -146,7 +146,10 @@ def told(
         )
     noise = statistics.median(halves)
     table: list[list[PairLoss | None]] = [
-        [None if one is None else cast("PairLoss", {**one, "noise": not _shown(one, noise)}) for one in row]
+        [
+            None if one is None else cast("PairLoss", {**one, "noise": not _is_significant(one, noise)})
+            for one in row
+        ]
         for row in lost
     ]
     values = np.array([[np.nan if one is None else one["value"] for one in row] for row in lost])
@@ -195,18 +198,18 @@ def told(
     }
 
 
-def _shown(one: Share, noise: float) -> bool:
+def _is_significant(one: Share, noise: float) -> bool:
     """Whether a loss is significant: by its own interval, and by the typical width of intervals."""
     return (one["low"] > 0 or one["high"] < 0) and abs(one["value"]) > noise
 
 
-def _half(seen: Mapping[str, Sequence[Sequence[Seen]]], names: Sequence[str], first: int) -> Array:
+def _half(seen: Mapping[str, Sequence[Sequence[WindowResult]]], names: Sequence[str], first: int) -> Array:
     """Return the median losses of every other round."""
 
-    def middle(rounds: Sequence[Sequence[Seen]], beside: str) -> float:
+    def middle(rounds: Sequence[Sequence[WindowResult]], beside: str) -> float:
         ratios = []
         for windows in rounds[first::2]:
-            by = {one.ruler: one.program for one in windows if one.kept}
+            by = {one.ruler: one.program for one in windows if one.is_usable}
             mine, alone = by.get(beside), by.get(_INERT)
             if mine and alone:
                 ratios.append(1 - mine / alone)
@@ -221,7 +224,7 @@ def _correlation(one: Array, other: Array, which: np.ndarray) -> float | None:
     return float(np.corrcoef(one[which], other[which])[0, 1])
 
 
-def _named(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[str]:
+def _check_names(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[str]:
     if len(cards) < 2:
         raise UsageError(
             "missing-argument",

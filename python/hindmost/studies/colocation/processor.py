@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def processor(text: str | None = None) -> Processor:
+def read_processor(text: str | None = None) -> Processor:
     """Read the vendor, family, model and name of the processor.
 
     Parameters
@@ -25,7 +25,7 @@ def processor(text: str | None = None) -> Processor:
     Examples
     --------
     >>> lines = ["vendor_id : AuthenticAMD", "cpu family : 25", "model : 17", "model name : AMD EPYC"]
-    >>> processor(chr(10).join(lines))["model"]
+    >>> read_processor(chr(10).join(lines))["model"]
     17
     """
     lines = (_CPUINFO.read_text(encoding="utf-8") if text is None else text).splitlines()
@@ -46,14 +46,14 @@ def processor(text: str | None = None) -> Processor:
     }
 
 
-def allowed() -> list[int]:
+def allowed_cpus() -> list[int]:
     """Return the CPUs that this process may use, in order."""
     return sorted(os.sched_getaffinity(0))
 
 
-def chosen(cpu: int | None, option: str = "--cpu") -> int:
+def choose_cpu(cpu: int | None, option: str = "--cpu") -> int:
     """Return the requested CPU, or the last one, because interrupts prefer the first."""
-    cpus = allowed()
+    cpus = allowed_cpus()
     if cpu is None:
         return cpus[-1]
     if cpu not in cpus:
@@ -68,9 +68,9 @@ def chosen(cpu: int | None, option: str = "--cpu") -> int:
     return cpu
 
 
-def pair(cpu: int | None) -> tuple[int, int]:
+def choose_pair(cpu: int | None) -> tuple[int, int]:
     """Return the CPU of the program, and the nearest other one by number, for stressors."""
-    cpus = allowed()
+    cpus = allowed_cpus()
     if len(cpus) < 2:
         raise HostUnfit(
             "few-processors",
@@ -80,10 +80,10 @@ def pair(cpu: int | None) -> tuple[int, int]:
             have=len(cpus),
             need=2,
         )
-    mine = chosen(cpu)
+    mine = choose_cpu(cpu)
     return mine, min((one for one in cpus if one != mine), key=lambda one: abs(one - mine))
 
 
-def spare(cpus: tuple[int, int]) -> int:
+def choose_spare(cpus: tuple[int, int]) -> int:
     """Return a CPU for a probe: outside the pair if there is one, else the second of the pair."""
-    return next((one for one in allowed() if one not in cpus), cpus[1])
+    return next((one for one in allowed_cpus() if one not in cpus), cpus[1])

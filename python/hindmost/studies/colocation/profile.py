@@ -14,14 +14,14 @@ from hindmost import _engine
 from hindmost.errors import Inconclusive, UsageError
 from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
-from hindmost.studies.colocation.processor import processor, spare
-from hindmost.studies.colocation.rulers import asked, made, places
+from hindmost.studies.colocation.processor import choose_spare, read_processor
+from hindmost.studies.colocation.rulers import call_engine, choose_cpus, make_rulers
 from hindmost.studies.colocation.runs import Runs
-from hindmost.studies.colocation.served import Served
-from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, loaded, shares_lost
+from hindmost.studies.colocation.server import ServerUnderLoad
+from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Units
-from hindmost.studies.colocation.windows import LEAST_CPU, Seen, Stand, placement_of, rows_of
+from hindmost.studies.colocation.windows import LEAST_CPU, WindowResult, WindowRunner, placement_of, rows_of
 from hindmost.watch import LatencySource
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def profile(
         a unit.
     rulers : sequence of str
     cpu, other : optional
-        CPU of the program, and of the stressors (`hindmost.studies.colocation.rulers.places`).
+        CPU of the program, and of the stressors (`hindmost.studies.colocation.rulers.choose_cpus`).
     window_ms, budget_s : float, optional
         Length of a window, by default 40 ms or `PROBED_REQUESTS` of a probe; time for all rounds, by default
         10 s, or 60 s with a probe.
@@ -112,22 +112,22 @@ def profile(
             value=unknown[0],
             known=known,
         )
-    cpus, start, order = places(cpu, other), time.monotonic(), random.Random(seed)
+    cpus, start, order = choose_cpus(cpu, other), time.monotonic(), random.Random(seed)
     rate = units.document["probe"]["rate"] if isinstance(units, LatencySource) else None
     window_ms, budget_s = _lengths(window_ms, budget_s, rate)
     real_time = real_time and rate is None
     say(f"stressors on CPU {cpus[1]}")
-    knees = json.dumps(asked(_engine.cache_knees, cpus[1], seed))
+    knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
-        beside = made(("null", *rulers), knees, folder, seed)
-    seen: list[list[Seen]] = []
+        beside = make_rulers(("null", *rulers), knees, folder, seed)
+    seen: list[list[WindowResult]] = []
     started = time.monotonic()
     with _subject(command, cpus, units, real_time) as subject:
         if isinstance(subject, Runs):
             window_ms = min(window_ms, subject.run_ms / 4)
             round_s = (len(rulers) + 2) * subject.run_ms / 1000
             say(f"a run takes {subject.run_ms:.0f} ms, and a round at least {round_s:.1f} s")
-        stand = Stand(subject, cpus, beside, real_time=real_time)
+        stand = WindowRunner(subject, cpus, beside, real_time=real_time)
         while True:
             say(f"round {len(seen) + 1}: {command[0]} next to each stressor")
             seen.append(_round(stand, rulers, window_ms, order))
@@ -139,15 +139,15 @@ def profile(
             "unit": subject.name,
             "window_ms": window_ms,
             "windows": sum(map(len, seen)),
-            "dropped": sum(not one.kept for windows in seen for one in windows),
+            "dropped": sum(not one.is_usable for windows in seen for one in windows),
             "real_time": any(one.real_time for windows in seen for one in windows),
             "seed": seed,
             "took_s": time.monotonic() - start,
         }
         notes = [] if subject.counts_children else [_NO_CHILDREN]
         card = _card(seen, rulers, command, name, method, notes, subject.hint)
-        if isinstance(subject, Served):
-            card["loaded"] = loaded(seen, subject, window_ms)
+        if isinstance(subject, ServerUnderLoad):
+            card["loaded"] = summarize_load(seen, subject, window_ms)
             for axis in card["axes"]:
                 axis["latency"] = growth(seen, axis["ruler"], "null")
         return card
@@ -174,15 +174,17 @@ def _subject(
     cpus: tuple[int, int],
     units: Units | LatencySource | Literal["cpu"] | None,
     real_time: bool,
-) -> Subject | Runs | Served:
+) -> Subject | Runs | ServerUnderLoad:
     if units == "cpu":
         return Runs(command, cpus[0])
     if isinstance(units, LatencySource):
-        return Served(command, cpus[0], units, spare(cpus))
+        return ServerUnderLoad(command, cpus[0], units, choose_spare(cpus))
     return Subject(command, cpus[0], units, real_time=real_time)
 
 
-def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.Random) -> list[Seen]:
+def _round(
+    stand: WindowRunner, rulers: Sequence[str], window_ms: float, order: random.Random
+) -> list[WindowResult]:
     """Make a window of every state, in a random order; each stressor also runs without the program."""
     states = [("alone", True), ("null", True)]
     states += [(one, with_program) for one in rulers for with_program in (True, False)]
@@ -194,7 +196,7 @@ def _round(stand: Stand, rulers: Sequence[str], window_ms: float, order: random.
     ]
 
 
-def _axis(seen: Sequence[Sequence[Seen]], ruler: str) -> Axis:
+def _axis(seen: Sequence[Sequence[WindowResult]], ruler: str) -> Axis:
     return {
         "ruler": ruler,
         "sensitivity": shares_lost(seen, ruler, "program", ("null", True)),
@@ -202,16 +204,16 @@ def _axis(seen: Sequence[Sequence[Seen]], ruler: str) -> Axis:
     }
 
 
-def _tight(seen: Sequence[Sequence[Seen]], rulers: Sequence[str]) -> bool:
+def _tight(seen: Sequence[Sequence[WindowResult]], rulers: Sequence[str]) -> bool:
     axes = [_axis(seen, one) for one in rulers]
     shares = [one for axis in axes for one in (axis["sensitivity"], axis["contentiousness"])]
     return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
 
 
-def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
+def _too_few(windows: Sequence[WindowResult], rates: int, hint: str) -> Inconclusive:
     ran = [one for one in windows if one.with_program]
     silent, starved = (sum(one.lost == why for one in ran) for why in ("units", "processor"))
-    kept = sum(one.kept for one in windows)
+    kept = sum(one.is_usable for one in windows)
     if silent > starved:
         hint = f"{hint}; or use longer windows: --window"
     else:
@@ -232,7 +234,7 @@ def _too_few(windows: Sequence[Seen], rates: int, hint: str) -> Inconclusive:
     )
 
 
-def doubts(axes: Sequence[Axis]) -> list[Note]:
+def doubt_notes(axes: Sequence[Axis]) -> list[Note]:
     """Return notes on what the figures leave undecided."""
     hint = "use more rounds (--budget 60s), or a quieter host (top -H -o %CPU)"
     lost = {one["ruler"]: one["sensitivity"] for one in axes}
@@ -246,7 +248,7 @@ def doubts(axes: Sequence[Axis]) -> list[Note]:
 
 
 def _card(
-    seen: Sequence[Sequence[Seen]],
+    seen: Sequence[Sequence[WindowResult]],
     rulers: Sequence[str],
     command: Sequence[str],
     name: str | None,
@@ -255,7 +257,7 @@ def _card(
     hint: str,
 ) -> Profile:
     windows = [one for windows in seen for one in windows]
-    kept = [one for one in windows if one.kept]
+    kept = [one for one in windows if one.is_usable]
     rates = [one.program for one in kept if one.ruler == "null" and one.program is not None]
     if len(rates) < LEAST_ROUNDS - 1:
         raise _too_few(windows, len(rates), hint)
@@ -265,16 +267,16 @@ def _card(
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
     noted = list(notes)
     if not method["real_time"]:
-        why = "next to a server" if method["unit"] == Served.name else "SCHED_FIFO is not permitted"
+        why = "next to a server" if method["unit"] == ServerUnderLoad.name else "SCHED_FIFO is not permitted"
         noted.append(
             Note("ordinary-threads", f"stressors ran as ordinary threads ({why}), so windows vary more")
         )
-    noted += [*mixed, *doubts(axes)]
+    noted += [*mixed, *doubt_notes(axes)]
     return {
         "schema": PROFILE_SCHEMA,
         "name": name or command[0].rsplit("/", 1)[-1],
         "command": list(command),
-        "processor": processor(),
+        "processor": read_processor(),
         "placement": placement,
         "rate_per_s": statistics.median(rates),
         "spread": (quarters[2] - quarters[0]) / statistics.median(rates),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hindmost import _engine
 from hindmost.errors import HostUnfit, Inconclusive, UsageError
 from hindmost.store.colocation import RULERS_SCHEMA
-from hindmost.studies.colocation.processor import allowed, chosen, pair, processor
+from hindmost.studies.colocation.processor import allowed_cpus, choose_cpu, choose_pair, read_processor
 
 if TYPE_CHECKING:
     from hindmost.store.colocation import Caches, Neighbour, Processor, RulerRate, Rulers
@@ -49,8 +49,8 @@ def certify(
         Rates differed each time, because something shares this core.
     """
     start = time.monotonic()
-    mine, kind = chosen(cpu), processor()
-    rates, seen, certificate_s = _undisturbed(mine, kind, bursts, say)
+    mine, kind = choose_cpu(cpu), read_processor()
+    rates, seen, certificate_s = _measure_undisturbed(mine, kind, bursts, say)
     say("measuring cache sizes and the nearness of other CPUs")
     return {
         "schema": RULERS_SCHEMA,
@@ -60,21 +60,23 @@ def certify(
         "rates": [_rate(one) for one in rates],
         "overlaps": seen["overlaps"],
         "groups": seen["groups"],
-        "caches": caches(asked(_engine.cache_knees, mine, 1)),
-        "neighbours": [neighbour(mine, other) for other in allowed() if other != mine][:MOST_NEIGHBOURS],
+        "caches": cache_sizes(call_engine(_engine.cache_knees, mine, 1)),
+        "neighbours": [measure_neighbour(mine, other) for other in allowed_cpus() if other != mine][
+            :MOST_NEIGHBOURS
+        ],
         "took_s": time.monotonic() - start,
         "certificate_s": certificate_s,
     }
 
 
-def _undisturbed(
+def _measure_undisturbed(
     mine: int, kind: Processor, bursts: int, say: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], dict[str, Any], float]:
     """Return rates, the overlap matrix and its duration, measured between two passes of rates that agree."""
 
     def rates() -> list[dict[str, Any]]:
         say(f"measuring instruction rates on CPU {mine}")
-        found: list[dict[str, Any]] = asked(
+        found: list[dict[str, Any]] = call_engine(
             _engine.validate_rulers, mine, kind["vendor"], kind["family"], kind["model"], max(bursts, 5)
         )
         return found
@@ -83,10 +85,10 @@ def _undisturbed(
     for _ in range(ATTEMPTS):
         say("measuring which instructions share ports")
         started = time.monotonic()
-        seen = asked(_engine.core_certificate, mine, bursts)
+        seen = call_engine(_engine.core_certificate, mine, bursts)
         certificate_s = time.monotonic() - started
         passes.append(rates())
-        odd, cell = unlike(passes), impossible(seen["overlaps"])
+        odd, cell = find_disagreement(passes), find_impossible(seen["overlaps"])
         if odd is None and cell is None:
             return passes[-1], seen, certificate_s
         if cell is not None:
@@ -117,7 +119,7 @@ def _undisturbed(
     )
 
 
-def unlike(passes: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, float, float] | None:
+def find_disagreement(passes: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, float, float] | None:
     """Find the class that fell most below its best in the last two passes; None if all agree."""
     lowest: tuple[float, str, float, float] | None = None
     for column in zip(*passes, strict=True):
@@ -128,12 +130,12 @@ def unlike(passes: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, float, f
     return lowest and lowest[1:]
 
 
-def impossible(overlaps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def find_impossible(overlaps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Find a class whose overlap with itself is below 1, which no core can have; None if there is none."""
     return next((one for one in overlaps if one["a"] == one["b"] and one["value"] < 1 - ITSELF), None)
 
 
-def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:  # noqa: ANN401 (JSON)
+def call_engine(what: Callable[..., str], *arguments: object, **named: object) -> Any:  # noqa: ANN401 (JSON)
     """Call the engine, and raise `HostUnfit` for what this host cannot do."""
     try:
         return json.loads(what(*arguments, **named))
@@ -144,7 +146,7 @@ def asked(what: Callable[..., str], *arguments: object, **named: object) -> Any:
         raise HostUnfit(code, message) from None
 
 
-def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
+def make_rulers(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, Any]:
     """Build stressors by name, for the cache sizes of `cache_knees`.
 
     Raises
@@ -164,9 +166,9 @@ def made(names: Iterable[str], knees: str, folder: str, seed: int) -> dict[str, 
     return rulers
 
 
-def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
+def measure_neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
     """Measure how another CPU is placed relative to `mine`."""
-    seen = asked(_engine.look_at_placement, mine, other, ports=ports)
+    seen = call_engine(_engine.look_at_placement, mine, other, ports=ports)
     return {
         "cpu": other,
         "placement": seen["placement"],
@@ -175,7 +177,7 @@ def neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
     }
 
 
-def places(cpu: int | None, other: str | None) -> tuple[int, int]:
+def choose_cpus(cpu: int | None, other: str | None) -> tuple[int, int]:
     """Choose the CPU of a program, and of what runs next to it.
 
     Parameters
@@ -193,7 +195,7 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
     UsageError
         This process may not use `other`.
     """
-    mine, nearest = pair(cpu)
+    mine, nearest = choose_pair(cpu)
     if other is None:
         return mine, nearest
     if other != SIBLING:
@@ -205,8 +207,8 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
                 option="--other",
                 value=other,
             )
-        return mine, chosen(int(other), "--other")
-    seen = [neighbour(mine, one) for one in allowed() if one != mine][:MOST_NEIGHBOURS]
+        return mine, choose_cpu(int(other), "--other")
+    seen = [measure_neighbour(mine, one) for one in allowed_cpus() if one != mine][:MOST_NEIGHBOURS]
     found = next((one["cpu"] for one in seen if one["placement"] == "siblings"), None)
     if found is None:
         near = min(seen, key=lambda one: one["one_way_ns"])
@@ -224,7 +226,7 @@ def places(cpu: int | None, other: str | None) -> tuple[int, int]:
     return mine, found
 
 
-def caches(knees: Mapping[str, Any]) -> Caches:
+def cache_sizes(knees: Mapping[str, Any]) -> Caches:
     """Return the cache sizes, without the steps from which they were derived."""
     return {"l1_bytes": knees["l1"], "l2_bytes": knees["l2"], "l3_bytes": knees["l3"]}
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import ended_by, run_once
+from hindmost.studies.colocation.launch import describe_exit, run_once
 
 LEAST_RUN_MS = 20.0
 """A shorter run is mostly the start of the program."""
@@ -50,7 +50,7 @@ class Runs:
         """Run the command once, so that files are cached and its duration is known."""
         start = time.monotonic()
         self.resume()
-        self.last(0.0)
+        self.run_window(0.0)
         self.count("in the run before windows")
         self.run_ms = (time.monotonic() - start) * 1000
         if self.run_ms < LEAST_RUN_MS:
@@ -79,7 +79,7 @@ class Runs:
         """Start a run."""
         self._running = run_once(self.command, self._cpu)
 
-    def last(self, _length_s: float) -> None:
+    def run_window(self, _length_s: float) -> None:
         """Wait until the run ends.
 
         Raises
@@ -118,10 +118,10 @@ class Runs:
         if code:
             raise TargetError(
                 "program-ended",
-                f"{shlex.join(self.command)}: {ended_by(code)} {when}; a run that fails does different work",
+                f"{shlex.join(self.command)}: {describe_exit(code)} {when}; a failed run does different work",
                 hint="run the command alone and look at its exit code and stderr",
                 command=self.command,
-                **ended_by(code).fields,
+                **describe_exit(code).fields,
                 window=window,
                 beside=beside,
             )

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hindmost.stats.runs.intervals import mean_interval
-from hindmost.studies.colocation.served import Asked, Served
-from hindmost.studies.colocation.windows import Seen
+from hindmost.studies.colocation.server import ProbeResult, ServerUnderLoad
+from hindmost.studies.colocation.windows import WindowResult
 
 if TYPE_CHECKING:
     from hindmost.stats.estimate import Estimate
@@ -22,21 +22,23 @@ chance. With it, 95 % intervals of four or five normal draws cover the truth in 
 89 to 90 %."""
 
 
-def shares_lost(seen: Sequence[Sequence[Seen]], ruler: str, of: str, base: tuple[str, bool]) -> Share | None:
+def shares_lost(
+    seen: Sequence[Sequence[WindowResult]], ruler: str, of: str, base: tuple[str, bool]
+) -> Share | None:
     """Estimate what a program, or a stressor next to it, loses relative to the base; None with few rounds.
 
     Parameters
     ----------
-    seen : sequence of sequence of Seen
+    seen : sequence of sequence of WindowResult
         Windows by round.
     of : str
-        Which rate of `Seen` to use: ``program`` or ``of_ruler``.
+        Which rate of `WindowResult` to use: ``program`` or ``of_ruler``.
     base : tuple of str and bool
         The stressor of the base, and whether the program runs too.
     """
     lost = []
     for windows in seen:
-        by = {(one.ruler, one.with_program): getattr(one, of) for one in windows if one.kept}
+        by = {(one.ruler, one.with_program): getattr(one, of) for one in windows if one.is_usable}
         mine, alone = by.get((ruler, True)), by.get(base)
         if mine and alone:
             lost.append(1 - mine / alone)
@@ -58,20 +60,24 @@ def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
     return mean_interval(near), len(near)
 
 
-def growth(seen: Sequence[Sequence[Seen]], ruler: str, base: str) -> Growth:
+def growth(seen: Sequence[Sequence[WindowResult]], ruler: str, base: str) -> Growth:
     """Estimate the growth of a server's percentiles as the mean log ratio within rounds."""
     return {
-        "p50": _grown(seen, ruler, base, lambda one: one.p50_us),
-        "p99": _grown(seen, ruler, base, lambda one: one.p99_us),
+        "p50": _growth_of(seen, ruler, base, lambda one: one.p50_us),
+        "p99": _growth_of(seen, ruler, base, lambda one: one.p99_us),
     }
 
 
-def _grown(
-    seen: Sequence[Sequence[Seen]], ruler: str, base: str, which: Callable[[Asked], float]
+def _growth_of(
+    seen: Sequence[Sequence[WindowResult]], ruler: str, base: str, which: Callable[[ProbeResult], float]
 ) -> Share | None:
     ratios = []
     for windows in seen:
-        by = {one.ruler: which(one.asked) for one in windows if one.kept and one.asked is not None}
+        by = {
+            one.ruler: which(one.probe_result)
+            for one in windows
+            if one.is_usable and one.probe_result is not None
+        }
         mine, alone = by.get(ruler, math.inf), by.get(base, math.inf)
         # A percentile is infinite if more requests failed than lie beyond it.
         if math.isfinite(mine) and math.isfinite(alone):
@@ -83,14 +89,16 @@ def _grown(
     return {"value": value, "low": low, "high": high, "windows": near}
 
 
-def loaded(seen: Sequence[Sequence[Seen]], subject: Served, window_ms: float) -> Loaded:
+def summarize_load(
+    seen: Sequence[Sequence[WindowResult]], subject: ServerUnderLoad, window_ms: float
+) -> Loaded:
     """Summarise the probe's results: its requests, and medians next to the inert stressor."""
-    asked = [one.asked for windows in seen for one in windows if one.asked is not None]
+    asked = [one.probe_result for windows in seen for one in windows if one.probe_result is not None]
     inert = [
-        one.asked
+        one.probe_result
         for windows in seen
         for one in windows
-        if one.kept and one.ruler == "null" and one.asked is not None
+        if one.is_usable and one.ruler == "null" and one.probe_result is not None
     ]
     return {
         "address": subject.address,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
-from hindmost.studies.colocation.processor import allowed, chosen
-from hindmost.studies.colocation.rulers import asked, made
+from hindmost.studies.colocation.processor import allowed_cpus, choose_cpu
+from hindmost.studies.colocation.rulers import call_engine, make_rulers
 
 if TYPE_CHECKING:
     from hindmost.store.pairs import StressorWork
@@ -90,18 +90,18 @@ def stress(
             least=LEAST_PERIOD_NS,
             most=MOST_PERIOD_NS,
         )
-    places = [chosen(one, "--cpus") for one in cpus] if cpus else allowed()[-len(names) :]
+    places = [choose_cpu(one, "--cpus") for one in cpus] if cpus else allowed_cpus()[-len(names) :]
     if len(set(places)) < len(names):
         raise UsageError(
             "few-processors",
             f"{len(names)} stressors need one CPU each, but there are {len(set(places))}",
-            hint=f"--cpus LIST of {', '.join(map(str, allowed()))}",
+            hint=f"--cpus LIST of {', '.join(map(str, allowed_cpus()))}",
             have=len(set(places)),
             need=len(names),
         )
     say("measuring cache sizes")
-    knees = json.dumps(asked(_engine.cache_knees, places[0], seed))
-    rulers = [made([name], knees, str(folder or Path.cwd()), seed)[name] for name in names]
+    knees = json.dumps(call_engine(_engine.cache_knees, places[0], seed))
+    rulers = [make_rulers([name], knees, str(folder or Path.cwd()), seed)[name] for name in names]
     start = _engine.monotonic_ns() + _START_NS
     end, over = start + int(duration_s * 1e9), threading.Event()
     got: list[list[dict[str, Any]]] = [[] for _ in names]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.launch import Launched
+from hindmost.studies.colocation.launch import LaunchedProgram
 from hindmost.studies.colocation.units import Lines, Units
 
 _FIRST_UNIT_S = 5.0
@@ -39,18 +39,18 @@ class Subject:
         self.command = list(command)
         self.units = Lines() if units is None else units
         self.hint = self.units.hint
-        self._launched = Launched(self.command, cpu, read=self.units.on_stdout, real_time=real_time)
-        self._cpu_time = self._launched.cpu_time
-        self.real_time = self._launched.real_time
-        self.counts_children = self._cpu_time.of_children
-        self.units.attach(self._launched.stdout)
+        self._program = LaunchedProgram(self.command, cpu, read=self.units.on_stdout, real_time=real_time)
+        self._cpu_time = self._program.cpu_time
+        self.real_time = self._program.real_time
+        self.counts_children = self._cpu_time.counts_children
+        self.units.attach(self._program.stdout)
         self._start = time.monotonic()
 
     def __enter__(self) -> Self:
         """Wait for the first units."""
         end = time.monotonic() + _FIRST_UNIT_S
         while (units := self.units.total()) < _LEAST_UNITS:
-            ending = self._launched.ended()
+            ending = self._program.ending()
             if ending is not None or time.monotonic() > end:
                 why = ending or f"it reported {units:g} {self.units.name} in {_FIRST_UNIT_S:g} s"
                 self.__exit__()
@@ -69,7 +69,7 @@ class Subject:
 
     def __exit__(self, *_: object) -> None:
         """End the program and all that it started."""
-        self._launched.end()
+        self._program.end()
 
     @property
     def name(self) -> str:
@@ -78,13 +78,13 @@ class Subject:
 
     def pause(self) -> None:
         """Stop the program."""
-        self._launched.send(signal.SIGSTOP)
+        self._program.send(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Continue the program."""
-        self._launched.send(signal.SIGCONT)
+        self._program.send(signal.SIGCONT)
 
-    def last(self, length_s: float) -> None:
+    def run_window(self, length_s: float) -> None:
         """Wait for the end of the window."""
         time.sleep(length_s)
 
@@ -103,7 +103,7 @@ class Subject:
         TargetError
             The program has ended.
         """
-        if (ending := self._launched.ended()) is not None:
+        if (ending := self._program.ending()) is not None:
             lasted = time.monotonic() - self._start
             raise TargetError(
                 "program-ended",

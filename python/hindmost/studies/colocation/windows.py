@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from hindmost import _engine
 from hindmost.notes import Note
-from hindmost.studies.colocation.rulers import asked
+from hindmost.studies.colocation.rulers import call_engine
 from hindmost.studies.colocation.runs import Runs
-from hindmost.studies.colocation.served import Asked, Served
+from hindmost.studies.colocation.server import ProbeResult, ServerUnderLoad
 from hindmost.studies.colocation.subject import Subject
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ CLOCK = 0.05
 clock. Boost steps are 1 to 3 %."""
 
 
-class Look(NamedTuple):
+class CpuReading(NamedTuple):
     """The relative placement of two CPUs at one moment, and the clock of each, GHz."""
 
     placement: Placement
@@ -38,7 +38,7 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WindowResult:
     """The result of one window.
 
     Attributes
@@ -49,14 +49,14 @@ class Seen:
         Whether the program ran.
     program, of_ruler : float or None
         Units per CPU second of each; None if it did not run or had too little CPU time.
-    looks : tuple of Look
+    looks : tuple of CpuReading
         Placement and clocks before and after.
     real_time : bool
         Whether the stressor had real-time priority.
     lost : str, optional
         Why there is no figure of the program although it ran: it reported no ``units``, or had too little of
         its ``processor``.
-    asked : Asked, optional
+    probe_result : ProbeResult, optional
         Results of the probe, for a server.
     """
 
@@ -64,25 +64,25 @@ class Seen:
     with_program: bool
     program: float | None
     of_ruler: float | None
-    looks: tuple[Look, Look]
+    looks: tuple[CpuReading, CpuReading]
     real_time: bool
     lost: Lost | None = None
-    asked: Asked | None = None
+    probe_result: ProbeResult | None = None
 
     @property
-    def moved(self) -> bool:
+    def has_moved(self) -> bool:
         """Whether the placement changed during the window; a hypervisor may move CPUs at any time."""
         return self.looks[0].placement != self.looks[1].placement
 
     @property
     def clock_changed(self) -> bool:
         """Whether the clock of the measured CPU changed: its frequency, or a part of its time was stolen."""
-        return changed(self.looks, 0 if self.with_program else 1)
+        return clock_differs(self.looks, 0 if self.with_program else 1)
 
     @property
-    def kept(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether the window counts."""
-        return not self.moved and not self.clock_changed
+        return not self.has_moved and not self.clock_changed
 
     def row(self, round_: int) -> WindowRow:
         """Return the window as a row of the document, without averaging."""
@@ -95,21 +95,21 @@ class Seen:
             "ruler_per_s": self.of_ruler,
             "placement": [before.placement, after.placement],
             "ghz": [list(before.ghz), list(after.ghz)],
-            "kept": self.kept,
+            "kept": self.is_usable,
             "lost": self.lost,
             "real_time": self.real_time,
         }
 
 
-def changed(looks: tuple[Look, Look], which: int) -> bool:
+def clock_differs(looks: tuple[CpuReading, CpuReading], which: int) -> bool:
     """Whether a CPU's clock differed after a window."""
     before, after = (look.ghz[which] for look in looks)
     return abs(before - after) > CLOCK * max(before, after)
 
 
-def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[Note]]:
+def placement_of(windows: Sequence[WindowResult]) -> tuple[Placement, list[Note]]:
     """Return the placement in most windows without a move, and notes if the placement or a clock varied."""
-    seen = [one.looks[0].placement for one in windows if not one.moved]
+    seen = [one.looks[0].placement for one in windows if not one.has_moved]
     notes: list[Note] = []
     if len(set(seen)) > 1:
         notes.append(
@@ -138,17 +138,17 @@ def placement_of(windows: Sequence[Seen]) -> tuple[Placement, list[Note]]:
     return max(set(seen), key=seen.count) if seen else "unknown", notes
 
 
-def rows_of(seen: Sequence[Sequence[Seen]]) -> list[WindowRow]:
+def rows_of(seen: Sequence[Sequence[WindowResult]]) -> list[WindowRow]:
     """Return all windows as rows, in the order in which they were made."""
     return [one.row(number) for number, windows in enumerate(seen, 1) for one in windows]
 
 
-class Stand:
+class WindowRunner:
     """Makes windows with a program on one CPU and stressors on another."""
 
     def __init__(
         self,
-        subject: Subject | Runs | Served,
+        subject: Subject | Runs | ServerUnderLoad,
         cpus: tuple[int, int],
         rulers: dict[str, Any],
         *,
@@ -160,17 +160,17 @@ class Stand:
         self.real_time = real_time
         self._made = 0
         # By their message latency alone, siblings may look like near cores.
-        self._siblings = asked(_engine.look_at_placement, *cpus, ports=True)["placement"] == "siblings"
-        self._before = self.look()
+        self._siblings = call_engine(_engine.look_at_placement, *cpus, ports=True)["placement"] == "siblings"
+        self._before = self._read_placement()
 
-    def look(self) -> Look:
+    def _read_placement(self) -> CpuReading:
         """Read the placement of the CPUs and their clocks, while the program is stopped."""
         self.subject.pause()
-        found = asked(_engine.look_at_placement, *self.cpus)
+        found = call_engine(_engine.look_at_placement, *self.cpus)
         placement = "siblings" if self._siblings and found["placement"] == "near" else found["placement"]
-        return Look(cast("Placement", placement), tuple(found["ghz"]))
+        return CpuReading(cast("Placement", placement), tuple(found["ghz"]))
 
-    def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> Seen:
+    def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> WindowResult:
         """Make one window."""
         got: list[dict[str, Any]] = []
         self._made += 1
@@ -183,7 +183,7 @@ class Stand:
         if with_program:
             self.subject.resume()
         start = _engine.monotonic_ns() + _MS
-        last = self.subject.last if with_program else time.sleep
+        last = self.subject.run_window if with_program else time.sleep
         if ruler == "alone":
             last(length_ms / 1000)
         else:
@@ -204,24 +204,26 @@ class Stand:
             time.monotonic_ns(),
             self.subject.count(when, window=self._made, beside=ruler),
         )
-        before, self._before = self._before, self.look()
+        before, self._before = self._before, self._read_placement()
         busy = more_used - used
         lost: Lost | None = "units" if more == units else None
         # A server waits for requests, but one that answers has used some CPU time.
-        least = 0.0 if isinstance(self.subject, Served) else LEAST_CPU * (ended - began)
+        least = 0.0 if isinstance(self.subject, ServerUnderLoad) else LEAST_CPU * (ended - began)
         if busy <= least:
             lost = "processor"
         of_ruler, real_time = None, False
         ruler_ns = sum(one["cpu_ns"] for one in got)
         if got and ruler_ns > LEAST_CPU * length_ms * _MS * len(got):
             real_time = got[0]["real_time"]
-            if not changed((before, self._before), 1):
+            if not clock_differs((before, self._before), 1):
                 of_ruler = sum(one["done"] for one in got) / ruler_ns * 1e9
         if not with_program:
-            return Seen(ruler, with_program, None, of_ruler, (before, self._before), real_time)
+            return WindowResult(ruler, with_program, None, of_ruler, (before, self._before), real_time)
         rate = None if lost else (more - units) / busy * 1e9
-        probe = self.subject.asked if isinstance(self.subject, Served) and not lost else None
-        return Seen(ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost, probe)
+        probe = self.subject.probe_result if isinstance(self.subject, ServerUnderLoad) and not lost else None
+        return WindowResult(
+            ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost, probe
+        )
 
     def _works(
         self, ruler: str, start_ns: int, length_ms: float, over: threading.Event

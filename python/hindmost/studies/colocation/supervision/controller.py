@@ -50,7 +50,7 @@ class Controller:
     ----------
     most : int
         CPUs available to the job.
-    given : int
+    cpu_count : int
         CPUs granted now.
     why : Note or None
         The reason for the last change.
@@ -58,7 +58,7 @@ class Controller:
 
     rules: Rules
     most: int
-    given: int = 1
+    cpu_count: int = 1
     why: Note | None = None
     _last: int = 1
     _wait: int = 1
@@ -66,7 +66,7 @@ class Controller:
     _since: int = SOON
     _cut: bool = False
 
-    def during(self, slow: int, allowed: int) -> bool:
+    def react_to_requests(self, slow: int, allowed: int) -> bool:
         """React to slow requests within a window; return whether the grant changed.
 
         Parameters
@@ -74,20 +74,20 @@ class Controller:
         slow, allowed : int
             Slow requests so far, and the number allowed in a window that keeps the promise.
         """
-        if self.given == 0 or slow == 0:
+        if self.cpu_count == 0 or slow == 0:
             return False
         if slow >= PAUSE_AT * allowed:
             why = f"{slow} requests were slower than the limit; a window may have {allowed}"
             return self._set(0, Note("budget-spent", why, {"have": slow, "most": allowed}))
-        if slow >= CUT_AT * allowed and not self._cut and self.given > 1:
+        if slow >= CUT_AT * allowed and not self._cut and self.cpu_count > 1:
             self._cut = True
             why = f"{slow} of the {allowed} slow requests that a window may have were used"
-            return self._set(self.given // 2, Note("budget-used", why, {"have": slow, "most": allowed}))
+            return self._set(self.cpu_count // 2, Note("budget-used", why, {"have": slow, "most": allowed}))
         return False
 
-    def after(self, percentile_us: float) -> bool:
+    def react_to_window(self, percentile_us: float) -> bool:
         """React to a finished window; return whether the grant changed."""
-        rules, ran = self.rules, self.given > 0
+        rules, ran = self.rules, self.cpu_count > 0
         danger, self._cut = self._cut, False
         self._since += 1
         if percentile_us > rules.limit_us:
@@ -108,15 +108,15 @@ class Controller:
                 return False
             self._since, self._calm = 0, 0
             return self._set(max(1, self._last // 2), _quiet(self._wait))
-        if self._calm < rules.quiet or self.given >= self.most:
+        if self._calm < rules.quiet or self.cpu_count >= self.most:
             return False
         self._calm = 0
-        return self._set(self.given + 1, _quiet(rules.quiet))
+        return self._set(self.cpu_count + 1, _quiet(rules.quiet))
 
-    def _set(self, given: int, why: Note) -> bool:
-        if self.given > 0:
-            self._last = self.given
-        self.given, self.why = given, why
+    def _set(self, cpu_count: int, why: Note) -> bool:
+        if self.cpu_count > 0:
+            self._last = self.cpu_count
+        self.cpu_count, self.why = cpu_count, why
         return True
 
 

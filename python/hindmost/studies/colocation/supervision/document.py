@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from hindmost.store.supervision import SUPERVISION_SCHEMA, SupervisedWindow, Supervision
 
 if TYPE_CHECKING:
-    from hindmost.studies.colocation.supervision.procedure import Supervised, Told
+    from hindmost.studies.colocation.supervision.procedure import SupervisionResult, WindowOutcome
 
 
-def document_of(found: Supervised) -> Supervision:
+def document_of(found: SupervisionResult) -> Supervision:
     """Build the document of a supervision."""
     request = found.request
     first = found.windows[0].window.begin_ns if found.windows else 0
@@ -50,7 +50,7 @@ def _pairs(windows: list[SupervisedWindow], most: int) -> list[tuple[SupervisedW
     return list(zip(windows, before, strict=False))
 
 
-def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
+def window_of(told: WindowOutcome, first_ns: int, limit_us: float) -> SupervisedWindow:
     """Describe one window; `first_ns` is the start of the first window."""
     window = told.window
     return {
@@ -59,7 +59,7 @@ def window_of(told: Told, first_ns: int, limit_us: float) -> SupervisedWindow:
         "failed": window.failed,
         "percentile_us": window.percentile_us if math.isfinite(window.percentile_us) else None,
         "kept": window.percentile_us <= limit_us,
-        "processors": told.given,
+        "processors": told.cpu_count,
         "ran": told.ran,
         "used_s": told.used_s,
         "idle_s": told.idle_s,

@@ -106,7 +106,7 @@ class Group:
             return self.folder("freezer") / "freezer.state", ("THAWED", "FROZEN")
         return self.folder("cpu") / "cgroup.freeze", ("0", "1")
 
-    def free(self) -> None:
+    def release(self) -> None:
         """Give the group ordinary priority, because a job without CPU time cannot even end.
 
         Raises
@@ -119,7 +119,7 @@ class Group:
             (self.folder("cpu") / "cpu.idle").write_text("0")
 
     @property
-    def freed(self) -> list[Step]:
+    def release_steps(self) -> list[Step]:
         """Steps that unfreeze the group and give it ordinary priority."""
         state, words = self._freezer
         return [steps.write(self.folder("cpu") / "cpu.idle", "0"), steps.write(state, words[0])]
@@ -138,7 +138,7 @@ class Group:
         rows = (line.split() for line in (self.folder("cpu") / "cpu.stat").read_text().splitlines())
         return next(int(value) / 1e6 for key, value in rows if key == "usage_usec")
 
-    def take(self, pid: int) -> None:
+    def move_in(self, pid: int) -> None:
         """Move a process and its descendants into the group.
 
         Raises
@@ -161,7 +161,7 @@ class Group:
             pid=pid,
         )
 
-    def back(self, pid: int) -> list[Step]:
+    def return_steps(self, pid: int) -> list[Step]:
         """Return the steps that move all members to the process's present groups."""
         moves = []
         for place in {one.top: one for one in self.places.values()}.values():
@@ -170,7 +170,7 @@ class Group:
         return moves
 
     @property
-    def end(self) -> list[Step]:
+    def kill_steps(self) -> list[Step]:
         """Steps that kill all members, including those that they fork meanwhile."""
         return [steps.kill(self.folder("cpu") / "cgroup.procs")]
 

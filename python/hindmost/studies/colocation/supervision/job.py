@@ -92,7 +92,7 @@ class Job:
         """
         changed = self.group.restore()
         if self.code() is None and self.pid not in self.group.members():
-            self.group.take(self.pid)
+            self.group.move_in(self.pid)
             changed.append("cgroup.procs")
         return changed
 
@@ -102,7 +102,7 @@ class Job:
 
 
 @contextmanager
-def running(command: Sequence[str], group: Group, session: Session) -> Iterator[Job]:
+def start_job(command: Sequence[str], group: Group, session: Session) -> Iterator[Job]:
     """Start a job in a group; on exit, the job and all its descendants are ended.
 
     Raises
@@ -118,7 +118,9 @@ def running(command: Sequence[str], group: Group, session: Session) -> Iterator[
             name=command[0],
         )
     name = Path(command[0]).name
-    with session.journal(Promise(f"job {name}", f"start {name} in {group.name}", [*group.freed, *group.end])):
+    with session.journal(
+        Promise(f"job {name}", f"start {name} in {group.name}", [*group.release_steps, *group.kill_steps])
+    ):
         process = subprocess.Popen(
             ["/bin/sh", "-c", GATE, "sh", *command],
             stdin=subprocess.PIPE,
@@ -129,7 +131,7 @@ def running(command: Sequence[str], group: Group, session: Session) -> Iterator[
         try:
             cpus = sorted(os.sched_getaffinity(0))
             group.prepare(cpus)
-            group.take(process.pid)
+            group.move_in(process.pid)
             job = Job(name, process.pid, cpus, group, process)
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.write(b"go\n")
@@ -138,7 +140,7 @@ def running(command: Sequence[str], group: Group, session: Session) -> Iterator[
         finally:
             with contextlib.suppress(OSError):
                 process.stdin.close()
-            group.free()
+            group.release()
             _end(group, process)
 
 
@@ -158,7 +160,7 @@ def _end(group: Group, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def taken(pid: int, group: Group, session: Session) -> Iterator[Job]:
+def adopt_process(pid: int, group: Group, session: Session) -> Iterator[Job]:
     """Move a running process and its descendants into a group; on exit, they are moved back and continue.
 
     Raises
@@ -171,9 +173,9 @@ def taken(pid: int, group: Group, session: Session) -> Iterator[Job]:
     name = f"{process_name(pid)} ({pid})"
     # Older kernels forget the CPU affinity of threads that are moved.
     found = Places(name, "", places(process_tree(pid)), frozenset())
-    undo = [*group.freed, *group.back(pid), *found.undo]
+    undo = [*group.release_steps, *group.return_steps(pid), *found.undo]
     with session.journal(Promise(f"job {name}", f"move {name} to {group.name}", undo)):
         cpus = cpu_affinity(pid)
         group.prepare(cpus)
-        group.take(pid)
+        group.move_in(pid)
         yield Job(name, pid, cpus, group)

@@ -16,14 +16,14 @@ from hindmost.knobs.journal import FOLDER
 from hindmost.notes import Note
 from hindmost.studies.colocation.supervision.controller import Controller, Rules
 from hindmost.studies.colocation.supervision.group import new_group
-from hindmost.studies.colocation.supervision.job import Job, running, taken
+from hindmost.studies.colocation.supervision.job import Job, adopt_process, start_job
 from hindmost.studies.colocation.supervision.windows import Window, Windows
 from hindmost.targets.procfs import process_tree
 from hindmost.watch import Application, LatencySource
 
 LEASE_S = 60.0
 """If this process stalls for this long, the supervision counts as dead and the watchdog undoes it, s."""
-LOOK_S = 0.02
+READ_S = 0.02
 """Time between readings of the probe, s: the largest delay before a harmful job is cut."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -59,12 +59,12 @@ class SuperviseRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WindowOutcome:
     """A window, and the job's CPUs in it.
 
     Attributes
     ----------
-    given : int
+    cpu_count : int
         CPUs of the job at the end of the window; 0 if paused.
     ran : bool
         Whether the job ran in the window.
@@ -77,7 +77,7 @@ class Told:
     """
 
     window: Window
-    given: int
+    cpu_count: int
     ran: bool
     used_s: float
     idle_s: float
@@ -86,19 +86,21 @@ class Told:
 
 
 @dataclass(slots=True)
-class Supervised:
+class SupervisionResult:
     """The result of a supervision."""
 
     request: SuperviseRequest
     job: str
     most: int
-    windows: list[Told] = field(default_factory=list)
+    windows: list[WindowOutcome] = field(default_factory=list)
     code: int | None = None
     interrupted: bool = False
     took_s: float = 0.0
 
 
-def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lambda _: None) -> Supervised:
+def supervise(
+    request: SuperviseRequest, on_window: Callable[[WindowOutcome], None] = lambda _: None
+) -> SupervisionResult:
     """Run a job next to a server with as many CPUs as the server's promise allows.
 
     Raises
@@ -120,11 +122,12 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
         )
     with start_probe(request.latency) as probe, start_session(request.journal) as session:
         windows = Windows(probe, request.quantile, request.window_s, document["rate"], request.rules.limit_us)
-        if windows.allowed < 1:
+        if windows.slow_allowed < 1:
             have = document["rate"] * request.window_s
             raise UsageError(
                 "few-requests",
-                f"a window of {request.window_s:g} s has {have:g} requests of the probe, too few for p{100 * request.quantile:g}: a single slow one would break the promise",
+                f"a window of {request.window_s:g} s has {have:g} requests of the probe, too few"
+                f" for p{100 * request.quantile:g}: a single slow one would break the promise",
                 have=have,
                 need=1 / (1 - request.quantile),
                 quantile=request.quantile,
@@ -133,12 +136,12 @@ def supervise(request: SuperviseRequest, on_window: Callable[[Told], None] = lam
         _check(request)
         with new_group(request.journal) as group:
             where = (
-                taken(request.job, group, session)
+                adopt_process(request.job, group, session)
                 if isinstance(request.job, int)
-                else running(request.job, group, session)
+                else start_job(request.job, group, session)
             )
             with where as job:
-                return _Supervision(request, windows, job, session, on_window).course()
+                return _Supervision(request, windows, job, session, on_window).run()
 
 
 def _check(request: SuperviseRequest) -> None:
@@ -160,7 +163,7 @@ class _Supervision:
     windows: Windows
     job: Job
     session: Session
-    on_window: Callable[[Told], None]
+    on_window: Callable[[WindowOutcome], None]
     controller: Controller = field(init=False)
 
     def __post_init__(self) -> None:
@@ -177,13 +180,13 @@ class _Supervision:
             )
         self.controller = Controller(self.request.rules, most, 1 if fixed is None else fixed)
 
-    def course(self) -> Supervised:
+    def run(self) -> SupervisionResult:
         """Supervise window after window, until the job ends, the time is up, or an interruption."""
-        found = Supervised(self.request, self.job.name, self.controller.most)
+        found = SupervisionResult(self.request, self.job.name, self.controller.most)
         start = time.monotonic()
         with self.session.lease(f"job {self.job.name}", LEASE_S) as renew:
             try:
-                self.job.allow(self.controller.given)
+                self.job.allow(self.controller.cpu_count)
                 self.windows.begin()
                 while found.code is None and not self._over(start):
                     found.windows.append(window := self._window())
@@ -198,15 +201,15 @@ class _Supervision:
     def _over(self, start: float) -> bool:
         return self.request.seconds is not None and time.monotonic() - start >= self.request.seconds
 
-    def _window(self) -> Told:
+    def _window(self) -> WindowOutcome:
         controller, why = self.controller, None
-        used, idle, ran = self.job.used_s(), _idle_s(self.job.cpus), controller.given > 0
+        used, idle, ran = self.job.used_s(), _idle_s(self.job.cpus), controller.cpu_count > 0
         end_ns = self.windows.end_ns
         while (left := (end_ns - _engine.monotonic_ns()) / 1e9) > 0:
-            time.sleep(min(LOOK_S, left))
-            slow = self.windows.look()
-            if self.request.fixed is None and controller.during(slow, self.windows.allowed):
-                self.job.allow(controller.given)
+            time.sleep(min(READ_S, left))
+            slow = self.windows.read_probe()
+            if self.request.fixed is None and controller.react_to_requests(slow, self.windows.slow_allowed):
+                self.job.allow(controller.cpu_count)
                 why = controller.why
         window = self.windows.close()
         pid = self.request.application.pid
@@ -219,12 +222,12 @@ class _Supervision:
                 pid=pid,
             )
         overwritten = self.job.restore()
-        if self.request.fixed is None and controller.after(window.percentile_us):
-            self.job.allow(controller.given)
+        if self.request.fixed is None and controller.react_to_window(window.percentile_us):
+            self.job.allow(controller.cpu_count)
             why = controller.why
-        return Told(
+        return WindowOutcome(
             window,
-            controller.given,
+            controller.cpu_count,
             ran,
             self.job.used_s() - used,
             _idle_s(self.job.cpus) - idle,

@@ -38,7 +38,7 @@ class Window:
     waiting: int = 0
     answered: list[tuple[int, float]] = field(default_factory=list)
 
-    def at(self, quantile: float) -> float:
+    def percentile(self, quantile: float) -> float:
         """Return another percentile, µs (nearest rank)."""
         return _percentile(self.sorted_us, quantile)
 
@@ -65,12 +65,12 @@ class Windows:
     rate: float
     limit_us: float
     begin_ns: int = 0
-    _told: list[tuple[int, float]] = field(default_factory=list)
+    _replies: list[tuple[int, float]] = field(default_factory=list)
     _oldest: int = 0
     _failed: int = 0
 
     @property
-    def allowed(self) -> int:
+    def slow_allowed(self) -> int:
         """Number of slow requests in a window whose percentile still keeps the limit."""
         # Rounded first: (1 - 0.9) * 100 is a little less than 10.
         return math.floor(round((1 - self.quantile) * self.rate * self.window_s, 6))
@@ -83,14 +83,14 @@ class Windows:
     def begin(self) -> None:
         """Start the first window now, and ignore earlier requests."""
         self.probe.take()
-        self.begin_ns, self._told, self._failed = _engine.monotonic_ns(), [], 0
+        self.begin_ns, self._replies, self._failed = _engine.monotonic_ns(), [], 0
 
-    def look(self) -> int:
+    def read_probe(self) -> int:
         """Read the probe; return how many requests of this window are slow so far, with waiting ones."""
         each, failed, self._oldest = self.probe.take()
-        self._told += [(due, latency / 1e3) for due, latency in each]
+        self._replies += [(due, latency / 1e3) for due, latency in each]
         self._failed += failed
-        slow = sum(latency > self.limit_us for due, latency in self._told if due >= self.begin_ns)
+        slow = sum(latency > self.limit_us for due, latency in self._replies if due >= self.begin_ns)
         return slow + self._failed + sum(age > self.limit_us for age in self._waiting(_engine.monotonic_ns()))
 
     def _waiting(self, now_ns: int, end_ns: int | None = None) -> list[float]:
@@ -104,7 +104,7 @@ class Windows:
     def close(self) -> Window:
         """End this window and start the next; unanswered requests count with their present age."""
         begin, end, now = self.begin_ns, self.end_ns, _engine.monotonic_ns()
-        answered = [one for one in self._told if begin <= one[0] < end]
+        answered = [one for one in self._replies if begin <= one[0] < end]
         own = [latency for _, latency in answered]
         waiting = self._waiting(now, end)
         own += waiting
@@ -115,7 +115,7 @@ class Windows:
             begin, end, len(own), self._failed, _percentile(own, self.quantile), own, len(waiting), answered
         )
         self.begin_ns, self._failed = end, 0
-        self._told = [one for one in self._told if one[0] >= end]
+        self._replies = [one for one in self._replies if one[0] >= end]
         return window
 
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from hindmost.errors import TargetError
 from hindmost.interventions.probe import start_probe
-from hindmost.studies.colocation.launch import Launched
+from hindmost.studies.colocation.launch import LaunchedProgram
 from hindmost.studies.colocation.supervision.windows import Windows
 from hindmost.watch import LatencySource
 
@@ -25,7 +25,7 @@ PERCENTILES = (0.5, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProbeResult:
     """The probe's results in one window.
 
     Attributes
@@ -47,7 +47,7 @@ class Asked:
     service_us: list[float] = field(default_factory=list)
 
 
-class Served:
+class ServerUnderLoad:
     """A server that is started, and loaded at a fixed rate during windows.
 
     Its unit is an answered request, and its cost the server's CPU time. It has no real-time priority, and is
@@ -72,7 +72,7 @@ class Served:
         probe = source.document["probe"]
         path = "" if probe.get("path", "/") == "/" else probe["path"]
         self.address, self.rate = f"{probe['protocol']}://{probe['address']}{path}", float(probe["rate"])
-        self.asked: Asked | None = None
+        self.probe_result: ProbeResult | None = None
         self._source, self._probe_cpu = source, probe_cpu
         if _listens(str(probe["address"])):
             raise TargetError(
@@ -82,8 +82,8 @@ class Served:
                 hint="stop it, or use another port for the program and in --probe-address",
                 address=self.address,
             )
-        self._launched = Launched(self.command, cpu)
-        self.counts_children = self._launched.cpu_time.of_children
+        self._program = LaunchedProgram(self.command, cpu)
+        self.counts_children = self._program.cpu_time.counts_children
         self._load = ExitStack()
         self._windows: Windows | None = None
         self._answered, self._used_ns = 0, 0
@@ -118,7 +118,7 @@ class Served:
     def __exit__(self, *_: object) -> None:
         """End the probe, then the server with all its descendants."""
         self._load.close()
-        self._launched.end()
+        self._program.end()
 
     def resume(self) -> None:
         """Start the load; requests count from the end of this call."""
@@ -126,25 +126,25 @@ class Served:
         time.sleep(_SETTLE_S)
         self._windows = Windows(probe, PERCENTILES[0], 0.0, self.rate, math.inf)
         self._windows.begin()
-        self._began_ns = self._launched.cpu_time.ns()
+        self._began_ns = self._program.cpu_time.ns()
 
-    def last(self, length_s: float) -> None:
+    def run_window(self, length_s: float) -> None:
         """Wait for the end of the window, and evaluate its requests."""
         windows = self._windows
         assert windows is not None
         windows.window_s = length_s
         time.sleep(length_s)
-        used = self._launched.cpu_time.ns() - self._began_ns
-        windows.look()
+        used = self._program.cpu_time.ns() - self._began_ns
+        windows.read_probe()
         window = windows.close()
         self._answered += window.requests - window.failed - window.waiting
         self._used_ns += used
-        self.asked = Asked(
+        self.probe_result = ProbeResult(
             window.requests,
             window.failed,
             used / (length_s * 1e9),
-            window.at(PERCENTILES[0]),
-            window.at(PERCENTILES[1]),
+            window.percentile(PERCENTILES[0]),
+            window.percentile(PERCENTILES[1]),
             services(window.answered),
         )
 
@@ -160,7 +160,7 @@ class Served:
         TargetError
             The server has ended.
         """
-        if (ending := self._launched.ended()) is not None:
+        if (ending := self._program.ending()) is not None:
             raise TargetError(
                 "program-ended",
                 f"{shlex.join(self.command)}: {ending} {when}",
