@@ -80,7 +80,7 @@ def report_unmeasured(
     }
     asked = ((junit, render_junit), (markdown, unmeasured_markdown))
     faults = [fault for path, render in asked if path and (fault := write_in_place(path, render(document)))]
-    say(*getattr(error, "__notes__", ()), *lines(document), *map(format_write_error, faults))
+    say(*getattr(error, "__notes__", ()), *limit_lines(document), *map(format_write_error, faults))
     return exit_code(limits)
 
 

@@ -190,7 +190,7 @@ for pid; do move "$pid" || failed="$failed $pid"; done
 """
 
 
-def command_of(one: Advised, at: str, promise: str) -> str | None:
+def command_of(one: JobAdvice, at: str, promise: str) -> str | None:
     """Return the command that starts a job where the advice puts it; None if that is elsewhere."""
     words = shlex.join(one["command"])
     if one["place"] == "beside":

@@ -108,7 +108,7 @@ def _split_name(text: str) -> tuple[str, str]:
     return path, name
 
 
-def describe_begin(function: Function, counts: Mapping[str, int]) -> Begun:
+def describe_begin(function: Function, counts: Mapping[str, int]) -> StartProbe:
     """Describe the function's calls for the trace's document."""
     done = max(1, counts["done"])
     return {
@@ -119,7 +119,7 @@ def describe_begin(function: Function, counts: Mapping[str, int]) -> Begun:
     }
 
 
-def begin_notes(begun: Begun) -> list[Note]:
+def begin_notes(begun: StartProbe) -> list[Note]:
     """Report a function that the server does not call once per request."""
     missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
     if missed <= MOST_AMISS and astray <= MOST_AMISS:

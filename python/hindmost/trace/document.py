@@ -258,8 +258,8 @@ def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> fl
     return min(1.0, spread / variance)
 
 
-def _list_unmatched(counts: Mapping[str, int]) -> list[Unmatched]:
-    found: list[Unmatched] = [
+def _list_unmatched(counts: Mapping[str, int]) -> list[UnmatchedRequests]:
+    found: list[UnmatchedRequests] = [
         {"cause": cause, "requests": counts[cause], "why": why}
         for cause, why in CAUSES.items()
         if counts[cause]

@@ -55,7 +55,9 @@ class CpuCounters:
         return (self.stolen - before.stolen) / ticks if ticks > 0 and self.cpus == before.cpus else None
 
 
-def summarize_interference(before: CpuCounters, after: CpuCounters, who: Mapping[str, Any] | None) -> Taken:
+def summarize_interference(
+    before: CpuCounters, after: CpuCounters, who: Mapping[str, Any] | None
+) -> CpuUseByOthers:
     """Summarise the interference for the trace's document.
 
     Parameters
@@ -91,7 +93,7 @@ def _describe_interference(stolen: float | None, others: OtherPrograms | None, c
     return why
 
 
-def interference_notes(taken: Taken) -> list[Note]:
+def interference_notes(taken: CpuUseByOthers) -> list[Note]:
     """Return a note on interference on the server's CPUs, if it is too large to ignore."""
     stolen, others = taken["hypervisor_share"], taken["other_programs"]
     why = _describe_interference(stolen, others, taken["cpus"])

@@ -82,7 +82,7 @@ def share_text(share: Mapping[str, Any] | None) -> str:
 
 
 def render_answer(found: Answer, *, width: int | None = None, color: bool | None = None) -> str:
-    """Write what `hindmost.colocation.decision.decide` found.
+    """Render the answer of `hindmost.colocation.decision.decide`.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def render_tail(document: Mapping[str, Any]) -> str:
-    """Write what `hindmost.colocation.growth.predict_growth` found."""
+    """Render the result of `hindmost.colocation.growth.predict_growth`."""
     names = [f"p{100 * level:g}" for level in document["levels"]]
     workers = document["workers"]
     lines = [

@@ -34,7 +34,7 @@ def stress(
     folder: Path | None = None,
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
-) -> list[Stressed]:
+) -> list[StressorWork]:
     """Run stressors next to each other, each on its own CPU, and count their work.
 
     Parameters

@@ -369,7 +369,7 @@ def _equal_lengths(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
     answered = [run for run in runs if all(one.latency.count for one in run.instances)]
     if not answered:
-        return NOBODY
+        return NO_OWNERSHIP
     above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in answered]
     total = [[one.latency.count for one in run.instances] for run in answered]
     return owners(above, total)

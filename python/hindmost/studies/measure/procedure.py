@@ -77,7 +77,7 @@ class Procedure:
     ) -> None:
         self.rule = rule or rule_of(plan)
         self._by_plan = rule is None
-        self.exclude = exclude or (lambda run: set_aside(run, plan))
+        self.exclude = exclude or (lambda run: exclusion(run, plan))
         self.study = study
         self.plan = plan
         self.target = target
@@ -142,7 +142,7 @@ class Procedure:
         if decision.stop:
             return decision
         # Another rule than the plan's has its own budget.
-        budget = spent(len(short), len(aside), self.plan) if self._by_plan else None
+        budget = exhausted_budget(len(short), len(aside), self.plan) if self._by_plan else None
         reason = budget.text if budget else None
         use_isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
         if (reason or use_isolated) and self._calm_counts(calm, len(short) + len(aside)):
