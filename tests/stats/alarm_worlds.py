@@ -1,6 +1,6 @@
 """Series of block quantiles whose dependence is stated, and how often detectors alarm where nothing happens.
 
-``python tests/stats/alarm_worlds.py --weeks 10`` prints the table of docs/concepts/watching.md. The series have the
+``python tests/stats/alarm_worlds.py --weeks 10`` prints the table of docs/studies/coverage.md. The series have the
 shapes of NAB's recordings (lag-1 autocorrelation a second of 0.2 to 0.97, daily rhythms, heavy tails), and a known
 truth: nothing ever happens in them.
 """

@@ -1,6 +1,6 @@
 """How often the tests and intervals of a diagnosis err, where the truth is known.
 
-``python tests/stats/experiment_worlds.py --trials 2000`` prints the table of docs/concepts/watching.md. A host's
+``python tests/stats/experiment_worlds.py --trials 2000`` prints the table of docs/studies/coverage.md. A host's
 level drifts from pair to pair, and both windows of a pair have it; what they differ by is normal or skewed.
 """
 

@@ -1,4 +1,4 @@
-"""Tests and intervals of a diagnosis err as often as they may: the table of docs/concepts/watching.md, in short."""
+"""Tests and intervals of a diagnosis err as often as they may: the table of docs/studies/coverage.md, in short."""
 
 import pytest
 from experiment_worlds import ROWS, rate
