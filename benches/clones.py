@@ -27,19 +27,17 @@ from hindmost.models import load_clone
 from hindmost.notes import Note
 from hindmost.store import Study
 from hindmost.store.verification import VerifiedPoint
-from hindmost.studies.comparison.clone import (
-    DRAWS,
+from hindmost.studies.comparison.clone.costs import CostRatios, cost_ratios
+from hindmost.studies.comparison.clone.draws import DRAWS, read_draw_ratios
+from hindmost.studies.comparison.clone.logged import read_logged
+from hindmost.studies.comparison.clone.ratios import (
     MARGINS,
     SERIES,
     LoadPoint,
     compare_series,
-    cost_ratios,
     counted_pairs,
-    excluded_pairs,
-    read_draw_ratios,
-    read_logged,
 )
-from hindmost.studies.comparison.clone.costs import CostRatios
+from hindmost.studies.comparison.clone.series import excluded_pairs
 
 LOADS = (0.2, 0.5, 0.7)
 TRIES = 4

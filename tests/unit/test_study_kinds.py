@@ -21,7 +21,8 @@ from hindmost.store import Study
 from hindmost.store.kinds import GO_ON, name_of
 from hindmost.store.manifest import Manifest
 from hindmost.studies import kind as kinds
-from hindmost.studies.comparison.clone import CloneRequest, LoadPoint
+from hindmost.studies.comparison.clone import CloneRequest
+from hindmost.studies.comparison.clone.ratios import LoadPoint
 from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, refuse_another
 from hindmost.studies.search.kind import objective_of
 from hindmost.studies.talk import Silent

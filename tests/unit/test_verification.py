@@ -17,17 +17,9 @@ from hindmost.report.comparison import render_verification, render_verification_
 from hindmost.report.comparison.clone import heads
 from hindmost.store import Study
 from hindmost.store.schema import schemas
-from hindmost.studies.comparison.clone import (
-    MARGINS,
-    SERIES,
-    CloneRequest,
-    LoadPoint,
-    compare_series,
-    decide,
-    parse_loads,
-    refuse_other_request,
-    with_seed,
-)
+from hindmost.studies.comparison.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, decide
+from hindmost.studies.comparison.clone.request import CloneRequest, parse_loads, refuse_other_request
+from hindmost.studies.comparison.clone.series import with_seed
 from hindmost.targets import parse_target
 
 POINT = LoadPoint(0.5, 400.0)

@@ -57,8 +57,8 @@ class Options:
     limits: tuple[str, ...]
     out: Path | None
 
-    def given(self, *names: str) -> list[str]:
-        """Return the options that were given, by their names on the command line; default: those of arms."""
+    def list_given(self, *names: str) -> list[str]:
+        """Return the names of the given options among `names`; default: among all that select arms."""
         renamed = {"set_": "--set", "server_threads": "--server-threads", "limits": "--fail-if"}
         wanted = names or [name for name in self.__slots__ if name not in SHARED]
         return [renamed.get(name, f"--{name}") for name in wanted if getattr(self, name) not in UNGIVEN]
@@ -211,8 +211,8 @@ def compare(
         *(live, set_, batch, clone, anyway, margin, by, refine, keep, loads, server_threads, logged, occupy),
         *(pairs, limits, out),
     )
-    mode = select_mode(dict.fromkeys(options.given(), True), OWN, "stored studies")
-    if kind := _unfinished(what):
+    mode = select_mode(dict.fromkeys(options.list_given(), True), OWN, "stored studies")
+    if kind := _kind_to_resume(what):
         study = _reopen(asked, Path(what[0]), kind, options)
     elif mode == "":
         return print_answer(
@@ -224,7 +224,7 @@ def compare(
     return print_answer(shown, as_json=json_, quiet=quiet, timed=True)
 
 
-def _unfinished(what: tuple[str, ...]) -> str:
+def _kind_to_resume(what: tuple[str, ...]) -> str:
     """Return the kind of the only named study if this command made it; otherwise an empty string."""
     from hindmost.store import Study, name_of
 
@@ -239,13 +239,13 @@ def _reopen(asked: MeasureRequest, folder: Path, kind: str, options: Options) ->
     from hindmost.studies.comparison import batching, clone, setting, targets
 
     changed = asked.fixed_options() + [
-        name for name in options.given() if (kind, name) != ("trial", "--keep")
+        name for name in options.list_given() if (kind, name) != ("trial", "--keep")
     ]
-    changed += options.given("out")
+    changed += options.list_given("out")
     if kind == "comparison":
         refuse_changes(changed, f"hindmost compare {folder}; --pairs and --fail-if may change")
         return targets.reopen(folder, options.pairs, options.limits)
-    refuse_changes(changed + options.given("limits"), f"hindmost compare {folder}; --pairs may change")
+    refuse_changes(changed + options.list_given("limits"), f"hindmost compare {folder}; --pairs may change")
     if kind == "verification":
         return clone.reopen(folder, options.pairs)
     if kind == "trial":
@@ -319,7 +319,7 @@ def _compare_stored(
     if given := [
         *asked.fixed_options(),
         *([] if asked.remake is None else ["--remake"]),
-        *options.given("pairs", "out"),
+        *options.list_given("pairs", "out"),
     ]:
         raise UsageError(
             "conflicting-options",

@@ -99,17 +99,11 @@ def best_by_rate(doc: Batching, width: float) -> str | None:
     ]
     if len(found) < 2:
         return None
-    plot = Plot(width, 240, "The best interval against the rate", top=24)
+    plot = Plot(width, 240, "The best interval by rate", top=24)
     plot.text(4, 12, "best interval", cls="name")
-    x, y = (
-        _rate_axis(plot, [rate for rate, _ in found]),
-        plot.y(*log_domain([s * 1e6 for _, s in found]), log10),
-    )
-    plot.axes(x, y, x_ticks=_rate_ticks(x), y_ticks=time_ticks(y.low, y.high), x_title="requests/s")
-    plot.line([(x(rate), y(seconds * 1e6)) for rate, seconds in found], colour(0))
-    for rate, seconds in found:
-        plot.dot(x(rate), y(seconds * 1e6), cls="c0", title=f"{numbers.rate(rate)}: {batching_text(seconds)}")
-    return str(plot)
+    y = plot.y(*log_domain([seconds * 1e6 for _, seconds in found]), log10)
+    points = [(rate, seconds * 1e6, batching_text(seconds)) for rate, seconds in found]
+    return _by_rate(plot, y, time_ticks(y.low, y.high), [points])
 
 
 def latencies(rate: BatchingRate, width: float) -> str | None:
@@ -144,25 +138,32 @@ def sizes(rate: BatchingRate, width: float) -> str | None:
 
 def variability(doc: Batching, width: float) -> str | None:
     """Draw the variability of service latency by rate (Figure 7)."""
-    lines: list[list[tuple[float, float]]] = [[], []]
+    lines: list[list[tuple[float, float, str]]] = [[], []]
     for rate in doc["rates"]:
         nagle = next((side for side in rate["sides"] if side["batching"] == "nagle"), None)
         best = None if rate["best_interval"] is None else rate["sides"][rate["best_interval"]]
         for line, side in zip(lines, (nagle, best), strict=True):
             if side is not None and (cv := side["service_cv"]["value"]) is not None:
-                line.append((rate["rate_per_s"], cv))
+                line.append((rate["rate_per_s"], cv, f"{cv:.2f}"))
     if not all(lines):
         return None
-    plot = Plot(width, 240, "Variability of service latency against the rate", top=24)
+    plot = Plot(width, 240, "Variability of service latency by rate", top=24)
     plot.text(4, 12, "standard deviation over mean", cls="name")
-    x = _rate_axis(plot, [rate for line in lines for rate, _ in line])
-    y = plot.y(*linear_domain([cv for line in lines for _, cv in line], zero=True))
-    ticks = [(t, f"{t:g}") for t in linear_ticks(y.low, y.high)]
-    plot.axes(x, y, x_ticks=_rate_ticks(x), y_ticks=ticks, x_title="requests/s")
+    y = plot.y(*linear_domain([cv for line in lines for _, cv, _ in line], zero=True))
+    return _by_rate(plot, y, [(t, f"{t:g}") for t in linear_ticks(y.low, y.high)], lines)
+
+
+def _by_rate(
+    plot: Plot, y: Scale, ticks: list[tuple[float, str]], lines: Sequence[Sequence[tuple[float, float, str]]]
+) -> str:
+    rates = [rate for line in lines for rate, *_ in line]
+    x = plot.x(min(rates) * 0.9, max(rates) * 1.1)
+    x_ticks = [(t, numbers.group_thousands(f"{t:g}")) for t in linear_ticks(x.low, x.high, 4)]
+    plot.axes(x, y, x_ticks=x_ticks, y_ticks=ticks, x_title="requests/s")
     for place, line in enumerate(lines):
-        plot.line([(x(rate), y(cv)) for rate, cv in line], colour(place))
-        for at, cv in line:
-            plot.dot(x(at), y(cv), cls=f"c{place}", title=f"{numbers.rate(at)}: {cv:.2f}")
+        plot.line([(x(rate), y(value)) for rate, value, _ in line], colour(place))
+        for rate, value, text in line:
+            plot.dot(x(rate), y(value), cls=f"c{place}", title=f"{numbers.rate(rate)}: {text}")
     return str(plot)
 
 
@@ -204,11 +205,3 @@ def _interval_axis(plot: Plot, sides: Sequence[BatchingSide]) -> Scale:
 
 def _interval_ticks(x: Scale) -> list[tuple[float, str]]:
     return [(us / 1e6, text) for us, text in time_ticks(x.low * 1e6, x.high * 1e6)]
-
-
-def _rate_axis(plot: Plot, rates: Sequence[float]) -> Scale:
-    return plot.x(min(rates) * 0.9, max(rates) * 1.1)
-
-
-def _rate_ticks(x: Scale) -> list[tuple[float, str]]:
-    return [(t, numbers.group_thousands(f"{t:g}")) for t in linear_ticks(x.low, x.high, 4)]

@@ -68,10 +68,10 @@ def margins(document: "Verification") -> str:
 
 def heads(document: "Verification") -> tuple[str, ...]:
     """Return the heads of the columns."""
-    return _shown(document, HEADS)
+    return _without_unknown_costs(document, HEADS)
 
 
-def _shown(document: "Verification", row: tuple[str, ...]) -> tuple[str, ...]:
+def _without_unknown_costs(document: "Verification", row: tuple[str, ...]) -> tuple[str, ...]:
     if any(point["cost"] for point in document["points"]):
         return row
     return (*row[: AS_LOGGED.start], *row[AS_LOGGED.stop :])
@@ -96,7 +96,7 @@ def table(document: "Verification") -> list[tuple[str, ...]]:
                 ),
                 ratio(one["floor"]),
             )
-            rows.append(_shown(document, row))
+            rows.append(_without_unknown_costs(document, row))
             head = ("", "")
     return rows
 

@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 def rows(document: Comparison) -> list[Row]:
-    """Return all percentiles of all arms, those of isolated latency last."""
+    """Return all percentiles of all arms, first of latency, then of isolated latency."""
     first, *others = document["sides"]
     latency = [
         (side, side["latency_us"], one["latency"])
@@ -65,7 +65,7 @@ def _row(name: str, side: str, first: Value | None, second: Value | None, one: C
         p=p(one["adjusted"]),
         alone=p(one["p"]),
         twin=p(one["p_twin"]),
-        word=_word(one),
+        word=_describe_word(one),
         kind=one["word"],
     )
 
@@ -111,7 +111,7 @@ def p(value: float | None) -> str:
     return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
-def _word(one: Contrast) -> str:
+def _describe_word(one: Contrast) -> str:
     if one["word"] != "undecided":
         return one["word"]
     return "not comparable" if one["why"] else "not decided"

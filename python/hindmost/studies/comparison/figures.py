@@ -13,9 +13,10 @@ from hindmost._engine import Histogram
 from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import RunFigures, Totals
 from hindmost.run.readings import plan_of
-from hindmost.stats import Middle, over_runs
+from hindmost.stats import Contrast, Middle, over_runs
 from hindmost.store import Study
-from hindmost.store.estimates import Value, to_value
+from hindmost.store.comparison import Ratio
+from hindmost.store.estimates import Value, bounds, to_value
 from hindmost.store.measure.figures import Curve
 from hindmost.studies.measure import pictures
 
@@ -81,6 +82,12 @@ def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
         for name, value in {**run.values["latency"], "sd": moments(run.latency)[1] / 1e3}.items():
             found.columns.setdefault(name, []).append(value)
     return found
+
+
+def ratio_document(contrast: Contrast) -> Ratio:
+    """Return the ratio of a contrast as documents have it."""
+    within = bounds(*contrast.within)
+    return {**to_value(contrast.ratio), "within_low": within["low"], "within_high": within["high"]}
 
 
 def lowest(values: Mapping[int, float | None]) -> int | None:

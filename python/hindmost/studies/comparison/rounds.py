@@ -31,9 +31,9 @@ class PairLimits:
     least : int
         Smallest value.
     why : str
-        Why fewer are refused.
+        Reason to refuse fewer.
     hint : str
-        What to write instead.
+        A correct option.
     """
 
     least: int

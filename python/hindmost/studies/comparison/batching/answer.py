@@ -18,7 +18,14 @@ from hindmost.store import batching as documents
 from hindmost.store.estimates import UNKNOWN, Value, to_value, without_nan
 from hindmost.studies.comparison.arms import why_excluded
 from hindmost.studies.comparison.batching.request import BatchingRequest, arm_name
-from hindmost.studies.comparison.figures import ArmFigures, Columns, lowest, moments, read_figures
+from hindmost.studies.comparison.figures import (
+    ArmFigures,
+    Columns,
+    lowest,
+    moments,
+    ratio_document,
+    read_figures,
+)
 from hindmost.studies.comparison.rounds import MARGIN, complete_rounds, exclude_rounds, no_complete_round
 
 LEAST_ROUNDS = 2
@@ -117,7 +124,7 @@ def _describe_arm(
 
 
 def summarise_known(values: Sequence[float], middle: Middle) -> Value:
-    """Summarise the runs that have a value; a run without any reply has none (NaN)."""
+    """Summarise the runs that have a value; the value of a run without replies is NaN."""
     known = [value for value in values if not math.isnan(value)]
     return to_value(over_runs(known, middle)) if known else UNKNOWN
 
@@ -131,19 +138,7 @@ def _against(first: Columns, second: Columns, request: BatchingRequest) -> dict[
         paired=True,
         comparisons=request.modes_per_rate - 1,
     )
-    return {
-        name: {
-            "ratio": {
-                "value": one.ratio.value,
-                "low": one.ratio.low,
-                "high": one.ratio.high,
-                "within_low": one.within[0],
-                "within_high": one.within[1],
-            },
-            "word": one.word,
-        }
-        for name, one in found.items()
-    }
+    return {name: {"ratio": ratio_document(one), "word": one.word} for name, one in found.items()}
 
 
 def _variation(histogram: Histogram) -> float | None:

@@ -33,7 +33,7 @@ FILE = "verification.json"
 CURVE = tuple(step / 20 for step in range(1, 19))
 """Loads of the simulated curve."""
 SIMULATED = 400_000
-"""Requests of each simulated point: its interval is then far narrower than those of the runs."""
+"""Requests of each simulated point: its interval is then far narrower than the runs' intervals."""
 
 
 def answer(study: Study) -> Document:

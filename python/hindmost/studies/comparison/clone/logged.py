@@ -44,7 +44,7 @@ class LoggedCost:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> LoggedCost | None:
-        """Read the costs from a manifest; None if it has none."""
+        """Read the costs from a manifest; None if they are missing."""
         if stored is None:
             return None
         return cls(tuple(stored["rates_per_s"]), tuple(stored["beside_us"]), stored["service_us"])

@@ -72,7 +72,7 @@ def compare_series(
         By pair, the factor by which the draws of the clone's run increased each figure. It is divided out.
     costs : mapping, optional
         By pair, the factor by which the cost of requests increased each figure of the original. It is divided
-        out in a ratio of its own, ``as_logged``, if it is known for all pairs.
+        out in a separate ratio, ``as_logged``, if it is known for all pairs.
     """
     runs, counted = counted_pairs(results, excluded)
     known = costs if costs and counted and all(number in costs for number in counted) else None

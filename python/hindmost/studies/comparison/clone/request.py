@@ -20,7 +20,7 @@ from hindmost.studies.comparison.rounds import PairLimits
 from hindmost.studies.kind import refuse_another
 from hindmost.targets import parse_target
 
-MAY_CHANGE = ("runs", "remake")
+MAY_CHANGE = {"runs", "remake"}
 """Keys of the plan that may change when a study is resumed."""
 LOADS = "20%,50%,70%"
 PAIRS = 6
@@ -94,7 +94,7 @@ def parse_loads(text: str, clone: Clone) -> list[LoadPoint]:
 
 
 def run_request(original: str, **options: Any) -> MeasureRequest:  # noqa: ANN401 (options of measure)
-    """Return the request of each run; its rate is replaced by that of each load.
+    """Return the request of each run; each load replaces its rate.
 
     Raises
     ------
@@ -182,26 +182,16 @@ def refuse_other_request(study: Study, request: CloneRequest, plan: MeasurePlan)
             path=str(study.folder),
             key="clone",
         )
-    if (old_occupy := stored.get("occupy", "wall")) != request.occupy:
-        raise UsageError(
-            "study-differs",
-            f"{study.folder} was begun with --occupy {old_occupy}, not {request.occupy}",
-            hint="choose another --out, or the same --occupy",
-            path=str(study.folder),
-            key="occupy",
-            before=old_occupy,
-            now=request.occupy,
-        )
-    before, now = (one.model_dump(mode="json") for one in (plan_of(study), plan))
-    if changed := [name for name in now if name not in MAY_CHANGE and before[name] != now[name]]:
-        name = changed[0]
-        raise UsageError(
-            "study-differs",
-            f"{study.folder} was begun with {name} {before[name]}, not {now[name]}; runs of both would not be"
-            " comparable",
-            hint="choose another --out, or the same options; only --loads, --pairs and --remake may change",
-            path=str(study.folder),
-            key=name,
-            before=before[name],
-            now=now[name],
-        )
+    old, new = (one.model_dump(mode="json", exclude=MAY_CHANGE) for one in (plan_of(study), plan))
+    old["occupy"], new["occupy"] = stored.get("occupy", "wall"), request.occupy
+    for key, now in new.items():
+        if old[key] != now:
+            raise UsageError(
+                "study-differs",
+                f"{study.folder} was begun with {key} {old[key]}, not {now}, so the runs would differ",
+                hint="choose another --out, or the same options; --loads, --pairs and --remake may change",
+                path=str(study.folder),
+                key=key,
+                before=old[key],
+                now=now,
+            )

@@ -30,7 +30,7 @@ class Series(Arm):
     Parameters
     ----------
     study : Study
-        Stores the runs; the number of a run is that of its pair.
+        Stores the runs. The number of a run is the number of its pair.
     name : str
         ``original``, ``clone`` or ``again``.
     plan : MeasurePlan
@@ -70,7 +70,7 @@ class Series(Arm):
             make_run(self.study, number, self.plan, target, fleet=self.fleet)
         if self.name == "clone" and self.clone.threads == 1:
             ratios = read_draw_ratios(self.study.folder / DRAWS)
-            ratios[number] = ratios_from_log(self.clone, log, self._counted(number), seed)
+            ratios[number] = ratios_from_log(self.clone, log, self._count_requests(number), seed)
             self.study.write(DRAWS, json.dumps(ratios))
         log.unlink(missing_ok=True)
         self.made.add(number)
@@ -79,7 +79,7 @@ class Series(Arm):
         """Return why the run of this pair is excluded; None if it counts."""
         return why_excluded(self.study, number, self.predicted)
 
-    def _counted(self, number: int) -> int:
+    def _count_requests(self, number: int) -> int:
         run = self.study.run(number)
         assert run is not None
         results = [read_json(file) for file in sorted(run.folder.glob("instance-*.json"))]

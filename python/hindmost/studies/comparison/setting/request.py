@@ -76,7 +76,7 @@ class SettingRequest:
 
     @property
     def comparisons(self) -> int:
-        """Number of comparisons with the present level, those of later stages included."""
+        """Number of comparisons with the present level, in all stages."""
         return len(self.stages[0]) - 1 + NEAR_BEST * self.refine
 
     def add_stage(self, best: int, fits: Callable[[str], bool] = lambda _: True) -> SettingRequest | None:

@@ -22,7 +22,7 @@ from hindmost.store.comparison import Against, Comparison, Outcome
 from hindmost.store.estimates import UNKNOWN, Value, encode, number, to_value, without_nan
 from hindmost.store.types import Reason
 from hindmost.studies.comparison.arms import why_excluded
-from hindmost.studies.comparison.figures import Columns
+from hindmost.studies.comparison.figures import Columns, ratio_document
 from hindmost.studies.comparison.rounds import MARGIN, exclude_rounds, no_complete_round
 from hindmost.studies.comparison.targets.differences import find_differences, refuse_different_loads
 from hindmost.studies.comparison.targets.limits import judge_limits
@@ -88,7 +88,7 @@ def compare(
     differences = find_differences(arms)
     if not anyway:
         refuse_different_loads(differences, [arm.label for arm in arms])
-    runs = [(arm.counted(), list(arm.isolated())) for arm in arms]
+    runs = [(arm.counted_runs(), list(arm.isolated_by_run())) for arm in arms]
     reasons = [*_reasons_of_arms(arms), *_reasons_of_dates(arms), *_reasons_of_loads(differences)]
     document = _document(arms, runs, margin, limits, paired=False)
     document |= {"reasons": reasons, "unlike": differences}
@@ -138,7 +138,7 @@ def answer(study: Study) -> Comparison:
         raise no_complete_round(study)
     excluded = exclude_rounds([arm.study for arm in arms], rounds, why_excluded)
     counted = [number_ for number_ in rounds if number_ not in excluded]
-    isolated = [number_ for number_ in rounds if all(number_ in arm.isolated() for arm in arms)]
+    isolated = [number_ for number_ in rounds if all(number_ in arm.isolated_by_run() for arm in arms)]
     reasons = _reasons_of_arms(arms)
     if not counted:
         why = next(iter(excluded.values()))
@@ -213,16 +213,16 @@ def _contrast_arm(
 
     first_latency = first.latency(first_runs)
     latency = table(first_latency, arm.latency(own_runs), faulty=True)
-    if not arm.distorted:
-        latency |= _infinitely_slower(latency, first_latency, arm.unanswered(own_runs))
+    if not arm.is_distorted:
+        latency |= _infinitely_slower(latency, first_latency, arm.unanswered_share(own_runs))
     isolated = table(
-        first.isolated_columns(first_isolated), arm.isolated_columns(own_isolated), faulty="*" in faults
+        first.isolated_latency(first_isolated), arm.isolated_latency(own_isolated), faulty="*" in faults
     )
     words = {one["word"] for one in latency.values()}
     verdict: Outcome = "undecided"
     if {"slower", "faster"} & words:
         verdict = "different"
-    elif (first.distorted or arm.distorted) and all(one["why"] for one in latency.values()):
+    elif (first.is_distorted or arm.is_distorted) and all(one["why"] for one in latency.values()):
         verdict = "invalid"
     elif words == {"same"}:
         verdict = "same"
@@ -274,9 +274,8 @@ def _contrast_document(one: Contrast | None, why: Note | None) -> documents.Cont
             "more": None,
             "why": (why or both_infinite).document(),
         }
-    low, high = one.within
     return {
-        "ratio": {**to_value(one.ratio), "within_low": number(low), "within_high": number(high)},
+        "ratio": ratio_document(one),
         "difference_us": to_value(one.difference),
         "p": one.p,
         "p_twin": number(one.p_twin),
@@ -304,7 +303,9 @@ def _reasons_of_arms(arms: Sequence[Measurement]) -> list[Reason]:
         grave = [one for one in arm.result["reasons"] if one["level"] != "note"]
         if not grave:
             continue
-        level: ReasonLevel = "invalid" if arm.distorted else "inconclusive" if "*" in arm.faults() else "note"
+        level: ReasonLevel = (
+            "invalid" if arm.is_distorted else "inconclusive" if "*" in arm.faults() else "note"
+        )
         text = f"{arm.label} is {grave[0]['level']}: {shorten(grave[0]['text'])}"
         hint = f"hindmost study report {arm.study.folder}"
         values = {"side": arm.label, "verdict": grave[0]["level"], "why": grave[0]["code"]}

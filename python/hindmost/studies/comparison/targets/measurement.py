@@ -44,7 +44,7 @@ class Measurement:
     study: Study
     result: Mapping[str, Any]
 
-    def counted(self) -> list[int]:
+    def counted_runs(self) -> list[int]:
         """Return the numbers of the runs that count, or of all runs if none does."""
         runs = self.result["runs"]
         return [run["run"] for run in runs if not run.get("set_aside")] or [run["run"] for run in runs]
@@ -61,7 +61,7 @@ class Measurement:
             if all(name in runs[number] for number in numbers)
         }
 
-    def isolated(self) -> dict[int, Mapping[str, float]]:
+    def isolated_by_run(self) -> dict[int, Mapping[str, float]]:
         """Return the isolated latency of each run that has all of the study's percentiles."""
         names = (self.result.get("calm") or {}).get("latency_us") or {}
         runs = {run["run"]: run["calm"]["calm_us"] for run in self.result["runs"] if run.get("calm")}
@@ -71,13 +71,13 @@ class Measurement:
             if names and all(name in run and run[name]["value"] is not None for name in names)
         }
 
-    def isolated_columns(self, numbers: Sequence[int]) -> Columns:
+    def isolated_latency(self, numbers: Sequence[int]) -> Columns:
         """Return the isolated latency of these runs by percentile; empty without runs."""
-        runs = self.isolated()
+        runs = self.isolated_by_run()
         names = list(next(iter(runs.values()), ())) if numbers else []
         return {name: [runs[number][name] for number in numbers] for name in names}
 
-    def unanswered(self, numbers: Sequence[int]) -> float:
+    def unanswered_share(self, numbers: Sequence[int]) -> float:
         """Return the lower bound of the share of these runs' requests that were never answered."""
         counts = [run["counts"] for run in self.result["runs"] if run["run"] in numbers]
         missing, scheduled = (sum(share("unanswered", one)[place] for one in counts) for place in (0, 1))
@@ -104,13 +104,13 @@ class Measurement:
         return Note(reason["code"], text, {**reason.get("values", {}), "side": self.label})
 
     @property
-    def distorted(self) -> bool:
+    def is_distorted(self) -> bool:
         """Whether the instrument distorted figures."""
         return bool(self.faults()) and "*" not in self.faults()
 
     def document(self, numbers: Sequence[int], isolated: Sequence[int]) -> Side:
         """Return the arm as ``hindmost.compare/1`` has it, with the figures of the runs in the ratios."""
-        columns, isolated_columns = self.latency(numbers), self.isolated_columns(isolated)
+        columns, isolated_columns = self.latency(numbers), self.isolated_latency(isolated)
         manifest = self.study.manifest
         return {
             "label": self.label,

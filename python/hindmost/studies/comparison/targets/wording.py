@@ -12,7 +12,7 @@ FACTOR = 2.0
 
 
 def describe_arm(table: Mapping[str, Contrast], margin: float, unit: str) -> str:
-    """Describe all percentiles of an arm, those that differ first; `unit` is ``run`` or ``pair``."""
+    """Describe all percentiles of an arm, different ones first; `unit` is ``run`` or ``pair``."""
     parts = [
         f"{name} {one['word']} by {_amount(one)}"
         for name, one in table.items()
