@@ -13,7 +13,7 @@ from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
 from hindmost.errors import HostLost, InstanceError
-from hindmost.fleet import Heard, Job, LocalFleet, Served, Setting, jobs_of, run_instances
+from hindmost.fleet import Heard, Job, LocalFleet, RemoteServer, Setting, jobs_of, run_instances
 from hindmost.fleet.local import LocalTeam
 from hindmost.studies.measure import Procedure, answer
 from hindmost.targets import parse_target
@@ -60,7 +60,7 @@ class Elsewhere:
 
     def serve(
         self, name: str, cpus: Sequence[int], settings: Sequence[Setting] = ()
-    ) -> AbstractContextManager[Served]:
+    ) -> AbstractContextManager[RemoteServer]:
         raise NotImplementedError
 
     def recover_host(self, lost: HostLost, times: int) -> bool:

@@ -1,7 +1,7 @@
 """Targets: how a server under test is described, started, probed and stopped.
 
-``parse_target`` turns what a person wrote into an `Attached` server or a `Managed` one; `ManagedServer`
-starts the latter and leaves nothing behind. Names are loaded on first use: ``hindmost --help`` stays quick.
+``parse_target`` turns a user's TARGET into an `Attached` or a `Managed` server; `ManagedServer` starts the
+latter and leaves nothing behind. Names are loaded on first use, so that ``hindmost --help`` stays fast.
 """
 
 from __future__ import annotations

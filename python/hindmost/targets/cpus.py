@@ -1,4 +1,4 @@
-"""Sets of processors as people write them: ``"0-3,5"`` or ``[0, 1, 2, 3, 5]``."""
+"""Sets of CPUs as users write them: ``"0-3,5"`` or ``[0, 1, 2, 3, 5]``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def parse_cpus(value: object) -> list[int]:
     Raises
     ------
     ArgumentError
-        If it is empty, malformed, or names a processor twice.
+        If it is empty, malformed, or names a CPU twice.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def parse_cpus(value: object) -> list[int]:
 
 
 def format_cpus(cpus: Iterable[int]) -> str:
-    """Write processors the short way.
+    """Write CPUs in the short form.
 
     Examples
     --------

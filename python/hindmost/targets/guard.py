@@ -1,8 +1,8 @@
 """The guard: a tiny process between Hindmost and a server it started, so that nothing is left behind.
 
 Hindmost may die at any moment (``kill -9``, out of memory). The guard then stops the server and all its
-descendants. It is started by `hindmost.targets.warden` as a plain file, imports the standard library only,
-and speaks JSON lines: on standard input a folder to make, or null, and a request (``Folder``, ``Request``
+descendants. `hindmost.targets.warden` starts it as a plain file. It imports only the standard library and
+speaks JSON lines: on standard input a folder to create, or null, and a request (``Folder``, ``Request``
 there), then ``stop`` or ``kill``; on standard output events.
 
 ::
@@ -11,7 +11,7 @@ there), then ``stop`` or ``kill``; on standard output events.
              <──report pipe───   │   <── orphans are adopted by the guard (child subreaper)
              <····pidfd·······───┘
 
-What it promises
+Guarantees
     - End of file on the control pipe, the end of Hindmost's process (pidfd, in case a stray fork kept the
       pipe open), ``SIGTERM`` or ``stop``: the server is stopped as its target says, and after the timeout
       everything that descends from the guard gets ``SIGKILL`` until ``wait`` says that no child is left.
@@ -19,7 +19,7 @@ What it promises
     - It has its own session, so a terminal's Ctrl-C reaches Hindmost only; the server has its own process
       group.
 
-What it cannot promise
+Limits
     If the guard itself is killed with ``SIGKILL``, the server gets its stop signal through
     ``PR_SET_PDEATHSIG``. The kernel clears that setting when the server changes its credentials
     (``prctl(2)``), so a server that drops privileges by itself survives (with ``user`` in the target file the
@@ -48,7 +48,7 @@ KILL_PATIENCE_S = 10.0  # how long to insist with SIGKILL; a process in uninterr
 
 
 def parents() -> dict[int, int]:
-    """Map every visible process to its parent; those that have ended and wait to be reaped are left out.
+    """Map every visible process to its parent, except processes that have ended and wait to be reaped.
 
     ``/proc/*/task/*/children`` would be shorter but exists only under ``CONFIG_PROC_CHILDREN``.
     """
@@ -65,31 +65,31 @@ def parents() -> dict[int, int]:
 
 
 def descendants(root: int) -> list[int]:
-    """All processes below `root`, nearest first, without `root` itself."""
+    """Return all processes below `root`, nearest first, without `root` itself."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents().items():
         children.setdefault(parent, []).append(pid)
     found = list(children.get(root, []))
-    for pid in found:  # grows while it is walked
+    for pid in found:  # grows during the loop
         found.extend(children.get(pid, []))
     return found
 
 
 def prctl(option: int, value: int | ctypes.Array[ctypes.c_char]) -> None:
-    """Set something of the calling process (``prctl(2)``)."""
+    """Change an attribute of the calling process (``prctl(2)``)."""
     argument = ctypes.c_ulong(value) if isinstance(value, int) else value
     if ctypes.CDLL(None, use_errno=True).prctl(option, argument, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def report(event: str, **fields: Any) -> None:  # noqa: ANN401 (whatever JSON can hold)
-    """Tell Hindmost; silently nothing when it is gone."""
+def report(event: str, **fields: Any) -> None:  # noqa: ANN401 (any JSON)
+    """Send an event to Hindmost; do nothing if it is gone."""
     with contextlib.suppress(OSError):
         os.write(1, json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
 class Control:
-    """The three things that can wake the guard: the control pipe, a signal, the end of Hindmost."""
+    """The three events that can wake the guard: control pipe, signal, end of Hindmost."""
 
     def __init__(self, controller: int) -> None:
         self.lines: list[bytes] = []
@@ -111,13 +111,13 @@ class Control:
             self.ended = error.errno == errno.ESRCH
 
     def next_line(self) -> bytes | None:
-        """The next line of the control pipe, however long it takes; None once Hindmost has gone."""
+        """Wait for the next line of the control pipe; return None once Hindmost has gone."""
         while not self.lines and not self.ended:
             self.wait(None)
         return None if self.ended else self.lines.pop(0)
 
     def wait(self, seconds: float | None) -> None:
-        """Sleep until something happens, or for `seconds`; `ended` and `lines` then say what."""
+        """Sleep until an event, or for `seconds`; `ended` and `lines` then have the result."""
         for fd, _ in self._poll.poll(None if seconds is None else max(0, round(seconds * 1000))):
             if fd == self._wake:
                 self.ended |= signal.SIGTERM in os.read(fd, 512)
@@ -134,7 +134,7 @@ class Control:
 
 
 class Guard:
-    """One server: start it, wait, stop it with all that came from it."""
+    """One server: start it, wait, and stop it with all its descendants."""
 
     def __init__(self, request: dict[str, Any], control: Control) -> None:
         self.request = request
@@ -142,18 +142,18 @@ class Guard:
         self.main: int | None = None
         self.main_running = False
         self.children_left = False
-        # Opened once, while its folder is ours: later the server may have put a link in its place.
+        # Opened once, while its folder is ours: later the server may have replaced it by a link.
         place, flags = request["log"], os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self.log = os.open(os.devnull if place is None else place, os.O_RDWR | flags, 0o600)
 
     def start(self) -> None:
-        """Start the server, on its processors, as its user, in its own process group."""
+        """Start the server on its CPUs, as its user, in its own process group."""
         here = os.sched_getaffinity(0)
         try:
             if cpus := set(self.request["cpus"]):
                 os.sched_setaffinity(0, cpus)  # inherited by the server
-                if (granted := os.sched_getaffinity(0)) != cpus:  # the kernel drops those it does not allow
-                    raise OSError(f"of processors {sorted(cpus)} the kernel allows only {sorted(granted)}")
+                if (granted := os.sched_getaffinity(0)) != cpus:  # the kernel drops forbidden ones
+                    raise OSError(f"of CPUs {sorted(cpus)} the kernel permits only {sorted(granted)}")
             self.main = self._spawn(self.request["argv"], self.request["program"])
         finally:
             os.sched_setaffinity(0, here)
@@ -182,7 +182,7 @@ class Guard:
             user=request["uid"],
             group=request["gid"],
             extra_groups=request["groups"],
-            umask=0o022,  # ours may keep what we write to ourselves
+            umask=0o022,  # ours may be stricter
         )
         server.returncode = 0  # reaped by `reap`, not by Popen
         return server.pid
@@ -212,7 +212,7 @@ class Guard:
             return ""
 
     def stop(self, *, patiently: bool) -> None:
-        """Ask, wait, then kill; ends when no child is left (or one cannot be killed)."""
+        """Ask for the end, wait, then kill; end when no child is left (or one cannot be killed)."""
         deadline = time.monotonic() + (self.request["stop_timeout_s"] if patiently else 0.0)
         if self.children_left and patiently:
             self._ask()
@@ -222,13 +222,13 @@ class Guard:
             if b"kill" in self.control.lines:
                 break
             self.reap()
-            if not self.main_running and not orphans_asked:  # the server went without its helpers
+            if not self.main_running and not orphans_asked:  # the server ended before its helpers
                 orphans_asked = True
                 self._signal_children()
         forced = self.children_left
         give_up = time.monotonic() + KILL_PATIENCE_S
         while self.children_left and time.monotonic() < give_up:
-            for pid in descendants(os.getpid()):  # again and again: they may fork, and orphans come to us
+            for pid in descendants(os.getpid()):  # repeatedly: they may fork, and we adopt orphans
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             self.control.wait(0.02)
@@ -253,11 +253,11 @@ class Guard:
         for pid in pids:
             with contextlib.suppress(OSError):
                 os.kill(pid, self.request["stop_signal"])
-                os.kill(pid, signal.SIGCONT)  # one that was frozen (SIGSTOP) must wake up to hear it
+                os.kill(pid, signal.SIGCONT)  # a stopped process (SIGSTOP) must wake up first
 
 
 def give_away(path: str, uid: int, gid: int) -> None:
-    """Give a folder of ours to somebody else, with all in it, itself last; no link is followed."""
+    """Change the owner of one of our folders and everything in it, itself last, without following links."""
     for _, folders, files, here in os.fwalk(path, topdown=False):
         for name in (*folders, *files):
             os.chown(name, uid, gid, dir_fd=here, follow_symlinks=False)
@@ -265,7 +265,7 @@ def give_away(path: str, uid: int, gid: int) -> None:
 
 
 def run(folder: dict[str, Any] | None, control: Control) -> None:
-    """Make the folder, wait for the request, guard one server from its start to its end."""
+    """Create the folder, wait for the request, and guard one server from start to end."""
     if folder is not None:
         os.mkdir(folder["path"], 0o700)  # noqa: PTH102
     try:

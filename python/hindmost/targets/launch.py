@@ -1,4 +1,4 @@
-"""From a target's description to the request for its guard: folder, files, placeholders, program."""
+"""Turns a target's description into the request for its guard: folder, files, placeholders, program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hindmost.targets.spec import TargetSpec
 from hindmost.targets.users import Account
 from hindmost.targets.warden import Folder, Request
 
-# Debian keeps servers here, and a user's PATH does not: PostgreSQL's programs in a folder for each version.
+# Debian installs servers here, outside a user's PATH: PostgreSQL's programs in a folder for each version.
 _SYSTEM_PATH = ["/usr/local/sbin", "/usr/sbin", "/sbin"]
 _POSTGRESQL = Path("/usr/lib/postgresql")
 _ONLINE = Path("/sys/devices/system/cpu/online")
@@ -28,7 +28,7 @@ _ONLINE = Path("/sys/devices/system/cpu/online")
 
 @dataclass(frozen=True)
 class Launch:
-    """One start of a server, ready to go.
+    """One start of a server, ready to run.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Launch:
     ready_argv
         Command of the ready probe; empty for the other kinds.
     tls, socket
-        Those of the target file, with its placeholders filled in.
+        TLS settings and Unix socket of the target file, with placeholders filled in.
     """
 
     request: Request
@@ -47,12 +47,12 @@ class Launch:
 
 
 def threads_for(spec: TargetSpec, cpus: Sequence[int] | None) -> int:
-    """Value of ``{threads}``: the file's, else the number of processors that the server may use."""
+    """Return the value of ``{threads}``: the file's, else the number of CPUs that the server may use."""
     return spec.threads or len(cpus or os.sched_getaffinity(0))
 
 
-def choose_folder(spec: TargetSpec, who: Account | None) -> Folder:
-    """Choose a fresh folder that the server's user can reach and write; the guard makes it.
+def choose_folder(spec: TargetSpec, account: Account | None) -> Folder:
+    """Choose a new folder that the server's user can reach and write; the guard creates it.
 
     Raises
     ------
@@ -60,11 +60,10 @@ def choose_folder(spec: TargetSpec, who: Account | None) -> Folder:
         If there is no place for the folder.
     """
     for path in temporary.candidates():
-        # The server's user must get through every folder above.
-        reachable = who is None or all(_passable(folder) for folder in (path, *path.parents))
-        if reachable:
+        # The server's user must be able to enter every parent folder.
+        if account is None or all(_passable(folder) for folder in (path, *path.parents)):
             name = path / f"hindmost-{spec.protocol}-{secrets.token_hex(4)}"
-            return Folder(str(name), who.uid if who else None, who.gid if who else None)
+            return Folder(str(name), account.uid if account else None, account.gid if account else None)
     raise TargetError(
         "unwritable-file",
         f"cannot create a temporary folder for {spec.name} in {temporary.folder()}",
@@ -77,20 +76,20 @@ def choose_folder(spec: TargetSpec, who: Account | None) -> Folder:
 def prepare(
     spec: TargetSpec,
     folder: Path,
-    who: Account | None,
+    account: Account | None,
     *,
     cpus: Sequence[int] | None,
     port: int,
     log: Path | None,
 ) -> Launch:
-    """Fill in the placeholders and write the target's files into `folder`, which is still ours.
+    """Fill in the placeholders and write the target's files into `folder`, which we still own.
 
     Raises
     ------
     TargetError
         If the program is missing, or a file cannot be written.
     UsageError
-        If the target asks for processors that do not exist.
+        If the target names CPUs that do not exist.
     """
     check_cpus(spec, cpus)
     values: dict[str, object] = {
@@ -135,9 +134,9 @@ def prepare(
         stop_signal=spec.stop.number,
         stop_argv=[render(text, values) for text in spec.stop.command or []],
         stop_timeout_s=spec.stop.timeout_s,
-        uid=who.uid if who else None,
-        gid=who.gid if who else None,
-        groups=who.groups if who else None,
+        uid=account.uid if account else None,
+        gid=account.gid if account else None,
+        groups=account.groups if account else None,
     )
     ready = tuple(render(text, values) for text in spec.ready.command or [])
     socket = None if spec.socket is None else str(values["socket"])
@@ -145,7 +144,7 @@ def prepare(
 
 
 def search_path(env: Mapping[str, str]) -> str:
-    """Where a server's programs are looked for, by us and by its scripts: PATH, then the system's folders."""
+    """Return the search path of a server's programs and scripts: PATH, then the system's folders."""
     newest_first = sorted(_POSTGRESQL.glob("*/bin"), key=lambda path: -float(path.parent.name))
     folders = dict.fromkeys([env.get("PATH", os.defpath), *_SYSTEM_PATH, *map(str, newest_first)])
     return ":".join(folders)
@@ -157,7 +156,7 @@ def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
     Raises
     ------
     TargetError
-        If it is missing or cannot be executed; the hint installs it where the package is known.
+        If it is missing or not executable; the hint names the package if known.
     """
     if "/" in name:
         path = spec.folder / name
@@ -185,11 +184,11 @@ def find_program(spec: TargetSpec, name: str, env: Mapping[str, str]) -> str:
 
 
 def check_cpus(spec: TargetSpec, cpus: Sequence[int] | None) -> None:
-    """Refuse processors that this machine does not have (UsageError)."""
+    """Refuse CPUs that this machine does not have (UsageError)."""
     try:
         online = parse_cpus(_ONLINE.read_text().strip())
     except (OSError, ValueError):
-        return  # the guard sees what the kernel allows
+        return  # the guard checks what the kernel permits
     if missing := sorted(set(cpus or []) - set(online)):
         raise UsageError(
             "bad-value",

@@ -15,29 +15,29 @@ BUILT_IN = {
     "host": "IP address the server listens on",
     "port": "TCP port the server listens on",
     "address": "host:port",
-    "socket": "the Unix socket that the target file names",
-    "cpus": "processors the server may use, such as 0-3,5",
-    "threads": "threads to use: as many as the server has processors, unless the file says",
-    "dir": "a fresh folder for this start, removed afterwards",
+    "socket": "Unix socket named in the target file",
+    "cpus": "CPUs the server may use, such as 0-3,5",
+    "threads": "threads to use: default: the server's number of CPUs",
+    "dir": "a new folder for this start, removed afterwards",
     "here": "folder of the target file",
     "python": "the Python interpreter that runs Hindmost",
     "options": "the options table, as JSON",
 }
 
 
-def used(text: str) -> set[str]:
-    """Names of the placeholders in `text`.
+def names_in(text: str) -> set[str]:
+    """Return the names of the placeholders in `text`.
 
     Examples
     --------
-    >>> sorted(used("listen {host}:{port}; # {{not_me}} { nor me }"))
+    >>> sorted(names_in("listen {host}:{port}; # {{not_me}} { nor me }"))
     ['host', 'port']
     """
     return {match[2] for match in _PLACEHOLDER.finditer(text) if match[2]}
 
 
 def check(text: str, known: Iterable[str]) -> None:
-    """Refuse placeholders that mean nothing.
+    """Refuse unknown placeholders.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def check(text: str, known: Iterable[str]) -> None:
         Names the unknown placeholder and the nearest known one.
     """
     names = sorted(known)
-    for name in sorted(used(text)):
+    for name in sorted(names_in(text)):
         if name not in names:
             raise ArgumentError(
                 "unknown-name",
@@ -57,7 +57,7 @@ def check(text: str, known: Iterable[str]) -> None:
 
 
 def render(text: str, values: Mapping[str, object]) -> str:
-    """Replace every placeholder; what is not text is written as JSON.
+    """Replace every placeholder; values other than text are written as JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Free and taken TCP ports on this machine."""
+"""Free and used TCP ports of this machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hindmost.documents import read_kernel
 from hindmost.errors import TargetError
 from hindmost.targets.procfs import join_address, local_owner, port_holder
 
-_LOWEST = 10_240  # below live the well-known services
+_LOWEST = 10_240  # well-known services are below
 _TRIES = 64
 _TAKEN = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
 
 
 def bind_error(host: str, port: int) -> int:
-    """Try to bind; 0 if the port is free, else the error number.
+    """Try to bind; return 0 if the port is free, else the error number.
 
-    ``SO_REUSEADDR``, as servers set it: connections that linger in TIME_WAIT do not count as taken.
+    Uses ``SO_REUSEADDR``, as servers do: connections in TIME_WAIT do not count.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -34,7 +34,7 @@ def bind_error(host: str, port: int) -> int:
 
 
 def ephemeral_range() -> tuple[int, int]:
-    """First and last port that the kernel gives to outgoing connections (``ip(7)``)."""
+    """Return the first and last port that the kernel uses for outgoing connections (``ip(7)``)."""
     try:
         low, high = read_kernel("/proc/sys/net/ipv4/ip_local_port_range").split()
         return int(low), int(high)
@@ -45,14 +45,14 @@ def ephemeral_range() -> tuple[int, int]:
 def pick_free_port(host: str) -> int:
     """Pick a free port below the ephemeral range.
 
-    A port that the kernel hands out for ``bind(0)`` comes from the ephemeral range: between our look and the
-    server's bind, one of our own outgoing connections may take it, and a client that polls it before the
-    server listens may connect to itself (simultaneous open, RFC 9293 section 3.5). Neither happens below it.
+    A port from ``bind(0)`` comes from the ephemeral range. Before the server binds it, one of our own
+    outgoing connections may take it, and a client that polls it may connect to itself (simultaneous open, RFC
+    9293 section 3.5). Neither happens below that range.
 
     Raises
     ------
     TargetError
-        If `host` is no address of this machine.
+        If `host` is not an address of this machine.
     """
     low, _ = ephemeral_range()
     if low - _LOWEST >= 1000:
@@ -80,12 +80,12 @@ def pick_free_port(host: str) -> int:
 
 
 def refuse_taken_port(host: str, port: int) -> None:
-    """Refuse a port that somebody else listens on.
+    """Refuse a port that another process listens on.
 
     Raises
     ------
     TargetError
-        Says which process holds it, if it can be seen.
+        Names that process, if it is visible.
     """
     problem = bind_error(host, port)
     if problem == errno.EADDRINUSE:
@@ -103,23 +103,23 @@ def refuse_taken_port(host: str, port: int) -> None:
 
 
 def taken_fields(host: str, port: int) -> dict[str, Any]:
-    """Return the fields of an error about a taken port: host, port and its holder, if one can be seen."""
+    """Return the fields of an error about a used port: host, port and its process, if visible."""
     owner = local_owner(join_address(host, port))
     return {"host": host, "port": port, "pid": owner}
 
 
 def taken_message(host: str, port: int) -> str:
-    """Say that a port is taken and by whom."""
+    """Say that a port is in use and by which process."""
     holder = port_holder(join_address(host, port))
     who = holder or "a process that cannot be seen from here (another user or namespace)"
     return f"port {port} on {host} is already taken by {who}"
 
 
 def taken_hint(port: int) -> str:
-    """What to do about it."""
+    """Return the hint for a used port."""
     return f"stop that process (ss -ltnp 'sport = :{port}' shows it), or set port = 0 for a free port"
 
 
 def says_taken(log: str) -> bool:
-    """Whether a server's log complains that its address is taken."""
+    """Whether a server's log says that its address is in use."""
     return _TAKEN.search(log) is not None

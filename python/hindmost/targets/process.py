@@ -1,4 +1,4 @@
-"""Start a managed server, wait until it is ready, and stop it with all that came from it."""
+"""Starts a managed server, waits until it is ready, and stops it with all its descendants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOG_LINES = 12
 
 
 class _PortLost(Exception):
-    """Somebody took the port between our look and the server's bind; `failure` says it for people."""
+    """Another process took the port before the server bound it; `failure` is the message for users."""
 
     def __init__(self, failure: TargetError) -> None:
         super().__init__()
@@ -40,27 +40,27 @@ class ManagedServer:
     Parameters
     ----------
     spec : TargetSpec
-        What to start.
+        The target to start.
     cpus : sequence of int, optional
-        Processors to bind it to; default: those of `spec`, else any.
+        CPUs to bind it to; default: those of `spec`, else any.
     log : Path, optional
-        File that takes the server's output; default: in its temporary folder, gone with it.
+        File for the server's output; default: in its temporary folder, which is removed.
     ready_timeout_s : float, optional
         Default: that of `spec`.
 
     Attributes
     ----------
     command : tuple of str
-        The start command with its placeholders filled in.
+        The start command with placeholders filled in.
     tls : Tls or None
-        How connections to this start are secured, if they are.
+        TLS settings of this start, if any.
     server_version : str
-        What the server says it is; empty unless the ready probe's kind is ``protocol``.
+        The server's own version; empty unless the kind of the ready probe is ``protocol``.
 
     Raises
     ------
     TargetError
-        From `start`: shows the command, how it ended and its last words.
+        From `start`: has the command, how it ended, and its last output.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ManagedServer:
 
     @property
     def protocol(self) -> Protocol:
-        """What the server speaks."""
+        """The server's protocol."""
         return self.spec.protocol
 
     @property
@@ -109,36 +109,36 @@ class ManagedServer:
 
     @property
     def pid(self) -> int:
-        """The process that the start command became."""
-        return self._started().pid or 0
+        """The process of the start command."""
+        return self._require_warden().pid or 0
 
     @property
     def guard_pid(self) -> int:
-        """The guard, which idles next to the server."""
-        return self._started().guard_pid
+        """The guard process, which idles next to the server."""
+        return self._require_warden().guard_pid
 
     @property
     def folder(self) -> Path:
         """``{dir}`` of this start; removed with it."""
-        folder = self._started().folder
+        folder = self._require_warden().folder
         assert folder is not None
         return Path(folder.path)
 
     def pids(self) -> list[int]:
-        """All processes of the server: also workers, and those that turned themselves into daemons."""
-        return process_tree(self._started().guard_pid)[1:]
+        """Return all processes of the server, including workers and daemons."""
+        return process_tree(self._require_warden().guard_pid)[1:]
 
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether it is running."""
         return self._warden is not None and self._warden.alive()
 
     def exit_report(self) -> ExitReport | None:
-        """How it ended; None while it runs."""
-        warden = self._started()
+        """Return how it ended; None while it runs."""
+        warden = self._require_warden()
         return None if warden.alive() else warden.exit_report()
 
     def start(self) -> Self:
-        """Start it and wait until it is ready; on any failure nothing is left behind."""
+        """Start it and wait until it is ready; after any failure nothing is left behind."""
         if self._warden is not None:
             raise RuntimeError("a ManagedServer starts once; make a new one for the next run")
         if self.spec.port:
@@ -157,12 +157,12 @@ class ManagedServer:
         raise AssertionError("unreachable")
 
     def _start_once(self) -> None:
-        who = account(self.spec)
-        folder = choose_folder(self.spec, who)
+        run_as = account(self.spec)
+        folder = choose_folder(self.spec, run_as)
         self._warden = Warden(folder)
         try:
             launch = prepare(
-                self.spec, Path(folder.path), who, cpus=self.cpus or None, port=self._port, log=self.log
+                self.spec, Path(folder.path), run_as, cpus=self.cpus or None, port=self._port, log=self.log
             )
             self.command = tuple(launch.request.argv)
             self.tls, self._socket = launch.tls, launch.socket
@@ -175,7 +175,7 @@ class ManagedServer:
         self.ready_after_s = time.monotonic() - began
 
     def _wait_until_ready(self, ready_argv: Sequence[str], began: float) -> None:
-        warden = self._started()
+        warden = self._require_warden()
         deadline = began + self.ready_timeout_s
         pause = _FIRST_PAUSE_S
         while True:
@@ -228,13 +228,13 @@ class ManagedServer:
         return None
 
     def _check_owner(self) -> None:
-        """Make sure that it was our server that answered, not one that took the port first."""
+        """Check that our server answered, not another one that took the port first."""
         holders = [] if self._socket is not None else listeners(self.address)
         if holders and not set(holders) & set(self.pids()):
             raise _PortLost(self._port_taken())
 
     def _died(self) -> Exception:
-        report = self._started().exit_report()
+        report = self._require_warden().exit_report()
         failure = self._failure(
             "server-failed",
             f"{report.describe()} before it was ready",
@@ -243,7 +243,7 @@ class ManagedServer:
         )
         if not ports.says_taken(report.log):
             return failure
-        held = ports.bind_error(self.spec.host, self._port) != 0  # else it wanted another port next to ours
+        held = ports.bind_error(self.spec.host, self._port) != 0  # else it needs a second port
         return _PortLost(self._port_taken() if held else failure)
 
     def _port_taken(self) -> TargetError:
@@ -256,7 +256,7 @@ class ManagedServer:
         )
 
     def _failure(self, code: str, what: str, hint: str | None, fields: dict[str, Any]) -> TargetError:
-        report = self._started().stop(patiently=False)
+        report = self._require_warden().stop(patiently=False)
         lines = report.log.splitlines()[-_LOG_LINES:]
         log = "its last lines:\n  " + "\n  ".join(lines) if lines else "it wrote nothing"
         return TargetError(
@@ -271,9 +271,9 @@ class ManagedServer:
 
     def stop(self, *, patiently: bool = True) -> ExitReport:
         """Stop it with all its descendants (`patiently`: as the target says, killing after its timeout)."""
-        return self._started().stop(patiently=patiently)
+        return self._require_warden().stop(patiently=patiently)
 
-    def _started(self) -> Warden:
+    def _require_warden(self) -> Warden:
         if self._warden is None:
             raise RuntimeError("the server was not started")
         return self._warden

@@ -1,6 +1,6 @@
-"""What ``/proc`` tells about servers on this machine: who listens on a port, trees, processors, CPU time.
+"""Facts about servers on this machine from ``/proc``: listeners of a port, process trees, CPUs, CPU time.
 
-Only what the caller may read: another user's processes stay unknown (None) unless Hindmost runs as root.
+Only what the caller may read: other users' processes are unknown (None) unless Hindmost runs as root.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TABLES = {
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Take ``host:port`` or ``[host]:port`` apart.
+    """Split ``host:port`` or ``[host]:port``.
 
     Examples
     --------
@@ -37,12 +37,12 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def join_address(host: str, port: int) -> str:
-    """Put host and port together, with brackets around an IPv6 address."""
+    """Join host and port, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _packed(host: str) -> bytes:
-    """IP address as 4 bytes, or 16 unless it is an IPv4 address inside IPv6."""
+def _pack(host: str) -> bytes:
+    """Return an IP address as 4 bytes, or 16 unless it is an IPv4 address inside IPv6."""
     if ":" not in host:
         return socket.inet_pton(socket.AF_INET, host)
     raw = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
@@ -50,23 +50,23 @@ def _packed(host: str) -> bytes:
 
 
 def decode_hex_address(text: str) -> bytes:
-    """Undo the kernel's hexadecimal: 32-bit words in the machine's byte order (``proc_pid_net(5)``, tcp)."""
+    """Decode the kernel's hexadecimal: 32-bit words in machine byte order (``proc_pid_net(5)``, tcp)."""
     words = (int(text[i : i + 8], 16) for i in range(0, len(text), 8))
     raw = b"".join(struct.pack("=I", word) for word in words)
     return raw[12:] if len(raw) == 16 and raw.startswith(bytes(10) + b"\xff\xff") else raw
 
 
 def listening_inodes(host: str, port: int, proc: Path = Path("/proc")) -> set[str]:
-    """Inodes of the sockets that serve this address, on it or on a wildcard address.
+    """Return the inodes of the sockets that serve this address, on it or on a wildcard address.
 
-    Those that accept connections; where there is none, those of UDP that are not connected.
+    These are listening sockets; if there are none, unconnected UDP sockets.
     """
-    wanted = {_packed(host), bytes(16), bytes(4)}
-    if len(_packed(host)) == 16:
+    wanted = {_pack(host), bytes(16), bytes(4)}
+    if len(_pack(host)) == 16:
         wanted.remove(bytes(4))
-    found: set[str] = set()
+    inodes: set[str] = set()
     for table, state in (*_TABLES["tcp"], *_TABLES["udp"]):
-        if found and (table, state) in _TABLES["udp"]:
+        if inodes and (table, state) in _TABLES["udp"]:
             break
         with contextlib.suppress(OSError):
             for line in read_kernel(proc / table).splitlines()[1:]:
@@ -74,8 +74,8 @@ def listening_inodes(host: str, port: int, proc: Path = Path("/proc")) -> set[st
                 local, _, local_port = fields[1].rpartition(":")
                 here = fields[3] == state and int(local_port, 16) == port
                 if here and decode_hex_address(local) in wanted:
-                    found.add(fields[9])
-    return found
+                    inodes.add(fields[9])
+    return inodes
 
 
 def _holds(pid: int, links: set[str]) -> bool:
@@ -88,7 +88,7 @@ def _holds(pid: int, links: set[str]) -> bool:
 
 
 def listening_ports(pids: Iterable[int], proc: Path = Path("/proc")) -> list[int]:
-    """TCP ports on which any of these processes accepts connections, sorted."""
+    """Return the TCP ports on which any of these processes accepts connections, sorted."""
     ports: set[int] = set()
     for pid in pids:
         waiting = {}
@@ -117,14 +117,14 @@ def is_local(host: str) -> bool:
 
 
 def listeners(address: str) -> list[int]:
-    """Processes that hold a listening socket for `address` (``IP:PORT``); empty if none can be seen."""
+    """Return the processes with a listening socket for `address` (``IP:PORT``); empty if none is visible."""
     host, port = split_address(address)
     links = {f"socket:[{inode}]" for inode in listening_inodes(host, port)}
     return sorted(pid for pid in parents() if _holds(pid, links)) if links else []
 
 
 def local_owner(address: str) -> int | None:
-    """Find the process that serves `address`, if it is on this machine and may be looked at.
+    """Find the process that serves `address`, if it is on this machine and visible.
 
     Parameters
     ----------
@@ -148,22 +148,22 @@ def local_owner(address: str) -> int | None:
 
 
 def _unix_owner(path: str) -> int | None:
-    """Whoever listens on a Unix socket, as the kernel tells who connects (``SO_PEERCRED`` of unix(7))."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
-        asked.settimeout(1)
-        asked.connect(path)
-        pid, _, _ = struct.unpack("=3i", asked.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    """Return the process that listens on a Unix socket (``SO_PEERCRED`` of unix(7))."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(1)
+        connection.connect(path)
+        pid, _, _ = struct.unpack("=3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return pid or None
     return None
 
 
 def process_tree(pid: int) -> list[int]:
-    """`pid` and all its descendants."""
+    """Return `pid` and all its descendants."""
     return [pid, *descendants(pid)]
 
 
 def process_name(pid: int) -> str:
-    """Name of a process (15 characters at most), or ``?``."""
+    """Return the name of a process (at most 15 characters), or ``?``."""
     try:
         return read_kernel(f"/proc/{pid}/comm").strip() or "?"
     except OSError:
@@ -171,7 +171,7 @@ def process_name(pid: int) -> str:
 
 
 def port_holder(address: str) -> str | None:
-    """Name and number of the process that listens on `address`, for messages; None if it cannot be seen."""
+    """Return name and id of the process that listens on `address`, for messages; None if not visible."""
     holders = listeners(address)
     if not holders:
         return None
@@ -181,27 +181,27 @@ def port_holder(address: str) -> str | None:
 
 
 def cpu_affinity(pid: int) -> list[int]:
-    """Processors that any thread of `pid` may run on, sorted.
+    """Return the CPUs that any thread of `pid` may run on, sorted.
 
     Raises
     ------
     ProcessLookupError
         If the process has ended.
     """
-    found: set[int] = set()
+    cpus: set[int] = set()
     with contextlib.suppress(FileNotFoundError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(ProcessLookupError):
-                found |= os.sched_getaffinity(int(task.name))
-    if not found:
+                cpus |= os.sched_getaffinity(int(task.name))
+    if not cpus:
         raise ProcessLookupError(errno.ESRCH, f"process {pid} has ended")
-    return sorted(found)
+    return sorted(cpus)
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """CPU time that these processes have used so far, in seconds (user and system, all threads).
+    """Return the CPU time that these processes have used so far, in seconds (user and system, all threads).
 
-    The kernel gives it in ticks of 10 ms (``proc(5)``): over a run of ten seconds, one part in a thousand.
+    The kernel counts ticks of 10 ms (``proc(5)``), which is one part in a thousand over a run of ten seconds.
     Processes that have ended count as zero.
     """
     ticks = 0

@@ -1,4 +1,4 @@
-"""What TARGET on the command line means: a running server, a preset, or a target file."""
+"""Resolves TARGET of the command line: a running server, a preset, or a target file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hindmost.targets.spec import TargetSpec, load_target_file
 
 _FORMS = (
     f"PROTOCOL://HOST:PORT[/PATH] ({', '.join(PROTOCOLS)}), PROTOCOL+unix:///SOCKET,"
-    f" over TLS {', '.join(f'{one.tls_scheme}://' for one in ENTRIES.values() if one.tls_scheme)},"
+    f" over TLS {', '.join(f'{entry.tls_scheme}://' for entry in ENTRIES.values() if entry.tls_scheme)},"
     " a preset, or a .toml file"
 )
 LONGEST_SOCKET_PATH = 107
-"""Of ``sun_path`` (unix(7)), less its end."""
+"""Length of ``sun_path`` (unix(7)) without its terminator."""
 _OPTIONS = "write options like memcached?memory_mib=1024&connections=4096"
 
 
@@ -38,19 +38,19 @@ class Attached:
     Attributes
     ----------
     name
-        What the user wrote.
+        The target as the user wrote it.
     host, port
         As written; the port defaults to the protocol's own.
     path
-        What is fetched (http), else ``"/"``.
+        Path to fetch (http), else ``"/"``.
     addresses
-        ``IP:PORT`` for every address of the host, IPv4 first; of a Unix socket ``unix:/PATH``.
+        ``IP:PORT`` for every address of the host, IPv4 first; ``unix:/PATH`` for a Unix socket.
     endpoints
         ``HOST:PORT`` of each of several servers, as written; the first is `host` and `port`.
     secured
-        Whether its connections are to be secured by TLS.
+        Whether its connections use TLS.
     login
-        Who the client is, where the URL says so; `name` is without the password then.
+        Credentials in the URL; `name` has no password then.
     """
 
     name: str
@@ -82,12 +82,12 @@ class Managed:
 
     @property
     def path(self) -> str:
-        """What is fetched (http), else ``"/"``."""
+        """Path to fetch (http), else ``"/"``."""
         return self.spec.path
 
 
 def parse_target(text: str) -> Attached | Managed:
-    """Find out what TARGET means; a host name is resolved, nothing is connected or started.
+    """Resolve TARGET; this resolves a host name, but connects to nothing and starts nothing.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def parse_target(text: str) -> Attached | Managed:
     Raises
     ------
     UsageError
-        If it is none of these, or its port, path or options are wrong.
+        If it is none of these, or its port, path or options are invalid.
     TargetError
         If the host's name cannot be resolved.
     """
@@ -109,7 +109,7 @@ def parse_target(text: str) -> Attached | Managed:
         )
     scheme, found, rest = text.partition("://")
     if found:
-        return _attached(text, scheme.lower(), rest)
+        return _parse_url(text, scheme.lower(), rest)
     name, _, query = text.partition("?")
     if name in preset_names():
         spec, source = preset(name), f"preset {name}"
@@ -125,7 +125,7 @@ def parse_target(text: str) -> Attached | Managed:
 def _unknown(name: str) -> UsageError:
     host, _, port = name.rpartition(":")
     if host and port.isdigit():
-        # Where several have one port, the first of the table is the usual one.
+        # Of several protocols with this port, the first in the table is the most common.
         likely = next((entry.name for entry in ENTRIES.values() if entry.port == int(port)), PROTOCOLS[0])
         return UsageError(
             "missing-argument",
@@ -147,8 +147,8 @@ def _unknown(name: str) -> UsageError:
 def _options(text: str, query: str) -> dict[str, object]:
     options: dict[str, object] = {}
     for part in query.split("&"):
-        name, found, value = part.partition("=")
-        if not found or not name:
+        name, sign, value = part.partition("=")
+        if not sign or not name:
             raise UsageError(
                 "bad-value",
                 f"option {part!r} in target {text!r} is not NAME=VALUE",
@@ -173,10 +173,10 @@ def _options(text: str, query: str) -> dict[str, object]:
     return options
 
 
-def _attached(text: str, scheme: str, rest: str) -> Attached:
-    spoken, plus, over = scheme.partition("+")
+def _parse_url(text: str, scheme: str, rest: str) -> Attached:
+    base, plus, transport = scheme.partition("+")
     by_tls_scheme = {entry.tls_scheme: entry for entry in ENTRIES.values() if entry.tls_scheme}
-    protocol = ENTRIES.get(spoken) or by_tls_scheme.get(spoken)
+    protocol = ENTRIES.get(base) or by_tls_scheme.get(base)
     if scheme == "unix":
         raise UsageError(
             "missing-argument",
@@ -185,7 +185,7 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             name="protocol",
             value=text,
         )
-    if protocol is None or (plus and over != "unix"):
+    if protocol is None or (plus and transport != "unix"):
         raise UsageError(
             "unknown-name",
             f"unknown protocol {scheme!r} in target"
@@ -194,7 +194,7 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             name=scheme,
             known=[*PROTOCOLS, *by_tls_scheme],
         )
-    secured = spoken in by_tls_scheme
+    secured = base in by_tls_scheme
     if plus:
         return _on_unix_socket(text, protocol, rest, secured)
     match = re.match(r"([^/?#]*)([^#]*)(#.*)?$", rest, re.DOTALL)
@@ -212,7 +212,7 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
         )
     login = None
     if protocol.logs_in:
-        # What the study keeps and shows is without the password.
+        # The study stores and shows the target without its password.
         text = without_password(text)
         login, authority, path = _login(text, whole if at else "", path), place, ""
     if fragment:
@@ -244,8 +244,8 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
     if path.startswith("?"):
         path = "/" + path
     default = (secured and protocol.tls_port) or protocol.port
-    every = [_host_and_port(text, one, default) for one in authority.split(",")]
-    if not all(port for _, port in every):
+    servers = [_host_and_port(text, part, default) for part in authority.split(",")]
+    if not all(port for _, port in servers):
         raise UsageError(
             "missing-argument",
             f"target {text!r} names no port, and {protocol.name} has no default port",
@@ -253,8 +253,8 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             name="port",
             value=text,
         )
-    endpoints = [join_address(host, port) for host, port in every]
-    if twice := next((one for one in endpoints if endpoints.count(one) > 1), None):
+    endpoints = [join_address(host, port) for host, port in servers]
+    if twice := next((endpoint for endpoint in endpoints if endpoints.count(endpoint) > 1), None):
         raise UsageError(
             "duplicate-name",
             f"target {text!r} names {twice} twice",
@@ -262,16 +262,16 @@ def _attached(text: str, scheme: str, rest: str) -> Attached:
             name=twice,
             value=text,
         )
-    host, port = every[0]
+    host, port = servers[0]
     addresses = resolve_host(host, port)
-    several = tuple(endpoints) if len(every) > 1 else ()
-    if login is not None and text in sys.argv:  # a stored study's target may be another's
+    several = tuple(endpoints) if len(servers) > 1 else ()
+    if login is not None and text in sys.argv:  # a stored study may come from someone else
         trust(login.model_dump())
     return Attached(text, protocol.name, host, port, path or "/", addresses, secured, login, several)
 
 
 def without_password(text: str) -> str:
-    """A target as it may be shown.
+    """Return a target as it may be shown.
 
     Examples
     --------
@@ -281,9 +281,9 @@ def without_password(text: str) -> str:
     return re.sub(r"^([^:/]+://[^:/?#]*):[^/?#]*@", r"\1@", text)
 
 
-def _login(text: str, who: str, path: str) -> Login | None:
-    """``USER:PASSWORD@`` and ``/DATABASE?protocol=3`` of a URL."""
-    user, _, password = who.partition(":")
+def _login(text: str, credentials: str, path: str) -> Login | None:
+    """Read ``USER:PASSWORD@`` and ``/DATABASE?protocol=3`` of a URL."""
+    user, _, password = credentials.partition(":")
     database, _, query = path.removeprefix("/").partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     protocol = options.pop("protocol", None)
@@ -296,15 +296,15 @@ def _login(text: str, who: str, path: str) -> Login | None:
             value=text,
             known=["protocol"],
         )
-    said = {"user": unquote(user), "password": unquote(password), "database": unquote(database)}
-    given: dict[str, Any] = {name: value for name, value in said.items() if value}
+    parts = {"user": unquote(user), "password": unquote(password), "database": unquote(database)}
+    given: dict[str, Any] = {name: value for name, value in parts.items() if value}
     if protocol is not None:
         given["protocol"] = int(protocol)
     return Login(**given) if given else None
 
 
 def _on_unix_socket(text: str, protocol: Entry, rest: str, secured: bool) -> Attached:
-    """``PROTOCOL+unix:///SOCKET``, for protocols with paths ``PROTOCOL+unix:///SOCKET:/PATH``."""
+    """Read ``PROTOCOL+unix:///SOCKET``, or for protocols with paths ``PROTOCOL+unix:///SOCKET:/PATH``."""
     socket_path, _, path = rest.partition(":") if protocol.mix.paths else (rest, "", "")
     if not socket_path.startswith("/") or "\0" in socket_path:
         form = f"{protocol.name}+unix:///run/server.sock{':/PATH' if protocol.mix.paths else ''}"
@@ -386,7 +386,7 @@ def _host_and_port(text: str, authority: str, default: int) -> tuple[str, int]:
 
 
 def resolve_host(host: str, port: int) -> tuple[str, ...]:
-    """Every ``IP:PORT`` of a host, IPv4 first (most servers listen there), without repetition.
+    """Return every ``IP:PORT`` of a host, IPv4 first (most servers listen there), without repetition.
 
     Raises
     ------
@@ -394,7 +394,7 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
         If the name cannot be resolved.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TargetError(
@@ -404,11 +404,11 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
             host=host,
             reason=reason,
         ) from None
-    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
-    scoped = (_with_scope(str(address[0]), address) for *_, address in found)
+    infos.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    scoped = (_with_scope(str(address[0]), address) for *_, address in infos)
     return tuple(dict.fromkeys(join_address(ip, port) for ip in scoped))
 
 
 def _with_scope(ip: str, address: tuple[object, ...]) -> str:
-    """Keep the zone of a link-local address (RFC 4007): without it the address cannot be connected."""
+    """Keep the zone of a link-local address (RFC 4007), which is needed to connect to it."""
     return f"{ip}%{address[3]}" if len(address) == 4 and address[3] and "%" not in ip else ip

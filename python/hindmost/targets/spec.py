@@ -1,4 +1,4 @@
-"""What a target file may say: pydantic models, their checks, and the JSON schema made from them."""
+"""The contents of a target file: pydantic models, their checks, and the JSON schema made from them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Strict(BaseModel):
 
 
 class ReadyProbe(_Strict):
-    """How Hindmost sees that the server is ready."""
+    """How to check that the server is ready."""
 
     kind: Literal["protocol", "tcp", "command"] = Field(
         default="protocol",
@@ -71,7 +71,7 @@ class ReadyProbe(_Strict):
 
 
 class Stop(_Strict):
-    """How the server is asked to stop; after the timeout it is killed with all its descendants."""
+    """How to stop the server; after the timeout it is killed with all its descendants."""
 
     signal: str = Field(default="TERM", description="signal sent to the server, such as TERM, INT or QUIT")
     command: Argv | None = Field(
@@ -110,8 +110,8 @@ class Stop(_Strict):
 class TargetSpec(_Strict):
     """A server that Hindmost starts, restarts and stops itself."""
 
-    name: str = Field(min_length=1, max_length=80, description="what reports call the target")
-    protocol: Protocol = Field(description="what the server speaks")
+    name: str = Field(min_length=1, max_length=80, description="name of the target in reports")
+    protocol: Protocol = Field(description="protocol of the server")
     command: Argv = Field(
         description="program and arguments; must stay in the foreground or exit with status 0"
     )
@@ -120,25 +120,27 @@ class TargetSpec(_Strict):
     socket: str | None = Field(
         default=None, description="Unix socket the server listens on, instead of host and port: {dir}/NAME"
     )
-    path: str = Field(default="/", description="for http: what is fetched to see that the server is ready")
-    env: dict[str, str] = Field(default={}, description="environment variables, next to the inherited ones")
+    path: str = Field(default="/", description="for http: path to fetch to check that the server is ready")
+    env: dict[str, str] = Field(
+        default={}, description="environment variables, in addition to the inherited ones"
+    )
     cwd: str | None = Field(
         default=None, description="working folder, relative to the target file; default {dir}"
     )
     cpus: Cpus | None = Field(
-        default=None, description='processors the server is bound to: "0-3,5" or [0, 1, 2, 3, 5]'
+        default=None, description='CPUs the server is bound to: "0-3,5" or [0, 1, 2, 3, 5]'
     )
     threads: int | None = Field(
         default=None, ge=1, le=8192, description="value of {threads}; default: number of cpus"
     )
     tls: Tls | None = Field(default=None, description="the server speaks its protocol over TLS")
-    login: Login | None = Field(default=None, description="who the client is, where the server asks")
+    login: Login | None = Field(default=None, description="credentials of the client")
     ready: ReadyProbe = ReadyProbe()
     stop: Stop = Stop()
     files: dict[str, str] = Field(default={}, description="text files written into {dir} before the start")
     needs: list[str] = Field(
         default=[],
-        description="programs that command starts in turn, where it is a script: all must be there",
+        description="programs that the command starts, if it is a script; all must be installed",
     )
     user: str | None = Field(default=None, description="user the server runs as; needs root")
     user_if_root: str | None = Field(
@@ -153,14 +155,14 @@ class TargetSpec(_Strict):
     )
     settings: dict[str, list[str | int]] = Field(
         default={},
-        description="levels that hindmost explain tries: of an option, threads, or a setting of the host",
+        description="levels that hindmost explain tries: of an option, of threads, or of a host setting",
     )
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
 
     @property
     def folder(self) -> Path:
-        """Folder that relative paths start from: the target file's."""
+        """The folder that relative paths start from: the target file's."""
         return self._folder
 
     @field_validator("host")
@@ -206,8 +208,8 @@ class TargetSpec(_Strict):
                 placeholders.check(text, known)
             except ArgumentError as error:
                 raise ArgumentError(error.code, f"{key}: {error}", **{"key": key, **error.fields}) from None
-        everywhere = set().union(*(placeholders.used(text) for text in texts.values()))
-        if self.socket is None and self.port == 0 and not everywhere & {"port", "address"}:
+        used_names = set().union(*(placeholders.names_in(text) for text in texts.values()))
+        if self.socket is None and self.port == 0 and not used_names & {"port", "address"}:
             raise ArgumentError(
                 "missing-argument",
                 "port = 0 picks a free port, but neither {port} nor {address} tells the server which; "
@@ -236,17 +238,17 @@ class TargetSpec(_Strict):
         return self
 
     def texts(self) -> dict[str, str]:
-        """Every text that may hold placeholders, by its key."""
-        found = {f"command[{i}]": text for i, text in enumerate(self.command)}
-        found |= {f"env.{name}": text for name, text in self.env.items()}
-        found |= {f"files.{name}": text for name, text in self.files.items()}
-        found |= {f"ready.command[{i}]": text for i, text in enumerate(self.ready.command or [])}
-        found |= {f"stop.command[{i}]": text for i, text in enumerate(self.stop.command or [])}
+        """Return every text that may have placeholders, by its key."""
+        texts = {f"command[{i}]": text for i, text in enumerate(self.command)}
+        texts |= {f"env.{name}": text for name, text in self.env.items()}
+        texts |= {f"files.{name}": text for name, text in self.files.items()}
+        texts |= {f"ready.command[{i}]": text for i, text in enumerate(self.ready.command or [])}
+        texts |= {f"stop.command[{i}]": text for i, text in enumerate(self.stop.command or [])}
         if self.tls is not None:
             files = {"ca": self.tls.ca, "cert": self.tls.cert, "key": self.tls.key}
-            found |= {f"tls.{name}": path for name, path in files.items() if path is not None}
-        alone = {"cwd": self.cwd, "socket": self.socket}
-        return found | {name: text for name, text in alone.items() if text is not None}
+            texts |= {f"tls.{name}": path for name, path in files.items() if path is not None}
+        single = {"cwd": self.cwd, "socket": self.socket}
+        return texts | {name: text for name, text in single.items() if text is not None}
 
     def with_options(self, changes: Mapping[str, object]) -> TargetSpec:
         """Return a copy with some options changed.
@@ -258,7 +260,7 @@ class TargetSpec(_Strict):
         """
         for name in changes:
             if name not in self.options:
-                known = f"it takes {', '.join(self.options)}" if self.options else "it takes none"
+                known = f"its options: {', '.join(self.options)}" if self.options else "it has no options"
                 raise UsageError(
                     "unknown-key",
                     f"target {self.name} has no option {name!r}{nearest(name, self.options)}",
@@ -267,7 +269,7 @@ class TargetSpec(_Strict):
                     known=list(self.options),
                 )
         update: dict[str, object] = {"options": {**self.options, **changes}}
-        if "protocol" in changes:  # a server that speaks several: the client must do as well
+        if "protocol" in changes:  # a server with several protocols: the client must use the same
             if changes["protocol"] not in PROTOCOLS:
                 wrong = str(changes["protocol"])
                 raise UsageError(
@@ -293,7 +295,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
     Raises
     ------
     UsageError
-        If it cannot be read, is not TOML, or is wrong or contradictory: names file, key and value.
+        If it cannot be read, is not TOML, or is invalid: names file, key and value.
     """
     path = Path(path)
     try:
@@ -333,7 +335,7 @@ def load_target_file(path: str | Path) -> TargetSpec:
 
 
 def parse_target_toml(text: str, where: str, folder: Path) -> TargetSpec:
-    """Check the text of a target file; `where` names it in messages, relative paths start from `folder`."""
+    """Check the text of a target file; `where` names it in messages, and relative paths start at `folder`."""
     try:
         spec = TargetSpec.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as error:
@@ -359,7 +361,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema of target files."""
+    """Return the JSON Schema of target files."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "hindmost.target/1",
@@ -368,5 +370,5 @@ def json_schema() -> dict[str, Any]:
 
 
 def json_schema_text() -> str:
-    """The JSON Schema of target files."""
+    """Return the JSON Schema of target files as text."""
     return json.dumps(json_schema(), indent=2) + "\n"

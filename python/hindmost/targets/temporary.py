@@ -1,7 +1,7 @@
 """Folders for temporary files, chosen without writing.
 
-``tempfile.gettempdir`` tries each candidate by a file of its own, which stays where a ``kill -9`` comes
-before it is removed.
+``tempfile.gettempdir`` tests each candidate by creating a file, which stays if ``kill -9`` comes before its
+removal.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _USUAL = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def candidates() -> list[Path]:
-    """Where temporary files may go, best first: what the environment names, then the usual places."""
+    """Return folders for temporary files, best first: those of the environment, then the usual ones."""
     named = [place for place in map(os.environ.get, _VARIABLES) if place]
     return [path for path in map(Path, dict.fromkeys([*named, *_USUAL])) if usable(path)]
 
 
 def usable(path: Path) -> bool:
-    """Whether this process may make files there."""
+    """Whether this process may create files there."""
     return path.is_absolute() and path.is_dir() and os.access(path, os.W_OK | os.X_OK)
 
 
 def folder() -> Path:
-    """The best of them; ``/tmp`` where none can be written, whose error then says so."""
+    """Return the best of them; ``/tmp`` if none is writable, so that its error says so."""
     return next(iter(candidates()), Path("/tmp"))

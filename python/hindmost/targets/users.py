@@ -16,14 +16,14 @@ from hindmost.privileges import TO_SWITCH, capabilities
 from hindmost.targets.spec import TargetSpec
 
 DYNAMIC = "dynamic"
-"""A new user for each start; ``nobody`` is shared by other servers of the host."""
+"""A new user for each start; other servers of the host share ``nobody``."""
 DYNAMIC_IDS = range(61184, 65520)
-"""Numbers that systemd keeps for such users (``systemd.exec(5)``, ``DynamicUser=``)."""
+"""User ids that systemd reserves for such users (``systemd.exec(5)``, ``DynamicUser=``)."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Numbers that the server's process takes before it is executed."""
+    """User and group ids of the server's process."""
 
     uid: int
     gid: int
@@ -31,14 +31,14 @@ class Account:
 
 
 def account(spec: TargetSpec) -> Account | None:
-    """Return the account to switch to, or None to stay as we are.
+    """Return the account to switch to, or None to keep ours.
 
     Raises
     ------
     UsageError
         If there is no such user.
     TargetError
-        If only root could switch, and we are not root.
+        If switching needs root, and we are not root.
     """
     root = os.geteuid() == 0
     name = spec.user or (spec.user_if_root if root else None)
@@ -56,7 +56,7 @@ def account(spec: TargetSpec) -> Account | None:
     if name == DYNAMIC and root:
         if (own := unused_id()) is not None:
             return Account(own, own, (own,))
-        name = "nobody"  # a namespace of users that has none to spare
+        name = "nobody"  # the user namespace has no unused id
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
@@ -80,21 +80,21 @@ def account(spec: TargetSpec) -> Account | None:
 
 
 def unused_id() -> int | None:
-    """Return a number of no user, group or process; None where our user namespace maps none."""
+    """Return an id of no user, group or process; None if our user namespace has none."""
     mapped = [tuple(map(int, line.split())) for line in read_kernel("/proc/self/uid_map").splitlines()]
-    free = [one for one in DYNAMIC_IDS if any(first <= one < first + count for first, _, count in mapped)]
+    free = [uid for uid in DYNAMIC_IDS if any(first <= uid < first + count for first, _, count in mapped)]
     running = set()
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             running.add(entry.stat().st_uid)
     while free:
-        one = free.pop(secrets.randbelow(len(free)))
-        if one not in running and not _known(one):
-            return one
+        uid = free.pop(secrets.randbelow(len(free)))
+        if uid not in running and not _exists(uid):
+            return uid
     return None
 
 
-def _known(number: int) -> bool:
+def _exists(number: int) -> bool:
     for find in (pwd.getpwuid, grp.getgrgid):
         try:
             find(number)

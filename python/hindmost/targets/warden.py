@@ -1,4 +1,4 @@
-"""Hindmost's end of the guard: starts it, sends the request, reads what it reports."""
+"""Hindmost's end of the guard: starts it, sends the request, reads its reports."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from typing import Any
 from hindmost.errors import TargetError
 from hindmost.targets import guard
 
-# The guard needs this much beyond the server's own stop timeout: to insist with SIGKILL, and to remove files.
+# The guard needs this much time in s beyond the server's stop timeout: to retry SIGKILL, and to remove files.
 GUARD_MARGIN_S = guard.KILL_PATIENCE_S + 5.0
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder for one start, which the guard makes first of all, and removes whatever happens to Hindmost.
+    """A folder for one start. The guard creates it first, and removes it whatever happens to Hindmost.
 
     Attributes
     ----------
     path
         Must not exist yet.
     uid, gid
-        Who shall own it; None: whoever runs Hindmost.
+        Its owner; None: the user of Hindmost.
     """
 
     path: str
@@ -41,15 +41,15 @@ class Folder:
 
 @dataclass(frozen=True)
 class Request:
-    """What the guard is to run; crosses the control pipe as one JSON line.
+    """The program for the guard to run; crosses the control pipe as one JSON line.
 
     Attributes
     ----------
     argv, program
-        The command and the executable file that it names.
+        The command and its executable file.
     log
-        File that takes the server's output (appended); None: nobody reads it, but perhaps what goes to
-        `stdout`, a descriptor that the guard was given.
+        File for the server's output (appended); None: it is discarded, except for `stdout`, a descriptor
+        passed to the guard.
     stop_argv
         Command that stops the server; empty: send `stop_signal`.
     """
@@ -76,17 +76,17 @@ class ExitReport:
     Attributes
     ----------
     pid
-        The process that the start command became.
+        The process of the start command.
     status
         Exit status; negative: the signal that killed it (as in `subprocess`).
     log
         The last few kilobytes of its output.
     expected
-        True when it ended because it was asked to.
+        True if it ended because it was asked to.
     forced
-        True when something had to be killed after the stop timeout.
+        True if something had to be killed after the stop timeout.
     left
-        Processes that could not be killed (uninterruptible sleep); nearly always empty.
+        Processes that could not be killed (uninterruptible sleep); almost always empty.
     """
 
     pid: int | None
@@ -97,7 +97,7 @@ class ExitReport:
     left: tuple[int, ...] = ()
 
     def describe(self) -> str:
-        """Say in a few words how it ended, e.g. ``"was killed by SIGKILL"``."""
+        """Return in a few words how it ended, for example ``"was killed by SIGKILL"``."""
         if self.status is None:
             return "ended without a status"
         if self.status < 0:
@@ -108,19 +108,19 @@ class ExitReport:
 
 
 class Warden:
-    """One guard process and, once `launch` was called, the server below it.
+    """One guard process and, after `launch`, the server below it.
 
     Parameters
     ----------
     folder : Folder, optional
-        Made before this returns.
+        Created before this returns.
     pass_fds : sequence of int
-        Descriptors that the guard is given.
+        Descriptors to pass to the guard.
 
     Raises
     ------
     TargetError
-        If the guard does not start, or cannot make the folder.
+        If the guard does not start, or cannot create the folder.
     """
 
     def __init__(self, folder: Folder | None, *, pass_fds: Sequence[int] = ()) -> None:
@@ -167,7 +167,7 @@ class Warden:
         Raises
         ------
         TargetError
-            If it cannot be started: says why.
+            If it cannot be started: gives the reason.
         """
         self._stop_timeout_s = request.stop_timeout_s
         self._send(json.dumps(asdict(request)))
@@ -189,18 +189,18 @@ class Warden:
         return self._guard.pid
 
     def pump(self, seconds: float | None) -> None:
-        """Read reports; returns when one came, or after `seconds` (None: as long as it takes)."""
+        """Read reports; return when one came, or after `seconds` (None: without a limit)."""
         if self._stopped:
             return
         if self._poll.poll(None if seconds is None else max(0, round(seconds * 1000))):
             chunk = os.read(self._reports, 65536)
             *lines, self._partial = (self._partial + chunk).split(b"\n")
             for line in lines:
-                self._take(json.loads(line))
+                self._handle(json.loads(line))
             if not chunk:
                 self._stopped = True
 
-    def _take(self, report: dict[str, Any]) -> None:
+    def _handle(self, report: dict[str, Any]) -> None:
         match report["event"]:
             case "folder":
                 self._folder_made = True
@@ -217,21 +217,21 @@ class Warden:
                 self._failure = report["error"]
 
     def alive(self) -> bool:
-        """Whether the server still runs; one that turned itself into a daemon (exit status 0) does."""
+        """Whether the server still runs, also as a daemon (exit status 0)."""
         self.pump(0)
         return not self._stopped and (self.main_running or (self.status == 0 and not self.gone))
 
     def _send(self, line: str) -> None:
         assert self._guard.stdin is not None
-        # OSError: the guard is gone, the reports say so. ValueError: a second Ctrl-C found it stopped.
+        # OSError: the guard is gone, and the reports say so. ValueError: a second Ctrl-C found it stopped.
         with contextlib.suppress(OSError, ValueError):
             self._guard.stdin.write(line.encode() + b"\n")
             self._guard.stdin.flush()
 
     def stop(self, *, patiently: bool = True) -> ExitReport:
-        """Stop the server and all its descendants; idempotent. Ctrl-C meanwhile kills it, then goes on."""
+        """Stop the server and all its descendants; idempotent. Ctrl-C meanwhile kills it, then continues."""
         if self._guard.returncode is None:
-            self.pump(0)  # did it end by itself before it was asked?
+            self.pump(0)  # it may have ended before this request
             self._asked_to_stop = True
             try:
                 if patiently:
@@ -243,8 +243,8 @@ class Warden:
                 raise
         return self.exit_report()
 
-    def _finish(self, word: str, timeout_s: float) -> None:
-        self._send(word)
+    def _finish(self, command: str, timeout_s: float) -> None:
+        self._send(command)
         deadline = time.monotonic() + timeout_s + GUARD_MARGIN_S
         while not self._stopped and (left := deadline - time.monotonic()) > 0:
             self.pump(left)
@@ -268,5 +268,5 @@ class Warden:
             shutil.rmtree(self.folder.path, ignore_errors=True)
 
     def exit_report(self) -> ExitReport:
-        """How the server ended; `status` is None while it runs."""
+        """Return how the server ended; `status` is None while it runs."""
         return ExitReport(self.pid, self.status, self.log, self._expected, self.forced, self.left)

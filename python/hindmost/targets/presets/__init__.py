@@ -1,4 +1,4 @@
-"""Servers that Hindmost knows how to start: one TOML file each, in this folder; a new one is a new preset."""
+"""Servers that Hindmost can start: one TOML file each, in this folder; a new file is a new preset."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hindmost.targets.spec import TargetSpec, parse_target_toml
 
 
 def preset_names() -> list[str]:
-    """All presets, in alphabetical order."""
-    found = (Path(entry.name) for entry in files(__name__).iterdir())
-    return sorted(path.stem for path in found if path.suffix == ".toml")
+    """Return all presets, in alphabetical order."""
+    paths = (Path(entry.name) for entry in files(__name__).iterdir())
+    return sorted(path.stem for path in paths if path.suffix == ".toml")
 
 
 def preset(name: str) -> TargetSpec:

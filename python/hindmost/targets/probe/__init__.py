@@ -1,4 +1,4 @@
-"""Ask a server who it is: the ready probe of managed targets, the identity check of attached ones."""
+"""Probes of a server: the ready probe of managed targets, the identity check of attached ones."""
 
 from hindmost.targets.probe.greeting import first_answering, greet, identify
 from hindmost.targets.probe.problems import NotListening, NotReady, Silent, WrongProtocol

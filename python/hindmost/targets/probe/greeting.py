@@ -1,4 +1,4 @@
-"""Ask a server who it is."""
+"""Greets a server and checks its identity."""
 
 from __future__ import annotations
 
@@ -40,19 +40,20 @@ def identify(
     address : str
         ``IP:PORT``; IPv6 in brackets; or ``unix:/PATH``.
     protocol : str
-        What it should speak: the name of an entry of `hindmost.plan.protocols`.
+        The expected protocol: the name of an entry of `hindmost.plan.protocols`.
     timeout_s : float
-        Seconds for the connection and the answer together.
+        Seconds for the connection and the reply together.
     path : str
-        What to fetch (http).
+        Path to fetch (http).
     accept : sequence of int and str
-        Status codes that the workload takes for a success.
+        Status codes that count as success.
     tls : Tls, optional
-        How the connection is secured; default: not at all.
+        TLS settings of the connection; default: no TLS.
     first : First, optional
-        What to ask in place of a greeting. What must not be made twice is asked once of each server.
+        The request to send instead of a greeting. A request that must not be repeated is sent once to each
+        server.
     login : Login, optional
-        Who we are, where the server asks.
+        Credentials, if the server requires them.
 
     Returns
     -------
@@ -63,15 +64,15 @@ def identify(
     Raises
     ------
     TargetError
-        Unreachable, refused (`NotListening`), silent, not ready (`NotReady`), or `WrongProtocol`, which says
+        Unreachable, refused (`NotListening`), silent, not ready (`NotReady`), or `WrongProtocol`, which names
         what answered.
     """
     if first is not None and first.request:
-        return _asked_first(address, protocol, timeout_s, tls, first)
+        return _send_first(address, protocol, timeout_s, tls, first)
     try:
         return _identify(address, protocol, timeout_s, path, accept, tls, login, first)
     except HungUp:
-        # memcached does so to what looks like HTTP: ask it in the other protocols what it is.
+        # memcached hangs up on HTTP: greet the server in the other protocols.
         for other, entry in ENTRIES.items():
             if other == protocol or entry.framing == "datagram" or not entry.greeting:
                 continue
@@ -79,7 +80,7 @@ def identify(
                 version = _identify(address, other, timeout_s, "/", (), tls)
             except (Silent, WrongProtocol):
                 continue
-            except TargetError:  # it refuses us in words of this protocol
+            except TargetError:  # it speaks this protocol and refuses us
                 version = "server"
             if version:
                 raise WrongProtocol(
@@ -94,17 +95,17 @@ def identify(
 
 
 _once: dict[tuple[str, bytes], str] = {}
-"""Versions of servers that were asked what must not be asked twice."""
+"""Versions of servers that got a request which must not be repeated."""
 
 
-def _asked_first(address: str, protocol: Protocol, timeout_s: float, tls: Tls | None, first: First) -> str:
-    of = (address, first.request)
-    if of in _once:
+def _send_first(address: str, protocol: Protocol, timeout_s: float, tls: Tls | None, first: First) -> str:
+    key = (address, first.request)
+    if key in _once:
         accepts(address, timeout_s)
-        return _once[of]
+        return _once[key]
     version = _identify(address, protocol, timeout_s, first.path, first.accept, tls, first=first)
     if not first.is_repeatable:
-        _once[of] = version
+        _once[key] = version
     return version
 
 
@@ -128,7 +129,7 @@ def _identify(
         reach(address, entry, timeout_s) as plain,
         contextlib.nullcontext(plain)
         if tls is None
-        else securing.secured(plain, address, tls, entry) as connection,
+        else securing.wrap(plain, address, tls, entry) as connection,
     ):
         scheme = entry.name if tls is None else entry.tls_scheme
         talk = Talk(connection, address, entry, timeout_s, deadline, scheme)
@@ -138,17 +139,17 @@ def _identify(
             for ask in entry.greeting:
                 version = _answer(talk, ask, path, accept, first) or version
         except TargetError as refusal:
-            raise securing.explained(refusal, tls) from None
+            raise securing.explain_refusal(refusal, tls) from None
     return version
 
 
 def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None = None) -> str | None:
-    """Ask one question; the version, where the reply tells it.
+    """Send one question; return the version, if the reply has it.
 
     Raises
     ------
     TargetError
-        By what the answer means, or `WrongProtocol` where it is none of those that are known.
+        According to the reply, or `WrongProtocol` if the reply is unknown.
     """
     unix = talk.address.startswith("unix:")
     own = first if first is not None and first.request else None
@@ -157,37 +158,37 @@ def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None 
     if question:
         talk.ask(question)
     line = talk.line() if question else talk.opening
-    found = next(((one, found) for one in ask.answers if (found := match(one.pattern, line))), None)
+    found = next(((known, hit) for known in ask.answers if (hit := match(known.pattern, line))), None)
     if found is None:
         raise talk.wrong(line)
     answer, matched = found
     if answer.means != "serves" and not is_accepted(line, accept):
         reply = matched[1].decode("ascii", "backslashreplace")
         if own is not None:
-            raise _refused_first(answer, own, talk, reply)
+            raise _first_refused(answer, own, talk, reply)
         values = {"address": talk.address, "path": path, "reply": reply, "scheme": talk.scheme}
         if answer.shows and "{location}" in answer.hint:
-            values["location"] = _location(talk.rest(line))
+            values["location"] = _location(talk.remainder(line))
         raise _problem(answer, values)
-    whole = line + b"\r\n" + (talk.rest(line) if ask.versions and ask.send else b"")
+    whole = line + b"\r\n" + (talk.remainder(line) if ask.versions and ask.send else b"")
     for version in ask.versions:
-        if told := re.search(version.pattern.encode(), whole, re.IGNORECASE):
-            return version.written.format(told[1].strip().decode("utf-8", "replace"))
+        if version_match := re.search(version.pattern.encode(), whole, re.IGNORECASE):
+            return version.written.format(version_match[1].strip().decode("utf-8", "replace"))
     return None
 
 
 def _location(headers: bytes) -> str:
-    """Where a redirection leads, in words."""
-    found = re.search(rb"(?im)^location:[ \t]*([\x21-\x7e]{1,200})", headers)
-    return found[1].decode("ascii") if found else "the page that it redirects to"
+    """Return the target of a redirection, in words."""
+    match = re.search(rb"(?im)^location:[ \t]*([\x21-\x7e]{1,200})", headers)
+    return match[1].decode("ascii") if match else "the page that it redirects to"
 
 
-def _refused_first(answer: Answer, first: First, talk: Talk, reply: str) -> TargetError:
-    comes_to = "a miss" if answer.shows == "missing" else "an error"
+def _first_refused(answer: Answer, first: First, talk: Talk, reply: str) -> TargetError:
+    outcome = "a miss" if answer.shows == "missing" else "an error"
     problem = TargetError(
         "request-refused",
         f"{first.method} {talk.scheme}://{talk.address}{first.path} answered '{reply}': every request"
-        f" would be {comes_to}",
+        f" would be {outcome}",
         hint="correct --method, --body, --header or the workload file; --accept defines success",
         address=talk.address,
         path=first.path,
@@ -200,8 +201,8 @@ def _refused_first(answer: Answer, first: First, talk: Talk, reply: str) -> Targ
 
 def _problem(answer: Answer, filled: dict[str, Any]) -> TargetError:
     kind: type[TargetError] = NotReady if answer.means == "not_ready" else TargetError
-    refused = "request-refused" if answer.shows else "login-refused"
-    code = "server-not-ready" if answer.means == "not_ready" else refused
+    refusal_code = "request-refused" if answer.shows else "login-refused"
+    code = "server-not-ready" if answer.means == "not_ready" else refusal_code
     problem = kind(
         code,
         answer.message.format(**filled),
@@ -224,20 +225,20 @@ def first_answering(
     first: First | None = None,
     login: Login | None = None,
 ) -> tuple[str, str]:
-    """Return the first of a host's addresses that `identify` accepts, and the version it found there.
+    """Return the first of a host's addresses that `identify` accepts, and its version.
 
     Raises
     ------
     TargetError
-        The first address's problem, if none is accepted.
+        The problem of the first address, if none is accepted.
     """
     problem: TargetError | None = None
     for address in addresses:
         try:
-            asked = identify(
+            version = identify(
                 address, protocol, timeout_s, path=path, accept=accept, tls=tls, first=first, login=login
             )
-            return address, asked
+            return address, version
         except TargetError as error:
             problem = problem or error
     raise problem or TargetError("unreachable", "no address to try")
@@ -252,14 +253,14 @@ def greet(
     first: First | None = None,
     login: Login | None = None,
 ) -> tuple[str, str]:
-    """Make sure that a running server is there, or all of several; return address and version of the first.
+    """Check that a running server, or all of several, answers; return address and version of the first.
 
-    Only that one is asked `first`, which may change what it is asked about.
+    Only the first gets the request `first`, which may have side effects.
 
     Raises
     ------
     TargetError
-        The problem of the first of them that has one.
+        The problem of the first server that has one.
     """
     path, more = target.path, target.endpoints[1:]
     found = first_answering(
@@ -268,7 +269,7 @@ def greet(
         timeout_s,
         path=path,
         accept=accept,
-        tls=tls and tls.for_host(target.host),  # its addresses do not tell how it is called
+        tls=tls and tls.for_host(target.host),  # its addresses do not include its name
         first=first,
         login=login,
     )

@@ -1,4 +1,4 @@
-"""Why a server is not the one that is looked for."""
+"""Reasons why a server is not the expected one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hindmost.errors import TargetError
 
 
 class Silent(TargetError):
-    """No connection, or no answer: what every request would come to."""
+    """No connection, or no reply: every request would end like this."""
 
     shows = "silent"
 
@@ -24,4 +24,4 @@ class WrongProtocol(TargetError):
 
 
 class HungUp(WrongProtocol):
-    """It closed the connection without a word."""
+    """The server closed the connection without a reply."""

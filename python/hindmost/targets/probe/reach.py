@@ -1,4 +1,4 @@
-"""A connection to a server, or why there is none."""
+"""Connects to a server, or explains why that fails."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hindmost.targets.procfs import split_address
 
 
 def accepts(address: str, timeout_s: float = 2.0) -> None:
-    """Make sure that a connection is accepted; raises like `identify`."""
+    """Check that a connection is accepted; raise the same errors as `identify`."""
     _connect(address, timeout_s).close()
 
 
 def reach(address: str, entry: Entry, timeout_s: float) -> socket.socket:
-    """Connect to `address` as its protocol does.
+    """Connect to `address` as its protocol requires.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
     try:
         connection = socket.create_connection((host, port), timeout=timeout_s)
     except ConnectionRefusedError:
-        raise _refused(address) from None
+        raise _not_listening(address) from None
     except TimeoutError:
         raise Silent(
             "no-answer",
@@ -69,10 +69,10 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
             address=address,
             reason=error.strerror,
         ) from None
-    # Polling a free ephemeral port may connect to itself (simultaneous open): nobody listens there.
+    # Polling a free ephemeral port may connect to itself (simultaneous open): no server listens there.
     if connection.getsockname() == connection.getpeername():
         connection.close()
-        raise _refused(address)
+        raise _not_listening(address)
     return connection
 
 
@@ -103,7 +103,7 @@ def _connect_unix(path: str, timeout_s: float) -> socket.socket:
     return connection
 
 
-def _refused(address: str) -> NotListening:
+def _not_listening(address: str) -> NotListening:
     _, port = split_address(address)
     return NotListening(
         "not-listening",

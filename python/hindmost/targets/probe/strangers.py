@@ -1,4 +1,4 @@
-"""What a reply that is none of the expected ones came from."""
+"""Recognizes what sent an unexpected reply."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hindmost.plan.protocols import ENTRIES, Protocol
 
 
 def match(pattern: str, reply: bytes) -> re.Match[bytes] | None:
-    """Whether a reply begins so, as the table of protocols writes it."""
+    """Match the beginning of a reply with a pattern of the protocols' table."""
     return re.match(pattern.encode(), reply, re.IGNORECASE | re.DOTALL)
 
 
 def recognise(reply: bytes) -> tuple[str | None, Protocol | None]:
-    """Guess from a reply what sent it: a name for people, and the protocol if it is one of ours.
+    """Guess what sent a reply: return a readable name, and the protocol if we speak it.
 
     Examples
     --------
@@ -23,9 +23,9 @@ def recognise(reply: bytes) -> tuple[str | None, Protocol | None]:
     for entry in ENTRIES.values():
         if any(match(sign, reply) for sign in entry.signs):
             return entry.called, entry.name
-    for what, sign in _STRANGERS.items():
+    for name, sign in _STRANGERS.items():
         if match(sign, reply):
-            return what, None
+            return name, None
     return None, None
 
 
@@ -36,4 +36,4 @@ _STRANGERS = {
     "a mail or FTP server": "220[ -]",
     "an HTTP/2 server": r"\x00\x00.\x04\x00",
 }
-"""What else may answer, by what its first bytes look like."""
+"""Other servers, by the first bytes that they send."""

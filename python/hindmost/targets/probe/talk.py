@@ -1,4 +1,4 @@
-"""One connection to a server, and what has to be said about it when it goes wrong."""
+"""One connection to a server, and the errors that explain its failures."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _BINARY: dict[str, tuple[int, slice, bytes]] = {
     "memcached_binary": (24, slice(8, 12), b"\x81"),
     "http2": (9, slice(0, 3), b"\0"),
 }
-"""Bytes of the header of a binary reply, where in it stands how many follow, and what it starts with."""
-_AGAIN_S = 0.5
-"""A datagram without an answer for so long may be lost."""
+"""Length of a binary reply's header, position of the length that follows, and first bytes."""
+_RESEND_S = 0.5
+"""After this time without a reply, in s, a datagram may be lost."""
 _REFUSALS = {"login-refused", "request-refused", "wrong-protocol", "refused"}
-"""Codes of the engine for servers that end an opening; any other is about the plan."""
+"""The engine's codes for servers that end an opening; any other code is about the plan."""
 
 
 class Talk:
-    """One connection and what has to be said about it when it goes wrong."""
+    """One connection, and the errors that explain its failures."""
 
     def __init__(
         self,
@@ -50,14 +50,14 @@ class Talk:
         self.reply, self.opening, self.asked = b"", b"", b""
 
     def begin(self, entry: Entry, login: Login | None, path: str, first: First | None) -> None:
-        """Say what the engine says first on a connection; what the server makes of it is `opening`.
+        """Make the engine's opening of a connection; store the server's part in `opening`.
 
         Raises
         ------
         TargetError
-            If it refuses us, where the table of protocols has no better words for it.
+            If the server refuses us, and the table of protocols has no better message.
         """
-        said = json.dumps(
+        plan = json.dumps(
             {
                 "schema": "hindmost.plan/1",
                 "seed": 1,
@@ -68,7 +68,7 @@ class Talk:
             }
         )
         try:
-            opening = _engine.Opening(first.opening if first is not None and first.opening else said)
+            opening = _engine.Opening(first.opening if first is not None and first.opening else plan)
             done, out = opening.begin()
             while True:
                 if out:
@@ -83,17 +83,17 @@ class Talk:
             code, words = error.args
             if code not in _REFUSALS:
                 raise UsageError(
-                    code, str(words), hint=f"which login does {entry.name} take?", address=self.address
+                    code, str(words), hint=f"see which login {entry.name} needs", address=self.address
                 ) from None
             self.opening = str(words).encode()
             if any(
-                match(one.pattern, self.opening)
+                match(answer.pattern, self.opening)
                 for ask in entry.greeting
-                for one in ask.answers
+                for answer in ask.answers
                 if not ask.send
             ):
                 return
-            # An engine that says only `refused` is an older one.
+            # Older engines have only the code `refused`.
             if code == "wrong-protocol" or (code == "refused" and "does not speak" in str(words)):
                 raise self.wrong() from None
             raise TargetError(
@@ -108,16 +108,16 @@ class Talk:
         self.opening, self.reply = self.reply, b""
 
     def ask(self, request: bytes) -> None:
-        """Send; whether it was received is for the reply to tell."""
+        """Send; the reply shows whether it was received."""
         self.asked = request
         with contextlib.suppress(
             ConnectionError, ssl.SSLError
-        ):  # a server that hangs up may have said why: read it
+        ):  # a server that hangs up may have sent a reason
             self.connection.settimeout(max(0.001, self.deadline - time.monotonic()))
             self.connection.sendall(request)
 
     def more(self) -> bool:
-        """Read more of the reply; False when the server hung up."""
+        """Read more of the reply; return False if the server hung up."""
         left = self.deadline - time.monotonic()
         try:
             if left <= 0:
@@ -138,33 +138,33 @@ class Talk:
                 unit="s",
             ) from None
         except ssl.SSLError as error:
-            raise securing.ended(self.address, error) from None
+            raise securing.session_ended(self.address, error) from None
         except ConnectionError:
             return False
         self.reply += chunk
         return bool(chunk) and len(self.reply) < MAX_REPLY
 
     def line(self) -> bytes:
-        """The first line of the reply, which is taken off it; all of a binary one."""
+        """Take the first line off the reply and return it; for a binary reply, all of it."""
         if self.framing in _BINARY:
             return self.binary(*_BINARY[self.framing])
         if self.framing == "datagram":
             return self.datagram()
         while b"\r\n" not in self.reply and self.more():
             pass
-        line, found, rest = self.reply.partition(b"\r\n")
+        line, found, after = self.reply.partition(b"\r\n")
         if not found:
             raise self.wrong()
-        self.reply = rest
+        self.reply = after
         if self.framing == "headers" and re.match(rb"HTTP/\S+ 1(?!01)\d\d\b", line):
-            # An interim reply (RFC 9110, 15.2): the one that counts follows it.
-            self.rest(line)
+            # An interim reply (RFC 9110, 15.2): the final one follows it.
+            self.remainder(line)
             self.reply = (b"\r\n" + self.reply).partition(b"\r\n\r\n")[2]
             return self.line()
         return line
 
     def binary(self, header: int, stated: slice, sign: bytes) -> bytes:
-        """One reply that is no text: a header, which states how many bytes follow it."""
+        """Take off one binary reply: a header, which states how many bytes follow it."""
         length = header
         while len(self.reply) < length and self.more():
             if not self.reply.startswith(sign):
@@ -177,9 +177,9 @@ class Talk:
         return reply
 
     def datagram(self) -> bytes:
-        """The next datagram; the question is asked again where none comes, since one may have been lost."""
+        """Receive the next datagram; send the question again if none arrives, since one may be lost."""
         while (left := self.deadline - time.monotonic()) > 0:
-            self.connection.settimeout(min(left, _AGAIN_S))
+            self.connection.settimeout(min(left, _RESEND_S))
             try:
                 return self.connection.recv(MAX_REPLY)
             except TimeoutError:
@@ -197,15 +197,15 @@ class Talk:
             "no-answer",
             f"{self.address} did not answer over UDP within {self.timeout_s:g} s; a {self.protocol} server"
             " would have",
-            hint="does it run, does it listen on UDP, and may this host ask it?",
+            hint="check that it runs, listens on UDP, and permits this host",
             address=self.address,
             protocol=self.protocol,
             limit=self.timeout_s,
             unit="s",
         )
 
-    def rest(self, line: bytes) -> bytes:
-        """What belongs to the reply behind its first line, by the protocol's framing; no body of HTTP."""
+    def remainder(self, line: bytes) -> bytes:
+        """Return the rest of the reply after its first line, by the protocol's framing; no HTTP body."""
         match self.framing:
             case "lines" | "memcached_binary" | "http2" | "opening" | "datagram":
                 return b""
@@ -220,9 +220,9 @@ class Talk:
                 return self.reply.partition(b"\r\n\r\n")[0]
 
     def wrong(self, line: bytes = b"") -> TargetError:
-        """The error that says what answered instead."""
-        heard = line + (b"\r\n" + self.reply if line else self.reply)
-        if not heard:
+        """Return the error that says what answered instead."""
+        received = line + (b"\r\n" + self.reply if line else self.reply)
+        if not received:
             return HungUp(
                 "hung-up",
                 f"{self.address} closed the connection without an answer; a {self.protocol} server would"
@@ -231,19 +231,19 @@ class Talk:
                 address=self.address,
                 protocol=self.protocol,
             )
-        what, scheme = recognise(heard)
-        first = heard.splitlines()[0][:80].decode("ascii", "backslashreplace")
-        # A server of gRPC greets like any other of HTTP/2.
+        name, scheme = recognise(received)
+        first = received.splitlines()[0][:80].decode("ascii", "backslashreplace")
+        # A gRPC server greets like any other HTTP/2 server.
         grpc = f", or grpc://{self.address}/package.Service/Method" if scheme == "http2" else ""
         return WrongProtocol(
             "wrong-protocol",
             f"{self.address} does not speak {self.protocol}: it answered {first!r}"
-            + (f", which looks like {what}" if what else ""),
+            + (f", which looks like {name}" if name else ""),
             hint=f"write {scheme}://{self.address}{grpc}"
             if scheme
             else f"which port does the {self.protocol} server listen on?",
             address=self.address,
             protocol=self.protocol,
             reply=first,
-            found=scheme or what,
+            found=scheme or name,
         )
