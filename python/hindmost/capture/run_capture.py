@@ -2,8 +2,8 @@
 
 ::
 
- start ── connect ── warm-up ─────────────────┬── calibrate, measure ──────────┬── collect
-  opening packets: sequence numbers           │ bytes, into the kernel's ring  │ drained, matched
+    start ── connect ── warm-up ─────────────────┬── calibrate, measure ──────────┬── collect
+    opening packets: sequence numbers            │ bytes, into the kernel's ring  │ drained, matched
 
 A position in a stream is relative to the sequence number of the packet that opens the connection. These
 packets are few and are captured from the start. Data packets are captured only after the warm-up, so that the

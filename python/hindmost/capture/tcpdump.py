@@ -2,7 +2,7 @@
 
 ::
 
- start ── listens ── SIGSTOP ═══ measurement: the kernel fills its ring ═══ SIGCONT ── drained ── SIGINT
+    start ── listens ── SIGSTOP ═══ measurement: the kernel fills its ring ═══ SIGCONT ── drained ── SIGINT
 
 While tcpdump is stopped, it uses no CPU time. The kernel copies each packet's first bytes into a ring in
 memory, in the context of the sender or receiver, and wakes no process. The ring must therefore hold the whole

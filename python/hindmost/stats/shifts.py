@@ -1,19 +1,20 @@
-"""How far runs of one side lie from those of another, also where the two scatter differently.
+"""Shift between the runs of two arms, also for arms with different scatter.
 
-Mann and Whitney's interval is exact where both sides have laws of one shape. Where they have not, and the
-side with fewer runs scatters more, it is far too narrow. Brunner and Munzel's statistic [1]_ asks for no
-common shape: shifts that it does not reject make an interval, too, a little short at few runs. The two
-together, as far as either reaches, hold in both worlds, and cost nothing where the first alone would do.
+Mann and Whitney's interval is exact if both arms have distributions of equal shape. Otherwise, if the arm
+with fewer runs scatters more, it is far too narrow. Brunner and Munzel's statistic [1]_ needs no common
+shape. The shifts that it does not reject also form an interval, which is slightly short for few runs. The
+union of both is valid in both cases, and costs nothing if the first alone suffices.
 
-No ranks reach beyond the outermost runs, between which the middle lies in 15 of 16 studies of five runs:
-where the side with fewer runs scatters visibly more, Welch's t is asked as well. In the last row of the table
-the three cover .952 (1.13 times as wide as two); 5 next to 30 that scatter alike have .963 as before (1.02).
+Ranks cannot reach beyond the outermost runs, between which the centre lies in 15 of 16 studies of five runs.
+So if the arm with fewer runs clearly scatters more, Welch's t is included as well. In the last row of the
+table the three cover .952 (1.13 times as wide as two); 5 and 30 runs with equal scatter have an unchanged
+.963 (1.02).
 
-Coverage of nominal 95 %, 1,000 studies; runs lognormal, their sd on either side, and with *stalls* 15 % of
+Coverage of nominal 95 %, 1,000 studies; runs lognormal, with the sd of either arm, and with *stalls* 15 % of
 runs slower by 1 + an exponential factor with mean .5. In brackets the width, as a multiple of the first's:
 
 ==========================  ==============  =================  ==================  ============
-runs, sd of either side     Mann, Whitney   Brunner, Munzel    both together       Welch's t
+runs, sd of either arm      Mann, Whitney   Brunner, Munzel    both together       Welch's t
 ==========================  ==============  =================  ==================  ============
 5 at 3 %, 5 at 3 %          .975            .935               .975 (1.0)          .961
 10 at 3 %, 10 at 3 %        .958            .946               .958 (1.0)          .943
@@ -37,27 +38,27 @@ from hindmost.stats.ranks import rank_sum_interval
 from hindmost.stats.tables import Floats, t_quantiles
 
 FEW = 10
-"""Runs of a side, below which ranks alone are too short if it scatters more."""
+"""Number of runs of an arm below which ranks alone are too short if it scatters more."""
 PLACES = 2_000
-"""Shifts that are tried at once."""
+"""Number of shifts tested at once."""
 MORE = 1.5
-"""Times the other side's sd that count as more: seen by chance in 6 % of studies of 5 runs next to 30."""
+"""Ratio of sds that counts as more scatter. It occurs by chance in 6 % of studies of 5 runs next to 30."""
 
 
 def shift_interval(x: Floats, y: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """How far y is shifted from x: median of all differences, and the interval.
+    """Estimate the shift of y from x: median of all differences, and the interval.
 
     Parameters
     ----------
     x, y
-        Values of either side, same unit; one side may have infinite ones.
+        Values of either arm, same unit. One arm may contain infinite ones.
     confidence
         Nominal level.
 
     Returns
     -------
     value, low, high : float
-        NaN ends where a side has too few values (fewer than 4 of each for 95 %).
+        The ends are NaN if an arm has too few values (fewer than 4 of each for 95 %).
 
     Examples
     --------
@@ -75,14 +76,14 @@ def shift_interval(x: Floats, y: Floats, confidence: float = 0.95) -> tuple[floa
 
 
 def studentised(above_x: Floats, above_y: Floats) -> tuple[Floats, Floats]:
-    """Brunner and Munzel's statistic and its degrees of freedom, along the last axis.
+    """Return Brunner and Munzel's statistic and its degrees of freedom, along the last axis.
 
     Parameters
     ----------
     above_x
-        Of each value of x, the share of y that lies above it.
+        For each value of x, the share of y above it.
     above_y
-        Of each value of y, the share of x that lies below it.
+        For each value of y, the share of x below it.
     """
     m, n = above_x.shape[-1], above_y.shape[-1]
     of_x, of_y = above_x.var(axis=-1, ddof=1) / m, above_y.var(axis=-1, ddof=1) / n
@@ -90,7 +91,7 @@ def studentised(above_x: Floats, above_y: Floats) -> tuple[Floats, Floats]:
 
 
 def statistic(above: Floats, of_x: Floats, of_y: Floats) -> Floats:
-    """How many errors the share of y above x lies from a half; infinite where the sides do not overlap."""
+    """Return the distance in errors of the share of y above x from one half; infinite without overlap."""
     off = above - 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(np.abs(off) < 1e-12, 0.0, off / np.sqrt(of_x + of_y)))
@@ -103,8 +104,8 @@ def _degrees(of_x: Floats, of_y: Floats, m: int, n: int) -> Floats:
 
 
 def _unequal(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | None:
-    """The shifts that Brunner and Munzel's statistic does not reject."""
-    ordered = np.unique(y[None, :] - x[:, None])  # between two of them the statistic is constant
+    """Return the shifts that Brunner and Munzel's statistic does not reject."""
+    ordered = np.unique(y[None, :] - x[:, None])  # the statistic is constant between two of them
     xs, ys = np.sort(x), np.sort(y)
 
     def inside(places: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -119,7 +120,8 @@ def _unequal(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | N
 
     if ordered.size < 2:
         return None
-    # All places of few differences; of many some, then those between the outermost and their neighbours.
+    # Test all shifts if there are few differences; else a sample, then those around the outermost accepted
+    # ones.
     step = max(1, (ordered.size - 1) // PLACES)
     tried = np.append(np.arange(0, ordered.size - 2, step), ordered.size - 2)
     while (held := tried[inside(tried)]).size and step > 1:
@@ -130,7 +132,7 @@ def _unequal(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | N
 
 
 def _by_spread(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | None:
-    """Welch's interval, where the side with fewer runs has few and scatters more; all runs must be finite."""
+    """Return Welch's interval if the smaller arm has few runs and scatters more. All runs must be finite."""
     few, many = sorted((x, y), key=lambda side: side.size)
     if few.size >= min(FEW, many.size) or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return None

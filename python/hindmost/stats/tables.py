@@ -1,4 +1,4 @@
-"""Tables behind the intervals (Student, normal, binomial, chi-square): scipy, imported when first used."""
+"""Distribution functions (Student, normal, binomial, chi-square), from scipy, imported on first use."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 RunValues = Sequence[float] | Floats
-"""One value a run, in run order; infinite where the run was infinitely late."""
+"""One value per run, in run order; infinite for an infinitely late run."""
 
 
 def t_quantile(degrees: float, probability: float) -> float:
-    """Student's t: the point below which `probability` lies.
+    """Return the quantile of Student's t.
 
     Examples
     --------
     >>> round(t_quantile(9, 0.975), 3)
     2.262
-
     """
     from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
 
@@ -28,34 +27,33 @@ def t_quantile(degrees: float, probability: float) -> float:
 
 
 def t_quantiles(degrees: Floats, probability: float) -> Floats:
-    """`t_quantile` of each number of degrees."""
+    """Return `t_quantile` for each number of degrees."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(degrees, probability), dtype=np.float64)
 
 
 def upper_tail(z: Floats, degrees: float = 0) -> Floats:
-    """P(T > z) for Student's t with these degrees of freedom, or for the normal law when they are 0."""
+    """Return P(T > z) for Student's t with these degrees of freedom, or for the normal distribution if 0."""
     from scipy.special import ndtr, stdtr
 
     return np.asarray(stdtr(degrees, -z) if degrees else ndtr(-z), dtype=np.float64)
 
 
 def coin_cdf(heads: npt.NDArray[np.int64], tosses: int) -> Floats:
-    """P(at most `heads` in `tosses` fair tosses)."""
+    """Return P(at most `heads` in `tosses` fair tosses)."""
     from scipy.special import bdtr
 
     return np.asarray(bdtr(heads, tosses, 0.5), dtype=np.float64)
 
 
 def chi_square_tail(statistic: float, degrees: int) -> float:
-    """P(at least `statistic`) for chi-square with these degrees of freedom.
+    """Return P(at least `statistic`) for chi-square with these degrees of freedom.
 
     Examples
     --------
     >>> round(chi_square_tail(18.307, 10), 4)
     0.05
-
     """
     from scipy.special import chdtrc
 
@@ -63,13 +61,12 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
 
 
 def binomial_bounds(k: int, n: int, confidence: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval for a share of which k in n were seen.
+    """Return Clopper and Pearson's interval for a share observed as k of n.
 
     Examples
     --------
     >>> [round(end, 4) for end in binomial_bounds(3, 12, 0.95)]
     [0.0549, 0.5719]
-
     """
     from scipy.special import betaincinv
 

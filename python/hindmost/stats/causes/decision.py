@@ -6,10 +6,10 @@ is ruled out only if its share is shown to be small. Everything else is inconclu
 
 ::
 
- share r = log ratio with/without the suspect, over log ratio now/normal of the anomaly
+    share r = log ratio with/without the suspect, over log ratio now/normal of the anomaly
 
- 0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
-   lower bound above: explains       upper bound below 0.6: struck out
+    0 ........ 0.3 ............ 0.6 ............ 1 ........ 1.6
+              lower bound above: explains       upper bound below 0.6: struck out
 
 A suspect that explains (nearly) all of the latency must also explain the metrics that moved with it, if they
 are known. Otherwise both have another cause, or latency recovered for another reason (`signature.py`).

@@ -2,11 +2,11 @@
 
 ::
 
- replica without | replica with  effect c: change of the percentile by the suspect's dose host normal     |
- host now      anomaly a: the slowdown to explain
+    replica without | replica with    effect c: change of the percentile by the suspect's dose
+    host normal     | host now        anomaly a: the slowdown to explain
 
- share r = c / a    reproduced: lower bound above 0.3, point within 0.6 and 1.6, and the percentile within a
-     factor of the host's; struck out: upper bound below 0.6, or another signature
+    share r = c / a    reproduced: lower bound above 0.3, point within 0.6 and 1.6, and the percentile
+                       within a factor of the host's; struck out: upper bound below 0.6, or another signature
 
 The comparison uses shifts, not levels, because no replica is exactly like the host. Not rejected is not the
 same as reproduced.

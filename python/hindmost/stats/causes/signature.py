@@ -2,8 +2,8 @@
 
 ::
 
- a = A - N    shift of metrics from normal to anomaly      residual = |a - c| / |a| c            a suspect's
- effect on them, by pairs         0: the same shift; 1: none of it
+    a = A - N    shift of metrics from normal to anomaly    residual = |a - c| / |a|
+    c            a suspect's effect on them, by pairs       0: the same shift; 1: none of it
 
 Means of metrics are compared on a special scale (asinh, in standard deviations of normal operation), so that
 units do not matter, and a tenfold rate is not a hundred times a tenth of it. Squared lengths are corrected

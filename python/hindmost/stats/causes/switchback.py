@@ -2,8 +2,9 @@
 
 ::
 
- pair 1   with | without       log ratio of the percentile, with / without: one number per pair. pair 2
- without | with       If the suspect had no effect, each sign would be a coin toss. pair 3   without | with
+    pair 1   with | without    log ratio of the percentile, with / without: one number per pair.
+    pair 2   without | with    If the suspect had no effect, each sign would be a coin toss.
+    pair 3   without | with
 
 A single before-and-after comparison proves nothing on a shared host: it once "showed" a neighbour that
 improves latency.

@@ -10,10 +10,13 @@ the value that their parts predict, and the difference is the effect beyond it.
 Coverage of nominal 95 %, 600 studies of 2^2 cells, difference of the true geometric means (+300 us on 165
 us):
 
-=====================  ============  ============  ============ scatter of runs        3 per cell    5
-10 =====================  ============  ============  ============ sd 2 %                 .982          .970
-.948 sd 10 %                .982          .968          .948 sd 30 %                .982          .970
-.950 =====================  ============  ============  ============
+=====================  ============  ============  ============
+scatter of runs        3 per cell    5             10
+=====================  ============  ============  ============
+sd 2 %                 .982          .970          .948
+sd 10 %                .982          .968          .948
+sd 30 %                .982          .970          .950
+=====================  ============  ============  ============
 """
 
 from __future__ import annotations

@@ -8,28 +8,35 @@ Runs in blocks: the block is the unit of inference, and a cell's value is Huber'
 blocks, logarithms, runs with sd 5 %, 400 studies. Brackets: coverage with an error that treats runs as
 independent after subtracting the level of their block:
 
-================================================  ===========  ============ scenario ratio        microseconds
-================================================  ===========  ============ no disturbance .96 (.96)    .95
-(.74) the effect differs between blocks, sd 5 %         .97 (.83)    .97 (.67) sd 10 % .96 (.68)    .96 (.57)
-sd 20 %                                           .97 (.60)    .96 (.54) a tenth of runs is 200 us slower (165
-to 468 us)  .94 (.90)    .92 (.94) a tenth of blocks .97 (.42)    .99 (.95)
+================================================  ===========  ============
+scenario                                          ratio        microseconds
+================================================  ===========  ============
+no disturbance                                    .96 (.96)    .95 (.74)
+the effect differs between blocks, sd 5 %         .97 (.83)    .97 (.67)
+sd 10 %                                           .96 (.68)    .96 (.57)
+sd 20 %                                           .97 (.60)    .96 (.54)
+a tenth of runs is 200 us slower (165 to 468 us)  .94 (.90)    .92 (.94)
+a tenth of blocks                                 .97 (.42)    .99 (.95)
 ================================================  ===========  ============
 
 Runs without blocks are independent, and a cell's value is their mean. With cell means m, variances s^2 of E
 runs each, a model of columns X and its least-squares solution ``L = (X'EX)^-1 X'E``, which is X^-1 if every
 cell has a coefficient::
 
- b = L m        a_jc = L_jc^2 s_c^2 / E_c        error_j = sqrt(sum_c a_jc) degrees of freedom (Satterthwaite)
- = (sum_c a_jc)^2 / sum_c [a_jc^2 / (E_c - 1)]
+    b = L m        a_jc = L_jc^2 s_c^2 / E_c        error_j = sqrt(sum_c a_jc)
+    degrees of freedom (Satterthwaite) = (sum_c a_jc)^2 / sum_c [a_jc^2 / (E_c - 1)]
 
 A model with fewer coefficients than cells weights cells by their runs. Its error comes from the scatter of
 runs, so it holds if the omitted terms are zero. Weights E/s^2 promise shorter intervals, but the intervals
 are too short if s is estimated from few runs. Coverage for five main effects from a half of 2^5, with cells
 of one level three times as scattered as the others, nominal 95 %, 300 studies:
 
-=========  =============  ============  ============ runs       3 per cell     5             10 =========
-=============  ============  ============ E          .963           .960          .950 E/s^2      .765
-.880          .927 =========  =============  ============  ============
+=========  =============  ============  ============
+runs       3 per cell     5             10
+=========  =============  ============  ============
+E          .963           .960          .950
+E/s^2      .765           .880          .927
+=========  =============  ============  ============
 
 On the logarithmic scale effects are ratios: relative effects on skewed run values.
 """

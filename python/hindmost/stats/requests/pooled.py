@@ -4,8 +4,8 @@ The question differs from that of `effects`: not "which p99 does a run report", 
 99 % of all requests of all runs". If runs differ, the pooled tail is longer. With q the pooled quantile of a
 cell of n requests in E runs, S_e the score of a run and f the density of requests at q::
 
- S_e = sum over its requests of (tau - [y <= q])        f = 2h / (Q(tau + h) - Q(tau - h)) V = E/(E - 1) sum_e
- S_e^2 / (n f)^2                    naive: tau (1 - tau) / (n f^2)
+    S_e = sum over its requests of (tau - [y <= q])        f = 2h / (Q(tau + h) - Q(tau - h))
+    V = E/(E - 1) sum_e S_e^2 / (n f)^2                    naive: tau (1 - tau) / (n f^2)
 
 h is Hall and Sheather's bandwidth (1988). V / naive is the *design effect*: the number of requests with the
 information of one independent request. At the paper's own sample size, with runs that differ by 5 %,

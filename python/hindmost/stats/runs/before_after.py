@@ -8,11 +8,13 @@ largest of n.
 Simulated, nominal 5 %, a setting without effect; runs with sd 3 %, disturbed ones slower by 1 + an
 exponential factor with mean .5: false changes, and in brackets the power to detect 10 % (2,000 studies):
 
-==========================  ============  ============  ============ scenario                    6 pairs
-8 pairs       20 pairs ==========================  ============  ============  ============ no interference
-.029 (.93)    .043 (1.0)    .041 (1.0) 15 % of runs                .029 (.46)    .034 (.46)    .049 (.81) 20 %
-of pairs, either run   .034 (.56)    .035 (.57)    .056 (.89) ==========================  ============
-============  ============
+==========================  ============  ============  ============
+scenario                    6 pairs       8 pairs       20 pairs
+==========================  ============  ============  ============
+no interference             .029 (.93)    .043 (1.0)    .041 (1.0)
+15 % of runs                .029 (.46)    .034 (.46)    .049 (.81)
+20 % of pairs, either run   .034 (.56)    .035 (.57)    .056 (.89)
+==========================  ============  ============  ============
 
 Student's interval of the pairs was no worse than that. The ratio of *variances* is what finds false changes:
 .30 at 4 pairs, .38 at 6, .31 at 8. The order of runs in a pair must be random: if the host disturbs only the

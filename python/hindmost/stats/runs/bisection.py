@@ -11,12 +11,15 @@ Simulated on M/M/1 curves with the procedure of ``hindmost measure --find-rate``
 nine tenths of the belief lie within 10 % or 63 runs are used up (``tests/stats/searching.py``; 30 searches
 each). *Spoilt* runs are slower by a Pareto factor, and half of them are not recognised:
 
-================  ======  ===========  ============  ===================== runs scatter by   spoilt  span
-covers  runs (mean)   span within 10 % ================  ======  ===========  ============
-===================== 2 %               none    100 %        40            100 % 5 %               none    100
-%        48            97 % 5 %               10 %    100 %        50            93 % 15 %              10 %
-97 %         69            7 % 30 %              20 %    93 %         70            0 % ================
-======  ===========  ============  =====================
+================  ======  ===========  ============  =====================
+runs scatter by   spoilt  span covers  runs (mean)   span within 10 %
+================  ======  ===========  ============  =====================
+2 %               none    100 %        40            100 %
+5 %               none    100 %        48            97 %
+5 %               10 %    100 %        50            93 %
+15 %              10 %    97 %         69            7 %
+30 %              20 %    93 %         70            0 %
+================  ======  ===========  ============  =====================
 """
 
 from __future__ import annotations

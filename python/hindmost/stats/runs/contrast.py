@@ -1,22 +1,22 @@
-"""One server against another, percentile by percentile: ratios, differences, and what they say in a word.
+"""Comparison of one server with another, percentile by percentile: ratios, differences and a conclusion.
 
-The run is the unit: runs of one server differ, by its start and by the host. Ratios are made on the scale of
-logarithms, by ranks (`hindmost.stats.shifts` for runs of two studies, signed ranks for pairs). A percentile
-is called *same* where the 90 % interval of its ratio lies within the margin (two one-sided tests at 5 %);
-*slower* or *faster* where the 95 % interval excludes 1 and the p that is adjusted for all percentiles
-together is below 5 %; *undecided* otherwise, with a guess of how many more runs would tell.
+The run is the unit, because runs of one server differ, by its start and by the host. Ratios are computed on
+the logarithmic scale, by ranks (`hindmost.stats.shifts` for runs of two studies, signed ranks for pairs). A
+percentile is *same* if the 90 % interval of its ratio lies within the margin (two one-sided tests at 5 %). It
+is *slower* or *faster* if the 95 % interval excludes 1 and p, adjusted for all percentiles together, is below
+5 %. Otherwise it is *undecided*, with an estimate of how many more runs would decide.
 
-Simulated, four percentiles of a run that have .8 of their scatter in common, sd 3 % of runs, margin 5 %, 400
-studies of sides and 300 of pairs (`tests/stats/test_contrast.py` makes them anew): share with any percentile
-called slower or faster where nothing differs (in brackets: by unadjusted p) and where all are 10 % slower;
-share in which a p99 that does not differ is called the same, and one that is 5 % off:
+Simulated, four percentiles of a run that share .8 of their scatter, sd 3 % of runs, margin 5 %, 400 studies
+of arms and 300 of pairs (`tests/stats/test_contrast.py` regenerates them). Columns: share with any percentile
+called slower or faster if nothing differs (in brackets: by unadjusted p), and if all are 10 % slower; share
+in which an equal p99 is called the same, and one that is 5 % off:
 
 ===========  ===============  ==========  ============  ==============
 runs         A against A      10 % off    called same   5 % off: same
 ===========  ===============  ==========  ============  ==============
-4 a side     .00 (.09)        .76         .19           .02
-5 a side     .03 (.07)        .99         .40           .04
-10 a side    .03 (.09)        1.0         .92           .03
+4 per arm    .00 (.09)        .76         .19           .02
+5 per arm    .03 (.07)        .99         .40           .04
+10 per arm   .03 (.09)        1.0         .92           .03
 6 pairs      .00 (.09)        .82         .54           .06
 8 pairs      .03 (.13)        1.0         .71           .04
 10 pairs     .03 (.13)        1.0         .84           .04
@@ -47,13 +47,13 @@ EQUIVALENT = 0.90
 """Two one-sided tests at 5 % each."""
 LEVEL = 0.05
 LEAST_RUNS, LEAST_PAIRS = 4, 6
-"""Fewer runs of a side, or pairs, have no interval of 95 % by ranks."""
+"""With fewer runs of an arm, or pairs, there is no 95 % interval by ranks."""
 
 
 def least_pairs(comparisons: int = 1) -> int:
-    """Fewest pairs by which `comparisons` sides can be told from a first at 95 % together.
+    """Return the fewest pairs that can separate `comparisons` arms from a first at 95 % together.
 
-    Of n pairs that all say the same, flipping signs gives a p-value of 2 / 2^n, and no smaller one.
+    If all n pairs agree, flipping signs gives a p-value of 2 / 2^n, and no smaller one.
 
     >>> [least_pairs(sides) for sides in (1, 2, 7, 50)]
     [6, 7, 9, 11]
@@ -62,31 +62,32 @@ def least_pairs(comparisons: int = 1) -> int:
 
 
 _Z_DECIDES = 1.96 + 0.8416
-"""Errors from nothing at which 80 of 100 studies find it."""
+"""Distance from zero in errors at which 80 of 100 studies detect an effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One percentile of the second side next to that of the first.
+    """One percentile of the second arm compared with the first.
 
     Attributes
     ----------
     ratio : Estimate
-        Second over first, what a typical run (or pair) shows; infinite where the second is infinitely late.
+        Second over first, for a typical run (or pair). Infinite if the second is infinitely late.
     difference : Estimate
-        Second less first, in the unit of the values.
+        Second minus first, in the unit of the values.
     within : tuple of float
-        The 90 % interval of the ratio, which equivalence is judged by.
+        The 90 % interval of the ratio, which decides equivalence.
     p : float
         By relabelling runs, or flipping signs of pairs.
     p_twin : float
-        Mann and Whitney's, or Wilcoxon's of pairs (scipy).
+        Mann and Whitney's, or Wilcoxon's for pairs (scipy).
     adjusted : float
-        `p` for all percentiles, and all comparisons, together.
+        `p` for all percentiles and all comparisons together.
     word : str
-        What follows.
+        The conclusion.
     more : int or None
-        About so many more runs a side would decide it: 0 if it is; None if no number in reach would.
+        Estimated number of additional runs per arm that would decide: 0 if decided, None if no feasible
+        number would.
     """
 
     ratio: Estimate
@@ -108,21 +109,21 @@ def contrasts(
     comparisons: int = 1,
     seed: int = 1,
 ) -> dict[str, Contrast]:
-    """Compare two sides.
+    """Compare two arms.
 
     Parameters
     ----------
     first, second
-        By percentile one positive value a run, runs in one order; infinite where a run was infinitely late.
-        Percentiles of both are compared, but those at which both sides have such runs.
+        By percentile, one positive value per run, runs in the same order; infinite for an infinitely late
+        run. Percentiles of both arms are compared, unless both have infinite runs.
     margin
-        Ratios from ``1 / (1 + margin)`` to ``1 + margin`` count as the same; fixed beforehand.
+        Ratios from ``1 / (1 + margin)`` to ``1 + margin`` count as the same. Fix it beforehand.
     paired
-        Runs at one place were made one after the other.
+        Whether runs with the same index were made one after the other.
     comparisons
-        So many sides are compared with the first: p-values are adjusted for them.
+        Number of arms compared with the first: p-values are adjusted for them.
     seed
-        Of drawn relabellings.
+        Random seed of the relabellings.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def _word(low: float, high: float, within: tuple[float, float], margin: float, a
 
 
 def _twin(a: Floats, b: Floats, *, paired: bool) -> float:
-    """The textbook's test of the same question, by scipy."""
+    """Return the p-value of the textbook's test of the same hypothesis, by scipy."""
     from scipy.stats import mannwhitneyu, wilcoxon  # type: ignore[import-untyped, unused-ignore]
 
     if not paired:
@@ -211,7 +212,7 @@ def _twin(a: Floats, b: Floats, *, paired: bool) -> float:
 
 
 def _more(logs: tuple[float, float, float], margin: float, n: int, adjusted: float, least: int) -> int | None:
-    """About how many more runs a side, or pairs, would decide."""
+    """Estimate how many more runs per arm, or pairs, would decide."""
     from scipy.special import ndtri  # type: ignore[import-untyped, unused-ignore]
 
     if math.isnan(logs[1]) or n < least:
@@ -219,7 +220,7 @@ def _more(logs: tuple[float, float, float], margin: float, n: int, adjusted: flo
     found = more_runs(_Logs(*logs), math.log1p(margin), n)
     if found != 0:
         return found
-    # Its interval would do, but not yet for so many percentiles together.
+    # Its interval would suffice, but not for this many percentiles together.
     z = max(0.5, -float(ndtri(min(adjusted, 1.0) / 2.0)))
     return max(1, math.ceil(n * ((_Z_DECIDES / z) ** 2 - 1.0)))
 

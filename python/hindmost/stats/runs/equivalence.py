@@ -1,15 +1,15 @@
-"""Whether two servers are as slow as each other, within a margin: two one-sided tests on paired runs.
+"""Equivalence of two servers' latency within a margin: two one-sided tests on paired runs.
 
-That a difference was not found says nothing where runs are few. So the question is turned round (Schuirmann
-1987): equivalent are two servers whose ratio is *shown* to lie inside the margin, at 5 % error on either
-side, which is: the 90 % interval of the ratio lies inside it.
+That no difference was found proves nothing if there are few runs. So the hypothesis is reversed (Schuirmann
+1987). Two servers are equivalent if their ratio is *shown* to lie within the margin, at 5 % error on either
+side. That is: the 90 % interval of the ratio lies within it.
 
-The interval is that of Wilcoxon's signed ranks [1]_: a host that stalls one run of twelve makes it late by a
-factor, and a mean over pairs, with its standard error, then says nothing any more. Ranks ask only that ratios
-scatter to both sides alike, and lose 5 % of the pairs where they are normal.
+The interval is that of Wilcoxon's signed ranks [1]_. A host that stalls one run of twelve makes it late by a
+factor, and then a mean over pairs with its standard error is useless. Ranks require only that ratios scatter
+symmetrically, and cost 5 % more pairs if they are normal.
 
 .. [1] M. Hollander, D. A. Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.2 and
-3.3.
+   3.3.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ CONFIDENCE = 0.90
 """Two one-sided tests at 5 % each."""
 
 RANKED = 5
-"""Pairs from which on ranks give an interval of 90 %; Student's is taken below."""
+"""Fewest pairs with a 90 % interval by ranks. With fewer, Student's interval is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """A ratio of paired runs, its interval, and what follows from it.
+    """A ratio of paired runs, its interval and the conclusion.
 
-    ``ratio`` is the pseudomedian of ours / theirs over the pairs (geometric mean below `RANKED` of them);
-    ``low`` and ``high`` are NaN for one pair. ``outcome``: the interval lies inside ``1 - margin .. 1 +
-    margin``; or it lies outside; or it does neither, and more pairs would be needed.
+    ``ratio`` is the pseudomedian of ours / theirs over the pairs (the geometric mean below `RANKED` pairs);
+    ``low`` and ``high`` are NaN for one pair. ``outcome``: the interval lies within ``1 - margin .. 1 +
+    margin``, or outside it, or neither, so that more pairs are needed.
     """
 
     ratio: float
@@ -60,9 +60,9 @@ def equivalence(
     Parameters
     ----------
     ours, theirs
-        One positive, finite value a run, same unit; those at one place belong to one pair.
+        One positive, finite value per run, same unit. Values with the same index form a pair.
     margin
-        Largest ratio that still counts as alike, less 1: 0.05 for 5 %. Fixed before the data are looked at.
+        Largest ratio that still counts as equal, minus 1: 0.05 for 5 %. Fix it before looking at the data.
     confidence
         Level of the interval.
 
@@ -107,20 +107,20 @@ def equivalence(
 
 
 def signed_rank_interval(values: RunValues, confidence: float = CONFIDENCE) -> Estimate:
-    """Where differences of pairs lie, by Wilcoxon's signed ranks.
+    """Estimate the centre of differences of pairs, by Wilcoxon's signed ranks.
 
     Parameters
     ----------
     values
-        One finite difference a pair, any unit.
+        One finite difference per pair, in any unit.
     confidence
-        Nominal level; the interval's own is at least as high. Where the pairs are too few for it, the
-        interval is that of the mean.
+        Nominal level. The actual level is at least as high. With too few pairs, the interval is that of the
+        mean.
 
     Returns
     -------
     Estimate
-        The median of the Walsh averages, the means of all pairs of values.
+        The median of the Walsh averages: the means of all pairs of values.
 
     Examples
     --------
@@ -139,10 +139,10 @@ def signed_rank_interval(values: RunValues, confidence: float = CONFIDENCE) -> E
 
 @cache
 def _critical_rank(n: int, error: float) -> int:
-    """How many of the Walsh averages lie outside on either side; 0 if even the extremes would be too near."""
+    """Return the number of Walsh averages outside on either side; 0 if even the extremes do not suffice."""
     ways = np.zeros(n * (n + 1) // 2 + 1)
     ways[0] = 1.0
     for rank in range(1, n + 1):
         ways[rank:] = ways[rank:] + ways[:-rank]
-    at_most = np.cumsum(ways) / 2.0**n  # of the sum of positive ranks
+    at_most = np.cumsum(ways) / 2.0**n  # distribution function of the sum of positive ranks
     return int(np.searchsorted(at_most, error, side="right"))

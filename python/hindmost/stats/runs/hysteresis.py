@@ -1,36 +1,36 @@
-"""Does a restarted server settle elsewhere? What a run begins with it must then end with.
+"""Hysteresis test: whether a restarted server settles in another state, which a run keeps to its end.
 
-Run values differ for many reasons: a stall in some of them, bursts, few requests. A share of variance between
-runs says nothing of which: where restarts do nothing and each run has one stall, it calls most studies
-hysteresis. A state that a run settles in is there in its first third *and* in its last. So: take the median
-of the sections' quantiles in either third, and ask whether the two go together over runs (Spearman's
-correlation against permutations of the last thirds: exact if a third between them is enough to forget). A
-stall falls into one of them.
+Run values differ for many reasons: a stall in some of them, bursts, few requests. The share of variance
+between runs does not show which. If restarts have no effect and each run has one stall, it calls most studies
+hysteresis. A state of a run is present in its first third *and* in its last. So the test takes the median of
+the sections' quantiles in either third, and asks whether the two are correlated over runs (Spearman's
+correlation against permutations of the last thirds: exact if a third between them suffices to forget). A
+stall falls into only one of them.
 
-What lasts longer than a third of a run but fades is no state either. Then the outer thirds differ more than
-neighbouring ones do; where that is seen (signed ranks over runs, 5 %), nothing is claimed.
+An effect that lasts longer than a third of a run but fades is no state either. Then the outer thirds differ
+more than neighbouring ones do. If that is significant (signed ranks over runs, 5 %), the test makes no claim.
 
-Simulated, false alarms nominal 1 %, 20 sections a run that scatter by 10 %, 300 studies: share that is told
+Simulated, nominal false alarms 1 %, 20 sections per run that scatter by 10 %, 300 studies: share reported as
 hysteresis
 
 ================================================  =======  =======  =======
-restarts do ...                                   10 runs  20 runs  30 runs
+effect of restarts                                10 runs  20 runs  30 runs
 ================================================  =======  =======  =======
-nothing; one stall a run                          .000     .017     .003
-nothing; a spell of a quarter of each run         .000     .000     .000
-nothing; sections AR(.5)                          .010     .007     .003
-nothing; sections AR(.8)                          .007     .017     .010
-nothing; sections AR(.95): remembers a run        .137     .173     .117
-nothing; sections AR(.98)                         .280     .150     .037
+none; one stall per run                           .000     .017     .003
+none;    a spell of a quarter of each run         .000     .000     .000
+none;    sections AR(.5)                          .010     .007     .003
+none;    sections AR(.8)                          .007     .017     .010
+none;    sections AR(.95): remembers a run        .137     .173     .117
+none;    sections AR(.98)                         .280     .150     .037
 30 % of runs +10 %                                .107     .367     .517
 30 % of runs +20 %                                .257     .653     .833
 runs +-5 %, and a stall in each                   .153     .380     .673
 runs +-10 %, and a stall in each                  .607     .920     .917
 ================================================  =======  =======  =======
 
-The share of variance said "between" (more than half) in .75 to 1.0 of the AR worlds in which restarts do
-nothing. Limit: what a run remembers as long as it lasts (AR(.95), AR(.98)) cannot be told from a state by
-runs of that length; the second test sees it in 4 to 96 of 100 such studies.
+The share of variance reported "between" (more than half) in .75 to 1.0 of the AR scenarios without an effect
+of restarts. Limit: runs of a given length cannot distinguish a state from an effect that lasts as long as the
+run (AR(.95), AR(.98)). The second test detects it in 4 to 96 of 100 such studies.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _DRAWS, _AT_ONCE = 9_999, 1_111
 
 @dataclass(frozen=True, slots=True)
 class Hysteresis:
-    """Whether each run settles in a state of its own.
+    """Result of the test whether each run settles in its own state.
 
-    ``visible``: None where this cannot be told; ``note`` has the reason. ``p``: p-value of the hypothesis
-    that restarts do nothing. ``fades``: differences last for more than a third of a run, but fade. ``sd``:
-    standard deviation of the states, as a share of the value; NaN where none is seen.
+    ``visible``: None if undecided; ``note`` has the reason. ``p``: p-value of the hypothesis that restarts
+    have no effect. ``fades``: differences last for more than a third of a run, but fade. ``sd``: standard
+    deviation of the states, as a share of the value; NaN without hysteresis.
     """
 
     visible: bool | None
@@ -78,24 +78,24 @@ class Hysteresis:
 def hysteresis(
     sections: Sequence[RunValues], *, restarted: bool = True, calm: bool = True, seed: int = 1
 ) -> Hysteresis:
-    """Test whether runs keep, from their first to their last third, what they began with.
+    """Test whether runs keep their initial level from their first to their last third.
 
     Parameters
     ----------
     sections
-        For each run the quantile of each section of it, in time order: positive, infinite where infinitely
-        late. All runs have as many sections.
+        For each run the quantile of each of its sections, in time order: positive, infinite if infinitely
+        late. All runs have the same number of sections.
     restarted
-        Whether the server was started anew for each run; attached ones are not.
+        Whether the server was restarted for each run.
     calm
-        Whether the host was. If not, a neighbour that stays for a run looks the same.
+        Whether there was no interference. A neighbour that stays for a whole run looks the same.
     seed
-        Of the permutations.
+        Random seed of the permutations.
 
     Raises
     ------
     ValueError
-        If runs differ in their sections, or a quantile is not positive.
+        If runs differ in their number of sections, or a quantile is not positive.
 
     Examples
     --------
@@ -113,12 +113,12 @@ def hysteresis(
     if table.ndim != 2 or np.isnan(table).any() or (table.size and table.min() <= 0.0):
         raise ArgumentError(
             "bad-argument",
-            f"expected positive quantiles, as many sections a run, got shape {table.shape}",
+            f"expected positive quantiles, with equal numbers of sections, got shape {table.shape}",
             argument="sections",
         )
     runs, cuts = table.shape
     if runs < LEAST_RUNS or cuts < LEAST_SECTIONS:
-        needed = f"{LEAST_RUNS} runs of {LEAST_SECTIONS} are needed to tell hysteresis"
+        needed = f"the test needs {LEAST_RUNS} runs of {LEAST_SECTIONS} sections"
         few = Note(
             "hysteresis-few-runs",
             f"{runs} runs of {cuts} sections; {needed}",
@@ -141,9 +141,7 @@ def hysteresis(
         return Hysteresis(None, p, True, math.nan, runs, Note("hysteresis-fades", text, values))
     sd = math.sqrt(max(0.0, float(np.cov(a, c)[0, 1]))) if a.size > 1 else math.nan
     values["sd"] = sd
-    kept = (
-        f"each run keeps the level that it begins with ({runs} runs, p = {p:.2g}); levels differ by {sd:.1%}"
-    )
+    kept = f"each run keeps its initial level ({runs} runs, p = {p:.2g}); levels differ by {sd:.1%}"
     if not restarted:
         text = f"{kept}; the host causes this, because the server was not restarted"
         return Hysteresis(None, p, False, sd, runs, Note("hysteresis-not-restarted", text, values))
@@ -155,7 +153,7 @@ def hysteresis(
 
 
 def _together(first: Floats, last: Floats, random: np.random.Generator) -> float:
-    """One-sided p of ranks that go together, over permutations of the last thirds."""
+    """Return one-sided p of the rank correlation, over permutations of the last thirds."""
     x, y = (_mid_ranks(part) for part in (first, last))
     x, y = x - x.mean(), y - y.mean()
     found = float(x @ y)
@@ -173,7 +171,7 @@ def _mid_ranks(x: Floats) -> Floats:
 
 
 def _fades(a: Floats, b: Floats, c: Floats) -> bool:
-    """Whether outer thirds differ more than neighbouring ones do."""
+    """Return whether outer thirds differ more than neighbouring ones do."""
     if a.size < LEAST_RUNS:
         return False
     return signed_rank_p((a - c) ** 2 - ((a - b) ** 2 + (b - c) ** 2) / 2.0) < FADES

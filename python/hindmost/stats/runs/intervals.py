@@ -1,19 +1,19 @@
-"""Confidence intervals over run values: the run is the unit, because runs differ (hysteresis).
+"""Confidence intervals over run values. The run is the unit, because runs differ (hysteresis).
 
-Two estimands, two functions. `mean_interval` speaks of the mean over runs, the project's default.
-`median_interval` speaks of the median over runs; it needs no assumption on the law of the runs, but six
-runs at least for 95 %.
+There are two estimands and two functions. `mean_interval` estimates the mean over runs, the project's
+default. `median_interval` estimates the median over runs. It assumes nothing about the distribution of runs,
+but needs at least six runs for 95 %.
 
 Why the mean's interval is more than Student's t
 ------------------------------------------------
-Run values of a tail quantile are skewed to the right: some runs land in a bad state. In a sample that
-happens to hold few bad runs, mean *and* spread are small together, so t stops short on the high side; and a
-sequential rule picks out just such samples. So the t interval is lengthened towards the longer tail, as far
-as Hall's transformation [1]_ asks, and never shortened (the *skew guard*). Coverage of nominal 95 %, 20,000
+Run values of a tail quantile are skewed to the right, because some runs land in a bad state. In a sample with
+few bad runs by chance, mean *and* spread are small together, so t is too short on the high side; and a
+sequential rule selects just such samples. So the t interval is lengthened towards the longer tail, as far as
+Hall's transformation [1]_ requires, and never shortened (the *skew guard*). Coverage of nominal 95 %, 20,000
 replications, t -> guarded:
 
 =====================================  ============  ============  ============
-law of run values                      5 runs        10 runs       30 runs
+distribution of run values             5 runs        10 runs       30 runs
 =====================================  ============  ============  ============
 lognormal, sd 2 %, 5 % or 10 %         .951 -> .967  .951 -> .960  .952 -> .957
 t with 3 degrees of freedom            .966 -> .974  .959 -> .966  .959 -> .957
@@ -22,8 +22,8 @@ bimodal: 30 % of runs +20 %, sd 5 %    .901 -> .931  .934 -> .961  .946 -> .965
 shifted exponential, skewness 2        .882 -> .939  .898 -> .952  .924 -> .960
 =====================================  ============  ============  ============
 
-Price: for normal-like runs 18 % more width at 5 runs, 17 % at 10, 3 % at 30. At five runs no interval made
-of the data can reach 95 % on the narrow bimodal law: 17 % of such samples hold one mode only.
+The cost for normal-like runs is 18 % more width at 5 runs, 17 % at 10, 3 % at 30. At five runs no interval
+from the data can reach 95 % on the narrow bimodal distribution: 17 % of such samples contain one mode only.
 
 .. [1] P. Hall, "On the Removal of Skewness by Transformation", J. R. Statist. Soc. B 54 (1992) 221-228.
 """
@@ -39,11 +39,11 @@ from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.tables import Floats, RunValues, coin_cdf, t_quantile
 
-_NO_SKEW = 1e-6  # below this Hall's transformation equals t to 1e-5 and its formula divides by zero
+_NO_SKEW = 1e-6  # below this Hall's transformation equals t to 1e-5, and its formula divides by zero
 
 
 def checked(values: RunValues) -> Floats:
-    """Run values as a 1-d float array; infinities may pass, NaN and emptiness may not."""
+    """Return run values as a 1-d float array. Infinities are allowed, NaN and empty input are not."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
         raise ArgumentError(
@@ -51,7 +51,7 @@ def checked(values: RunValues) -> Floats:
             f"expected a non-empty sequence of run values, got shape {x.shape}",
             argument="values",
         )
-    if not x.min() > -math.inf:  # NaN, too
+    if not x.min() > -math.inf:  # also catches NaN
         raise ArgumentError(
             "bad-argument",
             "run values must be numbers; an infinitely late run is +inf, never NaN or -inf",
@@ -63,7 +63,7 @@ def checked(values: RunValues) -> Floats:
 def mean_bounds(
     x: Floats, confidence: float = 0.95, *, skew_guard: bool = True
 ) -> tuple[Floats, Floats, Floats]:
-    """Mean and interval ends along the last axis of finite run values.
+    """Compute mean and interval ends along the last axis of finite run values.
 
     Parameters
     ----------
@@ -72,13 +72,12 @@ def mean_bounds(
     confidence
         Nominal level in (0, 1).
     skew_guard
-        Lengthen the t interval towards the longer tail (see the module's text).
+        Lengthen the t interval towards the longer tail (see the module's docstring).
 
     Returns
     -------
     mean, low, high
         Each of shape ``(...)``, unit of `x`.
-
     """
     n = x.shape[-1]
     mean = x.mean(axis=-1)
@@ -95,7 +94,7 @@ def mean_bounds(
 
 
 def _hall_inverse(t: float, skew: Floats, n: int) -> Floats:
-    """The studentised mean whose skew-free transform equals `t` (Hall 1992, the cubic one, inverted)."""
+    """Return the studentised mean whose skew-free transform equals `t` (Hall 1992, cubic, inverted)."""
     g = np.where(np.abs(skew) < _NO_SKEW, 1.0, skew)
     root = math.sqrt(n)
     bent = 3.0 * root / g * (np.cbrt(1.0 + g * (t / root - g / (6.0 * n))) - 1.0)
@@ -103,12 +102,12 @@ def _hall_inverse(t: float, skew: Floats, n: int) -> Floats:
 
 
 def mean_interval(values: RunValues, confidence: float = 0.95, *, skew_guard: bool = True) -> Estimate:
-    """Interval for the mean over runs.
+    """Estimate the mean over runs with its interval.
 
     Parameters
     ----------
     values
-        One value a run, any unit; ``math.inf`` for a run that was infinitely late at this quantile.
+        One value per run, in any unit; ``math.inf`` for a run that was infinitely late at this quantile.
     confidence
         Nominal level in (0, 1).
     skew_guard
@@ -117,10 +116,10 @@ def mean_interval(values: RunValues, confidence: float = 0.95, *, skew_guard: bo
     Returns
     -------
     Estimate
-        One run: the value with NaN ends (a run says nothing about how runs differ). Any infinite run: the
-        mean is infinite and so is `high`; `low` bounds from below what the mean would be if every late run
-        took no longer than the slowest finite one, hence is valid whatever they took. All infinite: `low`
-        is infinite too.
+        For one run, the value with NaN ends (one run shows nothing about differences between runs). With an
+        infinite run, the mean and `high` are infinite. `low` is then a lower bound of the mean if every late
+        run took no longer than the slowest finite one, hence valid however long they took. If all runs are
+        infinite, `low` is infinite too.
 
     Raises
     ------
@@ -135,7 +134,6 @@ def mean_interval(values: RunValues, confidence: float = 0.95, *, skew_guard: bo
     31.03 [29.52, 35.23] (95 %, n=6)
     >>> print(mean_interval([30.1, 31.0, 30.4, float("inf")]))
     inf [29.68, inf] (95 %, n=4)
-
     """
     x = checked(values)
     late = np.isposinf(x)
@@ -146,7 +144,7 @@ def mean_interval(values: RunValues, confidence: float = 0.95, *, skew_guard: bo
     if x.size == 1:
         return Estimate(float(x[0]), math.nan, math.nan, 1, confidence)
     mean, low, high = (float(v) for v in mean_bounds(x, confidence, skew_guard=skew_guard))
-    # Rounding may put the mean of equal values one ulp outside; the ends give way, never the value.
+    # Rounding may put the mean of equal values one ulp outside. Then the ends move, never the value.
     return Estimate(mean, min(low, mean), max(high, mean), x.size, confidence)
 
 
@@ -160,20 +158,21 @@ def _low_of_censored(x: Floats, late: npt.NDArray[np.bool_], confidence: float, 
 
 
 def median_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
-    """Interval for the median over runs from order statistics: at least its level for every law.
+    """Estimate the median over runs with an interval from order statistics, valid for every distribution.
 
     Parameters
     ----------
     values
-        One value a run; infinities are ordinary (largest) values here.
+        One value per run. Infinities are ordinary (largest) values here.
     confidence
-        Nominal level in (0, 1); the true level is the next one above that order statistics allow.
+        Nominal level in (0, 1). The true level is the next higher one that order statistics allow.
 
     Returns
     -------
     Estimate
-        The ends are the j-th smallest and j-th largest run with the largest j that keeps the level
-        (R's and everyone's sign-test interval). Too few runs for the level (fewer than 6 for 95 %): NaN ends.
+        The ends are the j-th smallest and j-th largest run with the largest j that keeps the level (the usual
+        sign-test interval, as in R). With too few runs for the level (fewer than 6 for 95 %), the ends are
+        NaN.
 
     Examples
     --------
@@ -181,7 +180,6 @@ def median_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
     30.5 [30.1, 33.9] (95 %, n=6)
     >>> median_interval([30.1, 31.0, 30.4, 33.9, 30.6]).known  # min-max of 5 covers only 93.8 %
     False
-
     """
     x = np.sort(checked(values))
     n = x.size
@@ -193,19 +191,18 @@ def median_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
 
 
 def _median_rank(n: int, confidence: float) -> int:
-    """Largest j for which [j-th smallest, j-th largest] covers the median with at least `confidence`."""
+    """Return the largest j for which [j-th smallest, j-th largest] covers the median as required."""
     j = np.arange(1, n // 2 + 1)
     level = 1.0 - 2.0 * coin_cdf(j - 1, n)
     return int((level >= confidence).sum())
 
 
 def smallest_n_for_median(confidence: float = 0.95) -> int:
-    """Fewest runs whose minimum and maximum enclose the median at this level.
+    """Return the fewest runs whose minimum and maximum enclose the median at this level.
 
     Examples
     --------
     >>> smallest_n_for_median(0.95), smallest_n_for_median(0.99)
     (6, 8)
-
     """
     return max(2, math.ceil(1.0 - math.log2(1.0 - confidence)))

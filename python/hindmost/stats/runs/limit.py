@@ -1,14 +1,14 @@
-"""Does a figure keep within a limit? Its interval decides, and what may have bent the figure.
+"""Decision whether a figure meets a limit: from its interval, and from the direction of possible distortions.
 
-A value alone decides nothing: of two servers whose true figure is the limit itself, one looks good by chance.
-So a limit is *held* where the whole interval lies on its right side, *crossed* where all of it lies on the
-other, else *undecided*.
+A value alone decides nothing: of two servers whose true figure equals the limit, one looks good by chance. So
+a limit is *held* if the whole interval lies on its right side, *crossed* if all of it lies on the other side,
+else *undecided*.
 
-What bends a figure mostly bends it one way. A host that takes processors, and a client that sends late, only
-add to latency: where requests come later, no queue answers any of them earlier (departures of a queue are
-monotone in its arrivals), and latency counts from when they were due. So a latency that such a host measured
-below a limit is below it. A server that did not carry the load has a queue that grows, so what was measured
-is the least that will be: such a latency above a limit is above it.
+Most distortions have one direction. A host that takes processors, and a client that sends late, only add to
+latency: if requests arrive later, no queue answers any of them earlier (departures of a queue are monotone in
+its arrivals), and latency counts from the scheduled time. So a latency that is below a limit on such a host
+is below it. A server that did not carry the load has a growing queue, so the measured latency is a lower
+bound, and if it is above a limit it is above it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Judgement = Literal["held", "crossed", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Bent:
-    """Which way a figure may be untrue: measured ``too_high``, ``too_low``, or either."""
+    """Possible direction of a figure's error: measured ``too_high``, ``too_low``, or either."""
 
     too_high: bool = False
     too_low: bool = False
@@ -34,14 +34,14 @@ class Bent:
 
 
 def judged(figure: Estimate, limit: float, *, above: bool = False) -> Judgement:
-    """What the interval says, as if nothing bent the figure.
+    """Return the judgement from the interval alone, without distortion.
 
     Parameters
     ----------
     figure
-        In the limit's unit; infinite ends are ordinary ones, NaN ends are none and decide nothing.
+        In the limit's unit. Infinite ends are ordinary ones; NaN ends mean no interval, and decide nothing.
     above
-        The figure has to stay above the limit, not below it.
+        Whether the figure has to stay above the limit, not below it.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def judged(figure: Estimate, limit: float, *, above: bool = False) -> Judgement:
 
 
 def stands(judgement: Judgement, bent: Bent, *, above: bool = False) -> bool:
-    """Whether a judgement stays what it is, whatever bent the figure by whatever amount.
+    """Return whether a judgement remains valid, whatever the size of the distortion.
 
     >>> noisy_host = Bent(too_high=True)
     >>> stands("held", noisy_host), stands("crossed", noisy_host), stands("held", noisy_host, above=True)

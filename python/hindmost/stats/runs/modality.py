@@ -1,16 +1,16 @@
-"""Do the runs fall into two states? A note on bimodal run values.
+"""Test whether run values form two groups.
 
-When a server settles in one of two states (memory on this node or that, threads so or so), the mean over
-runs describes neither of them. The statistic: split the sorted run values in two groups of at least two
-runs so that the groups differ most, and take total over within-group sum of squares. Two clear states leave
-little within. At least two runs a group, because one odd run is an outlier, not a state. The critical
-values are 99 % points under normal run values: 400,000 replications each for 6 to 100 runs, linear in
-log n between.
+If a server settles in one of two states (for example memory on one node or the other), the mean over runs
+describes neither of them. The statistic: split the sorted run values into the two groups, each of at least
+two runs, that differ most, and take total over within-group sum of squares. Two clear states leave little
+within. A group needs at least two runs, because a single odd run is an outlier, not a state. The critical
+values are 99 % points under normal run values: 400,000 replications each for 6 to 100 runs, linear in log n
+between.
 
 Flagged at 1 % nominal, 10,000 replications:
 
 ====================================  ======  ======  ======  ======  ======
-law of run values                     6 runs  10      20      30      60
+distribution of run values            6 runs  10      20      30      60
 ====================================  ======  ======  ======  ======  ======
 normal, lognormal to sd 10 %          .01     .01     .01     .01     .01
 t, 3 degrees of freedom               .008    .006    .006    .005    .002
@@ -19,9 +19,9 @@ bimodal, 30 % of runs +20 %, sd 2 %   .34     .82     .99     1.0     1.0
 bimodal, 30 % of runs +20 %, sd 5 %   .03     .08     .25     .42     .80
 ====================================  ======  ======  ======  ======  ======
 
-So heavy tails do not alarm it, a long right tail sometimes does (then look at the runs: that is worth a
-look too), and states only four sd apart need some sixty runs to be seen. (The largest gap over the pooled
-spread was tried: .22 false alarms on t3 at 60 runs. Silence is no proof of one state.)
+So heavy tails cause no false alarms, a long right tail sometimes does (which also deserves a look at the
+runs), and states only four sd apart need about sixty runs to be detected. (The largest gap over the pooled
+spread was tested too: .22 false alarms on t3 at 60 runs. A negative result is no proof of one state.)
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Modality:
 
     ``bimodal``: `separation` exceeds `critical` (false-alarm rate 1 % for one normal state). ``low_mean``,
     ``high_mean``: means of the two groups, unit of the values; ``high_share``: share of runs in the upper
-    one. They describe the best split whether or not it is significant; read them only if it is.
+    group. They describe the best split whether or not it is significant; use them only if it is.
     """
 
     bimodal: bool
@@ -67,12 +67,13 @@ def modality(values: RunValues) -> Modality | None:
     Parameters
     ----------
     values
-        One value a run. Infinite runs are left out: they are a state of their own that is counted elsewhere.
+        One value per run. Infinite runs are left out, because they are a separate state that is counted
+        elsewhere.
 
     Returns
     -------
     Modality or None
-        None with fewer than 6 finite runs, which cannot tell two states from one.
+        None with fewer than 6 finite runs, which cannot distinguish two states from one.
 
     Examples
     --------
@@ -81,7 +82,6 @@ def modality(values: RunValues) -> Modality | None:
     (True, 0.3)
     >>> modality([30.1, 30.9, 31.3, 29.9, 30.2, 31.0, 30.6, 31.2, 30.0, 30.4]).bimodal
     False
-
     """
     x = checked(values)
     x = np.sort(x[np.isfinite(x)])
@@ -94,7 +94,7 @@ def modality(values: RunValues) -> Modality | None:
     bimodal = float(separation) > critical
     text = (
         f"the runs fall into two groups: {n - at} of {n} around {high:.4g}, the others around {low:.4g};"
-        " one figure for all runs describes neither"
+        " a single figure describes neither"
         if bimodal
         else f"no sign of two groups in {n} runs"
     )
@@ -102,13 +102,12 @@ def modality(values: RunValues) -> Modality | None:
 
 
 def best_split(ordered: Floats) -> tuple[Floats, int]:
-    """Largest total / within sum of squares over splits of the last axis, and where (for one sample).
+    """Return the largest total / within sum of squares over splits of the last axis, and the split's index.
 
     Parameters
     ----------
     ordered
-        Shape ``(..., n)``, ascending along the last axis, n >= 4.
-
+        Shape ``(..., n)``, ascending along the last axis, n >= 4. The index is valid for a single sample.
     """
     n = ordered.shape[-1]
     centred = ordered - ordered.mean(axis=-1, keepdims=True)
@@ -116,7 +115,7 @@ def best_split(ordered: Floats) -> tuple[Floats, int]:
     centred = centred / np.where(scale > 0.0, scale, 1.0)
     size = np.arange(MIN_IN_STATE, n - MIN_IN_STATE + 1)
     left = np.cumsum(centred, axis=-1)[..., size - 1]
-    between = left**2 * (1.0 / size + 1.0 / (n - size))  # sums are zero in total: right = -left
+    between = left**2 * (1.0 / size + 1.0 / (n - size))  # the total sum is zero, so right = -left
     total = (centred**2).sum(axis=-1)
     within = np.maximum(total - between.max(axis=-1), 1e-12)
     separation = np.where(total > 0.0, total / within, 1.0)
@@ -124,17 +123,16 @@ def best_split(ordered: Floats) -> tuple[Floats, int]:
 
 
 def critical_separation(runs: int) -> float:
-    """The 99 % point of the statistic for normal run values; above 100 runs that of 100 (conservative)."""
+    """Return the statistic's 99 % point for normal run values. Above 100 runs that of 100 (conservative)."""
     return float(np.interp(math.log(runs), np.log(_RUNS), _CRITICAL))
 
 
 def unseen_mode_share(runs: int, confidence: float = 0.95) -> float:
-    """Share of runs a state may have and still, with probability 1 - confidence, not show up in `runs` runs.
+    """Return the share of runs that a state may have and still be absent from `runs` runs by chance.
 
     Examples
     --------
     >>> round(unseen_mode_share(10), 2), round(unseen_mode_share(30), 2)
     (0.26, 0.1)
-
     """
     return float(1.0 - (1.0 - confidence) ** (1.0 / runs))

@@ -1,23 +1,23 @@
-"""Does an objective hold? Runs until the interval lies on one side of the limit.
+"""Sequential test of an objective: repeat runs until the interval lies on one side of the limit.
 
-What is asked is whether a *typical* run stays below the limit: the median over runs, by order statistics,
-which holds for every law of runs (`typical`). The mean cannot be decided on shared machines: where one run in
-twenty is twenty times slower, eight runs miss it in two of three steps. How many runs lay above the limit is
-told next to the answer.
+The question is whether a *typical* run stays below the limit: the median over runs, by order statistics,
+which is valid for every distribution of runs (`typical`). The mean cannot be decided on shared machines: if
+one run in twenty is twenty times slower, eight runs miss it in two of three steps. The answer is reported
+with the number of runs above the limit.
 
-A point below the limit proves nothing: of two rates whose true p99 is the limit itself, one looks good by
-chance half of the time. Looking again after each run finds by chance what it looks for: intervals that err in
-5 % of *looks*, wrong after any of them, told a server from its own limit in 6.3 % of steps on either side at
-12 runs, 13 % at 30 and 17 % at 60. So the error is spent over the looks (Lan and DeMets, Biometrika 70,
-1983): by n runs at most 5 % x (1 - 27 / n³). Where the median is the limit, a run lies above it as a coin
-falls, so what each look spends is known exactly: `tolerated`. It takes five runs on one side, or eight of
-nine.
+A point estimate below the limit proves nothing: of two rates whose true p99 equals the limit, one looks good
+by chance half of the time. Looking again after each run eventually finds what it looks for. Intervals that
+err in 5 % of *looks*, wrong after any of them, misjudged a server at its own limit in 6.3 % of steps on
+either side at 12 runs, 13 % at 30 and 17 % at 60. So the error is spent over the looks (Lan and DeMets,
+Biometrika 70, 1983): by n runs at most 5 % x (1 - 27 / n³). If the median equals the limit, each run lies
+above it with probability one half, so the error of each look is known exactly: `tolerated`. A decision takes
+five runs on one side, or eight of nine.
 
 Simulated, 4,000 times each, runs lognormal with sd 5 %, some of them slower by a factor, at most 12 runs:
-wrong answers / undecided / runs made
+wrong answers / undecided / number of runs
 
 ======================  ====================  ====================  ====================
-true median over limit  no run off            5 % x 20              10 % x 5
+true median over limit  none                  5 % x 20              10 % x 5
 ======================  ====================  ====================  ====================
 0.90                    0.00 % / 0 % / 5.4    0.00 % / 3 % / 6.5    0.00 % / 12 % / 7.6
 0.95                    0.00 % / 22 % / 8.3   0.00 % / 37 % / 9.2   0.00 % / 50 % / 9.8
@@ -26,8 +26,8 @@ true median over limit  no run off            5 % x 20              10 % x 5
 1.10                    0.00 % / 0 % / 5.6    0.00 % / 0 % / 5.6    0.00 % / 0 % / 5.5
 ======================  ====================  ====================  ====================
 
-The mean's interval, which decided before, said "holds" in 85 % of the steps where a twentieth of the runs is
-20 times slower and the mean over runs is 1.5 times the limit.
+The mean's interval says "holds" in 85 % of the steps in which a twentieth of the runs is 20 times slower and
+the mean over runs is 1.5 times the limit.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import checked
 
 FIRST_LOOK = 5
-"""Runs whose least and greatest enclose their median at `CONFIDENCE`."""
+"""Fewest runs whose minimum and maximum enclose their median at `CONFIDENCE`."""
 CONFIDENCE = 0.90
-"""Of the intervals of all looks together; either end is wrong in at most 5 % of steps."""
+"""Confidence of the intervals of all looks together: either end is wrong in at most 5 % of steps."""
 
 
 @cache
 def tolerated(runs: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
-    """By number of runs, from 0 to `runs`: how many may lie beyond the limit; -1 decides nothing.
+    """Return for 0 to `runs` runs how many may lie beyond the limit; -1 decides nothing.
 
     Parameters
     ----------
     runs
-        At most.
+        Largest number of runs.
     first
-        Runs at the first look; each further run is looked at.
+        Runs at the first look. There is a look after each further run.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def tolerated(runs: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     """
     error = (1.0 - CONFIDENCE) / 2.0
     spent, most = 0.0, [-1]
-    undecided = np.ones(1)  # by runs on the other side: probability of being there without an answer
+    undecided = np.ones(1)  # probability of no answer so far, by number of runs on the other side
     for n in range(1, runs + 1):
         undecided = np.convolve(undecided, [0.5, 0.5])
         allowed = -1
@@ -88,13 +88,13 @@ class ObjectiveRule:
     Parameters
     ----------
     quantile
-        Its name, such as ``p99``.
+        Its name, for example ``p99``.
     limit
         In the unit of the values.
     max_runs
-        Undecided after so many.
+        Undecided after this many runs.
     min_runs
-        Fewer do not end it, however clear they are; unless the first two are infinitely late.
+        Fewest runs, however clear they are, unless the first two are infinitely late.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class ObjectiveRule:
     (True, False)
     >>> rule.holds([480.0, 520.0, 500.0, 490.0, 510.0]) is None
     True
-    >>> rule.holds([310.0, 305.0, 320.0, 9_000.0, 312.0, 308.0, 311.0, 309.0, 310.0])  # one is off
+    >>> rule.holds([310.0, 305.0, 320.0, 9_000.0, 312.0, 308.0, 311.0, 309.0, 310.0])  # one outlier
     True
     """
 
@@ -118,10 +118,10 @@ class ObjectiveRule:
         if self.max_runs < FIRST_LOOK:
             raise ValueError(f"an objective needs at least {FIRST_LOOK} runs, got {self.max_runs}")
         if self.min_runs > self.max_runs:
-            raise ValueError(f"at least {self.min_runs} runs cannot be had of at most {self.max_runs}")
+            raise ValueError(f"min_runs {self.min_runs} exceeds max_runs {self.max_runs}")
 
     def interval(self, values: Sequence[float]) -> Estimate:
-        """The interval that decides; before the first look, what it would be if this were the first.
+        """Return the interval that decides. Before the first look, pretend that this is the first.
 
         Its ends are NaN while there are too few runs.
         """
@@ -134,9 +134,9 @@ class ObjectiveRule:
         return Estimate(middle, float(x[beyond]), float(x[n - 1 - beyond]), n, CONFIDENCE)
 
     def holds(self, values: Sequence[float]) -> bool | None:
-        """Whether it holds; None while that is not clear."""
+        """Return whether the objective holds; None while that is unclear."""
         if len(values) >= 2 and all(map(math.isinf, values)):
-            return False  # five such runs would say the same
+            return False  # five such runs would give the same answer
         if len(values) < max(FIRST_LOOK, self.min_runs):
             return None
         interval = self.interval(values)

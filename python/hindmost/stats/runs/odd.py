@@ -1,9 +1,9 @@
-"""Is one client slower than the others? A client with a slow link, seen in its own quantiles.
+"""Test whether one client is slower than the others, for example because of a slow link.
 
-Per run, each client's quantile over the median of the others', as a logarithm: what all share (the
-server's state, the run's load) cancels. Over runs, a one-sided t test of whether it is slower by more than
-`MATTERS`; at `FALSE_ALARM` over all clients together (Bonferroni). Ownership (`ownership.py`) looks at the
-tail of all requests; this also sees a client that is slow throughout.
+For each run, take the logarithm of each client's quantile over the median of the others', which cancels what
+all share (the server's state, the run's load). Over runs, a one-sided t test shows whether the client is
+slower by more than `MATTERS`, at `FALSE_ALARM` over all clients together (Bonferroni). `ownership.py`
+examines the tail of all requests; this test also detects a client that is slow throughout.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from hindmost.stats.tables import upper_tail
 
 MATTERS = 1.1
-"""Slower by less is what processors and switches differ by."""
+"""Smallest ratio that matters. Processors and switches differ by less."""
 FALSE_ALARM = 0.001
 LEAST_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """Client ``index`` is ``ratio`` times as slow as the others; ``p_value`` is for all looks together."""
+    """Client ``index`` is ``ratio`` times as slow as the others; ``p_value`` is adjusted for all clients."""
 
     index: int
     ratio: float
@@ -32,18 +32,18 @@ class Odd:
 
 
 def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
-    """Clients that are slower than the others, the slowest first.
+    """Return the clients that are slower than the others, the slowest first.
 
     Parameters
     ----------
     values
-        A latency quantile by run and client, shape ``(runs, instances)``; all positive. Runs in which one
-        is infinite are left out.
+        A latency quantile by run and client, shape ``(runs, instances)``; all positive. Runs with an infinite
+        value are left out.
 
     Raises
     ------
     ValueError
-        If runs have different numbers of instances.
+        If runs have different numbers of clients.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
     [2]
     """
     if len({len(run) for run in values}) > 1:
-        raise ValueError("every run must have a value of every client")
+        raise ValueError("every run needs a value of every client")
     x = np.asarray([run for run in values if all(map(math.isfinite, run))], dtype=np.float64)
     if x.ndim != 2 or x.shape[0] < LEAST_RUNS or x.shape[1] < 2:
         return []

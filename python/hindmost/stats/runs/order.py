@@ -1,10 +1,10 @@
-"""Did the host drift while the runs were made? A test of run value against run order.
+"""Test whether run values drift with the order of runs.
 
-Intervals over runs take runs to be exchangeable. A host that heats up, a page cache that fills, a neighbour
-that leaves: each makes later runs slower or faster than earlier ones, and the interval then describes no
-state the server was ever in. Mann and Kendall's test counts the pairs of runs in ascending order; under
-exchangeability every order is equally likely, so its p-value is exact (no ties), with no assumption on the
-law of the runs. False-alarm rate: at most 1 % (`FALSE_ALARM`). It sees trends, not cycles.
+Intervals over runs assume exchangeable runs. A host that heats up, a page cache that fills, a neighbour that
+leaves: each makes later runs slower or faster than earlier ones, and the interval then describes no actual
+state of the server. Mann and Kendall's test counts the pairs of runs in ascending order. Under
+exchangeability every order is equally likely, so its p-value is exact (without ties), for any distribution of
+runs. False-alarm rate: at most 1 % (`FALSE_ALARM`). It detects trends, not cycles.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MIN_RUNS = 6
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """What run order does to run values.
+    """Effect of run order on run values.
 
     ``tau``: Kendall's correlation with run order; ``p_value``: two-sided. ``slope``: median of pairwise
-    slopes, unit of the values per run, None when most pairs involve an infinite run.
+    slopes, unit of the values per run, None if most pairs involve an infinite run.
     """
 
     tau: float
@@ -39,12 +39,12 @@ class OrderEffect:
 
 
 def order_effect(values: RunValues) -> OrderEffect | None:
-    """Test for a trend over the order in which runs were made.
+    """Test for a trend over the order of runs.
 
     Parameters
     ----------
     values
-        One value a run, in the order they were run; infinities count as ties above all finite values.
+        One value per run, in run order. Infinities count as ties above all finite values.
 
     Returns
     -------
@@ -57,7 +57,6 @@ def order_effect(values: RunValues) -> OrderEffect | None:
     True
     >>> order_effect([30.0, 31.4, 30.2, 30.9, 31.1, 30.6, 31.5, 30.1]).drifting
     False
-
     """
     x = checked(values)
     n = x.size
@@ -72,7 +71,7 @@ def order_effect(values: RunValues) -> OrderEffect | None:
 
 
 def _exact_p(score: int, n: int) -> float:
-    """P(|S| >= |score|) over all n! orders: inversions are a sum of independent uniforms on 0..i-1."""
+    """Return P(|S| >= |score|) over all n! orders: inversions are a sum of independent uniforms on 0..i-1."""
     law = np.ones(1)
     for size in range(2, n + 1):
         law = np.convolve(law, np.full(size, 1.0 / size))
@@ -81,7 +80,7 @@ def _exact_p(score: int, n: int) -> float:
 
 
 def _tied_p(score: int, n: int, ties: npt.NDArray[np.intp]) -> float:
-    """Normal approximation with Kendall's variance for ties and a continuity correction."""
+    """Return the normal approximation with Kendall's variance for ties and a continuity correction."""
     t = ties.astype(np.float64)
     variance = (n * (n - 1) * (2 * n + 5) - float((t * (t - 1) * (2 * t + 5)).sum())) / 18.0
     if variance <= 0.0:

@@ -1,19 +1,19 @@
-"""Does one client own the slowest requests? The paper's Figure 2, with a rule for the warning.
+"""Test whether one client dominates the slowest requests: the paper's Figure 2, with a rule for the warning.
 
-The rule. Let ``f`` be a client's fair share (its share of all requests) and ``s`` its share of the
-requests above the threshold. It *owns* them when both hold:
+Let ``f`` be a client's fair share (its share of all requests) and ``s`` its share of the requests above the
+threshold. The client *owns* them if both hold:
 
-1. **It matters**: ``(1 - s) / (1 - f) <= 2/3``. Left to the other clients, requests above the threshold
-   would be a third rarer: their "slowest 1 %" would be a slowest 0.67 %, so the merged percentile speaks
-   mostly of one client. Among 2 equal clients that is s >= 67 %, among 4 s >= 50 %, among 8 s >= 42 %;
-   with many clients s >= 33 % whatever f.
-2. **It is not chance**: ``s > f`` in a one-sided test at 0.001 over all clients together (Bonferroni).
+1. **It matters**: ``(1 - s) / (1 - f) <= 2/3``. With the other clients alone, requests above the threshold
+   would be a third rarer: their "slowest 1 %" would be a slowest 0.67 %, so the merged percentile mostly
+   describes one client. Among 2 equal clients that is s >= 67 %, among 4 s >= 50 %, among 8 s >= 42 %; with
+   many clients s >= 33 % for any f.
+2. **It is significant**: ``s > f`` in a one-sided test at 0.001 over all clients together (Bonferroni).
 
-Slow requests come in bursts (one stall delays everything that was due in it), so counts are over-dispersed
-and a plain binomial or chi-square test finds an owner where there is none. With counts of three or more
-runs the dispersion is measured between runs (Pearson's chi-square per degree of freedom) and the test is a
-t test on it: a state that changes owner from run to run is then no owner. With fewer runs it cannot be
-measured: `ASSUMED_DISPERSION` stands in, bursts of 25, and the text says so.
+Slow requests come in bursts (one stall delays all requests scheduled in it). Counts are therefore
+over-dispersed, and a plain binomial or chi-square test finds an owner where there is none. With counts of
+three or more runs, the dispersion is measured between runs (Pearson's chi-square per degree of freedom) and
+the test is a t test on it. A state that moves from client to client between runs then has no owner. With
+fewer runs it cannot be measured, so `ASSUMED_DISPERSION` is used, bursts of 25, and the text says so.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from hindmost.errors import ArgumentError
 from hindmost.stats.tables import Floats, upper_tail
 
 ASSUMED_DISPERSION = 25.0
-"""Variance of a count over that of independent requests, when runs are too few to measure it. A burst of b
-requests gives b: a 0.5 ms stall at 50,000 requests a second. An assumption, not a measurement."""
+"""Variance of a count over that of independent requests, if runs are too few to measure it. A burst of b
+requests gives b: a 0.5 ms stall at 50,000 requests per second gives 25. It is an assumption, not a
+measurement.
+"""
 
 FALSE_ALARM = 0.001
 RARER_WITHOUT = 2.0 / 3.0
@@ -37,12 +39,11 @@ _RUNS_TO_MEASURE = 3
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Who contributes the slowest requests.
+    """Each client's share of the slowest requests.
 
-    ``shares`` and ``fair`` have one entry a client and sum to 1 (``shares`` is empty when no request
-    lies above the threshold); ``owner`` is a client index or None; ``p_value`` belongs to the client
-    with the greatest excess, already corrected for having looked at all; ``dispersion`` is 1 for
-    independent requests.
+    ``shares`` and ``fair`` have one entry per client and sum to 1 (``shares`` is empty if no request lies
+    above the threshold); ``owner`` is a client index or None; ``p_value`` belongs to the client with the
+    largest excess, corrected for testing all clients; ``dispersion`` is 1 for independent requests.
     """
 
     shares: tuple[float, ...]
@@ -54,20 +55,20 @@ class Ownership:
 
 
 def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownership:
-    """Shares of the requests above a threshold by client, and the client that owns them, if one does.
+    """Return the clients' shares of the requests above a threshold, and the dominating client, if any.
 
     Parameters
     ----------
     counts_above
-        Requests above the threshold, shape ``(instances,)`` or, better, ``(runs, instances)``. Requests
-        that never came back count as above. The threshold is usually the merged 99th percentile.
+        Requests above the threshold, shape ``(instances,)`` or, better, ``(runs, instances)``. Unanswered
+        requests count as above. The threshold is usually the merged 99th percentile.
     counts_total
         All requests, same shape.
 
     Raises
     ------
     ValueError
-        If shapes differ, a count is negative, or more requests lie above than there are.
+        If shapes differ, a count is negative, or a count above exceeds its total.
 
     Examples
     --------
@@ -75,7 +76,6 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
     0
     >>> owners([280, 240, 250, 230], [25_000] * 4).owner is None
     True
-
     """
     above, total = _checked(counts_above, counts_total)
     instances = above.shape[1]
@@ -85,7 +85,7 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
         return Ownership((), _floats(fair), None, None, 1.0, "no request lies above the threshold")
     shares = above.sum(axis=0) / slow
     if instances == 1:
-        return Ownership((1.0,), (1.0,), None, None, 1.0, "one client: nothing to compare it with")
+        return Ownership((1.0,), (1.0,), None, None, 1.0, "only one client, so there is no comparison")
 
     dispersion, df = _dispersion(above, shares)
     p = _p_values(shares, fair, float(slow), dispersion, df)
@@ -98,11 +98,11 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
         f" (p = {p_value:.2g}, dispersion {dispersion:.3g}{' measured' if df else ' assumed'}): "
     )
     if owner is not None:
-        text += "it owns the tail of the merged distribution"
+        text += "it dominates the tail of the merged distribution"
     elif matters:
-        text += "much, but these counts cannot tell it from chance"
+        text += "a large share, but not significant with these counts"
     else:
-        text += "no client owns the tail"
+        text += "no client dominates the tail"
     return Ownership(_floats(shares), _floats(fair), owner, p_value, dispersion, text)
 
 
@@ -125,7 +125,7 @@ def _checked(above: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats
 
 
 def _dispersion(above: Floats, shares: Floats) -> tuple[float, int]:
-    """Pearson's chi-square per degree of freedom of runs by clients, and those degrees (0: assumed)."""
+    """Return Pearson's chi-square per degree of freedom of runs by clients, and the degrees (0: assumed)."""
     live = above[above.sum(axis=1) > 0.0][:, shares > 0.0]
     df = (live.shape[0] - 1) * (live.shape[1] - 1)
     if live.shape[0] < _RUNS_TO_MEASURE or df == 0:

@@ -1,13 +1,13 @@
-"""p-values of two sides by relabelling their runs: had nothing differed, any run might have been the other's.
+"""Permutation p-values of two arms: under the null, any run might belong to either arm.
 
-Percentiles of one run are relabelled together, so that what they have in common is kept: the adjusted p is
-that of the largest statistic of all that are still in question (Westfall and Young), which asks little of
-percentiles that move together, where Holm's would ask as if each were alone.
+Percentiles of one run are relabelled together, which preserves their correlation. The adjusted p is that of
+the largest statistic among those still in question (Westfall and Young). It costs little for correlated
+percentiles, for which Holm's procedure would adjust as if they were independent.
 
-- Runs of two studies: every choice of which runs are the first side's, or so many drawn ones. The statistic
-  is Brunner and Munzel's: ranks, studentised, so that sides that scatter differently are not told apart for
-  that alone (Neubert and Brunner, Comput. Stat. Data Anal. 51 (2007) 5192).
-- Pairs: every choice of signs; the statistic is Wilcoxon's sum of signed ranks.
+- Runs of two studies: all choices of the runs of the first arm, or a random sample of them. The statistic is
+  Brunner and Munzel's: studentised ranks, so that a difference in scatter alone is not significant (Neubert
+  and Brunner, Comput. Stat. Data Anal. 51 (2007) 5192).
+- Pairs: all choices of signs; the statistic is Wilcoxon's sum of signed ranks.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from hindmost.stats.shifts import statistic
 from hindmost.stats.tables import Floats, RunValues
 
 DRAWS = 4_999
-"""Relabellings drawn where there are more than that; p is then known to .003 where it is .05."""
+"""Number of random relabellings if there are more. p is then known to .003 at .05."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """``p`` of each figure by itself; ``adjusted`` for all of them together."""
+    """``p`` of each figure alone; ``adjusted`` for all of them together."""
 
     p: list[float]
     adjusted: list[float]
@@ -39,16 +39,16 @@ class Relabelled:
 def relabelled(
     first: Sequence[RunValues], second: Sequence[RunValues], *, paired: bool, seed: int = 1
 ) -> Relabelled:
-    """Test that relabelling runs changes nothing, of several figures of the same runs.
+    """Test the null that relabelling runs changes nothing, for several figures of the same runs.
 
     Parameters
     ----------
     first, second
-        Of each figure one value a run, runs in one order for all figures; infinite ones may be among them.
+        For each figure one value per run, runs in the same order for all figures; may be infinite.
     paired
-        Runs at one place belong to one pair.
+        Whether runs with the same index form a pair.
     seed
-        Of the drawn relabellings.
+        Random seed of the relabellings.
 
     Raises
     ------
@@ -69,14 +69,14 @@ def relabelled(
     if paired and x.shape != y.shape:
         raise ValueError(f"expected pairs, got {x.shape[1]} and {y.shape[1]} runs")
     seen, others = _signs(x, y, seed) if paired else _choices(x, y, seed)
-    # Equal sums that were added up in another order must count as equal.
+    # Rounding makes sums equal that were added in a different order.
     seen, others = np.abs(seen).round(9), np.abs(others).round(9)
     p = (1.0 + (others >= seen).sum(axis=0)) / (1.0 + len(others))
     return Relabelled([float(one) for one in p], step_down(seen, others))
 
 
 def _choices(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:
-    """Brunner and Munzel's statistic as it is, and of all other choices; columns are figures."""
+    """Return Brunner and Munzel's statistic for the data, and for all other choices; columns are figures."""
     m, n = x.shape[1], y.shape[1]
     second = _members(m, n, seed)
     columns = [_statistics(np.concatenate([a, b]), second, m, n) for a, b in zip(x, y, strict=True)]
@@ -85,39 +85,39 @@ def _choices(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:
 
 
 def _members(m: int, n: int, seed: int) -> Floats:
-    """One row a choice, 1 for runs of the second side; the first row is the choice that was made."""
+    """Return one row per choice, 1 for runs of the second arm; the first row is the actual choice."""
     true = np.repeat([0.0, 1.0], [m, n])
     if math.comb(m + n, m) <= DRAWS + 1:
         rows = np.zeros((math.comb(m + n, m), m + n))
         for row, chosen in zip(rows, combinations(range(m + n - 1, -1, -1), n), strict=True):
             row[list(chosen)] = 1.0
-        return rows  # combinations begin with the last n, which are the second side's
+        return rows  # combinations begin with the last n, which are the second arm's
     random = np.random.default_rng(seed)
     return np.vstack([true, random.permuted(np.tile(true, (DRAWS, 1)), axis=1)])
 
 
 def _statistics(values: Floats, second: Floats, m: int, n: int) -> Floats:
-    # Halves, for ties, counted twice: whole numbers, whose sums are exact.
+    # Count halves, for ties, twice: whole numbers have exact sums.
     twice = 2.0 * (values[:, None] > values[None, :]) + (values[:, None] == values[None, :])
-    below = second @ twice.T  # of each run, twice how many of the second side are below it
+    below = second @ twice.T  # for each run, twice the number of the second arm's runs below it
     above, spread_second = _moments((twice.sum(axis=1) - below) * second, n, 2 * m)
     _, spread_first = _moments((2 * n - below) * (1.0 - second), m, 2 * n)
     return statistic(above, spread_first, spread_second)
 
 
 def _moments(chosen: Floats, n: int, whole: int) -> tuple[Floats, Floats]:
-    """Mean of the chosen n of each row (all others are 0) and its squared error, in parts of `whole`."""
+    """Return the mean of the chosen n of each row and its squared error, in parts of `whole`."""
     total = chosen.sum(axis=1)
     squares = n * np.einsum("ij,ij->i", chosen, chosen) - total**2
     return total / (n * whole), squares / (n * whole**2) / max(n - 1, 1) / n
 
 
 def _signs(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:
-    """The sum of signed ranks as it is, and with all other signs; columns are figures."""
+    """Return the sum of signed ranks for the data, and with all other signs; columns are figures."""
     from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
     pairs = x.shape[1]
-    same = x == y  # infinitely late in both, too
+    same = x == y  # includes runs that are infinitely late in both
     with np.errstate(invalid="ignore"):
         gaps = np.where(same, 0.0, np.log(y) - np.log(x))
     ranks = np.sign(gaps) * np.stack([rankdata(row) for row in np.abs(gaps)])
@@ -127,7 +127,7 @@ def _signs(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:
     else:
         random = np.random.default_rng(seed)
         flips = np.vstack([np.ones(pairs), random.choice([-1.0, 1.0], (DRAWS, pairs))])
-    # Each sum over its own error, so that the largest of all figures is a fair choice.
+    # Divide each sum by its error, so that the maximum over figures treats them equally.
     errors = np.sqrt((ranks**2).sum(axis=1))
     table = flips @ ranks.T / np.where(errors > 0.0, errors, 1.0)
     return table[0], table[1:]

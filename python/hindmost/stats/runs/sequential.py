@@ -1,16 +1,17 @@
-"""When to stop making runs: enough of them, an interval narrow enough, twice in a row.
+"""Stopping rule for runs: enough runs, and a sufficiently narrow interval twice in a row.
 
-"Until the mean has converged" (Treadmill III-B), read as "it moved by less than 1 %", stops after about
-four runs with errors of 5-11 %. Stopping the first time an interval *looks* narrow is biased too: small
-samples look narrow by luck. The rule here: first look at 10 runs, then every 5; when every asked quantile's
-interval is narrow enough, make one run more and look again; stop if it still is; stop anyway at the cap.
+"Until the mean has converged" (Treadmill III-B), read as "it moved by less than 1 %", stops after about four
+runs with errors of 5-11 %. Stopping the first time an interval *looks* narrow is biased too, because small
+samples look narrow by chance. The rule here: look first at 10 runs, then every 5. When every requested
+quantile's interval is narrow enough, make one more run and look again. Stop if it still is narrow enough;
+stop at the cap in any case.
 
-What was measured: 20,000 replications, nominal 95 %, skew-guarded intervals (see `intervals`), cap 130
-runs, twelve precisions from 1 % to 10 %. *Worst* coverage over the precisions, by the spacing of the second
-look:
+Measured: 20,000 replications, nominal 95 %, skew-guarded intervals (see `intervals`), cap 130 runs, twelve
+precisions from 1 % to 10 %. The table shows the *worst* coverage over the precisions, by the spacing of the
+second look:
 
 ==============================  ========  ========  =======  =======  ============  ===========
-law of run values               t, batch  one look  +1 run   +2 runs  +5 (a batch)  runs/oracle
+distribution of run values      t, batch  one look  +1 run   +2 runs  +5 (a batch)  runs/oracle
 ==============================  ========  ========  =======  =======  ============  ===========
 lognormal, sd 2 %               .945      .946      .948     .949     .950          (1.16)
 lognormal, sd 5 %               .943      .944      .947     .948     .950          1.13
@@ -21,12 +22,12 @@ bimodal, 30 % +20 %, sd 5 %     .929      .940      .946     .949     .953      
 (stress) shifted exponential    .890      .916      .920     .925     .934          1.25
 ==============================  ========  ========  =======  =======  ============  ===========
 
-"t, batch" is the plain t interval with the second look a batch later: it fails on both bimodal laws and
-costs 1.2-1.3 times the oracle's runs. The last column belongs to "+1 run"; the oracle knows the spread and
-takes the fixed number of runs at which t is that narrow (worst over the precisions where that is 20 or more;
-it never is for lognormal 2 %, whose figure is the mean over all precisions). One more run is the cheapest
-second look that keeps all six laws at .94. Runs as skewed as the exponential (skewness 2) stay at .92-.94.
-Requiring several quantiles at once makes every single one safer than this table.
+"t, batch" is the plain t interval with the second look a batch later: it fails on both bimodal distributions
+and costs 1.2-1.3 times the oracle's runs. The last column belongs to "+1 run". The oracle knows the spread
+and makes the fixed number of runs at which t is that narrow (worst over the precisions for which that is 20
+or more; it never is for lognormal 2 %, whose figure is the mean over all precisions). One more run is the
+cheapest second look that keeps all six distributions at .94. Runs as skewed as the exponential (skewness 2)
+stay at .92-.94. Requiring several quantiles at once makes every single one safer than this table.
 """
 
 from __future__ import annotations
@@ -45,17 +46,18 @@ from hindmost.stats.runs.typical import Middle, mean_claims, over_runs
 from hindmost.stats.tables import RunValues
 
 FIRST_LOOK = 10
-"""Runs before the first look. A first look at 5 covers .89 on the narrow bimodal law (plain t at 2: .76)."""
+"""Runs before the first look. A first look at 5 covers .89 on the narrow bimodal distribution (plain t at 2:
+.76).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after the runs made so far.
+    """The decision after the runs so far.
 
-    ``stop``: make no further run. ``reached``: every asked quantile is as precise as asked, now.
-    ``reason``: one sentence with the numbers. ``next_look``: run count at which to ask again, None when
-    stopping. ``widest``: the quantile that decides, with its ``half_width`` relative to the value (infinite
-    when unknown).
+    ``stop``: make no further run. ``reached``: every requested quantile is precise enough now. ``reason``:
+    one sentence with the numbers. ``next_look``: run count of the next look, None when stopping. ``widest``:
+    the quantile that decides, with its ``half_width`` relative to the value (infinite if unknown).
     """
 
     stop: bool
@@ -76,26 +78,26 @@ class PrecisionRule:
     precision
         Largest accepted half-width relative to the value, e.g. 0.05.
     min_runs, max_runs
-        What the user allows (``--runs 10..30``). Equal: a fixed design, nothing is peeked at.
+        Range of runs (``--runs 10..30``). If equal, the design is fixed, without looks.
     batch
         Runs between looks that found the interval too wide.
     consecutive, confirm_after
-        Looks in a row that must agree, and the runs between them.
+        Number of consecutive looks that must agree, and the runs between them.
     confidence
         Level of the intervals.
     first_look
-        None: ``max(10, min_runs)``, the cap permitting. A smaller number is an explicit smaller design;
-        `claims` says what it cannot claim.
+        None: ``max(10, min_runs)``, limited by `max_runs`. A smaller number is an explicit smaller design;
+        `claims` states its limits.
     quantiles
-        Names of the quantiles that must be precise; None means all that are given to `decide`.
+        Names of the quantiles that must be precise. None means all that are given to `decide`.
     about
-        What must be known so well: the mean over runs, or their median, which holds its level where some runs
-        are off, too (`typical`).
+        The estimand: the mean over runs, or their median, which keeps its level even with outlying runs
+        (`typical`).
 
     Raises
     ------
     ValueError
-        On contradictory settings, with the numbers.
+        For contradictory settings, with the numbers.
 
     Examples
     --------
@@ -104,8 +106,7 @@ class PrecisionRule:
     >>> rule.decide({"p99": calm}).next_look
     11
     >>> rule.decide({"p99": [*calm, 30.2]}).reason
-    'p99 is known to ±0.47 % after 11 runs, 5 % was asked; 2 look(s) in a row agree'
-
+    'p99 is known to ±0.47 % after 11 runs, 5 % was requested; 2 consecutive look(s) agree'
     """
 
     precision: float
@@ -155,7 +156,7 @@ class PrecisionRule:
             )
         if self.quantiles is not None and not self.quantiles:
             raise ArgumentError(
-                "bad-argument", "name at least one quantile, or None for all", argument="quantiles"
+                "bad-argument", "specify at least one quantile, or None for all", argument="quantiles"
             )
 
     @property
@@ -171,57 +172,56 @@ class PrecisionRule:
         if self.first == self.max_runs:
             return f"{self.max_runs} runs, fixed in advance; {level} compared with {accepted}"
         return (
-            f"stop when the {level} is at most {accepted} at {self.consecutive} looks in a row,"
+            f"stop when the {level} is at most {accepted} at {self.consecutive} consecutive looks,"
             f" {self.confirm_after} run(s) apart; first look at {self.first} runs, then every {self.batch};"
             f" at most {self.max_runs}"
         )
 
     def claims(self, runs: int) -> str:
-        """What intervals over so many runs can, and cannot, claim."""
+        """Describe what intervals over this many runs can, and cannot, claim."""
         if runs < 2:
-            return "one run: no interval, and nothing is known about how runs differ"
+            return "one run has no interval, and differences between runs are unknown"
         if self.about == "median":
-            seen = f"a state that fewer than {100 * unseen_mode_share(runs):.2g} % of runs fall into"
+            seen = f"a state with fewer than {100 * unseen_mode_share(runs):.2g} % of runs"
             return (
-                "the median is what half of the runs do not exceed, and its interval holds for every law of"
-                f" runs; of the slower half it says nothing: {seen} may not have been seen"
+                "half of the runs do not exceed the median, and its interval holds for every distribution of"
+                f" runs; it says nothing about the slower half: {seen} may have been missed"
             )
         said = f"the interval is about {mean_claims(runs)}"
         if runs >= FIRST_LOOK:
             return said
         return (
-            f"{said}; {runs} runs are fewer than {FIRST_LOOK}: where they fall into two states a 0.95"
+            f"{said}; {runs} runs are fewer than {FIRST_LOOK}: if they form two groups, a 0.95"
             " interval may cover as little as .79 at 3, .86 at 5, .94 at 8 runs"
         )
 
     def path(self, values: Sequence[float]) -> tuple[Estimate, ...]:
-        """The running estimate after each run: n entries for n values (the first has no interval)."""
+        """Return the running estimate after each run: n entries for n values (the first has no interval)."""
         x = np.asarray(values, dtype=np.float64)
         return tuple(self.interval(x[:n]) for n in range(1, len(x) + 1))
 
     def interval(self, values: RunValues) -> Estimate:
-        """The interval that must become narrow."""
+        """Return the interval that must become narrow."""
         return over_runs(values, self.about, self.confidence)
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
-        """Look at all runs made so far; call it after any run, looks that were not due are not taken.
+        """Decide from all runs so far. It may be called after any run; it looks only when a look is due.
 
         Parameters
         ----------
         values
-            Per quantile name one value a run, in run order, all of one length; ``math.inf`` for an
+            By quantile name, one value per run, in run order, all of the same length; ``math.inf`` for an
             infinitely late run.
 
         Notes
         -----
-        A quantile with an infinite run has an infinite mean for good: it never becomes precise, so it does
-        not keep the others running, but `reached` stays false.
+        A quantile with an infinite run has an infinite mean permanently. It never becomes precise, so it does
+        not prolong the study, but `reached` stays false.
 
         Raises
         ------
         ValueError
             If a named quantile is missing or lengths differ.
-
         """
         asked = self._asked(values)
         runs = len(next(iter(asked.values())))
@@ -249,7 +249,7 @@ class PrecisionRule:
         if len({len(values[q]) for q in names}) != 1:
             raise ArgumentError(
                 "bad-argument",
-                "every quantile needs one value for every run",
+                "every quantile needs one value per run",
                 argument="values",
                 lengths=[len(values[q]) for q in names],
             )
@@ -259,7 +259,7 @@ class PrecisionRule:
         return all(self.interval(v[:n]).relative_half_width <= self.precision for v in values.values())
 
     def next_look(self, narrow: Callable[[int], bool], runs: int) -> int | None:
-        """Replay every look that was due within `runs`, asking `narrow` at each; None means stop.
+        """Replay every look due within `runs`, calling `narrow` at each; None means stop.
 
         ::
 
@@ -282,15 +282,15 @@ class PrecisionRule:
             base += self.batch * (1 + (at - base) // self.batch)
 
     def _reason(self, widest: str, width: float, runs: int, next_look: int | None, *, late: int) -> str:
-        asked = f"{100 * self.precision:.3g} % was asked"
+        asked = f"{100 * self.precision:.3g} % was requested"
         known = f"{widest} is known to ±{_percent(width)} after {runs} runs, {asked}"
         if late:
             known = f"{widest} is infinitely late in at least one of {runs} runs, so its mean has no width"
         elif self.about == "median" and runs < smallest_n_for_median(self.confidence):
             need = smallest_n_for_median(self.confidence)
-            known = f"{runs} run(s) carry no interval of the median, {need} do"
+            known = f"{runs} run(s) have no interval of the median, which needs {need}"
         elif runs == 1:
-            known = "one run carries no interval"
+            known = "one run has no interval"
         elif math.isinf(width):
             known = f"{widest} has no relative width after {runs} runs, {asked}"
         if next_look is not None:
@@ -299,7 +299,7 @@ class PrecisionRule:
             return f"{known}; the limit of {self.max_runs} runs is reached"
         if late:
             return f"{known}; more runs would change nothing"
-        return f"{known}; {self.consecutive} look(s) in a row agree"
+        return f"{known}; {self.consecutive} consecutive look(s) agree"
 
 
 def _percent(share: float) -> str:

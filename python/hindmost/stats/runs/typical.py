@@ -1,19 +1,20 @@
-"""The typical run, and the share of runs that are off: what stands beside, or instead of, the mean over runs.
+"""The typical run and the share of outlying runs, reported next to, or instead of, the mean over runs.
 
-On shared machines a few runs are many times slower. The mean over runs then has no honest interval: ten runs
-miss a state of 5 % of runs altogether in 60 of 100 studies, and what was not seen widens nothing. No interval
-made of the data mends that. The median over runs with its sign interval holds its level for every law, and
-the share of runs that are off has an exact binomial interval; the two together say what the mean hides.
+On shared machines a few runs are many times slower. Then the mean over runs has no valid interval: ten runs
+miss a state with 5 % of runs altogether in 60 of 100 studies, and what was missed widens no interval. No
+interval from the data can repair that. The median over runs with its sign interval keeps its level for every
+distribution. The share of outlying runs has an exact binomial interval. Together they show what the mean
+hides.
 
 Simulated (4,000 studies, nominal 95 %): runs lognormal with sd 5 %, some of them slower by a factor; coverage
 of the true mean by `mean_interval`, of the true median by `median_interval`, each also under the stopping
-rule (precision 5 %, 10 to 30 runs: all studies / those that "reached" it), and the runs made.
+rule (precision 5 %, 10 to 30 runs: all studies / those that "reached" it), and the number of runs.
 
 =============  ===========  ===========  ======================  ======================
-law of runs    mean         median       mean, stopped           median, stopped
+slow runs      mean         median       mean, stopped           median, stopped
                10 / 30 runs 10 / 30 runs all / reached (runs)    all / reached (runs)
 =============  ===========  ===========  ======================  ======================
-no run off     .966 / .950  .984 / .955  .960 / .960 (11.9)      .983 / .983 (14.5)
+none           .966 / .950  .984 / .955  .960 / .960 (11.9)      .983 / .983 (14.5)
 1 % x 2        .933 / .869  .984 / .955  .934 / .926 (13.9)      .982 / .981 (14.8)
 1 % x 5        .521 / .277  .984 / .955  .422 / .349 (13.9)      .982 / .981 (14.8)
 1 % x 20       .102 / .265  .984 / .955  .113 / .000 (13.9)      .982 / .981 (14.8)
@@ -25,14 +26,15 @@ no run off     .966 / .950  .984 / .955  .960 / .960 (11.9)      .983 / .983 (14
 10 % x 20      .664 / .952  .981 / .957  .716 / .000 (24.8)      .979 / .979 (17.5)
 =============  ===========  ===========  ======================  ======================
 
-So the **median is the better default**: it holds in every world, stopped or not, and "precise enough" is true
-when it is said. Its price on tame runs: 14.5 runs instead of 11.9 for 5 %, a fifth to a third wider at as
-many runs. It answers another question: what a run is like, not what all runs cost together. Who needs the
-latter (capacity, service levels summed over runs) quotes the mean *with* the sentence of `claims`.
+So the **median is the better default**: it is valid in every scenario, stopped or not, and "precise enough"
+is true when it is reported. Its cost for well-behaved runs: 14.5 runs instead of 11.9 for 5 %, and a fifth to
+a third more width at equal runs. It answers another question: what a run is like, not what all runs cost
+together. If you need the latter (capacity, service levels summed over runs), quote the mean *with* the
+sentence of `claims`.
 
-Tried: Hodges and Lehmann's estimate with the signed ranks' interval on logarithms. As narrow as t on tame
-runs, .94 to .96 in all these worlds; but it is the median of nothing where runs fall into two states, and at
-10 runs with two off its interval reaches to the off ones.
+Also tested: Hodges and Lehmann's estimate with the signed-rank interval on logarithms. It is as narrow as t
+for well-behaved runs, with .94 to .96 in all these scenarios. But it estimates no meaningful centre if runs
+form two groups, and at 10 runs with two outliers its interval extends to the outliers.
 """
 
 from __future__ import annotations
@@ -50,22 +52,23 @@ from hindmost.stats.runs.modality import unseen_mode_share
 from hindmost.stats.tables import Floats, RunValues, binomial_bounds, t_quantile
 
 Middle = Literal["median", "mean"]
-"""What of run values an interval is about."""
+"""The estimand of an interval over runs."""
 
 FAR = 6.0
-"""Scaled median deviations of the logarithms beyond which a run is off: below 1 % of normal runs from 10 runs
-on."""
+"""Distance in scaled median deviations of the logarithms beyond which a run is an outlier: below 1 % of
+normal runs from 10 runs on.
+"""
 
 LEAST_FACTOR = 1.25
-"""A run within this factor of the median is never off, however alike the others are."""
+"""A run within this factor of the median is never an outlier, however similar the others are."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunsOff:
-    """Runs that are unlike the others.
+    """Runs that differ from the others.
 
-    ``places``: which, from 0. ``share``: of runs, with Clopper and Pearson's interval. ``fence``: the values
-    within which a run is like the others.
+    ``places``: their indices, from 0. ``share``: of runs, with Clopper and Pearson's interval. ``fence``: the
+    range of the other runs.
     """
 
     places: tuple[int, ...]
@@ -76,10 +79,10 @@ class RunsOff:
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """Median and mean over runs next to each other; ``claims``: what the mean is about.
+    """Median and mean over runs next to each other; ``claims``: what the mean covers.
 
-    The plan says beforehand which of both is quoted. Chosen by whether a run is off, the mean would be quoted
-    exactly where a rare state was missed: of 10 runs with a state of 1 % that is 20 times slower its interval
+    The plan states beforehand which of the two is quoted. If outliers decided, the mean would be quoted
+    exactly when a rare state was missed: of 10 runs with a state of 1 % that is 20 times slower, its interval
     then covers .11.
     """
 
@@ -90,12 +93,12 @@ class Typical:
 
 
 def typical(values: RunValues, confidence: float = 0.95) -> Typical:
-    """Say what a typical run is, how many are off, and what the mean over runs can claim.
+    """Summarise the typical run, the outlying runs, and what the mean over runs can claim.
 
     Parameters
     ----------
     values
-        One value a run, positive, any unit; infinite where the run was infinitely late.
+        One positive value per run, in any unit; infinite for an infinitely late run.
     confidence
         Of each interval.
 
@@ -105,7 +108,7 @@ def typical(values: RunValues, confidence: float = 0.95) -> Typical:
     >>> print(found.median, found.off.places)
     49.5 [47, 366] (95 %, n=12) (4, 7, 9)
     >>> print(found.off.text)
-    3 of 12 runs are off (25 % [5.5 %, 57 %]): more than 1.7 times the median
+    3 of 12 runs are outliers (25 % [5.5 %, 57 %]): more than 1.7 times the median
     """
     return Typical(
         median_interval(values, confidence),
@@ -116,12 +119,12 @@ def typical(values: RunValues, confidence: float = 0.95) -> Typical:
 
 
 def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
-    """Which runs are off, and what share of all runs to come that may be.
+    """Find the outlying runs, and the possible share of outliers among all future runs.
 
     Examples
     --------
     >>> runs_off([30.1, 31.0, 30.4, 33.9, 30.6, 30.2, 30.5, 30.0, 30.8, 30.3]).text
-    'none of 10 runs is off; up to 26 % of runs may be'
+    'none of 10 runs is an outlier; up to 26 % of runs may be'
     """
     x = checked(values)
     if x.min() <= 0.0:
@@ -146,34 +149,34 @@ def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
     share = Estimate(k / n, low, high, n, confidence)
     if not k:
         return RunsOff(
-            places, share, fence, f"none of {n} runs is off; up to {100 * high:.2g} % of runs may be"
+            places, share, fence, f"none of {n} runs is an outlier; up to {100 * high:.2g} % of runs may be"
         )
     beyond = f"more than {fence[1] / math.exp(middle):.2g} times the median"
     if all(x[i] < fence[0] for i in places):
         beyond = f"less than {fence[0] / math.exp(middle):.2g} times the median"
     ends = f"{100 * k / n:.2g} % [{100 * low:.2g} %, {100 * high:.2g} %]"
-    return RunsOff(places, share, fence, f"{k} of {n} runs are off ({ends}): {beyond}")
+    return RunsOff(places, share, fence, f"{k} of {n} runs are outliers ({ends}): {beyond}")
 
 
 def mean_claims(runs: int, confidence: float = 0.95, rare: float = 0.05) -> str:
-    """What an interval of the mean over so many runs is about.
+    """Describe what an interval of the mean over this many runs covers.
 
     Examples
     --------
     >>> mean_claims(10)
-    'the mean over runs of states that at least 26 % of runs fall into; to see one of 5 % takes 59 runs'
+    'the mean over runs of states with at least 26 % of runs; to see a state with 5 % takes 59 runs'
     >>> mean_claims(90)
-    'the mean over runs of states that at least 3.3 % of runs fall into'
+    'the mean over runs of states with at least 3.3 % of runs'
     """
     seen = unseen_mode_share(runs, confidence)
-    said = f"the mean over runs of states that at least {100 * seen:.2g} % of runs fall into"
+    said = f"the mean over runs of states with at least {100 * seen:.2g} % of runs"
     if seen <= rare:
         return said
-    return f"{said}; to see one of {100 * rare:.2g} % takes {runs_to_see(rare, confidence)} runs"
+    return f"{said}; to see a state with {100 * rare:.2g} % takes {runs_to_see(rare, confidence)} runs"
 
 
 def runs_to_see(share: float, confidence: float = 0.95) -> int:
-    """Runs among which a state of this share shows up at least once with this probability.
+    """Return the number of runs among which a state of this share appears with this probability.
 
     >>> runs_to_see(0.05), runs_to_see(0.01)
     (59, 299)
@@ -186,7 +189,7 @@ def runs_to_see(share: float, confidence: float = 0.95) -> int:
 
 
 def over_runs(values: RunValues, about: Middle, confidence: float = 0.95) -> Estimate:
-    """The interval of one or the other, of times and rates; never below zero.
+    """Return the interval of the median or the mean, for times and rates; never below zero.
 
     Examples
     --------
@@ -201,11 +204,11 @@ def over_runs(values: RunValues, about: Middle, confidence: float = 0.95) -> Est
 
 
 def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
-    """Interval of the mean of run values that cannot be negative; its low end is above 0, as the mean is.
+    """Estimate the mean of non-negative run values, with a low end above 0.
 
-    ``mean * exp(-t * se / mean)`` is Student's low end for runs that are alike (.960 against .966 at ten
-    lognormal runs with sd 5 %) and no worse than it by more than .02 where runs are off. The high end is that
-    of `mean_interval`.
+    ``mean * exp(-t * se / mean)`` equals Student's low end for similar runs (.960 against .966 at ten
+    lognormal runs with sd 5 %) and is worse by at most .02 with outlying runs. The high end is that of
+    `mean_interval`.
 
     Examples
     --------
@@ -233,7 +236,7 @@ def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estim
 
 
 def low_of_ratio(x: Floats, confidence: float = 0.95) -> Floats:
-    """The low end of `positive_mean_interval` along the last axis of finite values, n >= 2, not all zero."""
+    """Return the low end of `positive_mean_interval` along the last axis: finite, n >= 2, not all zero."""
     n, mean = x.shape[-1], x.mean(axis=-1)
     half = t_quantile(n - 1, 0.5 + confidence / 2.0) * x.std(axis=-1, ddof=1) / math.sqrt(n)
     return np.asarray(mean * np.exp(-half / mean), dtype=np.float64)

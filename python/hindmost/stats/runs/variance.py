@@ -1,17 +1,17 @@
-"""Within-run and between-run variance apart: what more samples, and what only more runs, can narrow.
+"""Within-run and between-run variance: what more samples reduce, and what only more runs reduce.
 
-The run values of a quantile scatter for two reasons: each run is a finite sample of its own distribution
-(*within*), and a restarted server settles in another state (*between*: hysteresis, Treadmill II-D and
-Figure 4). Longer runs shrink the first only.
+Run values of a quantile scatter for two reasons: each run is a finite sample of its own distribution
+(*within*), and a restarted server settles in another state (*between*: hysteresis, Treadmill II-D and Figure
+4). Longer runs reduce only the first.
 
-The within part comes from sections: cut the measurement phase in k equal spans of time, take the quantile
-of each; the variance of their mean is ``var(sections) / k``. That holds under autocorrelation as long as it
-fades within a section, where a formula for independent requests would be far too small.
+The within part comes from sections: cut the measurement phase into k equal periods, take the quantile of
+each; the variance of their mean is ``var(sections) / k``. That holds under autocorrelation that fades within
+a section, for which a formula for independent requests would be far too small.
 
-Limits. A tail quantile of a short section is biased and its scatter skewed: a section should hold at least
-20 requests above the quantile (`sections_allowed`). The section mean estimates the variance of the run's
-own quantile only up to terms of one over the section's size. A run that warms up or drifts puts its trend
-into *within*.
+Limits. A tail quantile of a short section is biased and its scatter skewed: a section should contain at least
+20 requests above the quantile (`sections_allowed`). The section mean estimates the variance of the run's own
+quantile only up to terms of one over the section's size. The trend of a run that warms up or drifts counts as
+*within*.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from hindmost.stats.runs.intervals import checked
 from hindmost.stats.tables import RunValues
 
 MIN_ABOVE = 20
-"""Requests above the quantile that each section should hold: their number then errs by 1/sqrt(20) = 22 %."""
+"""Requests above the quantile that each section should contain: their number then errs by 1/sqrt(20) = 22 %.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents:
-    """Standard deviations in the unit of the run values; None where it cannot be known.
+    """Standard deviations in the unit of the run values; None if unknown.
 
     ``within_sd``: of one run's quantile around that run's own truth. ``between_sd``: of the truths of runs.
-    ``between_share``: between / (between + within) as variances. ``runs``: how many runs were used.
+    ``between_share``: between / (between + within) as variances. ``runs``: number of runs.
     """
 
     between_sd: float | None
@@ -45,13 +46,12 @@ class VarianceComponents:
 
 
 def sections_allowed(samples: int, quantile: float, at_most: int = 20) -> int:
-    """How many sections a run of `samples` requests may be cut into; fewer than 2 means none.
+    """Return the number of sections for a run of `samples` requests; fewer than 2 means none.
 
     Examples
     --------
     >>> sections_allowed(20_000, 0.99), sections_allowed(20_000, 0.999)
     (10, 1)
-
     """
     if not 0.0 < quantile < 1.0:
         raise ValueError(f"a quantile lies in (0, 1), got {quantile}")
@@ -59,7 +59,7 @@ def sections_allowed(samples: int, quantile: float, at_most: int = 20) -> int:
 
 
 def within_variance(section_values: RunValues) -> float | None:
-    """Sampling variance of one run's quantile from the quantiles of its sections.
+    """Estimate the sampling variance of one run's quantile from the quantiles of its sections.
 
     Returns
     -------
@@ -70,7 +70,6 @@ def within_variance(section_values: RunValues) -> float | None:
     --------
     >>> within_variance([100.0, 104.0, 98.0, 102.0])  # variance 6.67 over 4 sections
     1.6666666666666667
-
     """
     if len(section_values) < 2:
         return None
@@ -81,20 +80,20 @@ def within_variance(section_values: RunValues) -> float | None:
 def variance_components(
     run_values: RunValues, within: Sequence[float | None] | None = None
 ) -> VarianceComponents:
-    """Method-of-moments components of the run values' variance.
+    """Estimate the components of the run values' variance by the method of moments.
 
     Parameters
     ----------
     run_values
-        One quantile value a run. With an infinite one nothing is known.
+        One quantile value per run. With an infinite one the components are unknown.
     within
         Sampling variance of each, from `within_variance`; None entries are left out of their mean.
 
     Returns
     -------
     VarianceComponents
-        between = max(0, var(run values) - mean(within)). When nothing is left after subtraction the runs
-        are no more different than their own sampling noise makes them: share 0.
+        between = max(0, var(run values) - mean(within)). If nothing is left after subtraction, the runs
+        differ no more than their own sampling noise: share 0.
 
     Examples
     --------
@@ -103,7 +102,6 @@ def variance_components(
     (6.26, 1.58, 0.94)
     >>> variance_components([100.0, 110.0])
     VarianceComponents(between_sd=None, within_sd=None, between_share=None, runs=2)
-
     """
     x = checked(run_values)
     if within is not None and len(within) != x.size:

@@ -1,4 +1,4 @@
-"""What an interval says in one word, and how many more runs would make it say more."""
+"""Verdict of an interval in one word, and the number of runs that would decide it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hindmost.stats.tables import t_quantile
 Verdict = Literal["raises", "lowers", "negligible", "undecided"]
 
 POWER = 0.8
-"""How likely the runs that are asked for will decide, if the effect is as large as it now looks."""
-_BEYOND = 0.8416  # normal quantile of POWER: how many errors further than the interval's end
+"""Probability that the estimated number of runs decides, if the effect is as large as it appears."""
+_BEYOND = 0.8416  # normal quantile of POWER: distance beyond the interval's end, in errors
 _TOO_MANY = 10_000
 
 
 class Interval(Protocol):
-    """Anything with a value and its interval, in one unit."""
+    """An object with a value and its interval, in one unit."""
 
     @property
     def value(self) -> float: ...  # noqa: D102
@@ -30,14 +30,14 @@ class Interval(Protocol):
 
 
 def decide(effect: Interval, delta: float) -> Verdict:
-    """Which way an effect goes.
+    """Decide the direction of an effect.
 
     Parameters
     ----------
     effect
         Value and interval.
     delta
-        Smallest effect that matters, at least 0, in the same unit. An interval wholly within it is
+        Smallest effect that matters, at least 0, in the same unit. An interval entirely within it is
         *negligible*, even if it excludes 0.
 
     Examples
@@ -58,10 +58,10 @@ def decide(effect: Interval, delta: float) -> Verdict:
 
 
 def more_runs(effect: Interval, delta: float, runs: int) -> int | None:
-    """About how many more runs of every cell would decide an effect that is as large as it now looks.
+    """Estimate how many more runs of every cell would decide an effect that is as large as it appears.
 
-    The easier of two: to show that it is not 0, or that it is within `delta`. Half-widths shrink with the
-    root of the number of runs; the chance to decide then is `POWER`.
+    It takes the easier of two: to show that the effect is not 0, or that it is within `delta`. Half-widths
+    shrink with the square root of the number of runs; the probability to decide is then `POWER`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def more_runs(effect: Interval, delta: float, runs: int) -> int | None:
     Returns
     -------
     int or None
-        0 where it is decided; None where no number in reach would do (more than 10,000), or nothing is known.
+        0 if decided; None if no feasible number suffices (more than 10,000), or nothing is known.
 
     Examples
     --------
@@ -96,18 +96,18 @@ def more_runs(effect: Interval, delta: float, runs: int) -> int | None:
 def runs_needed(
     scatter: float, smallest: float, weights: Sequence[float], confidence: float = 0.95
 ) -> int | None:
-    """Runs a cell that show an effect of a given size with chance `POWER`, before any is made.
+    """Return the runs per cell that show an effect of a given size with probability `POWER`, before any run.
 
     Parameters
     ----------
     scatter
         Standard deviation of runs of one cell.
     smallest
-        Effect to be shown, same unit.
+        Effect to detect, same unit.
     weights
-        Of the cells that the effect compares: ``[-1, 1]`` for one factor while all others are low.
+        Weights of the cells that the effect compares: ``[-1, 1]`` for one factor while all others are low.
     confidence
-        Of the interval that shall exclude 0.
+        Of the interval that must exclude 0.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""One run over its time: dependence between requests, sections, the gaps between arrivals."""
+"""One run over time: dependence between requests, sections, gaps between arrivals, changes."""

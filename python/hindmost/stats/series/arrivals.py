@@ -1,9 +1,9 @@
-"""Did the requests leave as ordered? Distances between the gaps seen and the law asked for.
+"""Comparison of the observed gaps between sends with the requested distribution.
 
-At a hundred thousand gaps a test rejects differences that do not matter, so the *distance* decides and tests
-stand next to it: Kolmogorov's distance with the interval that Dvoretzky, Kiefer and Wolfowitz (1956; constant
-by Massart, 1990) guarantee, Anderson and Darling's statistic on a thinned sample, and the index of dispersion
-of counts over several spans, which sees clumps that gaps alone do not (load-testers notes, goals 2).
+With a hundred thousand gaps, a test rejects irrelevant differences. So the *distance* decides, and tests
+accompany it: Kolmogorov's distance with the interval guaranteed by Dvoretzky, Kiefer and Wolfowitz (1956;
+constant by Massart, 1990), Anderson and Darling's statistic on a thinned sample, and the index of dispersion
+of counts over several spans, which detects clumps that gaps alone do not show (load-testers notes, goals 2).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 ANDERSON_DARLING_1 = 3.857
-"""1 % critical value with the law fully known (Stephens, JASA 1974, Table 1.0, case 0)."""
+"""1 % critical value for a fully known distribution (Stephens, JASA 1974, Table 1.0, case 0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +33,28 @@ class Distance:
 
 
 class GapLaw(Protocol):
-    """The law of gaps, in units of the mean gap: `hindmost.laws.Law` is one."""
+    """Distribution of gaps, in units of the mean gap, for example `hindmost.laws.Law`."""
 
     def below(self, x: Iterable[float]) -> Sequence[float]:
-        """Shares of gaps below `x`."""
+        """Return the shares of gaps below `x`."""
         ...
 
     def log_above(self, x: Iterable[float]) -> Sequence[float]:
-        """Logarithms of the shares of gaps above `x`."""
+        """Return the logarithms of the shares of gaps above `x`."""
         ...
 
 
 def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -> Distance:
-    """Largest difference between the gaps' distribution and a law of that mean.
+    """Return the largest difference between the gaps' distribution and a law of that mean.
 
     Parameters
     ----------
     bins
         Lower edges, upper edges (inclusive) and counts, each of shape ``(bins,)``, edges in nanoseconds.
     mean
-        Mean gap asked for, nanoseconds.
+        Requested mean gap, in nanoseconds.
     law
-        What the gaps should follow.
+        Requested distribution.
     confidence
         Level of the interval.
 
@@ -77,7 +77,7 @@ def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -
         raise ValueError("no gaps to compare")
     below = np.concatenate(([0.0], np.cumsum(counts)[:-1])) / n
     upto = np.cumsum(counts) / n
-    # The distribution is known at the edges of bins only; inside, it lies between them.
+    # The distribution is known only at the edges of bins. Within a bin it lies between its edges' values.
     distance = max(
         float(np.abs(below - np.array(law.below(low / mean))).max()),
         float(np.abs(upto - np.array(law.below((high + 1.0) / mean)))[:-1].max(initial=0.0)),
@@ -87,12 +87,12 @@ def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -
 
 
 def distance_between(sent: Bins, due: Bins) -> float:
-    """Largest difference between two distributions whose bins are those of one kind of histogram.
+    """Return the largest difference between two distributions from the same kind of histogram.
 
     Parameters
     ----------
     sent, due
-        As in `kolmogorov`; bins that hold nothing are left out.
+        As in `kolmogorov`; empty bins are left out.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def distance_between(sent: Bins, due: Bins) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Squared coefficient of variation of gaps, that of their law, and the standard error by that law."""
+    """Squared coefficient of variation of gaps, that of their distribution, and its standard error."""
 
     value: float
     asked: float
@@ -119,18 +119,19 @@ class Variation:
 
 
 def variation(bins: Bins, mean: float, cumulants: Sequence[float], parts: int) -> Variation:
-    """C^2 of the gaps of workers that take turns, about the mean asked for, next to that of their law.
+    """Return C^2 of the gaps of workers that take turns, about the requested mean, next to the requested C^2.
 
     Parameters
     ----------
     bins
         As in `kolmogorov`.
     mean
-        Mean gap of one worker, nanoseconds.
+        Mean gap of one worker, in nanoseconds.
     cumulants
-        First four of the gaps of the whole, in mean gaps, independent of each other.
+        First four cumulants of the gaps of the whole process, in mean gaps, for independent gaps.
     parts
-        Workers that take turns: a gap of one is the sum of so many of the whole, and cumulants add.
+        Number of workers that take turns. A gap of one worker is the sum of this many gaps, and cumulants
+        add.
 
     Examples
     --------
@@ -144,15 +145,14 @@ def variation(bins: Bins, mean: float, cumulants: Sequence[float], parts: int) -
     n = float(counts.sum())
     value = float((counts * ((low + high) / 2.0 / mean - 1.0) ** 2).sum()) / n
     second, fourth = cumulants[1] / parts, cumulants[3] / parts**3
-    # The second moment about a known mean varies by the fourth less the square of the second.
+    # The variance of the second moment about a known mean is the fourth moment minus the squared second.
     return Variation(value, second, math.sqrt((fourth + 2.0 * second * second) / n))
 
 
 def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
-    """Anderson and Darling's statistic of raw gaps against a law of that mean.
+    """Return Anderson and Darling's statistic of raw gaps against a distribution of that mean.
 
-    Compare it with `ANDERSON_DARLING_1`. Meant for some thousand gaps out of many, far enough apart to be
-    independent.
+    Compare it with `ANDERSON_DARLING_1`. Use a few thousand gaps, far enough apart to be independent.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
     n = x.size
     if n == 0:
         raise ValueError("no gaps to compare")
-    # A gap of 0 is taken for the smallest positive one.
+    # Replace a gap of 0 by a tiny positive one.
     log_below = np.log(law.below(np.maximum(x, 1e-12)))
     log_above = np.array(law.log_above(x))
     weights = 2.0 * np.arange(1, n + 1) - 1.0
@@ -183,12 +183,12 @@ class Spans(TypedDict):
 
 
 def dispersion(parts: Sequence[Spans]) -> float | None:
-    """Index of dispersion of counts: variance over mean of requests per span.
+    """Return the index of dispersion of counts: variance over mean of requests per span.
 
     Parameters
     ----------
     parts
-        One entry a worker, spans of one length: ``spans``, ``requests``, ``squares`` (of the counts). The
+        One entry per worker, spans of one length: ``spans``, ``requests``, ``squares`` (of the counts). The
         indices of independent workers are averaged, weighted by requests.
 
     Returns

@@ -1,21 +1,21 @@
-"""Whether a latency percentile has just changed, under autocorrelation, at a stated rate of false alarms.
+"""Detection of recent changes of latency, under autocorrelation, at a stated rate of false alarms.
 
-The unit is the block (30 s by default), long against the time for which a queue remembers. A block's value
-is the logarithm of its quantile; a new block is compared with those of the baseline by Student's t, where
-the baseline's effective size and the spread of a block follow from their own lag-1 autocorrelation. Nothing
-is taken from the spread inside a block, which autocorrelation makes too small: on latencies of a queue at
-70 % load the t-test on single requests rejects three of four true nulls.
+The unit is the block (30 s by default), long compared with a queue's memory. A block's value is the logarithm
+of its quantile. A new block is compared with the baseline's blocks by Student's t, with the effective size of
+the baseline and the spread of a block from their lag-1 autocorrelation. The spread within a block is not
+used, because autocorrelation makes it too small: on latencies of a queue at 70 % load, the t-test on single
+requests rejects three of four true nulls.
 
-t asks for a law that quantiles of a busy queue do not have: at 90 % load alarms came five times as often as
-was asked for. So the baseline's own tail must agree, extrapolated to the rate that was asked for (exponential
-excesses, the predictive law of few of them), and where blocks still remember each other, longer ones are
-taken (`block_multiple`).
+t assumes a distribution that quantiles of a busy queue do not have: at 90 % load alarms were five times as
+frequent as requested. So the baseline's own tail must agree, extrapolated to the requested rate (exponential
+excesses, with their predictive distribution for small samples). If blocks are still correlated, longer ones
+are used (`block_multiple`).
 
-An anomaly must not become its own baseline: from the first blocks that may be one the baseline is frozen,
-until latency is back or the suspicion has not been confirmed for `SUSPECTED_BLOCKS`.
+An anomaly must not become its own baseline. From the first blocks that may be anomalous the baseline is
+frozen, until latency recovers or the suspicion has not been confirmed for `SUSPECTED_BLOCKS`.
 
-Never "more than a standard deviation away" (TailSniping, equation 6.1, here as `paper_mode`): two windows of
-the same noise are that far apart in 48 % of all comparisons.
+The rule "more than a standard deviation away" (TailSniping, equation 6.1, here as `paper_mode`) is not used:
+two windows of the same noise are that far apart in 48 % of all comparisons.
 """
 
 from __future__ import annotations
@@ -32,68 +32,74 @@ from hindmost.stats.tables import t_quantile, upper_tail
 
 WEEK_S = 7 * 24 * 3600.0
 LEAST_BLOCKS = 12
-"""A baseline of fewer has no usable spread: its t quantile at one alarm a week is beyond 8."""
+"""Fewest blocks of a baseline with a usable spread. With fewer, the t quantile at one alarm per week exceeds
+8.
+"""
 MOST_CORRELATION = 0.9
 MOST_MULTIPLE = 10.0
-"""Of the slowest known block: what a block counts as in which nothing was answered in time."""
+"""Value of a block in which nothing was answered in time, as a multiple of the slowest known block."""
 SUSPECT_P = 0.2
-"""Of the one-sided test, below which the baseline is frozen and the answer is not *unchanged*."""
+"""One-sided p below which the baseline is frozen and the answer is not *unchanged*."""
 SUSPECTED_BLOCKS = 20
-"""After so many the suspicion ends: confirmed, or without ground."""
+"""Number of blocks after which a suspicion ends, confirmed or not."""
 EPISODE_BLOCKS = 960
-"""Blocks through which an episode is followed: what has lasted for eight hours of them is the new normal."""
+"""Number of blocks through which an episode is followed. A change that has lasted for eight hours is the new
+normal.
+"""
 GAP_BLOCKS = 1
-"""Between baseline and now: what has begun already must not be its own baseline."""
+"""Blocks between baseline and now: a change that has begun must not be part of its own baseline."""
 NOW_BLOCKS = 2
-"""Blocks that must all be slow: quantiles are skewed, and one block's t has too heavy a tail."""
+"""Blocks that must all be slow, because quantiles are skewed and one block's t has too heavy a tail."""
 EACH = 0.75
-"""Power of the level that each must reach. Independent normal blocks would need 1/2; the rest pays for
-skewed and dependent ones (tests/stats/test_changes.py: AR(1) noise of up to 0.97 a second, an M/M/1 queue at
-70 %). At 90 % it is not enough: five alarms a week where one is asked for."""
+"""Power of the level that each block must reach. Independent normal blocks would need 1/2; the rest allows
+for skewed and dependent ones (tests/stats/test_changes.py: AR(1) noise of up to 0.97 per second, an M/M/1
+queue at 70 %). At 90 % it does not suffice: five alarms per week instead of one.
+"""
 TAIL_BLOCKS = 960
-"""Of the baseline whose tail is extrapolated: eight hours of blocks of 30 s."""
+"""Baseline blocks whose tail is extrapolated: eight hours of blocks of 30 s."""
 TAIL_SHARE = 0.1
-"""Of them that make the tail; more where that would be fewer than `LEAST_TAIL`."""
+"""Share of these blocks that form the tail; more if that is fewer than `LEAST_TAIL`."""
 LEAST_TAIL = 6
 LEAST_CLUSTERS = 3
-"""Excursions of a baseline below which its tail is not known."""
+"""Fewest excursions of a baseline from which its tail is known."""
 MULTIPLES = (1, 2, 4, 8)
 REMEMBERED = 0.5
-"""Lag-1 autocorrelation of blocks beyond which longer ones are taken."""
+"""Lag-1 autocorrelation of blocks above which longer ones are used."""
 RESAMPLES = 400
 DAY_S = 86_400.0
 RHYTHM_S = 1800.0
 SURE_SLOPE = 3.0
-"""Standard errors by which a baseline must grow before its trend is believed."""
+"""Standard errors by which a baseline must grow before its trend is trusted."""
 
 Kind = Literal["none", "anomaly", "drift", "rhythm", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was found of the last blocks.
+    """Result for the latest blocks.
 
     Attributes
     ----------
     kind : str
-        ``none``; ``anomaly``: it became slow; ``drift``: it goes on as it went; ``rhythm``: it was so at
-        this time of the days before; ``undecided``: it takes more blocks to tell, see `minutes`.
+        ``none``; ``anomaly``: it became slow; ``drift``: it continues its trend; ``rhythm``: it was the same
+        at this time on previous days; ``undecided``: more blocks are needed, see `minutes`.
     ratio : float
-        Of the quantile now and in the baseline; with `low` and `high`, its interval at 95 %.
+        The quantile now over the baseline's; with `low` and `high`, its interval at 95 %.
     p : float
         Of the one-sided test, uncorrected.
     needed_p : float
-        Below which it must be for an alarm.
+        An alarm needs a p below this.
     tail_p : float
-        How often the baseline's own tail reaches as far, a block; an alarm needs at most the rate asked for.
+        Expected frequency per block with which the baseline's own tail reaches as far. An alarm needs at most
+        the requested rate.
     effective : float
-        Independent blocks that the baseline is worth.
+        Number of independent blocks that the baseline is equivalent to.
     why : str
-        In a sentence.
+        One sentence.
     minutes : float or None
-        After which it can be told, at the latest, where it is undecided.
+        Maximum time until it is decided, if undecided.
     since_s : float or None
-        End of the first block of the anomaly, or of what may be one, in seconds as `Detector.judge` has them.
+        End of the first block of the anomaly, or of a possible one, in seconds as in `Detector.judge`.
     """
 
     kind: Kind
@@ -111,18 +117,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """Settings of a watch for changes.
+    """Settings of the detection of changes.
 
     Attributes
     ----------
     block_s : float
-        Length of a block.
+        Length of a block, in seconds.
     alarms_a_week : float
-        False ones, in expectation, of one quantile watched all the time.
+        Expected false alarms per week, for one quantile that is watched all the time.
     least_ratio : float
-        A smaller change is none, however sure.
+        A smaller change is ignored, however significant.
     baseline_blocks : int
-        Most of them, the last before the gap.
+        Maximum number of baseline blocks, the last ones before the gap.
     """
 
     block_s: float = 30.0
@@ -132,23 +138,23 @@ class Detector:
 
     @property
     def a_block(self) -> float:
-        """Alarms a block, of as many a week."""
+        """Alarms per block, for this number per week."""
         return min(0.05, self.alarms_a_week * self.block_s / WEEK_S)
 
     @property
     def needed_p(self) -> float:
-        """Of each block that must be slow."""
+        """Largest p of each block that must be slow."""
         return float(self.a_block**EACH)
 
     def judge(self, at_s: NDArray[np.float64], values: NDArray[np.float64]) -> Change:
-        """Judge the last blocks.
+        """Judge the latest blocks.
 
         Parameters
         ----------
         at_s : array, shape (n,)
             Seconds of the blocks' ends, ascending.
         values : array, shape (n,)
-            Their quantiles, in any unit; NaN where a block had no request.
+            Their quantiles, in any unit; NaN for a block without requests.
 
         Returns
         -------
@@ -158,7 +164,7 @@ class Detector:
         return last
 
     def follow(self, at_s: NDArray[np.float64], values: NDArray[np.float64]) -> Iterator[Change]:
-        """Judge block after block, as `judge` would have at each: those of the last eight hours.
+        """Judge block after block of the last eight hours, as `judge` would have at each time.
 
         Parameters and yields are those of `judge`.
         """
@@ -167,7 +173,10 @@ class Detector:
     def _walk(
         self, at_s: NDArray[np.float64], values: NDArray[np.float64], *, each: bool
     ) -> Iterator[Change]:
-        """Block after block; those that are plainly not slow are compared only where `each` is, or last."""
+        """Go block by block.
+
+        Blocks that are clearly not slow are compared only if `each` is set, or if they are last.
+        """
         at_s, logs = _logs(at_s, values)
         first = LEAST_BLOCKS + GAP_BLOCKS + NOW_BLOCKS
         if len(logs) < first:
@@ -186,7 +195,7 @@ class Detector:
                 begun, called = before, called or found.kind == "anomaly"
                 if not called and end - begun > SUSPECTED_BLOCKS:
                     begun = None
-                    found = _as(found, "none", "slower for a while, and no more than this series may be")
+                    found = _as(found, "none", "temporarily slower, within the normal range of this series")
             else:
                 begun, called = None, False
             yield found
@@ -198,9 +207,9 @@ class Detector:
     def _compare(
         self, at_s: NDArray[np.float64], logs: NDArray[np.float64], before: int, *, called: bool
     ) -> Change:
-        """Compare the last blocks with the baseline that ends at `before`."""
+        """Compare the latest blocks with the baseline that ends at `before`."""
         baseline = logs[:before][-self.baseline_blocks :]
-        # The least slow of the last blocks: all must be.
+        # Use the least slow of the latest blocks, because all must be slow.
         at = len(logs) - NOW_BLOCKS + int(np.argmin(logs[-NOW_BLOCKS:]))
         now, when = float(logs[at]), float(at_s[at])
         step = _against(baseline, now)
@@ -215,7 +224,7 @@ class Detector:
             self.needed_p,
             tail_p(pairs, now) if slow_enough else 1.0,
             step.effective,
-            "as before",
+            "unchanged",
         )
         if step.p > SUSPECT_P or not slow_enough:
             return found
@@ -224,13 +233,13 @@ class Detector:
         of_day = np.minimum(ago % DAY_S, DAY_S - ago % DAY_S)
         same_time = logs[(of_day <= RHYTHM_S) & (ago > DAY_S / 2)]
         if len(same_time) >= LEAST_BLOCKS and _against(same_time, now).p > self.needed_p:
-            return _as(found, "rhythm", f"{slow}, as at this time of the days before")
-        # Growth goes on through what is suspected: only an event that is sure is kept out of its trend.
+            return _as(found, "rhythm", f"{slow}, as at this time on previous days")
+        # The trend includes suspected blocks. Only a certain event is kept out of it.
         growing = slice(-GAP_BLOCKS - NOW_BLOCKS - self.baseline_blocks, -GAP_BLOCKS - NOW_BLOCKS)
         times, grown = at_s[growing], logs[growing]
         trend = _against(*_detrended(times, grown, when, now))
         if not called and trend.p > self.needed_p and _slope_is_sure(times, grown):
-            return _as(found, "drift", f"{slow}, where its trend leads: slow growth, no event")
+            return _as(found, "drift", f"{slow}, in line with its trend: slow growth, not an event")
         since_s = float(at_s[before + GAP_BLOCKS])
         sure = step.p <= self.needed_p and found.tail_p <= self.a_block
         often = len(_excursions(pairs, now))
@@ -239,12 +248,12 @@ class Detector:
         fresh = logs[before + GAP_BLOCKS + NOW_BLOCKS :]
         if not (sure or called or _lasts(baseline, fresh, self.needed_p)):
             left = self._left(baseline, fresh, now)
-            text = f"{slow}, which this series may be by chance; it takes {left:g} min more to tell"
+            text = f"{slow}, possibly by chance; {left:g} more min will decide"
             return replace(_as(found, "undecided", text), minutes=left, since_s=since_s)
         return replace(_as(found, "anomaly", slow), since_s=since_s)
 
     def _left(self, baseline: NDArray[np.float64], fresh: NDArray[np.float64], now: float) -> float:
-        """Minutes until a suspicion is confirmed, if it goes on as now, or ends."""
+        """Return the minutes until a suspicion is confirmed, if latency stays as now, or ends."""
         most = SUSPECTED_BLOCKS - NOW_BLOCKS - len(fresh)
         goes_on = np.concatenate([fresh, np.full(max(1, most), now)])
         enough = range(1, max(1, most))
@@ -257,14 +266,14 @@ class Detector:
         nan = math.nan
         need = LEAST_BLOCKS + GAP_BLOCKS + NOW_BLOCKS
         minutes = (need - blocks) * self.block_s / 60
-        why = f"{blocks} blocks of {self.block_s:g} s; it takes {need}: {minutes:g} min more"
+        why = f"{blocks} blocks of {self.block_s:g} s; {need} are needed, in {minutes:g} min"
         return Change("undecided", nan, nan, nan, nan, self.needed_p, nan, 0.0, why, minutes)
 
 
 def _logs(
     at_s: NDArray[np.float64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Blocks that are known, as logarithms; what was not answered in time is slower than all that was."""
+    """Return known blocks as logarithms. A block without an answer in time is slower than all others."""
     known = values > 0  # NaN is not
     finite = known & np.isfinite(values)
     most = MOST_MULTIPLE * float(values[finite].max(initial=0.0))
@@ -280,7 +289,7 @@ class _Step:
 
 
 def _against(baseline: NDArray[np.float64], now: float) -> _Step:
-    """One value against earlier ones: Student's t with their effective number."""
+    """Compare one value with earlier ones: Student's t with their effective number."""
     effective = effective_size(baseline)
     error = max(_spread(baseline, effective), 1e-9) * math.sqrt(1 + 1 / effective)
     freedom = max(2.0, effective - 1)
@@ -294,7 +303,7 @@ def _against(baseline: NDArray[np.float64], now: float) -> _Step:
 
 
 def _lasts(baseline: NDArray[np.float64], fresh: NDArray[np.float64], needed_p: float) -> bool:
-    """Whether the blocks after those that raised the suspicion confirm it by their mean: Student's t."""
+    """Return whether the blocks after the suspected ones confirm them by their mean (Student's t)."""
     if len(fresh) < NOW_BLOCKS:
         return False
     n, r = len(fresh), correlation(baseline)
@@ -305,25 +314,26 @@ def _lasts(baseline: NDArray[np.float64], fresh: NDArray[np.float64], needed_p: 
 
 
 def _spread(baseline: NDArray[np.float64], effective: float) -> float:
-    """Standard deviation of a block.
+    """Return the standard deviation of a block.
 
-    That of the sample is too small where values go together: E[s^2] = var (1 - 1/effective) n / (n - 1).
+    The sample's is too small for correlated values: E[s^2] = var (1 - 1/effective) n / (n - 1).
     """
     n = len(baseline)
     return float(baseline.std(ddof=1)) / math.sqrt(max(0.2, (1 - 1 / effective) * n / (n - 1)))
 
 
 def _least_of_pairs(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is judged, of each place in the baseline: the least slow of `NOW_BLOCKS` neighbours."""
+    """Return the decisive value at each position of the baseline: the minimum of `NOW_BLOCKS` neighbours."""
     return np.asarray(np.min(np.lib.stride_tricks.sliding_window_view(logs, NOW_BLOCKS), axis=1))
 
 
 def tail_p(values: NDArray[np.float64], now: float) -> float:
-    """How often a value as high as `now` is to be expected of a series: excesses are taken for exponential.
+    """Return the expected frequency of a value as high as `now` in a series, for exponential excesses.
 
-    The predictive law of the next excess after k with mean e is Pareto's, ``(1 + z / (k e)) ** -k``: with few
-    of them the tail is not trusted far. Neighbours above the threshold count once, by the highest of them.
-    Logarithms of latencies have a tail that falls faster than exponentially, so this errs to silence.
+    The predictive distribution of the next excess after k with mean e is Pareto's, ``(1 + z / (k e)) ** -k``:
+    with few excesses the tail is not trusted far. Neighbours above the threshold count once, by their
+    maximum. The logarithms of latencies have a tail that falls faster than exponentially, so this errs
+    towards silence.
 
     Examples
     --------
@@ -346,16 +356,16 @@ def tail_p(values: NDArray[np.float64], now: float) -> float:
 
 
 def _excursions(values: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
-    """The highest value of each time at which a series is above a threshold; neighbours are one."""
+    """Return the maximum of each excursion of a series above a threshold. Neighbours form one excursion."""
     above = np.flatnonzero(values > threshold)
     clusters = np.split(above, np.flatnonzero(np.diff(above) > NOW_BLOCKS) + 1)
     return np.array([values[one].max() for one in clusters if len(one)])
 
 
 def block_multiple(values: NDArray[np.float64]) -> int | None:
-    """How many blocks must be taken together so that they hardly remember each other: 1, 2, 4 or 8.
+    """Return how many blocks to merge so that they are hardly correlated: 1, 2, 4 or 8.
 
-    None where not even 8 do, or too few blocks would be left to tell.
+    None if even 8 are not enough, or too few blocks would be left to know.
 
     Examples
     --------
@@ -366,7 +376,7 @@ def block_multiple(values: NDArray[np.float64]) -> int | None:
     for multiple in MULTIPLES:
         whole = len(logs) // multiple
         if whole < LEAST_BLOCKS:
-            # Too short to say more: what there is is judged as it is, by its effective size.
+            # The series is too short to know more, so it is used as it is, with its effective size.
             return multiple if multiple == 1 else None
         if correlation(logs[: whole * multiple].reshape(whole, multiple).mean(axis=1)) <= REMEMBERED:
             return multiple
@@ -376,15 +386,15 @@ def block_multiple(values: NDArray[np.float64]) -> int | None:
 def interval_by_blocks(
     values: NDArray[np.float64], confidence: float = 0.95, seed: int = 1
 ) -> tuple[float, float]:
-    """Interval of the last blocks' ratio to the baseline by a moving-block bootstrap (Künsch 1989).
+    """Compute the interval of the latest ratio to the baseline by a block bootstrap (Künsch 1989).
 
-    It uses the blocks of `Detector.judge`'s t interval, assumes no law, and covers a little less where the
-    baseline is short. NaN ends where that has fewer than 12 blocks.
+    It uses the blocks of `Detector.judge`'s t interval, assumes no distribution, and undercovers slightly for
+    a short baseline. The ends are NaN for a baseline of fewer than 12 blocks.
 
     Parameters
     ----------
     values : array, shape (n,)
-        Quantiles of blocks, any unit, the oldest first.
+        Quantiles of blocks, in any unit, the oldest first.
     """
     logs = np.log(values[np.isfinite(values) & (values > 0)])
     baseline, now = logs[: -NOW_BLOCKS - GAP_BLOCKS], logs[-NOW_BLOCKS:]
@@ -396,7 +406,7 @@ def interval_by_blocks(
     rng = np.random.default_rng(seed)
     begins = rng.integers(0, n - length + 1, (RESAMPLES, math.ceil(n / length)))
     means = baseline[begins[:, :, None] + np.arange(length)].mean(axis=(1, 2))
-    # The last blocks scatter as neighbours of the baseline do.
+    # The latest blocks scatter like neighbours of the baseline.
     of_now = np.lib.stride_tricks.sliding_window_view(baseline, NOW_BLOCKS).mean(axis=1) - baseline.mean()
     shifts = now.mean() + rng.choice(of_now, RESAMPLES) - means
     low, high = np.quantile(shifts, [(1 - confidence) / 2, (1 + confidence) / 2])
@@ -404,7 +414,7 @@ def interval_by_blocks(
 
 
 def paper_mode(before: NDArray[np.float64], now: NDArray[np.float64]) -> bool:
-    """Equation 6.1 of the dissertation as printed, for comparison: further apart than one standard deviation.
+    """Return the result of the dissertation's equation 6.1 as printed, for comparison.
 
     Examples
     --------
@@ -415,7 +425,7 @@ def paper_mode(before: NDArray[np.float64], now: NDArray[np.float64]) -> bool:
 
 
 def correlation(values: NDArray[np.float64]) -> float:
-    """Lag-1 autocorrelation, between 0 and 0.9, mended for its bias in short series (Kendall 1954).
+    """Return the lag-1 autocorrelation, from 0 to 0.9, corrected for bias in short series (Kendall 1954).
 
     Examples
     --------
@@ -432,7 +442,7 @@ def correlation(values: NDArray[np.float64]) -> float:
 
 
 def effective_size(values: NDArray[np.float64]) -> float:
-    """How many independent values a series is worth: ``n (1 - r) / (1 + r)``, at least 2."""
+    """Return the equivalent number of independent values: ``n (1 - r) / (1 + r)``, at least 2."""
     r = correlation(values)
     return max(2.0, len(values) * (1 - r) / (1 + r))
 
@@ -445,7 +455,7 @@ def _detrended(
 
 
 def _slope_is_sure(times: NDArray[np.float64], baseline: NDArray[np.float64]) -> bool:
-    """Whether the baseline itself grows, beyond what its autocorrelation makes of noise."""
+    """Return whether the baseline grows by more than its autocorrelation explains."""
     span = times - times.mean()
     slope = float(span @ baseline) / float(span @ span)
     rest = baseline - baseline.mean() - slope * span

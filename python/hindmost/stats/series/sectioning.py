@@ -1,13 +1,13 @@
 """Interval of a figure of one simulation, from the scatter of its sections.
 
-A simulation is cut into k sections of as many requests each. The figure is that of the whole run; the
-sections only say how it scatters: ``sd^2 = sum (section - whole)^2 / (k (k - 1))`` and Student's t with k - 1
-degrees of freedom (sectioning: Asmussen & Glynn, *Stochastic Simulation*, 2007, III.5a). Against batch means,
-whose centre is the mean of the sections, the bias that a quantile of a short section has does not enter the
-value; it widens the interval instead. Sections must be long against the memory of the queue: at 90 % load of
+A simulation is cut into k sections with equal numbers of requests. The figure is that of the whole run. The
+sections only show its scatter: ``sd^2 = sum (section - whole)^2 / (k (k - 1))`` and Student's t with k - 1
+degrees of freedom (sectioning: Asmussen & Glynn, *Stochastic Simulation*, 2007, III.5a). Unlike in batch
+means, whose centre is the mean of the sections, the bias of a short section's quantile does not affect the
+value; it widens the interval instead. Sections must be long compared with the queue's memory: at 90 % load of
 M/M/1, thousands of requests.
 
-Of designs that meet the same random numbers, the difference is better known than either: `paired_ratio`.
+For designs with common random numbers, the difference is known better than either: `paired_ratio`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from hindmost.stats.tables import t_quantile
 
 
 def section_interval(whole: float, sections: Sequence[float], confidence: float = 0.95) -> Estimate:
-    """Interval of a figure of a whole run.
+    """Estimate a figure of a whole run with its interval.
 
     Parameters
     ----------
     whole
-        The figure of all requests, any unit, at least 0.
+        The figure of all requests, in any unit, at least 0.
     sections
-        The same figure of each section, in the same unit; fewer than two give no interval.
+        The same figure of each section, in the same unit. Fewer than two give no interval.
     confidence
         Nominal level, in (0, 1).
 
@@ -40,10 +40,11 @@ def section_interval(whole: float, sections: Sequence[float], confidence: float 
     k = len(sections)
     if k < 2:
         return Estimate(whole, math.nan, math.nan, 1, confidence)
-    # Sums of numpy depend on the processor in their last digit; a sweep on many machines is that of one.
+    # numpy's sums depend on the processor in the last digit; a sweep on many hosts must equal one on a single
+    # host.
     squares = math.fsum((one - whole) ** 2 for one in sections)
     half = t_quantile(k - 1, 0.5 + confidence / 2.0) * math.sqrt(squares / (k * (k - 1)))
-    # The low end is on the scale of ratios: what cannot be negative does not reach zero.
+    # The low end is on the ratio scale, so a non-negative figure never reaches zero.
     low = whole * math.exp(-half / whole) if whole > 0.0 else whole
     return Estimate(whole, low, whole + half, k, confidence)
 
@@ -55,12 +56,12 @@ def paired_ratio(
     old_sections: Sequence[float],
     confidence: float = 0.95,
 ) -> Estimate:
-    """Interval of the ratio of a figure in two designs that met the same random numbers, section by section.
+    """Estimate the ratio of a figure in two designs with common random numbers, section by section.
 
     Raises
     ------
     ValueError
-        If the designs were not cut into as many sections, or the old figure is not above 0.
+        If the designs have different numbers of sections, or the old figure is not above 0.
 
     Examples
     --------

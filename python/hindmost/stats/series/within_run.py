@@ -1,35 +1,37 @@
-"""Interval of a quantile within one run: requests of one run are not independent, and this one knows it.
+"""Interval of a quantile within one run, valid for dependent requests.
 
-Slow requests come in bursts: who meets a full queue is followed by others who do. An interval from order
-statistics that takes requests for independent (Lancet's, say) is then far too short: nominal 95 % covers
-.41 of the p50 of an AR(.9) series and .28 of the p99 of M/M/1 at 70 % load, and longer runs do not help.
+Slow requests come in bursts: a request that meets a full queue is followed by others that do. An interval
+from order statistics that assumes independent requests (Lancet's, for example) is then far too short. Nominal
+95 % covers .41 of the p50 of an AR(.9) series and .28 of the p99 of M/M/1 at 70 % load, and longer runs do
+not help.
 
 Method
 ------
-Cut the run in k = 10 equal spans of time and count the requests above the whole run's quantile in each.
-Independent requests would let these counts scatter like a binomial law; the *dispersion* D is how many
-times larger their variance is. So a share ``s = 1 - level`` of requests above the true quantile is seen as
-``s +- t(k-1) sqrt(D s (1-s) / n)``, and the run's own histogram says which latencies have these shares
-above them [1]_. The width of the band is that of the *hypothesis* (a score interval), hence does not shrink
-when few slow requests were seen, and the ends follow the tail's shape: no density, no normal latencies.
+Cut the run into k = 10 equal periods and count the requests above the whole run's quantile in each. For
+independent requests these counts would scatter like a binomial distribution; the *dispersion* D is the ratio
+of their variance to that. So a share ``s = 1 - level`` of requests above the true quantile is observed as ``s
++- t(k-1) sqrt(D s (1-s) / n)``, and the run's own histogram shows which latencies have these shares above
+them [1]_. The width of the band is that of the *hypothesis* (a score interval). It does not shrink if few
+slow requests were seen, and the ends follow the tail's shape, without a density estimate or normal latencies.
 
-Ten counts know D to about +-50 %, and runs in which few bursts fell show few slow requests *and* little
-dispersion. Three measures, each measured below, are taken against that:
+Ten counts determine D to about +-50 %, and runs with few bursts show few slow requests *and* little
+dispersion. Three measures counteract that (measured below):
 
 * the run is *too short* unless requests above the quantile, divided by the dispersion, number 16. This
-  *effective* number takes the larger D of two thresholds: the quantile, and the one with five times as many
+  *effective* number uses the larger D of two thresholds: the quantile, and the one with five times as many
   requests above it; and never less than 1;
-* D is taken as at least 30 % of that larger D;
-* the far end is stretched by 1 + 8 / effective: a run that by luck met few bursts errs to that side only.
+* D is at least 30 % of that larger D;
+* the far end is stretched by 1 + 8 / effective, because a run with few bursts by chance errs only to that
+  side.
 
 Measured
 --------
-Coverage of nominal 95 % among runs that were given an interval, and in brackets the share that was told
-*too short* (3,000 runs up to 50,000 requests, 1,500 at 100,000 and 200,000, 500 beyond; sojourn times;
-sections by time; *all*: 99 % or more). One standard error is .004 to .010, more where few got one.
+Coverage of nominal 95 % among runs with an interval, and in brackets the share reported as *too short* (3,000
+runs up to 50,000 requests, 1,500 at 100,000 and 200,000, 500 beyond; sojourn times; sections by time; *all*:
+99 % or more). One standard error is .004 to .010, more if few runs got an interval.
 
 ==================  ===========  ===========  ===========  ===========
-law, requests       p50          p95          p99          p99.9
+series, requests    p50          p95          p99          p99.9
 ==================  ===========  ===========  ===========  ===========
 iid, 5,000          .954         .958         .967         (all)
 iid, 20,000         .954         .948         .947         .963 (.43)
@@ -47,24 +49,25 @@ M/M/1 .7, 500,000   .950         .952         .956         .954 (.53)
 M/M/1 .7, 10^6      .956         .956         .942         .951 (.05)
 ==================  ===========  ===========  ===========  ===========
 
-Over ten lengths from 2,000 to 10^6, in all 75 cells where at least half of the runs got an interval, it
-covered .933 to .968 (the .933, M/M/1 p95 at 200,000, came out .952 in 6,000 fresh runs; the next is .941).
-The three measures were chosen on these simulations, out of some 100 combinations. On laws that had no part
-in that (AR(.98), M/M/1 at 85 %; 23 cells) it covered .931 to .971; the nightly ring uses fresh seeds.
+Over ten lengths from 2,000 to 10^6, in all 75 cells in which at least half of the runs got an interval, it
+covered .933 to .968 (the .933, M/M/1 p95 at 200,000, was .952 in 6,000 fresh runs; the next is .941). The
+three measures were chosen on these simulations, from about 100 combinations. On series that were not used for
+that (AR(.98), M/M/1 at 85 %; 23 cells) it covered .931 to .971; the nightly suite uses fresh seeds.
 
-A run that got an interval although most of its kind do not was lucky in its bursts, and covers less (.92,
-.88, .86 in the table). No rule made of the run alone can exclude that; but of *all* runs of a cell no more
-than 6.7 % were given an interval that misses, and where most are told *too short* no more than 2.5 %.
+A run with an interval in a cell in which most runs have none met few bursts by chance, and covers less (.92,
+.88, .86 in the table). No rule based on the run alone can exclude that. But of *all* runs of a cell at most
+6.7 % got an interval that misses, and at most 2.5 % if most are reported as *too short*.
+
 Median half-widths for M/M/1: p50 7 % at 20,000, p99 10 % at 100,000, p99.9 7 % at 10^6 requests.
 
-Tried and not taken: Student's t over the logs of the sections' quantiles (.82 to .93 with 5 to 10 effective
-requests, where this interval, unstretched, holds .90 to .94: tail quantiles of short sections are biased);
-D never below 1 (.98 on iid: too wide); five sections (a quarter wider); a square-root or log scale for the
-shares (.86 to .94 with 5 to 10 effective requests).
+Tested and rejected: Student's t over the logs of the sections' quantiles (.82 to .93 with 5 to 10 effective
+requests, for which this interval, unstretched, holds .90 to .94: tail quantiles of short sections are
+biased); D never below 1 (.98 on iid: too wide); five sections (a quarter wider); a square-root or log scale
+for the shares (.86 to .94 with 5 to 10 effective requests).
 
-Limits. Bursts that outlast a section (a tenth of the run) cannot be told from chance: D is then too small.
-A run that drifts shows a large D, hence a wide interval or *too short*, which is right. How *runs* differ
-this cannot know: see `intervals`.
+Limits. Bursts that outlast a section (a tenth of the run) cannot be separated from chance, so D is then too
+small. A run that drifts has a large D, hence correctly a wide interval or *too short*. It does not cover
+differences between *runs*: see `intervals`.
 
 .. [1] Batch means for the indicator "slower than", inverted: B. Schmeiser, "Batch Size Effects in the
    Analysis of Simulation Output", Operations Research 30 (1982) 556-568, gives the case for 10 to 30 batches.
@@ -83,11 +86,12 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.tables import Floats, t_quantile
 
 MIN_EFFECTIVE = 16
-"""Below so many effective requests beyond the quantile a run is too short. At 16 the far end of the interval
-still leaves the room of two such requests beyond it (at 95 % and 10 sections), at 13 it would leave none."""
+"""Fewest effective requests beyond the quantile. At 16 the far end of the interval still leaves two such
+requests beyond it (at 95 % and 10 sections); at 13 it would leave none.
+"""
 
 LEAST_SECTIONS = 5
-"""Fewer tell nothing about dispersion. The tables above hold for 10."""
+"""Fewest sections that show the dispersion. The tables above are for 10."""
 
 _WIDER = 5.0
 LEAST_SHARE_OF_D = 0.3
@@ -96,13 +100,13 @@ STRETCH = 8.0
 
 @dataclass(frozen=True, slots=True)
 class RunInterval:
-    """What one run says of one of its quantiles.
+    """Estimate of one quantile from one run.
 
-    ``estimate``: the run's quantile, in the caller's unit, with n = 1 run; its ends are NaN when the run is
-    `too_short` or the quantile infinitely late beyond what can be bounded. ``effective``: how many
-    independent requests those beyond the quantile are worth. ``dispersion``: how many requests one burst
-    counts for (at least 1). ``need``: how many times longer a run should be that gets an interval nearly
-    always (1 when this one did). ``text``: one sentence with the numbers.
+    ``estimate``: the run's quantile, in the caller's unit, with n = 1 run. Its ends are NaN if the run is
+    `too_short`, or infinitely late beyond what can be bounded. ``effective``: number of independent requests
+    that those beyond the quantile are equivalent to. ``dispersion``: number of requests that one burst counts
+    for (at least 1). ``need``: factor by which the run should be longer to get an interval almost certainly
+    (1 if it has one). ``text``: one sentence with the numbers.
     """
 
     estimate: Estimate
@@ -120,20 +124,20 @@ def run_interval(
     counts: Sequence[int],
     confidence: float = 0.95,
 ) -> RunInterval:
-    """Interval for a quantile of the run's own law, valid under autocorrelation that fades within a section.
+    """Estimate a quantile of the run's own distribution, with autocorrelation that fades within a section.
 
     Parameters
     ----------
     level
-        Which quantile, in (0, 1).
+        Level of the quantile, in (0, 1).
     quantile_at
-        Level in [0, 1] -> latency of the whole run, any unit; ``math.inf`` where infinitely late. Must not
+        Level in [0, 1] -> latency of the whole run, in any unit; ``math.inf`` for infinitely late. Must not
         decrease.
     above
-        Finite latency -> number of requests above it (infinitely late ones too) in each section, in time
-        order; same length as `counts`. Asked at most twice.
+        Finite latency -> number of requests above it (including infinitely late ones) in each section, in
+        time order; same length as `counts`. Called at most twice.
     counts
-        Requests in each section, 10 equal spans of time. Their sum is the run.
+        Requests in each section, 10 equal periods. Their sum is the run.
     confidence
         Nominal level of the interval in (0, 1); coverage was measured at 0.95.
 
@@ -146,7 +150,7 @@ def run_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> run = np.random.default_rng(1).exponential(100.0, 20_000)  # independent requests, 100 us in the mean
+    >>> run = np.random.default_rng(1).exponential(100.0, 20_000)  # independent requests, mean 100 us
     >>> sections = run.reshape(10, 2_000)
     >>> def quantile_at(level: float) -> float:
     ...     return float(np.quantile(run, level, method="inverted_cdf"))
@@ -158,7 +162,6 @@ def run_interval(
     >>> far = run_interval(0.9999, quantile_at, above, [2_000] * 10)
     >>> far.too_short, round(far.effective), round(far.need)
     (True, 2, 16)
-
     """
     n, spans = _checked(level, counts, confidence)
     value = quantile_at(level)
@@ -169,16 +172,16 @@ def run_interval(
     known = [_dispersion(above(x), spans) for x in thresholds if x is not None and math.isfinite(x)]
     name = f"p{100 * level:.6g}"
     if not known:
-        text = f"{name} is infinitely late, and so are too many requests for an interval"
+        text = f"{name} is infinitely late, as are too many requests for an interval"
         return RunInterval(Estimate(value, math.nan, math.nan, 1, confidence), False, 0.0, 1.0, 1.0, text)
     dispersion = max(1.0, *known)
     effective = rare * n / dispersion
     t = t_quantile(len(counts) - 1, 0.5 + confidence / 2.0)
     near = t * math.sqrt(max(known[0], LEAST_SHARE_OF_D * dispersion) * rare * (1.0 - rare) / n)
     far = near * (1.0 + STRETCH / effective)
-    worth = f"its {rare * n:.0f} requests beyond are worth {_rough(effective)} independent ones"
+    worth = f"its {rare * n:.0f} requests beyond equal {_rough(effective)} independent ones"
     if effective < MIN_EFFECTIVE or far >= rare:
-        # Twice the limit: there 95 of 100 runs pass it, at the limit itself every other one.
+        # Twice the limit: 95 of 100 runs pass it there, only half of them at the limit itself.
         need = max(2.0 * MIN_EFFECTIVE / effective, 2.0)
         text = (
             f"too short for {name}: {worth}, {MIN_EFFECTIVE} are needed; make it {_rough(need)} times as long"
@@ -197,7 +200,7 @@ def run_interval(
 
 
 def _rough(x: float) -> str:
-    """Two digits or whole numbers, rounded down: what is below a limit must not be printed as the limit."""
+    """Format a number rounded down, so that a value below a limit never looks like the limit."""
     return f"{math.floor(x)}" if x >= 10.0 else f"{math.floor(10.0 * x + 1e-6) / 10.0:g}"
 
 
@@ -206,12 +209,12 @@ def _or(x: float | None, otherwise: float) -> float:
 
 
 def wider(level: float) -> float:
-    """The level with five times as many requests beyond it, the median at most."""
+    """Return the level with five times as many requests beyond it, at most the median."""
     return max(0.5, 1.0 - _WIDER * (1.0 - level)) if level >= 0.5 else min(0.5, _WIDER * level)
 
 
 def _dispersion(above: Sequence[int], counts: Floats) -> float:
-    """Variance of the sections' exceedance counts over that of independent requests; 0 if it has none."""
+    """Return the variance of the sections' exceedance counts over that of independent requests, or 0."""
     e = np.asarray(above, dtype=np.float64)
     if e.shape != counts.shape or (e < 0.0).any() or (e > counts).any():
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Stages of a request: their moments, and what they have to do with the variance of latency."""
+"""Stages of a request: their moments, and their contributions to the variance of latency."""
 
 from hindmost.stats.stages.causes import Causes, Part, causes
 from hindmost.stats.stages.decomposition import Decomposition, Stage, decompose

@@ -1,8 +1,8 @@
-"""What held requests up within their stages, and who: shares of the variance of latency.
+"""Causes of delay within stages, and culprits: shares of the variance of latency.
 
-A part of a request's time x (so long behind another thread, for instance) has the share
-``Cov(x, latency) / Var(latency)``, as a stage has; parts of a stage add up to it. Without it, latency would
-vary by ``Var(latency) - 2 Cov(x, latency) + Var(x)`` if nothing else changed.
+A part x of a request's time (for example the wait behind another thread) has the share ``Cov(x, latency) /
+Var(latency)``, like a stage; the parts of a stage add up to it. Without it, the variance of latency would be
+``Var(latency) - 2 Cov(x, latency) + Var(x)``, all else being equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hindmost.stats.stages.decomposition import CONFIDENCE, DRAWS, LEAST_BLOCKS
 from hindmost.stats.stages.moments import Reals
 
 WHO = ("name", "process", "relation", "requests", "threads", "foremost")
-"""What is told of a culprit."""
+"""Fields of a culprit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Part:
     ----------
     stage, cause : str
     who : mapping or None
-        A culprit: `WHO`; None of all culprits together.
+        A culprit (`WHO`); None for all culprits together.
     mean_us : Estimate
-        By request, of all requests.
+        Per request, over all requests.
     share : Estimate or None
-        Of the variance of latency; None where latency does not vary.
+        Of the variance of latency; None if latency does not vary.
     sd_without_us : float
-        Standard deviation of latency if the part were not there and nothing else changed.
+        Standard deviation of latency without the part, all else being equal.
     """
 
     stage: str
@@ -49,21 +49,21 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """Parts by stage and cause, and by culprit; those with most of the variance first."""
+    """Parts by stage and cause, and by culprit, sorted by their share of the variance."""
 
     parts: list[Part]
     culprits: list[Part]
 
 
 def causes(who: Mapping[str, Any], *, seed: int = 1) -> Causes:
-    """Parts and culprits with their shares.
+    """Compute parts and culprits with their shares.
 
     Parameters
     ----------
     who : dict
-        As the engine's ``Trace`` gives it.
+        From the engine's ``Trace``.
     seed : int
-        Of the bootstrap over blocks.
+        Random seed of the bootstrap over blocks.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _share(part: Part) -> float:
 
 
 def _part(names: tuple[str, str, Mapping[str, Any] | None], whole: Reals, sums: Reals) -> Part:
-    """Of sums with each block taken so many times: one row a draw, the first one of all as they are."""
+    """Compute a part from weighted sums of blocks: one row per draw, the first one unweighted."""
     n = whole[:, 0]
     latency, x = whole[:, 1] / n, sums[:, 0] / n
     variance = whole[:, 2] / n - latency**2

@@ -1,11 +1,11 @@
-"""Where the variance of latency arises: the covariance of each stage with the whole.
+"""Decomposition of the variance of latency: the covariance of each stage with the whole.
 
-Latency is the sum of its stages, so its variance is the sum of all their covariances, and
-``Cov(stage, latency)`` adds up to it without a remainder: the share of a stage. A stage of great mean may
-have none of it (Suresh and Gandhi, *Using Variability as a Guiding Principle to Reduce Latency in Web
-Applications via OS Profiling*, WWW 2019, section 3). Neighbouring requests wait for each other, so intervals
-are made by drawing blocks of time instead of requests (Künsch, *The jackknife and the bootstrap for general
-stationary observations*, 1989).
+Latency is the sum of its stages, so its variance is the sum of all their covariances, and ``Cov(stage,
+latency)`` adds up to it exactly: the share of a stage. A stage with a large mean may contribute nothing
+(Suresh and Gandhi, *Using Variability as a Guiding Principle to Reduce Latency in Web Applications via OS
+Profiling*, WWW 2019, section 3). Neighbouring requests wait for each other, so intervals come from resampling
+blocks of time instead of requests (Künsch, *The jackknife and the bootstrap for general stationary
+observations*, 1989).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hindmost.stats.stages.moments import LATENCY, STAGES, VARIABLES, Moments, R
 
 DRAWS = 1000
 LEAST_BLOCKS = 20
-"""With fewer, a bootstrap interval at 95 % is too short by much, and none is given."""
+"""Fewest blocks for a bootstrap interval at 95 %. With fewer it would be far too short."""
 CONFIDENCE = 0.95
 
 
@@ -35,9 +35,9 @@ class Stage:
     mean_us : Estimate
     variance_us2 : Estimate
     c2 : Estimate or None
-        Squared coefficient of variation; None where the mean is zero.
+        Squared coefficient of variation; None if the mean is zero.
     share : Estimate or None
-        ``Cov(stage, latency) / Var(latency)``; those of all stages add up to 1. None where nothing varies.
+        ``Cov(stage, latency) / Var(latency)``, which adds up to 1 over all stages. None if nothing varies.
     share_of_mean : float
     """
 
@@ -51,7 +51,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """What the stages have to do with mean and variance of latency.
+    """Contributions of the stages to mean and variance of latency.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class Decomposition:
     covariance_us2 : ndarray of shape (5, 5)
         Of the stages.
     batch_mean, batch_variance : float
-        Requests that the server found in one read, as a request sees it.
+        Number of requests that the server found in one read, weighted by request.
     batch_correlation : ndarray of shape (5,)
-        Of each stage with the size of the batch; NaN where either does not vary.
+        Of each stage with the batch size; NaN if either does not vary.
     closure : float
-        ``|sum of all covariances - Var(latency)| / Var(latency)``: the latency is summed for itself, so this
-        is an observation. NaN where nothing varies.
+        ``|sum of all covariances - Var(latency)| / Var(latency)``. The latency is summed separately, so this
+        is a check. NaN if nothing varies.
     blocks : int
-        Behind the intervals.
+        Number of blocks behind the intervals.
     """
 
     requests: int
@@ -84,28 +84,28 @@ class Decomposition:
 
     @property
     def by_variance(self) -> Stage:
-        """The stage with the greatest share of the variance: the critical one."""
+        """The stage with the largest share of the variance: the critical one."""
         return max(self.stages, key=lambda stage: -math.inf if stage.share is None else stage.share.value)
 
     @property
     def by_mean(self) -> Stage:
-        """The stage with the greatest mean."""
+        """The stage with the largest mean."""
         return max(self.stages, key=lambda stage: stage.mean_us.value)
 
 
 def decompose(
     blocks: Sequence[Mapping[str, Any]], kinds: Sequence[str] | None = None, *, seed: int = 1
 ) -> Decomposition | None:
-    """Split the variance of latency into stages; None where there is no request.
+    """Split the variance of latency into stages. Return None without requests.
 
     Parameters
     ----------
     blocks : sequence of dict
-        As the engine's ``Trace`` gives them.
+        From the engine's ``Trace``.
     kinds : sequence of str, optional
         Only requests of these kinds.
     seed : int
-        Of the bootstrap.
+        Random seed of the bootstrap.
 
     Examples
     --------
@@ -153,14 +153,14 @@ def decompose(
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """In ns, one row a draw."""
+    """Figures in ns, one row per draw."""
 
     mean: Reals
     covariance: Reals
     latency: Reals
 
     def column(self, at: int) -> tuple[Reals, Reals, Reals, float]:
-        """Mean, variance and covariance with the whole of a stage, or of the latency itself."""
+        """Return mean, variance and covariance with the whole, of a stage or of the latency itself."""
         whole = self.covariance[:, : len(STAGES), : len(STAGES)].sum(axis=(1, 2))
         if at == len(STAGES):
             return self.mean[:, LATENCY], self.latency, whole, 1.0

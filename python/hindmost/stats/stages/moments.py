@@ -1,4 +1,4 @@
-"""Moments of the stages of requests, block by block, as the probes' sums have them."""
+"""Moments of the stages of requests, block by block, from the sums of the probes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 
 STAGES = ("network_to_tcp", "tcp_to_read", "read_to_start", "start_to_response", "response_to_network")
-"""From the network (e1) to the network (e6), in order; the size of the batch is a variable after them."""
+"""Stages from the network (e1) to the network (e6), in order. The batch size is a variable after them."""
 VARIABLES = len(STAGES) + 1
 LATENCY = VARIABLES
-"""Where the latency stands, as it was summed for itself; the probes know its variance and no covariance."""
+"""Index of the latency, which is summed separately. The probes sum its variance, but no covariance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Sums over the requests of each block, about one common point so that nothing cancels.
+    """Sums over the requests of each block, about one common point for numerical accuracy.
 
     Parameters
     ----------
     n : ndarray of shape (blocks,)
-        Requests.
+        Number of requests.
     first : ndarray of shape (blocks, 7)
-        Sums of deviations from `about`: stages in ns, size of the batch, latency in ns.
+        Sums of deviations from `about`: stages in ns, batch size, latency in ns.
     second : ndarray of shape (blocks, 6, 6)
         Sums of products of deviations.
     latency_second : ndarray of shape (blocks,)
@@ -44,22 +44,22 @@ class Moments:
 
     @property
     def requests(self) -> int:
-        """Requests of all blocks."""
+        """Number of requests of all blocks."""
         return int(self.n.sum())
 
     def weighted(self, weights: Reals) -> tuple[Reals, Reals, Reals]:
-        """Means, covariances and the variance of the latency, each block taken so many times.
+        """Return means, covariances and the variance of the latency, with weighted blocks.
 
         Parameters
         ----------
         weights : ndarray of shape (draws, blocks)
-            How often each block counts.
+            Weight of each block.
 
         Returns
         -------
         means : ndarray of shape (draws, 7)
         covariances : ndarray of shape (draws, 6, 6)
-            Divided by the number of requests, as the probes see all of them.
+            Divided by the number of requests, because the probes see all of them.
         latency_variance : ndarray of shape (draws,)
         """
         n = weights @ self.n
@@ -71,12 +71,12 @@ class Moments:
 
 
 def moments_of(blocks: Sequence[Mapping[str, Any]], kinds: Sequence[str] | None = None) -> Moments | None:
-    """Take the blocks of a trace as moments; None where they hold no request.
+    """Build moments from the blocks of a trace. Return None without requests.
 
     Parameters
     ----------
     blocks : sequence of dict
-        As the engine's ``Trace`` gives them.
+        From the engine's ``Trace``.
     kinds : sequence of str, optional
         Only requests of these kinds.
     """

@@ -1,8 +1,8 @@
-"""What the mean and the variance of service times do to latency: the Pollaczek-Khinchine formula.
+"""Effect of the mean and the variance of service times on latency: the Pollaczek-Khinchine formula.
 
-Latency grows with the mean of service times and, where there is a queue, with their variance; a change that
-takes variance away may pay for a longer mean, and the other way round (Suresh and Gandhi, WWW 2019, section 2
-and Figure 1).
+Latency grows with the mean of service times and, if there is a queue, with their variance. A change that
+reduces variance may justify a longer mean, and vice versa (Suresh and Gandhi, WWW 2019, section 2 and Figure
+1).
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import math
 
 
 def sojourn_us(rate_per_s: float, mean_us: float, variance_us2: float) -> float:
-    """Mean of waiting and service at one server with Poisson arrivals (M/G/1); infinite where it is too busy.
+    """Return the mean of waiting plus service at one server with Poisson arrivals (M/G/1).
+
+    It is infinite if the server is overloaded.
 
     Parameters
     ----------
     rate_per_s : float
-        Arrivals at this server.
+        Arrival rate at this server.
     mean_us, variance_us2 : float
         Of service times.
 
@@ -34,9 +36,9 @@ def sojourn_us(rate_per_s: float, mean_us: float, variance_us2: float) -> float:
 
 
 def break_even_us(rate_per_s: float, mean_us: float, variance_us2: float, less_us2: float) -> float | None:
-    """To which mean service may grow before taking `less_us2` of its variance away is worth nothing.
+    """Return the mean service time at which reducing the variance by `less_us2` no longer pays.
 
-    None where the server is too busy to say.
+    None if the server is overloaded.
 
     Examples
     --------
