@@ -30,7 +30,7 @@ def pair(tmp_path):
     return make
 
 
-def words(document):
+def outcome_words(document):
     return {name: one["word"] for name, one in document["against"][0]["latency"].items()}
 
 
@@ -40,7 +40,7 @@ def words(document):
 )
 def test_a_known_ratio_is_found(pair, factor, verdict, word):
     found = compare(pair(factor))
-    assert (found["verdict"], words(found)) == (verdict, {"p50": word, "p99": word})
+    assert (found["verdict"], outcome_words(found)) == (verdict, {"p50": word, "p99": word})
     for one in found["against"][0]["latency"].values():
         assert one["ratio"]["low"] < factor < one["ratio"]["high"]
         assert one["ratio"]["within_low"] >= one["ratio"]["low"]
@@ -90,10 +90,10 @@ def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
 @each_row(
     ("runs", "timeouts", "words_", "result"),
     [
-        (1, 1_000, ("slower", "slower"), "crossed"),  # it answered nothing
+        (1, 1_000, ("slower", "slower"), "crossed"),  # no request was answered
         (3, 750, ("slower", "slower"), "crossed"),
         (10, 750, ("slower", "slower"), "crossed"),
-        (1, 100, ("undecided", "slower"), "crossed"),  # of p99 alone it is known
+        (1, 100, ("undecided", "slower"), "crossed"),  # decided for p99 only
         (10, 2, ("same", "same"), "held"),
     ],
 )
@@ -185,7 +185,7 @@ INVALID = [
 def test_distorted_percentiles_are_not_compared(pair):
     studies = pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p50", "p99"))
     found = compare(studies, fail_if=["p99>+5%"])
-    assert (found["verdict"], set(words(found).values())) == ("invalid", {"undecided"})
+    assert (found["verdict"], set(outcome_words(found).values())) == ("invalid", {"undecided"})
     assert found["limits"][0]["result"] == "undecided"
     why = found["against"][0]["latency"]["p99"]["why"]
     assert (why["code"], why["values"]) == ("late-sends", {"quantile": "p99", "side": "after"})
@@ -196,7 +196,7 @@ def test_distorted_percentiles_are_not_compared(pair):
 
 def test_other_percentiles_than_the_distorted_one_are_compared(pair):
     found = compare(pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p99")))
-    assert words(found) == {"p50": "slower", "p99": "undecided"}
+    assert outcome_words(found) == {"p50": "slower", "p99": "undecided"}
 
 
 def _verdicts(*bad):
@@ -215,7 +215,7 @@ def test_a_server_that_did_not_reach_the_rate_is_compared(pair):
 def test_a_failing_server_is_not_compared(pair):
     errors = [{"code": "errors", "level": "invalid", "text": "5 % failed", "hint": None}]
     found = compare(pair(0.5, verdict="invalid", reasons=errors))
-    assert (found["verdict"], set(words(found).values())) == ("undecided", {"undecided"})
+    assert (found["verdict"], set(outcome_words(found).values())) == ("undecided", {"undecided"})
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ def test_a_failing_server_is_not_compared(pair):
 )
 def test_limits_are_judged_on_the_edge_of_the_interval(pair, capsys, factor, limits, results, code):
     studies = map(str, pair(factor))
-    asked = [word for limit in limits for word in ("--fail-if", limit)]
-    assert main(["compare", *studies, *asked, "--json", "--quiet"]) == code
+    options = [word for limit in limits for word in ("--fail-if", limit)]
+    assert main(["compare", *studies, *options, "--json", "--quiet"]) == code
     said = capsys.readouterr()
     assert [one["result"] for one in json.loads(said.out)["limits"]] == results
     assert [line.split(":")[0] for line in said.err.splitlines()] == results

@@ -16,13 +16,13 @@ NAMES = ("original", "clone", "again")
 STOLEN = Note("steal-time", "the hypervisor took 3 %")
 
 
-class Scripted:
+class ScriptedArm:
     """An arm whose runs of some rounds are excluded, or that fails in one round."""
 
     def __init__(
-        self, name: str, diary: list[str], unsound: tuple[int, ...] = (), lost: int | None = None
+        self, name: str, log: list[str], unsound: tuple[int, ...] = (), lost: int | None = None
     ) -> None:
-        self.name, self.diary = name, diary
+        self.name, self.log = name, log
         self.bad, self.lost = unsound, lost
         self.runs: list[int] = []
 
@@ -32,22 +32,22 @@ class Scripted:
     def make(self, number: int) -> None:
         if number == self.lost:
             raise NoMoreRuns
-        self.diary.append(f"{self.name} {number}")
+        self.log.append(f"{self.name} {number}")
         self.runs.append(number)
 
     def unsound(self, number: int) -> Note | None:
         return STOLEN if number in self.bad else None
 
 
-def sides(diary: list[str], **unsound: tuple[int, ...]) -> dict[str, Scripted]:
-    return {name: Scripted(name, diary, unsound.get(name, ())) for name in NAMES}
+def arms(log: list[str], **unsound: tuple[int, ...]) -> dict[str, ScriptedArm]:
+    return {name: ScriptedArm(name, log, unsound.get(name, ())) for name in NAMES}
 
 
 def test_every_round_has_each_arm_once_in_random_order():
-    diary: list[str] = []
-    rounds = interleave(sides(diary), "seed", RepeatBudget(40))
+    log: list[str] = []
+    rounds = interleave(arms(log), "seed", RepeatBudget(40))
     assert rounds.sound == list(range(1, 41))
-    orders = [tuple(line.split()[0] for line in diary[i : i + 3]) for i in range(0, 120, 3)]
+    orders = [tuple(line.split()[0] for line in log[i : i + 3]) for i in range(0, 120, 3)]
     assert set(map(frozenset, orders)) == {frozenset(NAMES)}
     assert set(orders) == set(itertools.permutations(NAMES))
     assert max(Counter(order[0] for order in orders).values()) <= 24
@@ -58,52 +58,52 @@ def test_orders_are_the_same_in_every_version(number):
     """A stored study must resume with the orders that it began with."""
     order = list(NAMES)
     random.Random(f"1 0.5 {number}").shuffle(order)
-    assert draw_order(sides([]), "1 0.5", number) == order
+    assert draw_order(arms([]), "1 0.5", number) == order
     pair = [("before", (0,)), ("after", (1,))]
     random.Random(f"1 low pair {number}").shuffle(pair)
     assert draw_order(dict.fromkeys(("before", "after")), "1 low pair", number) == [side for side, _ in pair]
 
 
 def test_a_round_with_one_excluded_run_is_repeated_whole():
-    diary: list[str] = []
-    rounds = interleave(sides(diary, clone=(2,), again=(2, 3)), "seed", RepeatBudget(3))
+    log: list[str] = []
+    rounds = interleave(arms(log, clone=(2,), again=(2, 3)), "seed", RepeatBudget(3))
     assert rounds.sound == [1, 4, 5]
     assert rounds.unsound == {2: STOLEN, 3: STOLEN}
-    assert len(diary) == 15
+    assert len(log) == 15
 
 
 def test_the_budget_limits_the_rounds():
-    diary: list[str] = []
-    rounds = interleave(sides(diary, clone=tuple(range(1, 99))), "seed", RepeatBudget(4))
+    log: list[str] = []
+    rounds = interleave(arms(log, clone=tuple(range(1, 99))), "seed", RepeatBudget(4))
     assert (rounds.sound, sorted(rounds.unsound)) == ([], [1, 2, 3, 4, 5, 6])
 
 
 def test_stored_runs_are_not_repeated_wherever_a_study_stopped():
     whole: list[str] = []
-    interleave(sides(whole, original=(2,)), "seed", RepeatBudget(3))
+    interleave(arms(whole, original=(2,)), "seed", RepeatBudget(3))
     for stop in range(len(whole)):
-        diary: list[str] = []
-        made = sides(diary, original=(2,))
+        log: list[str] = []
+        made = arms(log, original=(2,))
         for line in whole[:stop]:
             name, number = line.split()
             made[name].runs.append(int(number))
         rounds = interleave(made, "seed", RepeatBudget(3))
-        assert diary == whole[stop:]
+        assert log == whole[stop:]
         assert rounds.sound == [1, 3, 4]
 
 
 def test_progress_reports_every_run_and_the_expected_total():
     steps: list[Step] = []
-    interleave(sides([], clone=(1,)), "seed", RepeatBudget(2), steps.append)
+    interleave(arms([], clone=(1,)), "seed", RepeatBudget(2), steps.append)
     assert [step.done for step in steps] == list(range(1, 10))
     assert [step.of for step in steps] == [6] * 3 + [9] * 6
     assert [(step.arm, step.round) for step in steps if step.why] == [("clone", 1)]
 
 
 def test_an_arm_that_fails_ends_the_study():
-    diary: list[str] = []
-    made = sides(diary)
+    log: list[str] = []
+    made = arms(log)
     made["clone"].lost = 2
     assert interleave(made, "seed", RepeatBudget(5)).sound == [1]
-    assert "clone 2" not in diary
-    assert len(diary) <= 5
+    assert "clone 2" not in log
+    assert len(log) <= 5

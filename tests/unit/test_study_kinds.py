@@ -21,8 +21,11 @@ from hindmost.store import Study
 from hindmost.store.kinds import GO_ON, name_of
 from hindmost.store.manifest import Manifest
 from hindmost.studies import kind as kinds
+from hindmost.studies.comparison.batching import BatchingRequest
 from hindmost.studies.comparison.clone import CloneRequest
 from hindmost.studies.comparison.clone.ratios import LoadPoint
+from hindmost.studies.comparison.setting import SettingRequest
+from hindmost.studies.comparison.targets import TargetsRequest
 from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, refuse_another
 from hindmost.studies.search.kind import objective_of
 from hindmost.studies.talk import Silent
@@ -33,6 +36,9 @@ name = "short-tails"
 [[service]]
 law = { kind = "uniform", low_us = 80, high_us = 120 }
 """
+
+
+PLAN = tiny_plan().model_dump(mode="json")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -127,6 +133,27 @@ def test_all_tables_of_kinds_know_the_same():
 )
 def test_a_manifest_without_a_kind_says_it_by_what_else_it_holds(manifest, name):
     assert name_of(manifest) == name
+
+
+@each_row(
+    ("kind", "stored"),
+    [
+        ("comparison", {"plans": [PLAN, PLAN], "margin": 0.05}),
+        ("trial", {"what": {"option": "threads"}, "levels": ["4", "1"], "by": "p99"}),
+        ("batching", {"sides": [[500.0, "none"], [500.0, 0.001]], "by": "mean"}),
+        ("verification", {"clone": load_clone("masstree").document, "loads": [0.2]}),
+    ],
+)
+def test_manifests_of_comparisons_from_the_first_version_are_read(kind, stored):
+    requests = {
+        "comparison": TargetsRequest,
+        "trial": SettingRequest,
+        "batching": BatchingRequest,
+        "verification": CloneRequest,
+    }
+    request = requests[kind].read(Study(Path("folder"), {"kind": kind, "plan": PLAN, kind: stored}))
+    written = json.loads(json.dumps(request.manifest()))
+    assert {key: written[key] for key in stored} == json.loads(json.dumps(stored))
 
 
 def test_a_kind_of_a_later_version_is_refused_by_name():

@@ -80,7 +80,7 @@ def test_each_level_has_a_run_in_every_round_and_the_folder_alone_gives_the_same
 
 
 def copy_runs(runs: list[Path], monkeypatch: pytest.MonkeyPatch, stop_at: int = 0) -> list[str]:
-    """Replace each new run by a copy of a stored one; return the list of them. The n-th raises Ctrl-C."""
+    """Replace each new run by a copy of a stored one, and return the list of them; run `stop_at` raises Ctrl-C."""
     made: list[str] = []
 
     def make(study: Study, number: int, *_: object, **__: object) -> None:
@@ -123,7 +123,7 @@ def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_res
     # The present level and the best one are in both stages, new levels only in the later one.
     counts = {place: len(one["values_us"]["mean"]) for place, one in enumerate(document["levels"])}
     assert counts == {place: 4 if place in both else 2 for place in counts}
-    for one in document["levels"][1:]:  # each run is the same, so every ratio is that of two runs
+    for one in document["levels"][1:]:  # all runs of a level are equal, so its ratio is exact
         means = one["values_us"]["mean"][0], document["levels"][0]["values_us"]["mean"][0]
         assert one["against"]["mean"]["ratio"]["value"] == pytest.approx(means[0] / means[1])
     assert document["comparisons"] == 2 + 3

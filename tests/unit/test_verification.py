@@ -42,20 +42,20 @@ def series(pairs=6, scatter=0.01, **medians):
     """Results of the three series, with their medians in microseconds."""
     random = np.random.default_rng(7)
     found = {}
-    for who in SERIES:
+    for name in SERIES:
         runs = []
         for number in range(1, pairs + 1):
-            us = medians.get(who, 1000.0) * random.lognormal(0.0, scatter)
+            us = medians.get(name, 1000.0) * random.lognormal(0.0, scatter)
             runs.append(
                 {
                     "run": number,
                     "verdict": "valid",
                     "reasons": [],
-                    "latency_us": {name: us * factor for name, factor in FACTORS.items()},
+                    "latency_us": {figure: us * factor for figure, factor in FACTORS.items()},
                     "counts": {"due": 10_000},
                 }
             )
-        found[who] = {"runs": runs}
+        found[name] = {"runs": runs}
     return found
 
 
@@ -116,11 +116,11 @@ def test_the_margin_of_p99_is_wider(predicted):
 
 
 def test_excluded_pairs_do_not_count(predicted):
-    spoiled = series(pairs=7)
+    results = series(pairs=7)
     for number in (2, 5):
-        for who in SERIES:
-            spoiled[who]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
-    point = compare(spoiled, predicted, (2, 5))
+        for name in SERIES:
+            results[name]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
+    point = compare(results, predicted, (2, 5))
     assert (point["pairs"], point["left_out"], point["why"]) == (5, 2, LATE.document())
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
     assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
@@ -128,27 +128,27 @@ def test_excluded_pairs_do_not_count(predicted):
 
 def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(predicted):
     """Requests of the original cost 1.1 to 1.2 times as much as when logged; its latency grows with the square."""
-    dear = [1.1, 1.14, 1.2, 1.1, 1.12, 1.15]
+    factors = [1.1, 1.14, 1.2, 1.1, 1.12, 1.15]
     found = series()
-    late = {}
-    for number, factor in enumerate(dear, 1):
-        for who in ("original", "again"):
-            run = found[who]["runs"][number - 1]
-            run["latency_us"] = {name: us * factor**2 for name, us in run["latency_us"].items()}
-        of = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
-        late[number] = {"original": of, "again": of}
-    point = compare(found, predicted, costs=late)
+    costs = {}
+    for number, factor in enumerate(factors, 1):
+        for name in ("original", "again"):
+            run = found[name]["runs"][number - 1]
+            run["latency_us"] = {figure: us * factor**2 for figure, us in run["latency_us"].items()}
+        effects = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
+        costs[number] = {"original": effects, "again": effects}
+    point = compare(found, predicted, costs=costs)
     assert outcomes(point, "as_logged") == dict.fromkeys(MARGINS, "equivalent")
     assert set(outcomes(point).values()) == {"different"}
-    assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(dear)))), rel=0.01)
+    assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(factors)))), rel=0.01)
     assert decide([point]) == "different", "the verdict uses the plain ratio"
     full = document([point], predicted)
     jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(full)))
     for render in (render_verification, render_verification_page):
         assert f"{point['figures']['p99']['as_logged']['ratio']:.3f}" in render(full)
     assert f"{point['cost']['ratio']:.3f}" in render_verification(full)
-    del late[3]
-    partly = compare(found, predicted, costs=late)
+    del costs[3]
+    partly = compare(found, predicted, costs=costs)
     assert partly["cost"] is None
     assert partly["figures"]["mean"]["as_logged"] is None
     assert len(heads(document([partly], predicted))) == len(heads(full)) - 2
@@ -163,9 +163,9 @@ def test_without_pairs_the_verdict_is_open(predicted):
 
 
 def test_an_infinite_run_has_no_ratio(predicted):
-    late = series()
-    late["clone"]["runs"][0]["latency_us"]["p99"] = math.inf
-    point = compare(late, predicted)
+    results = series()
+    results["clone"]["runs"][0]["latency_us"]["p99"] = math.inf
+    point = compare(results, predicted)
     assert point["figures"]["p99"]["clone"] is None
     assert point["figures"]["p99"]["clone_us"]["value"] == math.inf
     assert point["figures"]["mean"]["clone"]["outcome"] == "equivalent"
