@@ -110,7 +110,7 @@ def ratio_by_level(document: Trial, width: float) -> str | None:
     for place, one in zip(places, document["levels"], strict=True):
         if by in one["against"]:
             ratio = one["against"][by]["ratio"]
-            title = f"{one['level']}: {ratio['value']:.2f} of the present state"
+            title = f"{one['level']}: {ratio['value']:.2f} of the present level"
             points.append((place, ratio["value"], ratio["low"], ratio["high"], title))
     if len(points) < 2:
         return None

@@ -81,7 +81,7 @@ def check_figure(by: str, plan: MeasurePlan) -> None:
     if by != "mean" and by not in plan.labels:
         raise UsageError(
             "unknown-name",
-            f"--by {by} is none of mean, {', '.join(plan.labels)}",
+            f"--by {by} is not one of mean, {', '.join(plan.labels)}",
             hint="see --quantiles",
             option="--by",
             value=by,

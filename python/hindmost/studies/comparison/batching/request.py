@@ -23,7 +23,7 @@ from hindmost.targets import parse_target
 SPARE = 2
 """Rounds beyond the least number that can decide, in case interference excludes some."""
 LIMITS = PairLimits(
-    2, "one round cannot show how runs vary", "leave it out, for as many rounds as can decide"
+    2, "one round cannot show how runs vary", "leave out --pairs to make as many rounds as needed"
 )
 SIZES = (2, 4, 8, 16, 32)
 """Mean batch sizes of the default intervals; the paper's best intervals have 5 to 20 requests (Figure 4)."""

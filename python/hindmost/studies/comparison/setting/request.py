@@ -38,8 +38,8 @@ def pair_limits(comparisons: int = 1) -> PairLimits:
     More levels need more rounds, because all intervals together must hold at 95 %.
     """
     least = least_pairs(comparisons)
-    against = f" when {comparisons} levels are compared with the present state" if comparisons > 1 else ""
-    return PairLimits(least, f"fewer decide nothing{against}", f"--pairs {least + SPARE}")
+    against = f" when {comparisons} levels are compared with the present level" if comparisons > 1 else ""
+    return PairLimits(least, f"fewer pairs decide nothing{against}", f"--pairs {least + SPARE}")
 
 
 @dataclass(frozen=True, slots=True)
