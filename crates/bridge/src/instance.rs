@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hindmost_load::engine::{self, Controller, Needs, Unattended};
+use hindmost_load::engine::{self, Controller, ImmediateController, Needs};
 use hindmost_plan::{HttpRequest, Plan, PlanError, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,7 +18,7 @@ pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool
     py.detach(|| {
         let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
         let mut link: Box<dyn Controller> =
-            if controlled { Box::new(Pipe::default()) } else { Box::new(Unattended::default()) };
+            if controlled { Box::new(Pipe::default()) } else { Box::new(ImmediateController::default()) };
         if controlled {
             hindmost_sys::process::give_up_rights(&place).map_err(|e| raise("host", &e.to_string()))?;
         }
@@ -65,7 +65,7 @@ pub fn refused_requests(requests: &str) -> PyResult<String> {
 pub fn plan_needs(plan: &str) -> PyResult<String> {
     let mut plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
     plan.workload = plan.workload.opened().map_err(|e| load_error(e.into()))?;
-    serde_json::to_string(&Needs::of(&plan)).map_err(|e| raise("plan", &e.to_string()))
+    serde_json::to_string(&Needs::for_plan(&plan)).map_err(|e| raise("plan", &e.to_string()))
 }
 
 /// The names by which results tell the requests of a workload apart.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{plan, run_with, synth, Managed, Ran};
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use hindmost_host::counters::ThreadCounters;
-use hindmost_load::engine::{Command, Controller, Event, Unattended};
+use hindmost_load::engine::{Command, Controller, Event, ImmediateController};
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
 
@@ -83,7 +83,7 @@ unsafe impl GlobalAlloc for Counting {
 
 /// A controller that notes the period of the measurement when it orders it.
 #[derive(Default)]
-struct Watching(Unattended);
+struct Watching(ImmediateController);
 
 impl Controller for Watching {
     fn report(&mut self, event: &Event) -> Result<(), LoadError> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hindmost_load::engine::{self, Unattended};
+use hindmost_load::engine::{self, ImmediateController};
 use hindmost_plan::Plan;
 use own_protocol::Dictionary;
 
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let plan = Plan::from_json(&std::fs::read_to_string(plan)?)?;
     std::fs::create_dir_all(folder)?;
-    let result = engine::run_as::<Dictionary>(&plan, Path::new(folder), &mut Unattended::default())?;
+    let result = engine::run_as::<Dictionary>(&plan, Path::new(folder), &mut ImmediateController::default())?;
     println!("{}", serde_json::to_string(&result)?);
     Ok(())
 }

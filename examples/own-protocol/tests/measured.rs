@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use hindmost_load::engine::{self, Unattended};
+use hindmost_load::engine::{self, ImmediateController};
 use hindmost_plan::Plan;
 use own_protocol::Dictionary;
 
@@ -59,7 +59,7 @@ fn a_protocol_of_ones_own_is_measured_like_any_other() {
     let folder = std::env::temp_dir().join(format!("own-protocol-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let plan = Plan::from_json(&plan).unwrap();
-    let result = engine::run_as::<Dictionary>(&plan, &folder, &mut Unattended::default()).unwrap();
+    let result = engine::run_as::<Dictionary>(&plan, &folder, &mut ImmediateController::default()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     let counts = &serde_json::to_value(&result).unwrap()["counts"];
     let count = |name: &str| counts[name].as_u64().unwrap();

@@ -71,7 +71,7 @@ impl Control {
     }
 
     /// End the warm-up at `calibrate`, which must be in the future, and set the later boundaries.
-    pub fn fix(&self, calibrate: Nanos, measure: Nanos, end: Nanos) {
+    pub fn set_phases(&self, calibrate: Nanos, measure: Nanos, end: Nanos) {
         self.measure.store(measure.0, Ordering::Relaxed);
         self.end.store(end.0, Ordering::Relaxed);
         // Stored last with release ordering: a thread that sees it also sees the other two.
@@ -99,7 +99,7 @@ impl Control {
 
     /// Whether workers must stop at once.
     #[inline]
-    pub fn aborted(&self) -> bool {
+    pub fn is_aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
     }
 }

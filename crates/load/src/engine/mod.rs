@@ -21,8 +21,8 @@ pub(crate) mod tests;
 
 pub use control::Timeline;
 pub use coordinator::clean_up::clean_up;
-pub use coordinator::controller::{Command, Controller, Event, Unattended};
-pub use coordinator::first::first_request;
+pub use coordinator::controller::{Command, Controller, Event, ImmediateController};
+pub use coordinator::first_request::first_request;
 pub use coordinator::instance::{run, run_as};
 pub use coordinator::needs::Needs;
 pub use coordinator::refusals::check_protocol;

@@ -245,7 +245,7 @@ impl Recorder {
     }
 
     /// Record a failed connection attempt.
-    pub fn refused(&mut self, at_ns: u64) {
+    pub fn record_refusal(&mut self, at_ns: u64) {
         self.connects.failed += u64::from(self.measured(at_ns));
     }
 

@@ -8,7 +8,7 @@ use crate::record::Window;
 pub struct FixedTime(pub Nanos);
 
 impl Stop for FixedTime {
-    fn look(&mut self, elapsed: Nanos, _: &[Window]) -> Option<Ended> {
+    fn decide(&mut self, elapsed: Nanos, _: &[Window]) -> Option<Ended> {
         (elapsed >= self.0).then_some(Ended::Elapsed)
     }
 }

@@ -18,7 +18,7 @@ use crate::record::Window;
 /// A rule that decides whether a phase is over.
 pub trait Stop: Send {
     /// Return `None` to continue. `windows` are the windows of one worker, oldest first.
-    fn look(&mut self, elapsed: Nanos, windows: &[Window]) -> Option<Ended>;
+    fn decide(&mut self, elapsed: Nanos, windows: &[Window]) -> Option<Ended>;
 }
 
 /// How a phase ended.

@@ -45,7 +45,7 @@ fn drift(logs: &[f64]) -> f64 {
 }
 
 impl Stop for Steady {
-    fn look(&mut self, elapsed: Nanos, windows: &[Window]) -> Option<Ended> {
+    fn decide(&mut self, elapsed: Nanos, windows: &[Window]) -> Option<Ended> {
         if elapsed >= self.most {
             return Some(if Self::is_steady(windows) { Ended::Steady } else { Ended::NeverSteady });
         }
@@ -72,22 +72,22 @@ mod tests {
             .collect()
     }
 
-    fn look(elapsed_s: f64, windows: &[Window]) -> Option<Ended> {
+    fn decide(elapsed_s: f64, windows: &[Window]) -> Option<Ended> {
         let rule = Steady::new(Nanos::from_secs_f64(1.0), Nanos::from_secs_f64(10.0));
-        { rule }.look(Nanos::from_secs_f64(elapsed_s), windows)
+        { rule }.decide(Nanos::from_secs_f64(elapsed_s), windows)
     }
 
     #[test]
     fn steady_windows_end_the_warm_up_but_not_before_the_least_time() {
         let flat = windows(40, |_| 30.0);
-        assert_eq!(look(0.5, &flat), None);
-        assert_eq!(look(2.0, &flat), Some(Ended::Steady));
+        assert_eq!(decide(0.5, &flat), None);
+        assert_eq!(decide(2.0, &flat), Some(Ended::Steady));
     }
 
     #[test]
     fn a_server_that_is_still_getting_faster_is_waited_for_and_at_last_reported() {
         let warming = windows(40, |i| 30.0 + 300.0 * (-(i as f64) / 30.0).exp());
-        assert_eq!(look(2.0, &warming), None);
-        assert_eq!(look(10.0, &warming), Some(Ended::NeverSteady));
+        assert_eq!(decide(2.0, &warming), None);
+        assert_eq!(decide(10.0, &warming), Some(Ended::NeverSteady));
     }
 }

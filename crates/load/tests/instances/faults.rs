@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::common::{phases, plan, run, synth, ways, Meanwhile};
 use hindmost_clock::Nanos;
-use hindmost_load::engine::{Command, Controller, Event, Unattended};
+use hindmost_load::engine::{Command, Controller, Event, ImmediateController};
 use hindmost_load::LoadError;
 use serde_json::json;
 
@@ -150,7 +150,7 @@ fn an_unwritable_folder_is_reported_before_the_load() {
     let server = synth();
     let plan = plan("memcached", &server.local_address().to_string(), &json!({}));
     let absent = std::env::temp_dir().join("hindmost-no-such-folder/deeper");
-    let error = hindmost_load::engine::run(&plan, &absent, &mut Unattended::default()).unwrap_err();
+    let error = hindmost_load::engine::run(&plan, &absent, &mut ImmediateController::default()).unwrap_err();
     assert!(matches!(error, LoadError::Write { .. }), "{error}");
     assert_eq!(server.totals().total.served, 0);
 }
@@ -158,7 +158,7 @@ fn an_unwritable_folder_is_reported_before_the_load() {
 /// Sends Stop after the first progress report, as a controller does on Ctrl-C.
 #[derive(Default)]
 struct Impatient {
-    alone: Unattended,
+    alone: ImmediateController,
     told: bool,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hindmost_clock::MonotonicClock;
 use hindmost_plan::{Keep, Plan, Share, Thread, Workload};
 
-use super::instance::{Errand, Of, Servers};
+use super::instance::{Assignment, Job, Servers};
 use crate::arrivals::Part;
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::Worker;
@@ -36,13 +36,13 @@ pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
         requests_per_connection: None,
         ..plan.clone()
     };
-    let servers = Servers::of(plan)?;
+    let servers = Servers::resolve(plan)?;
     hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, clean_up_with(plan, &servers))
 }
 
 fn clean_up_with<P: Protocol>(plan: &Plan, servers: &Servers) -> Result<u32, LoadError> {
     let (window, capacity) = windows(plan);
-    let of = Of {
+    let assignment = Assignment {
         plan,
         servers,
         index: 0,
@@ -50,14 +50,14 @@ fn clean_up_with<P: Protocol>(plan: &Plan, servers: &Servers) -> Result<u32, Loa
         progress: Arc::new(Progress::new(capacity)),
         window,
     };
-    of.work::<P, _>(Removing)
+    assignment.work::<P, _>(RemoveKeys)
 }
 
 /// Removes all keys.
-struct Removing;
+struct RemoveKeys;
 
-impl Errand for Removing {
-    type Done = u32;
+impl Job for RemoveKeys {
+    type Output = u32;
 
     fn run<P: Protocol>(
         self,

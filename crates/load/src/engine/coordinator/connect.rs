@@ -30,16 +30,16 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         while !self.connections.all_open() {
             while started < slots && started - self.connections.open() < at_once {
                 let slot = started as u32;
-                self.connections.trying(slot, self.clock.now());
-                self.transport.connect(slot).map_err(|e| self.not_connected(peers, slot, e))?;
+                self.connections.start_attempt(slot, self.clock.now());
+                self.transport.connect(slot).map_err(|e| self.connect_error(peers, slot, e))?;
                 started += 1;
             }
             let now = self.clock.now();
             if now >= until {
                 let waiting = self.connections.all().iter().position(|c| c.state != State::Open).unwrap_or(0);
-                return Err(self.not_connected(peers, waiting as u32, ErrorKind::TimedOut.into()));
+                return Err(self.connect_error(peers, waiting as u32, ErrorKind::TimedOut.into()));
             }
-            if self.control.aborted() {
+            if self.control.is_aborted() {
                 return Err(LoadError::Aborted);
             }
             self.transport
@@ -49,16 +49,16 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 let one = self.ready[at];
                 let state = self.connections[one.slot].state;
                 if matches!(state, State::Connecting | State::Opening) {
-                    match self.go_on_connecting(one)? {
-                        Attempt::UnderWay => {}
-                        Attempt::Open => self.join(one.slot),
-                        Attempt::Failed(e) => return Err(self.not_connected(peers, one.slot, e)),
+                    match self.continue_connecting(one)? {
+                        Attempt::InProgress => {}
+                        Attempt::Open => self.make_usable(one.slot),
+                        Attempt::Failed(e) => return Err(self.connect_error(peers, one.slot, e)),
                     }
-                    self.check_heard(peers, one.slot)?;
+                    self.check_still_open(peers, one.slot)?;
                     until = self.clock.now() + PATIENCE;
                 } else if P::ANSWERS && one.readable {
                     self.receive(one.slot)?;
-                    self.check_heard(peers, one.slot)?;
+                    self.check_still_open(peers, one.slot)?;
                 } else if one.readable {
                     let why = match self.transport.read(one.slot, &mut self.scratch) {
                         // A TLS record without application data, such as a session ticket.
@@ -69,8 +69,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                         Ok(n) => io::Error::other(quote("it said", &self.scratch[..n])),
                         Err(e) => e,
                     };
-                    self.connections.hung_up();
-                    return Err(self.not_connected(peers, one.slot, why));
+                    self.connections.note_hang_up();
+                    return Err(self.connect_error(peers, one.slot, why));
                 }
             }
         }
@@ -79,7 +79,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     /// Return an error if the server's unsolicited message closed connection `slot`.
-    fn check_heard(&mut self, peers: &Peers, slot: u32) -> Result<(), LoadError> {
+    fn check_still_open(&mut self, peers: &Peers, slot: u32) -> Result<(), LoadError> {
         if self.connections[slot].state != State::Down {
             return Ok(());
         }
@@ -92,12 +92,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         } else {
             io::Error::other(format!("it said {words:?}"))
         };
-        Err(self.not_connected(peers, slot, why))
+        Err(self.connect_error(peers, slot, why))
     }
 
     /// Explain why not all connections opened: our limits, the server's limits, or no server.
     #[cold]
-    fn not_connected(&self, peers: &Peers, slot: u32, source: io::Error) -> LoadError {
+    fn connect_error(&self, peers: &Peers, slot: u32, source: io::Error) -> LoadError {
         let (open, of) = (self.connections.open(), self.connections.all().len());
         let address = peers.of(slot).clone();
         let inner = source.get_ref();

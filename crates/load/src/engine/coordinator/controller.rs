@@ -75,14 +75,14 @@ pub trait Controller {
 
 /// A controller that starts the client at once and starts the measurement when the client is warm.
 #[derive(Debug, Default)]
-pub struct Unattended {
+pub struct ImmediateController {
     answer: Option<Command>,
 }
 
 /// Time between a command and its effect, so that every worker sees the command beforehand.
 pub const AHEAD: Nanos = Nanos::from_millis(20);
 
-impl Controller for Unattended {
+impl Controller for ImmediateController {
     fn report(&mut self, event: &Event) -> Result<(), LoadError> {
         let soon = (MonotonicClock.now() + AHEAD).0;
         match event {

@@ -15,16 +15,16 @@ use super::controller::{Command, Controller, Event};
 use super::exit_notifier::{ExitGuard, ExitNotifier};
 use super::needs::Needs;
 use super::open_files;
-use super::phases::{follow, Handle};
+use super::phases::{run_phases, Handle};
 use super::refusals::check_protocol_as;
 use super::thread;
 use crate::arrivals::{Arrivals, FlatOut, Part, Seeds};
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::{Parts, Worker};
-use crate::engine::report::finished::Finished;
 use crate::engine::report::output::Outputs;
 use crate::engine::report::result::InstanceResult;
 use crate::engine::report::summary::summarise;
+use crate::engine::report::worker_totals::WorkerTotals;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
@@ -55,8 +55,8 @@ pub fn run_as<P: Protocol>(
 ) -> Result<InstanceResult, LoadError> {
     let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
     check_protocol_as::<P>(plan)?;
-    let servers = Servers::of(plan)?;
-    let needs = Needs::speaking::<P>(plan);
+    let servers = Servers::resolve(plan)?;
+    let needs = Needs::for_protocol::<P>(plan);
     open_files::make_room(&needs)?;
     let outputs = Outputs::create(place, plan.instance.index)?;
     run_with::<P>(plan, &servers, needs.memory_bytes, outputs, controller)
@@ -69,7 +69,7 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    pub(super) fn of(plan: &Plan) -> Result<Self, LoadError> {
+    pub(super) fn resolve(plan: &Plan) -> Result<Self, LoadError> {
         let (mut peers, mut credentials) = (Vec::new(), Vec::new());
         for address in plan.target.servers() {
             let unresolvable = |source| LoadError::Unresolvable { address: address.clone(), source };
@@ -99,7 +99,7 @@ fn run_with<P: Protocol>(
     let progress: Vec<Arc<Progress>> =
         plan.threads.iter().map(|_| Arc::new(Progress::new(capacity))).collect();
 
-    let (followed, finished) = std::thread::scope(|scope| {
+    let (times, totals) = std::thread::scope(|scope| {
         let (ready, all_ready) = mpsc::channel();
         let mut handles: Vec<Handle> = Vec::new();
         for (index, progress) in progress.iter().enumerate() {
@@ -107,31 +107,31 @@ fn run_with<P: Protocol>(
             let stop = control.clone();
             let guard = exits.guard().map_err(LoadError::system("dup failed"));
             let worker = guard.and_then(|guard| {
-                let of = Of { plan, servers, index, control, progress, window };
-                start(scope, index, guard, move || of.work::<P, _>(Loading { ready }))
+                let assignment = Assignment { plan, servers, index, control, progress, window };
+                start(scope, index, guard, move || assignment.work::<P, _>(ApplyLoad { ready }))
             });
             // Workers that have already started would otherwise wait forever.
             handles.push(worker.inspect_err(|_| stop.abort())?);
         }
         drop(ready);
-        let followed = follow(plan, &control, &progress, &handles, &all_ready, &mut exits, controller);
-        if followed.is_err() {
+        let times = run_phases(plan, &control, &progress, &handles, &all_ready, &mut exits, controller);
+        if times.is_err() {
             control.abort();
         }
-        let finished = join(handles, &control, controller);
+        let totals = join(handles, &control, controller);
         // A worker's own error explains more than the coordinator's `Aborted`.
-        match (followed, finished) {
+        match (times, totals) {
             (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e.of_kinds(&kinds)),
-            (Ok(followed), Ok(finished)) => Ok((followed, finished)),
+            (Ok(times), Ok(totals)) => Ok((times, totals)),
         }
     })?;
 
     let timeline = control.timeline();
     let series = progress.iter().map(|p| p.series.snapshot()).collect();
     let cpus = plan.threads.iter().filter_map(|thread| thread.cpu).collect();
-    let seen = followed.before.until_now(&tree, cpus, tcp_at_first);
-    let (result, recorder) = summarise(plan, &followed, seen, finished, series, bound);
-    outputs.write(&result, recorder, &kinds, timeline, followed.started)?;
+    let host = times.before.until_now(&tree, cpus, tcp_at_first);
+    let (result, recorder) = summarise(plan, &times, host, totals, series, bound);
+    outputs.write(&result, recorder, &kinds, timeline, times.started)?;
     controller.report(&Event::Done)?;
     Ok(result)
 }
@@ -140,7 +140,7 @@ fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     index: usize,
     guard: ExitGuard,
-    work: impl FnOnce() -> Result<Finished, LoadError> + Send + 'scope,
+    work: impl FnOnce() -> Result<WorkerTotals, LoadError> + Send + 'scope,
 ) -> Result<Handle<'scope>, LoadError> {
     std::thread::Builder::new()
         .name(format!("worker-{index}"))
@@ -152,7 +152,7 @@ fn start<'scope>(
 }
 
 /// Everything that one worker thread needs to start.
-pub(super) struct Of<'a> {
+pub(super) struct Assignment<'a> {
     pub plan: &'a Plan,
     pub servers: &'a Servers,
     pub index: usize,
@@ -162,25 +162,25 @@ pub(super) struct Of<'a> {
 }
 
 /// The job of a worker once its connections are open.
-pub(super) trait Errand {
-    type Done;
+pub(super) trait Job {
+    type Output;
 
     fn run<P: Protocol>(
         self,
         plan: &Plan,
         worker: Worker<P, dyn Stamped, MonotonicClock>,
-    ) -> Result<Self::Done, LoadError>;
+    ) -> Result<Self::Output, LoadError>;
 }
 
 /// Stores the keys and applies the load. `ready` reports the captured ports before the load starts.
-struct Loading {
+struct ApplyLoad {
     ready: Sender<Vec<u16>>,
 }
 
-impl Of<'_> {
-    /// Connect and run `errand`. The thread is pinned first, so that its memory is local to its CPU.
-    pub(super) fn work<P: Protocol, E: Errand>(self, errand: E) -> Result<E::Done, LoadError> {
-        let Of { plan, servers, index, .. } = self;
+impl Assignment<'_> {
+    /// Connect and run `job`. The thread is pinned first, so that its memory is local to its CPU.
+    pub(super) fn work<P: Protocol, E: Job>(self, job: E) -> Result<E::Output, LoadError> {
+        let Assignment { plan, servers, index, .. } = self;
         thread::prepare(plan.threads[index])?;
         let threads = plan.threads.len() as u32;
         let connections = plan.connections / threads + u32::from((index as u32) < plan.connections % threads);
@@ -207,9 +207,10 @@ impl Of<'_> {
         let peers = Peers::new(servers.peers.clone(), plan.target.source.clone(), index);
         let nagle = !P::LOSSY && plan.batching == Batching::Nagle;
         let peers = peers.map_err(LoadError::Source)?.with_nagle(nagle);
-        let mut worker = Worker::new(plan, parts.over(transport::<P>(plan, servers, &peers, connections)?));
+        let mut worker =
+            Worker::new(plan, parts.with_transport(transport::<P>(plan, servers, &peers, connections)?));
         worker.connect_all(plan, &peers)?;
-        errand.run(plan, worker)
+        job.run(plan, worker)
     }
 }
 
@@ -238,21 +239,21 @@ fn transport<P: Protocol>(
     })
 }
 
-impl Errand for Loading {
-    type Done = Finished;
+impl Job for ApplyLoad {
+    type Output = WorkerTotals;
 
     fn run<P: Protocol>(
         self,
         plan: &Plan,
         mut worker: Worker<P, dyn Stamped, MonotonicClock>,
-    ) -> Result<Finished, LoadError> {
+    ) -> Result<WorkerTotals, LoadError> {
         if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
             worker.store_all(mix, part_of(plan, worker.index.into()))?;
         }
         // A failed send means that the coordinator has aborted the run; the loop below notices that.
-        let _ = self.ready.send(worker.witnessed_ports());
+        let _ = self.ready.send(worker.captured_ports());
         while worker.control.timeline().start == Nanos::MAX {
-            if worker.control.aborted() {
+            if worker.control.is_aborted() {
                 return Err(LoadError::Aborted);
             }
             std::thread::sleep(Duration::from_micros(500));
@@ -284,14 +285,14 @@ fn join(
     handles: Vec<Handle>,
     control: &Control,
     controller: &mut dyn Controller,
-) -> Result<Vec<Finished>, LoadError> {
-    let mut finished: Vec<Option<Finished>> = handles.iter().map(|_| None).collect();
+) -> Result<Vec<WorkerTotals>, LoadError> {
+    let mut totals: Vec<Option<WorkerTotals>> = handles.iter().map(|_| None).collect();
     let mut failure: Option<LoadError> = None;
     let mut left: Vec<(usize, Handle)> = handles.into_iter().enumerate().collect();
     while !left.is_empty() {
         // Join workers in the order in which they finish, so that a failure stops the others at once.
         let Some(at) = left.iter().position(|(_, handle)| handle.is_finished()) else {
-            if control.aborted() {
+            if control.is_aborted() {
                 std::thread::sleep(Duration::from_nanos(BREATH.0));
             } else if matches!(controller.next_command(BREATH), Ok(Some(Command::Stop)) | Err(_)) {
                 control.abort();
@@ -301,7 +302,7 @@ fn join(
         let (index, handle) = left.remove(at);
         let failed = match handle.join() {
             Ok(Ok(one)) => {
-                finished[index] = Some(one);
+                totals[index] = Some(one);
                 continue;
             }
             Ok(Err(e)) => e,
@@ -316,5 +317,5 @@ fn join(
             failure = Some(failed);
         }
     }
-    failure.map_or(Ok(finished.into_iter().flatten().collect()), Err)
+    failure.map_or(Ok(totals.into_iter().flatten().collect()), Err)
 }

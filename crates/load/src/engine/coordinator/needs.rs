@@ -39,12 +39,12 @@ pub struct Needs {
 
 impl Needs {
     /// Compute the needs of a client of `plan`.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn for_plan(plan: &Plan) -> Self {
         hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, with_codec(plan))
     }
 
     /// Compute the needs of a client that speaks `P`, whatever protocol the plan names.
-    pub fn speaking<P: Protocol>(plan: &Plan) -> Self {
+    pub fn for_protocol<P: Protocol>(plan: &Plan) -> Self {
         with_codec::<P>(plan)
     }
 }
@@ -52,7 +52,7 @@ impl Needs {
 fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     let threads = plan.threads.len() as u64;
     let connections = u64::from(plan.connections);
-    let buffers = Buffers::of(plan, (connections / threads).max(1) as u32);
+    let buffers = Buffers::for_plan(plan, (connections / threads).max(1) as u32);
     let connection_bytes = buffers.requests * size_of::<Pending>()
         + buffers.stamped * size_of::<StampedRequest>()
         + buffers.out_bytes
@@ -106,7 +106,7 @@ mod tests {
     fn ten_thousand_connections_cost_ten_kilobytes_each_whatever_the_threads() {
         let usual = json!({"kind": "key-value"});
         for threads in [1, 8] {
-            let needs = Needs::of(&plan(10_000, threads, &usual));
+            let needs = Needs::for_plan(&plan(10_000, threads, &usual));
             assert!((5_000..12_000).contains(&needs.connection_bytes), "{needs:?}");
             assert_eq!(needs.files, 10_000 + threads as u64 + SPARE);
         }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn large_values_make_large_needs() {
         let large = json!({"kind": "key-value", "value_bytes": 900_000, "get_ratio": 0.5});
-        let needs = Needs::of(&plan(10_000, 1, &large));
+        let needs = Needs::for_plan(&plan(10_000, 1, &large));
         assert!(needs.memory_bytes > 10_000 * 2 * 900_000, "{needs:?}");
     }
 }

@@ -13,14 +13,14 @@ use hindmost_plan::Plan;
 use super::controller::{Command, Controller, Event};
 use super::exit_notifier::ExitNotifier;
 use crate::engine::control::{Control, Progress};
-use crate::engine::report::finished::Finished;
 use crate::engine::report::host::HostReading;
-use crate::engine::report::summary::Followed;
+use crate::engine::report::summary::PhaseTimes;
+use crate::engine::report::worker_totals::WorkerTotals;
 use crate::stop::{self, Ended, Stop};
 use crate::LoadError;
 
 /// How often the coordinator polls before the measurement.
-const LOOK: Nanos = Nanos::from_millis(100);
+const POLL: Nanos = Nanos::from_millis(100);
 /// How often the coordinator reports progress before the measurement.
 const REPORT: Nanos = Nanos::from_millis(1_000);
 /// Longest sleep during the measurement if the controller cannot wake us. Otherwise the coordinator sleeps
@@ -28,10 +28,10 @@ const REPORT: Nanos = Nanos::from_millis(1_000);
 /// and reading one report takes it 0.1 ms.
 const SILENCE: Nanos = Nanos::from_millis(1_000);
 
-pub type Handle<'scope> = ScopedJoinHandle<'scope, Result<Finished, LoadError>>;
+pub type Handle<'scope> = ScopedJoinHandle<'scope, Result<WorkerTotals, LoadError>>;
 
 /// Move the workers through the phases.
-pub(super) fn follow(
+pub(super) fn run_phases(
     plan: &Plan,
     control: &Control,
     progress: &[Arc<Progress>],
@@ -39,7 +39,7 @@ pub(super) fn follow(
     all_ready: &Receiver<Vec<u16>>,
     exits: &mut ExitNotifier,
     controller: &mut dyn Controller,
-) -> Result<Followed, LoadError> {
+) -> Result<PhaseTimes, LoadError> {
     let ports = await_workers(handles, all_ready, controller)?;
     controller.report(&Event::Ready { ports })?;
     let start = await_go(controller)?;
@@ -62,13 +62,13 @@ pub(super) fn follow(
                 ended = exits.wait(fd, left + Nanos::from_secs_f64(plan.timeout_s));
                 controller.next_command(Nanos::ZERO)?
             }
-            _ => controller.next_command(if silent { left.min(SILENCE) } else { LOOK })?,
+            _ => controller.next_command(if silent { left.min(SILENCE) } else { POLL })?,
         };
         match command {
             Some(Command::Measure { from_ns }) => {
                 let calibrate = Nanos(from_ns);
                 let measure = calibrate + Nanos::from_secs_f64(plan.phases.calibration_s);
-                control.fix(calibrate, measure, measure + Nanos::from_secs_f64(plan.phases.measure_s));
+                control.set_phases(calibrate, measure, measure + Nanos::from_secs_f64(plan.phases.measure_s));
                 // This read takes some milliseconds of the remaining warm-up, whose requests are not
                 // recorded.
                 before = Some(read_host());
@@ -78,16 +78,16 @@ pub(super) fn follow(
         }
         let now = clock.now();
         let elapsed = now.saturating_sub(start);
-        if let Some(ended) = steadiness.look(elapsed, progress) {
+        if let Some(ended) = steadiness.update(elapsed, progress) {
             controller.report(&Event::Warm { ended, after_s: elapsed.as_secs_f64() })?;
         }
         if !silent && now.saturating_sub(reported) >= REPORT {
             reported = now;
-            controller.report(&how_far(elapsed, progress))?;
+            controller.report(&progress_event(elapsed, progress))?;
         }
         let timeline = control.timeline();
         if now >= timeline.end || ended || handles.iter().any(ScopedJoinHandle::is_finished) {
-            return Ok(Followed {
+            return Ok(PhaseTimes {
                 started,
                 measure: timeline.measure,
                 warmup_s: timeline.calibrate.saturating_sub(start).as_secs_f64(),
@@ -107,7 +107,7 @@ fn await_workers(
     let mut waiting = handles.len();
     let mut ports = Vec::new();
     while waiting > 0 {
-        match all_ready.recv_timeout(Duration::from_nanos(LOOK.0)) {
+        match all_ready.recv_timeout(Duration::from_nanos(POLL.0)) {
             Ok(mine) => {
                 waiting -= 1;
                 ports.extend(mine);
@@ -129,7 +129,7 @@ fn await_workers(
 
 fn await_go(controller: &mut dyn Controller) -> Result<Nanos, LoadError> {
     loop {
-        match controller.next_command(LOOK)? {
+        match controller.next_command(POLL)? {
             Some(Command::Go { start_ns }) => return Ok(Nanos(start_ns)),
             Some(Command::Stop) => return Err(LoadError::Aborted),
             Some(Command::Measure { .. }) | None => {}
@@ -137,7 +137,7 @@ fn await_go(controller: &mut dyn Controller) -> Result<Nanos, LoadError> {
     }
 }
 
-fn how_far(elapsed: Nanos, progress: &[Arc<Progress>]) -> Event {
+fn progress_event(elapsed: Nanos, progress: &[Arc<Progress>]) -> Event {
     let sum = |pick: fn(&Progress) -> u64| progress.iter().map(|p| pick(p)).sum();
     Event::Progress {
         elapsed_s: elapsed.as_secs_f64(),
@@ -160,12 +160,12 @@ impl Steadiness {
     }
 
     /// Return how the warm-up ended, once, as soon as it has.
-    fn look(&mut self, elapsed: Nanos, progress: &[Arc<Progress>]) -> Option<Ended> {
+    fn update(&mut self, elapsed: Nanos, progress: &[Arc<Progress>]) -> Option<Ended> {
         if self.ended.is_some() {
             return None;
         }
         for ((rule, end), progress) in self.rules.iter_mut().zip(&mut self.ends).zip(progress) {
-            *end = end.or_else(|| rule.look(elapsed, &progress.series.snapshot()));
+            *end = end.or_else(|| rule.decide(elapsed, &progress.series.snapshot()));
         }
         let all: Option<Vec<Ended>> = self.ends.iter().copied().collect();
         let never = |ends: &Vec<Ended>| ends.contains(&Ended::NeverSteady);

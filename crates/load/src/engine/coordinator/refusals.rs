@@ -43,7 +43,7 @@ mod tests {
     use crate::engine::tests::{open, plan};
 
     /// Return the field and value that the check refuses.
-    fn refused(changes: &Value) -> Option<(String, String)> {
+    fn refused_field(changes: &Value) -> Option<(String, String)> {
         let mut plan = plan(2, &open(1_000), changes);
         plan.workload = plan.workload.opened().unwrap();
         match check_protocol(&plan) {
@@ -61,11 +61,11 @@ mod tests {
             changes.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             changes
         };
-        let ways = [(json!({"interval": {"seconds": 1e-3}}), "`interval`"), (json!("nagle"), "`nagle`")];
+        let methods = [(json!({"interval": {"seconds": 1e-3}}), "`interval`"), (json!("nagle"), "`nagle`")];
         let plain = || http(&json!({"kind": "http"}));
         let large = json!({"hex": "62".repeat(1 << 17)});
-        for (way, name) in ways {
-            let batching = json!({"batching": way});
+        for (method, name) in methods {
+            let batching = json!({"batching": method});
             for (changes, why) in [
                 (json!({"requests_per_connection": 5}), "memcached, closed after five"),
                 (json!({"in_flight": 1}), "memcached, one in flight"),
@@ -76,16 +76,16 @@ mod tests {
                     "a large body",
                 ),
             ] {
-                assert_eq!(refused(&changes), None, "{why}");
-                let told = refused(&with(changes, &batching)).expect(why);
-                assert_eq!(told, ("batching".to_owned(), name.to_owned()), "{why}");
+                assert_eq!(refused_field(&changes), None, "{why}");
+                let refusal = refused_field(&with(changes, &batching)).expect(why);
+                assert_eq!(refusal, ("batching".to_owned(), name.to_owned()), "{why}");
             }
             for (changes, why) in [
                 (plain(), "GET is pipelined"),
                 (http(&json!({"kind": "http", "requests": [{"method": "PUT", "body": "x"}]})), "so is PUT"),
                 (json!({"in_flight": 2}), "two in flight are a batch"),
             ] {
-                assert_eq!(refused(&with(changes, &batching)), None, "{why}");
+                assert_eq!(refused_field(&with(changes, &batching)), None, "{why}");
             }
         }
     }

@@ -32,7 +32,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 any = true;
             }
             if any && self.backlog.on {
-                self.fill(slot, now)?;
+                self.fill_places(slot, now)?;
             }
         }
         Ok(())
@@ -50,14 +50,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             self.drop_lost(slot, pending);
         }
         if self.backlog.on {
-            self.fill(slot, now)?;
+            self.fill_places(slot, now)?;
         }
         let since = *self.tally.refused_since.get_or_insert(now);
         if now.saturating_sub(since) < GONE {
             return Ok(());
         }
-        self.connections.note_failure(NOBODY_LISTENS);
-        Err(self.gone(since))
+        self.connections.note_failure(PORT_CLOSED);
+        Err(self.server_gone(since))
     }
 
     fn give_up_oldest(&mut self, slot: u32) -> Option<Pending> {
@@ -75,7 +75,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 }
 
 /// Failure text for a server whose port is closed.
-pub(super) const NOBODY_LISTENS: &str = "no process listens on this port (ICMP port unreachable)";
+pub(super) const PORT_CLOSED: &str = "no process listens on this port (ICMP port unreachable)";
 
 /// Count the whole datagrams in `bytes`, the unwritten part of an output buffer.
 fn unwritten(mut bytes: &[u8]) -> usize {

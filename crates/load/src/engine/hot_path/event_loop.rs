@@ -50,7 +50,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 self.give_up_sending();
                 break;
             }
-            self.round(now)?;
+            self.iterate(now)?;
         }
         self.take_the_last_replies()?;
         self.check_refused()?;
@@ -59,11 +59,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Run one iteration of the loop. Scheduled requests are sent before replies are read, and again after
     /// the replies of each connection, so a send waits for at most one read.
-    fn round(&mut self, now: Nanos) -> Result<(), LoadError> {
+    fn iterate(&mut self, now: Nanos) -> Result<(), LoadError> {
         if self.schedule.next_due.min(self.batches.next) > now {
-            self.stages.rest(now);
+            self.stages.reset(now);
         }
-        self.away.idled(now);
+        self.away.record_idle(now);
         let mut worked = self.send_due(now)?;
         if self.tally.window_is_over(now) {
             self.tally.publish(now, self.schedule.timeline.start, &self.progress);
@@ -78,13 +78,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         if now >= self.connections.retry_at {
             self.retry(now)?;
         }
-        if now >= self.turns.part_by() {
+        if now >= self.turns.close_deadline() {
             self.hang_up(now)?;
         }
         let slept = self.wait(now)?;
         let mut ready = std::mem::take(&mut self.ready);
         if !ready.is_empty() {
-            self.stages.found();
+            self.stages.enter_reading();
         }
         for one in &ready {
             worked = true;
@@ -95,12 +95,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         ready.clear();
         self.ready = ready;
-        if self.control.aborted() {
+        if self.control.is_aborted() {
             return Err(LoadError::Aborted);
         }
         if worked {
             let after = self.clock.now();
-            self.away.called(after);
+            self.away.record_call(after);
             self.tally.busy_ns += after.saturating_sub(now).saturating_sub(slept).0;
         }
         Ok(())
@@ -119,7 +119,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let woken = self.clock.now();
         self.stages.enter(Stage::Waiting, woken);
-        self.away.slept(woken);
+        self.away.record_sleep(woken);
         Ok(woken.saturating_sub(before))
     }
 
@@ -128,7 +128,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         // the worker.
         let blocked = self.schedule.closed && !self.connections.any_usable();
         let due = if blocked { Nanos::MAX } else { self.schedule.next_due };
-        due.min(self.batches.next).min(self.connections.retry_at).min(self.turns.part_by())
+        due.min(self.batches.next).min(self.connections.retry_at).min(self.turns.close_deadline())
     }
 
     pub(super) fn follow_timeline(&mut self) {
@@ -141,7 +141,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Count the scheduled requests that could not be sent within the timeout after the load's end.
     fn give_up_sending(&mut self) {
         while self.schedule.next_due < self.schedule.timeline.end {
-            self.unsent();
+            self.record_unsent();
             self.schedule.draw();
         }
     }
@@ -155,7 +155,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             if now >= until {
                 break;
             }
-            self.round(now)?;
+            self.iterate(now)?;
         }
         self.take_the_last_stamps()?;
         for slot in self.connections.slots() {
@@ -177,7 +177,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             if now >= until {
                 break;
             }
-            self.round(now)?;
+            self.iterate(now)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::LoadError;
 #[derive(Debug)]
 pub enum Attempt {
     /// The attempt continues.
-    UnderWay,
+    InProgress,
     /// The connection is open but not yet marked as usable.
     Open,
     /// The attempt failed. A `Refusal` inside the error carries the server's message.
@@ -24,36 +24,36 @@ pub enum Attempt {
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Continue the connection attempt of `ready.slot` after an event.
-    pub fn go_on_connecting(&mut self, ready: Ready) -> Result<Attempt, LoadError> {
+    pub fn continue_connecting(&mut self, ready: Ready) -> Result<Attempt, LoadError> {
         let slot = ready.slot;
         let opened = match self.connections[slot].state {
             State::Connecting => self.finish_connecting(ready),
-            _ => self.go_on_opening(ready),
+            _ => self.continue_opening(ready),
         };
         let Some(left) = (match opened {
             Ok(opened) => opened,
             Err(e) => return Ok(Attempt::Failed(e)),
         }) else {
-            return Ok(Attempt::UnderWay);
+            return Ok(Attempt::InProgress);
         };
-        self.connections.opened(slot, self.transport.local_port(slot));
-        let Connection { tried, securing, .. } = self.connections[slot];
-        let took = self.clock.now().saturating_sub(tried).saturating_sub(securing);
-        self.recorder.connected(self.tried_for(slot), took.0);
+        self.connections.mark_open(slot, self.transport.local_port(slot));
+        let Connection { attempt_started, securing, .. } = self.connections[slot];
+        let took = self.clock.now().saturating_sub(attempt_started).saturating_sub(securing);
+        self.recorder.connected(self.attempt_time(slot), took.0);
         if !left.is_empty() {
             let scratch = std::mem::take(&mut self.scratch);
             let result = self.take_replies(slot, &scratch[left], self.clock.now());
             self.scratch = scratch;
             result?;
             if !self.connections.is_open(slot) {
-                return Ok(Attempt::UnderWay);
+                return Ok(Attempt::InProgress);
             }
         }
         Ok(Attempt::Open)
     }
 
     /// Mark an open connection as usable. In the closed loop, mark it once for each request it can carry.
-    pub fn join(&mut self, slot: u32) {
+    pub fn make_usable(&mut self, slot: u32) {
         let connection = &self.connections[slot];
         let most = connection.most.min(self.codec.in_flight(&connection.session));
         let places = if self.schedule.closed { most.saturating_sub(connection.pending.len()) } else { 1 };
@@ -84,22 +84,22 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         if let Some(handshake) = self.transport.secured(slot) {
             *securing = now.saturating_sub(*reached);
             let took = securing.0;
-            self.recorder.secured(self.tried_for(slot), took, handshake);
+            self.recorder.secured(self.attempt_time(slot), took, handshake);
         }
         let Connection { state, session, out, request_bytes, .. } = &mut self.connections[slot];
         let usable = self.codec.begin(session, out);
         *request_bytes += out.len() as u64;
         *state = State::Opening;
-        self.say_first(slot)?;
+        self.flush_opening(slot)?;
         Ok(usable.then_some(0..0))
     }
 
     /// Continue the protocol's opening with the bytes that arrived. Returns the same as
     /// [`Worker::finish_connecting`].
-    fn go_on_opening(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
+    fn continue_opening(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
         let slot = ready.slot;
         if ready.writable {
-            self.say_first(slot)?;
+            self.flush_opening(slot)?;
         }
         if !ready.readable {
             return Ok(None);
@@ -116,12 +116,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let taken =
             reader.opening(&self.codec, session, &self.scratch[..n], out).map_err(io::Error::other)?;
         *request_bytes += (out.len() - before) as u64;
-        self.say_first(slot)?;
+        self.flush_opening(slot)?;
         Ok(taken.map(|taken| taken..n))
     }
 
     /// Write pending bytes of the opening, as far as the kernel accepts them.
-    fn say_first(&mut self, slot: u32) -> io::Result<()> {
+    fn flush_opening(&mut self, slot: u32) -> io::Result<()> {
         let connection = &mut self.connections[slot];
         while connection.written < connection.out.len() {
             match self.transport.write(slot, &connection.out[connection.written..]) {

@@ -21,16 +21,16 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
             if !self.connections[full].is_full(&self.codec) {
                 // The connection lacks buffer space: the server does not read.
-                return self.unsent();
+                return self.record_unsent();
             }
             if self.schedule.closed {
                 break;
             }
-            self.connections.rest(full);
+            self.connections.suspend(full);
             slot = self.connections.pick(self.schedule.endpoint);
         }
         if self.schedule.is_full() || self.connections.open() == 0 {
-            return self.unsent();
+            return self.record_unsent();
         }
         let (request, due_ns) = (self.schedule.next, self.schedule.next_due.0);
         let Request { kind, item, .. } = request;
@@ -43,7 +43,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Give free places on `slot` to waiting requests, then make it available for scheduled ones.
     #[cold]
-    pub(super) fn fill(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn fill_places(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         if self.turns.on || !self.connections.is_open(slot) {
             return Ok(());
         }
@@ -55,8 +55,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             any = true;
         }
         let connection = &mut self.connections[slot];
-        if connection.rests && !connection.is_full(&self.codec) {
-            connection.rests = false;
+        if connection.suspended && !connection.is_full(&self.codec) {
+            connection.suspended = false;
             self.connections.release(slot);
         }
         if any {
@@ -70,23 +70,23 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let stamped = if resends == 0 { self.is_stamped(slot) } else { stamped };
         self.tally.resent += u64::from(resends > 0);
         let connection = &mut self.connections[slot];
-        let end = connection.ask(&self.codec, request);
+        let end = connection.write_request(&self.codec, request);
         let Request { kind, item, .. } = request;
         connection.pending.push_back(Pending { due_ns, sent_ns, end, kind, stamped, resends, item });
         connection.measured += u32::from(due_ns >= self.schedule.timeline.measure.0);
     }
 
     /// After a read: write what the codec needs to answer, and close the connection if the server is leaving.
-    pub(super) fn attend(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn finish_read(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let connection = &mut self.connections[slot];
         let leaves = self.codec.leaves(&connection.session);
-        if connection.say(&self.codec) {
+        if connection.write_control(&self.codec) {
             self.flush(slot, now)?;
             self.submit()?;
         }
         let Some(below) = leaves.filter(|_| self.connections.is_open(slot)) else { return Ok(()) };
         if self.connections[slot].tags.oldest().is_none_or(|oldest| oldest >= below) {
-            self.part(slot, now)?;
+            self.expect_close(slot, now)?;
         }
         Ok(())
     }

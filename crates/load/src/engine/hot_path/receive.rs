@@ -7,7 +7,7 @@ use hindmost_clock::{Clock, Nanos};
 use super::worker::Worker;
 use crate::engine::state::connection::{Connection, State};
 use crate::engine::state::request::Ending;
-use crate::engine::state::stamping::Arrived;
+use crate::engine::state::stamping::Arrival;
 use crate::protocol::{Outcome, Protocol, Reply};
 use crate::record::Status;
 use crate::transport::{Ready, Stamp, Stamped, DATAGRAM_LENGTH};
@@ -20,13 +20,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn serve(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let slot = ready.slot;
         match self.connections[slot].state {
-            State::Open | State::Parting => {}
+            State::Open | State::Closing => {}
             State::Connecting | State::Opening => return self.connecting(ready),
             // An earlier event of this iteration lost the connection.
             State::Down => return Ok(self.clock.now()),
         }
         // A socket error other than a stamp is returned by the next read.
-        let failed = ready.stamped && !self.take_sent(slot);
+        let failed = ready.stamped && !self.take_transmit_stamps(slot);
         if ready.writable {
             let now = self.clock.now();
             self.unblock(slot, now)?;
@@ -56,13 +56,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
         };
         let now = self.clock.now();
-        self.away.called(now);
+        self.away.record_call(now);
         match got {
-            Ok(0) => self.ended(slot, now)?,
+            Ok(0) => self.handle_close(slot, now)?,
             // Bytes on a closing connection answer no request.
-            Ok(_) if self.connections[slot].state == State::Parting => {}
+            Ok(_) if self.connections[slot].state == State::Closing => {}
             Ok(n) => {
-                self.stamping.arrived = Arrived { last, untaken: if peeked { n } else { 0 } };
+                self.stamping.arrival = Arrival { last, untaken: if peeked { n } else { 0 } };
                 self.connections[slot].reply_bytes += n as u64;
                 self.sockets.largest_read = self.sockets.largest_read.max(n);
                 // The scratch buffer is moved out so that replies can be parsed while requests are recorded.
@@ -71,10 +71,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 self.scratch = scratch;
                 result?;
                 if P::ANSWERS && self.connections.is_open(slot) {
-                    self.attend(slot, now)?;
+                    self.finish_read(slot, now)?;
                 }
                 if self.backlog.on {
-                    self.fill(slot, now)?;
+                    self.fill_places(slot, now)?;
                 }
                 if self.turns.on && self.connections[slot].is_idle() {
                     self.end_turn(slot, now)?;
@@ -136,15 +136,15 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 return self.break_off(slot, now);
             }
             bytes = &bytes[reply.taken..];
-            if P::REFUSAL.is_some() && reply.refused && self.ask_refused_again(slot, reply.tag) {
+            if P::REFUSAL.is_some() && reply.refused && self.resend_refused(slot, reply.tag) {
                 continue;
             }
             self.reply(slot, reply, now, bytes.len());
             if reply.closes {
-                return self.part(slot, now);
+                return self.expect_close(slot, now);
             }
         }
-        self.take_rest(slot);
+        self.take_peeked(slot);
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let ending = Ending { done_ns: now.0, status, reply_end };
         if pending.stamped && pending.resends == 0 {
-            let last = self.arrived_with(slot, left);
+            let last = self.reply_segment(slot, left);
             self.end_answered(slot, serial, pending, ending, last);
         } else {
             self.end(slot, pending, ending);

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::datagrams::NOBODY_LISTENS;
+use super::datagrams::PORT_CLOSED;
 use super::opening::Attempt;
 use super::worker::Worker;
 use crate::engine::state::connection::Connection;
@@ -20,20 +20,20 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
         let (slot, now) = (ready.slot, self.clock.now());
-        match self.go_on_connecting(ready)? {
-            Attempt::UnderWay => {}
+        match self.continue_connecting(ready)? {
+            Attempt::InProgress => {}
             Attempt::Failed(e) => {
                 self.transport.close(slot);
-                self.refused(slot, e, now)?;
+                self.handle_refusal(slot, e, now)?;
             }
             Attempt::Open if self.turns.on => self.begin_turn(slot, now)?,
             Attempt::Open => {
                 if !self.connections[slot].pending.is_empty() {
-                    self.send_again(slot, now)?;
+                    self.resend_pending(slot, now)?;
                 }
-                self.join(slot);
+                self.make_usable(slot);
                 if self.backlog.on && self.connections.is_open(slot) {
-                    self.fill(slot, now)?;
+                    self.fill_places(slot, now)?;
                 }
             }
         }
@@ -42,13 +42,18 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Record a failed connection attempt. The worker tries again later.
     #[cold]
-    pub(super) fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn handle_refusal(
+        &mut self,
+        slot: u32,
+        error: io::Error,
+        now: Nanos,
+    ) -> Result<(), LoadError> {
         let kind = error.kind();
         if let Some(refusal) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>()) {
             self.tally.note_error(refusal.to_string().as_bytes());
         }
-        self.recorder.refused(self.tried_for(slot));
-        self.connections.refused(slot, error, now);
+        self.recorder.record_refusal(self.attempt_time(slot));
+        self.connections.mark_refused(slot, error, now);
         self.connections.down.push(slot);
         if self.turns.on {
             self.refuse_turn(slot, kind);
@@ -59,10 +64,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Return the time that decides whether the attempt of `slot` belongs to the measurement: the scheduled
     /// time of the request that needs the connection, or else the time of the attempt.
-    pub(super) fn tried_for(&self, slot: u32) -> u64 {
+    pub(super) fn attempt_time(&self, slot: u32) -> u64 {
         let connection = &self.connections[slot];
         let request = connection.pending.front().filter(|_| self.turns.on);
-        request.map_or(connection.tried.0, |pending| pending.due_ns)
+        request.map_or(connection.attempt_started.0, |pending| pending.due_ns)
     }
 
     /// Fail when no local port is left: the delay would be ours, not the server's.
@@ -76,7 +81,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Handle a connection closed by the server. The close completes a reply without a stated length.
     #[cold]
-    pub(super) fn ended(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn handle_close(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         const REASON: &str = "the server closed the connection";
         let connection = &mut self.connections[slot];
         if let Some(reply) = connection.reader.end() {
@@ -154,8 +159,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let pause = !self.turns.on && self.connections[slot].answered == 0;
         self.end_waiting(slot);
         self.transport.close(slot);
-        self.turns.parted(slot);
-        self.connections.closed(slot, now, pause, reason);
+        self.turns.forget(slot);
+        self.connections.mark_closed(slot, now, pause, reason);
     }
 
     /// Retry all broken connections.
@@ -168,11 +173,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let mut down = std::mem::take(&mut self.connections.down);
         let mut ports = Ok(());
         down.retain(|&slot| {
-            self.connections.trying(slot, now);
+            self.connections.start_attempt(slot, now);
             let Err(e) = self.transport.connect(slot) else { return false };
-            self.recorder.refused(now.0);
+            self.recorder.record_refusal(now.0);
             ports = self.check_ports(e.kind(), now);
-            self.connections.refused(slot, e, now);
+            self.connections.mark_refused(slot, e, now);
             true
         });
         self.connections.down = down;
@@ -182,20 +187,20 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Fail if there has been no connection for too long: the server is gone.
     pub(super) fn check_gone(&mut self, now: Nanos) -> Result<(), LoadError> {
-        self.connections.gone_since(now, self.turns.on).map_or(Ok(()), |since| Err(self.gone(since)))
+        self.connections.gone_since(now, self.turns.on).map_or(Ok(()), |since| Err(self.server_gone(since)))
     }
 
     /// Fail if a server refuses every connection at the end of the load.
     pub(super) fn check_refused(&mut self) -> Result<(), LoadError> {
         if let Some(since) = self.tally.refused_since {
-            self.connections.note_failure(NOBODY_LISTENS);
-            return Err(self.gone(since));
+            self.connections.note_failure(PORT_CLOSED);
+            return Err(self.server_gone(since));
         }
-        self.connections.refused_since().map_or(Ok(()), |since| Err(self.gone(since)))
+        self.connections.refused_since().map_or(Ok(()), |since| Err(self.server_gone(since)))
     }
 
     #[cold]
-    pub(super) fn gone(&self, since: Nanos) -> LoadError {
+    pub(super) fn server_gone(&self, since: Nanos) -> LoadError {
         LoadError::ServerGone {
             after_s: self.schedule.elapsed_s(since),
             lost: self.tally.lost,

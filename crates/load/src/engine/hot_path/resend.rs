@@ -25,18 +25,18 @@ use crate::LoadError;
 
 /// Resends of a request before it counts as lost. A server that closes after 50 replies, as cautious ones do,
 /// reaches a request with up to 400 others ahead of it on its connection.
-pub(super) const MOST_RESENDS: u8 = 8;
+pub(super) const MAX_RESENDS: u8 = 8;
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Handle the server's notice that it closes `slot` after the reply just read.
     // Marked cold for servers that keep connections open. For others, connecting costs far more.
     #[cold]
-    pub(super) fn part(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn expect_close(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.end_batch(slot, now);
         self.leave_unanswered(slot);
         if self.turns.on {
-            self.connections[slot].state = State::Parting;
-            self.turns.parts(slot, now);
+            self.connections[slot].state = State::Closing;
+            self.turns.expect_close(slot, now);
             return Ok(());
         }
         self.disconnect(slot, now, "the server closes the connection after this reply".into())
@@ -58,7 +58,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
         }
         // The oldest requests were resent most often. Those beyond the limit are lost.
-        while self.connections[slot].pending.front().is_some_and(|pending| pending.resends > MOST_RESENDS) {
+        while self.connections[slot].pending.front().is_some_and(|pending| pending.resends > MAX_RESENDS) {
             let Some(pending) = self.connections[slot].pending.pop_front() else { break };
             self.drop_lost(slot, pending);
         }
@@ -74,7 +74,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// A single resend follows gRPC's transparent retries (grpc.io, A6): more would add load to an overloaded
     /// server. The second refusal counts as the reply; the function then returns `false`.
     #[cold]
-    pub(super) fn ask_refused_again(&mut self, slot: u32, tag: u32) -> bool {
+    pub(super) fn resend_refused(&mut self, slot: u32, tag: u32) -> bool {
         self.tally.refused_streams += 1;
         let connection = &mut self.connections[slot];
         let first = connection.tags.place(tag).and_then(|at| connection.pending.get(at));
@@ -100,7 +100,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Resend the unanswered requests of `slot` after it was reconnected.
     #[cold]
-    pub(super) fn send_again(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    pub(super) fn resend_pending(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let connection = &mut self.connections[slot];
         let mut fitting = 0;
         while let Some(&pending) = connection.pending.get(fitting) {
@@ -109,7 +109,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
             // Only HTTP servers announce a close, and an HTTP request's bytes follow from its number.
             let request = Request { kind: pending.kind, item: pending.item, value_bytes: 0 };
-            connection.ask(&self.codec, request);
+            connection.write_request(&self.codec, request);
             fitting += 1;
         }
         self.tally.resent += fitting as u64;

@@ -39,8 +39,8 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let mut taken = 0;
         while taken < BATCH && self.schedule.is_due(now) {
-            let went = if self.turns.on { self.send_by_turns(now)? } else { self.take(now) };
-            if !went {
+            let was_sent = if self.turns.on { self.send_in_turn(now)? } else { self.place_request(now) };
+            if !was_sent {
                 break;
             }
             taken += 1;
@@ -58,7 +58,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Put the scheduled request on a connection. In the closed loop, return `false` if none is free.
     #[inline]
-    fn take(&mut self, now: Nanos) -> bool {
+    fn place_request(&mut self, now: Nanos) -> bool {
         let slot = if self.schedule.closed {
             if now >= self.schedule.timeline.end {
                 return false;
@@ -76,9 +76,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.recorder.due(self.schedule.next_due.0);
         match slot {
             Some(slot) if self.has_room(slot) => self.put_on(slot, now),
-            None if self.connections.is_down(self.schedule.endpoint) => self.unserved(),
+            None if self.connections.is_down(self.schedule.endpoint) => self.record_unserved(),
             _ if self.backlog.on => self.put_elsewhere(slot, now),
-            _ => self.unsent(),
+            _ => self.record_unsent(),
         }
         self.schedule.draw();
         true
@@ -97,7 +97,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let stamped = self.is_stamped(slot);
         let (request, due) = (self.schedule.next, self.schedule.next_due);
         let connection = &mut self.connections[slot];
-        let end = connection.ask(&self.codec, request);
+        let end = connection.write_request(&self.codec, request);
         let Request { kind, item, .. } = request;
         connection.pending.push_back(Pending {
             due_ns: due.0,
@@ -133,14 +133,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             for &slot in &unwritten {
                 let now = self.clock.now();
                 self.stages.enter(Stage::Writing, now);
-                self.away.called(now);
+                self.away.record_call(now);
                 self.stamp_sent(slot, now);
                 self.flush(slot, now)?;
                 self.submit()?;
                 let after = self.clock.now();
                 self.stages.enter(Stage::Waiting, after);
-                self.away.called(after);
-                self.ideal.wrote(after.saturating_sub(now));
+                self.away.record_call(after);
+                self.ideal.add_write(after.saturating_sub(now));
             }
         }
         unwritten.clear();
@@ -300,13 +300,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     /// Record that the scheduled request cannot be sent: no connection is open, or the request table is full.
-    pub(super) fn unsent(&mut self) {
+    pub(super) fn record_unsent(&mut self) {
         self.end_due(Status::Unsent);
     }
 
     /// Record the scheduled request as lost because its server is down. It is not sent to another server.
     #[cold]
-    pub(super) fn unserved(&mut self) {
+    pub(super) fn record_unserved(&mut self) {
         self.tally.lost += 1;
         self.end_due(Status::Lost);
     }
@@ -342,9 +342,9 @@ fn stamp(
 ) {
     pending.sent_ns = now.0;
     // Send delay is defined in the open loop only.
-    let ideal = (!closed).then(|| ideal.due(ready));
+    let ideal = (!closed).then(|| ideal.schedule(ready));
     let slip_ns = now.0 - ready.0;
     if recorder.sent(pending.kind, pending.due_ns, slip_ns, ideal) && !closed {
-        stages.sent(slip_ns);
+        stages.record_send(slip_ns);
     }
 }

@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 
 use hindmost_clock::{Clock, Nanos};
 
-use super::resend::MOST_RESENDS;
+use super::resend::MAX_RESENDS;
 use super::worker::Worker;
 use crate::engine::state::backlog::Waiting;
 use crate::engine::state::connection::{Connection, State};
@@ -41,12 +41,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                     self.end_waiting(slot);
                     self.transport.close(slot);
                     self.connections.take(slot);
-                    self.connections.rests(slot);
+                    self.connections.mark_idle_closed(slot);
                     self.connections.release(slot);
                 }
                 State::Open => self.connections.take(slot),
                 State::Connecting | State::Opening | State::Down => self.lose_turn(slot),
-                State::Parting => {}
+                State::Closing => {}
             }
         }
         while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.next() {
@@ -60,20 +60,20 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Give the scheduled request a connection, or queue it. In the closed loop, return `false` if none is
     /// free.
     #[cold]
-    pub(super) fn send_by_turns(&mut self, now: Nanos) -> Result<bool, LoadError> {
+    pub(super) fn send_in_turn(&mut self, now: Nanos) -> Result<bool, LoadError> {
         if self.schedule.closed {
             if now >= self.schedule.timeline.end || !self.connections.any_usable() {
                 return Ok(false);
             }
             self.schedule.next_due = now;
         } else if self.schedule.is_full() {
-            self.unsent();
+            self.record_unsent();
             self.schedule.draw();
             return Ok(true);
         }
         let endpoint = self.schedule.endpoint;
         if self.connections.refuses(endpoint) {
-            self.unserved();
+            self.record_unserved();
             self.schedule.draw();
             return Ok(true);
         }
@@ -113,7 +113,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let said = out.len() as u64;
         *request_bytes += said;
-        self.part(slot, now)?;
+        self.expect_close(slot, now)?;
         if said == 0 {
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     fn take_turn(&mut self, slot: u32, mut pending: Pending) -> Result<(), LoadError> {
         let now = self.clock.now();
         self.stages.enter(Stage::Writing, now);
-        self.away.called(now);
+        self.away.record_call(now);
         if pending.sent_ns == 0 {
             self.stamp_alone(&mut pending, now);
         }
@@ -134,17 +134,17 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         connection.pending.push_back(pending);
         connection.measured += u32::from(measured);
         if connection.state == State::Open {
-            self.ask(slot, now)?;
+            self.send_request(slot, now)?;
         } else {
-            self.connections.trying(slot, now);
+            self.connections.start_attempt(slot, now);
             if let Err(e) = self.transport.connect(slot) {
-                self.refused(slot, e, now)?;
+                self.handle_refusal(slot, e, now)?;
             }
         }
         let after = self.clock.now();
         self.stages.enter(Stage::Waiting, after);
-        self.away.called(after);
-        self.ideal.wrote(after.saturating_sub(now));
+        self.away.record_call(after);
+        self.ideal.add_write(after.saturating_sub(now));
         Ok(())
     }
 
@@ -153,11 +153,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         if self.connections[slot].pending.is_empty() {
             return self.give_turn(slot);
         }
-        self.ask(slot, now)
+        self.send_request(slot, now)
     }
 
     /// Write the only request of `slot`.
-    fn ask(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
+    fn send_request(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let Some(mut pending) = self.connections[slot].pending.pop_front() else { return Ok(()) };
         if pending.resends == 0 {
             pending.stamped = self.is_stamped(slot);
@@ -166,7 +166,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         // Only requests whose bytes follow from their number are resent. They have no value.
         let value_bytes = if pending.resends == 0 { pending.end as u32 } else { 0 };
         let request = Request { kind: pending.kind, item: pending.item, value_bytes };
-        pending.end = connection.ask(&self.codec, request);
+        pending.end = connection.write_request(&self.codec, request);
         connection.pending.push_back(pending);
         self.flush(slot, now)?;
         self.submit()
@@ -205,7 +205,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let may = connection
             .pending
             .front()
-            .is_some_and(|one| one.resends < MOST_RESENDS && self.codec.may_repeat(one.kind));
+            .is_some_and(|one| one.resends < MAX_RESENDS && self.codec.may_repeat(one.kind));
         if connection.answered == 0 || !connection.reader.is_fresh() || !may {
             return;
         }

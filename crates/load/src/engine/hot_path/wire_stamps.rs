@@ -6,7 +6,7 @@ use super::event_loop::LOST_AFTER;
 use super::worker::Worker;
 use crate::engine::state::request::{Ending, Pending};
 use crate::engine::state::stamp_queue::Answer;
-use crate::engine::state::stamping::{Arrived, StampSummary};
+use crate::engine::state::stamping::{Arrival, StampSummary};
 use crate::protocol::Protocol;
 use crate::transport::{Segment, Source, Stamp, Stamped};
 
@@ -18,7 +18,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             return false;
         }
         if self.connections[slot].stamps.waits() {
-            self.take_sent(slot);
+            self.take_transmit_stamps(slot);
             self.end_complete(slot);
         }
         let connection = &mut self.connections[slot];
@@ -28,7 +28,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     /// Take the available transmit stamps of `slot`. Return whether there were any.
-    pub(super) fn take_sent(&mut self, slot: u32) -> bool {
+    pub(super) fn take_transmit_stamps(&mut self, slot: u32) -> bool {
         let source = self.source();
         let mut any = false;
         while let Some(sent) = self.transport.sent(slot) {
@@ -68,7 +68,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         };
         let source = self.source();
         if !out.has(source) {
-            self.take_sent(slot);
+            self.take_transmit_stamps(slot);
         }
         let stamps = &mut self.connections[slot].stamps;
         let Some(out) = stamps.out_of(serial) else { return };
@@ -94,7 +94,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// End all requests of `slot` that wait for a stamp: the connection or the load has ended.
     #[cold]
     pub(super) fn end_waiting(&mut self, slot: u32) {
-        self.take_sent(slot);
+        self.take_transmit_stamps(slot);
         while let Some((answer, out)) = self.connections[slot].stamps.pop_or_drop() {
             self.end_stamped(slot, answer.pending, answer.ending, out, answer.last);
         }
@@ -114,10 +114,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     /// Return the segment that holds a reply's last byte. `left` bytes of the read follow that reply.
-    pub(super) fn arrived_with(&mut self, slot: u32, left: usize) -> Segment {
-        let Arrived { last, untaken } = self.stamping.arrived;
+    pub(super) fn reply_segment(&mut self, slot: u32, left: usize) -> Segment {
+        let Arrival { last, untaken } = self.stamping.arrival;
         if untaken > left {
-            self.stamping.arrived.untaken = left;
+            self.stamping.arrival.untaken = left;
             return self.transport.take(slot, untaken - left, left > 0).no_later_than(last);
         }
         // The stamp of a read is the stamp of its last bytes.
@@ -126,16 +126,16 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Consume the peeked bytes that belong to replies without stamps.
     #[inline]
-    pub(super) fn take_rest(&mut self, slot: u32) {
-        if self.stamping.arrived.untaken > 0 {
-            self.transport.take(slot, self.stamping.arrived.untaken, false);
-            self.stamping.arrived.untaken = 0;
+    pub(super) fn take_peeked(&mut self, slot: u32) {
+        if self.stamping.arrival.untaken > 0 {
+            self.transport.take(slot, self.stamping.arrival.untaken, false);
+            self.stamping.arrival.untaken = 0;
         }
     }
 
     /// Return the summary of stamps at the end of the load.
     pub fn stamp_summary(&mut self) -> StampSummary {
-        self.stamping.time_of_day.look(self.clock.realtime_ahead());
+        self.stamping.time_of_day.sample(self.clock.realtime_ahead());
         self.stamping.summary(self.transport.stamps())
     }
 }

@@ -50,7 +50,7 @@ pub struct Parts<P, T, C> {
 
 impl<P, T, C> Parts<P, T, C> {
     /// Replace the transport.
-    pub fn over<U>(self, transport: U) -> Parts<P, U, C> {
+    pub fn with_transport<U>(self, transport: U) -> Parts<P, U, C> {
         Parts {
             transport,
             index: self.index,
@@ -104,7 +104,7 @@ pub struct Worker<P: Protocol, T: ?Sized, C> {
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, Box<T>, C>) -> Self {
         let slots = parts.connections;
-        let buffers = Buffers::of(plan, slots);
+        let buffers = Buffers::for_plan(plan, slots);
         let carried = plan.carried();
         let by_turns = carried.is_some() || parts.codec.takes_turns();
         let one = |_| {
@@ -114,9 +114,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             connection
         };
         let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
-        let witnessed = plan.witnessed.map_or(u32::MAX, |n| n / workers + u32::from(index < n % workers));
+        let captured = plan.witnessed.map_or(u32::MAX, |n| n / workers + u32::from(index < n % workers));
         let mut recorder = parts.recorder;
-        recorder.sample_connections(witnessed);
+        recorder.sample_connections(captured);
         let outstanding = max_outstanding(plan, slots) as usize;
         let waiting = if P::MAY_CLOSE || by_turns { outstanding } else { 0 };
         let bounded = P::BOUNDED || plan.in_flight.is_some();
@@ -139,14 +139,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             backlog: Backlog::new(bounded, outstanding),
             turns: Turns::new(waiting, plan.target.servers().len(), slots as usize, by_turns)
                 .closing_after(carried),
-            stamping: Stamping::new(plan.stamp_every, witnessed, time_of_day),
+            stamping: Stamping::new(plan.stamp_every, captured, time_of_day),
             recorder,
             tally: Tally::new(parts.window),
             sockets: Sockets::new(slots),
             stages: Stages::default(),
             ideal: Ideal::default(),
             away: Away::default(),
-            scratch: touched(READ_BYTES),
+            scratch: prefault(READ_BYTES),
             ready: Vec::with_capacity(READY),
             largest_request: largest_request(plan),
         }
@@ -190,14 +190,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     /// Return the local ports of the captured connections, or nothing if all are captured.
-    pub fn witnessed_ports(&self) -> Vec<u16> {
-        let witnessed = self.stamping.witnessed;
-        let mine = if witnessed == u32::MAX { 0 } else { witnessed as usize };
+    pub fn captured_ports(&self) -> Vec<u16> {
+        let captured = self.stamping.captured;
+        let mine = if captured == u32::MAX { 0 } else { captured as usize };
         self.connections.all().iter().take(mine).map(|connection| connection.port).collect()
     }
 }
 
 /// Allocate memory whose pages are already mapped; zeroed pages would be mapped on first use.
-fn touched(length: usize) -> Vec<u8> {
+fn prefault(length: usize) -> Vec<u8> {
     vec![1; length]
 }

@@ -44,7 +44,7 @@ pub struct HostSpan {
 }
 
 /// The host's activity as the coordinator measured it.
-pub struct HostSeen {
+pub struct HostSummary {
     pub steal_share: Option<f64>,
     pub tcp: Option<TcpCounters>,
     pub tcp_before: Option<TcpCounters>,
@@ -68,7 +68,7 @@ impl HostReading {
 
     /// Return the activity on `cpus` since `self`. The reader's own counters are read first, so that reading
     /// is not charged to the interval.
-    pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, begun: Option<TcpCounters>) -> HostSeen {
+    pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, begun: Option<TcpCounters>) -> HostSummary {
         let reader = ThreadCounters::read_self();
         let now = Self::take(tree);
         let span = HostSpan {
@@ -82,7 +82,7 @@ impl HostReading {
         };
         let steal_share = now.cpus.since(&self.cpus).of(&span.cpus).steal_share();
         let between = |now: Option<TcpCounters>, then: Option<TcpCounters>| Some(now?.since(&then?));
-        HostSeen {
+        HostSummary {
             steal_share,
             tcp: between(now.tcp, self.tcp),
             tcp_before: between(self.tcp, begun),

@@ -25,11 +25,11 @@ pub struct Shares {
 impl Shares {
     /// Compute the shares of a worker's connections when its load is over.
     #[must_use]
-    pub fn of<S>(connections: &[Connection<S>]) -> Self {
+    pub fn new<S>(connections: &[Connection<S>]) -> Self {
         let measured = || connections.iter().map(|one| u64::from(one.measured));
         let (total, count) = (measured().sum::<u64>(), connections.len() as u64);
         let fair = total as f64 / count.max(1) as f64;
-        let silent = |one: &&Connection<S>| one.state == State::Open && one.asked && one.answered == 0;
+        let silent = |one: &&Connection<S>| one.state == State::Open && one.has_requests && one.answered == 0;
         Self {
             connections: count,
             least: measured().min().unwrap_or(0),
@@ -54,7 +54,7 @@ mod tests {
             .map(|&n| {
                 let mut one = Connection::new(&codec, Buffers { requests: 1, out_bytes: 100, stamped: 0 });
                 one.state = State::Open;
-                (one.measured, one.asked, one.answered) = (n, n > 0, u64::from(n));
+                (one.measured, one.has_requests, one.answered) = (n, n > 0, u64::from(n));
                 one
             })
             .collect()
@@ -63,15 +63,15 @@ mod tests {
     #[test]
     fn the_statistic_is_pearsons() {
         // By hand: (8-10)^2/10 + (12-10)^2/10 + 0 = 0.8.
-        let shares = Shares::of(&carrying(&[8, 12, 10]));
+        let shares = Shares::new(&carrying(&[8, 12, 10]));
         assert_eq!((shares.connections, shares.least, shares.most, shares.silent), (3, 8, 12, 0));
         assert!((shares.chi_square.unwrap() - 0.8).abs() < 1e-12);
     }
 
     #[test]
     fn nothing_carried_has_no_statistic() {
-        assert_eq!(Shares::of(&carrying(&[0, 0])).chi_square, None);
-        assert_eq!(Shares::of::<()>(&[]), Shares::default());
+        assert_eq!(Shares::new(&carrying(&[0, 0])).chi_square, None);
+        assert_eq!(Shares::new::<()>(&[]), Shares::default());
     }
 
     #[test]
@@ -80,6 +80,6 @@ mod tests {
         connections[0].answered = 0;
         connections[2].request_bytes = 100;
         (connections[3].answered, connections[3].state) = (0, State::Down);
-        assert_eq!(Shares::of(&connections).silent, 1);
+        assert_eq!(Shares::new(&connections).silent, 1);
     }
 }

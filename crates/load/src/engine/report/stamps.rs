@@ -43,7 +43,7 @@ pub struct StampReason {
 
 impl StampReport {
     /// Summarise the stamps of all workers of a client.
-    pub fn of(every: u32, counts: StampCounts, workers: &[StampSummary]) -> Self {
+    pub fn new(every: u32, counts: StampCounts, workers: &[StampSummary]) -> Self {
         let first = workers.first();
         let source = first.and_then(|one| one.source).filter(|_| every > 0);
         let alike = workers.iter().all(|one| one.source == source);
@@ -125,7 +125,7 @@ mod tests {
             (16, counts(100, 99), vec![software, hardware], None, Some("sources_differ")),
             (16, counts(100, 99), vec![failed], Some("software"), Some("card_failed")),
         ] {
-            let report = StampReport::of(every, counts, &workers);
+            let report = StampReport::new(every, counts, &workers);
             assert_eq!((report.source, report.reason.as_ref().map(|why| why.code)), (source, code));
         }
     }

@@ -9,13 +9,13 @@ use hindmost_host::counters::peak_memory;
 use hindmost_host::Tree;
 use hindmost_plan::{Plan, Workload};
 
-use super::finished::Finished;
-use super::host::{HostReading, HostSeen};
+use super::host::{HostReading, HostSummary};
 use super::result::{
     Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, Unhandled,
     Unreadable, SCHEMA,
 };
 use super::stamps::StampReport;
+use super::worker_totals::WorkerTotals;
 use crate::protocol::{
     code_name, outcome, outcome_of, reset_name, status_name, status_outcome, Grpc, Outcome, Protocol,
 };
@@ -23,7 +23,7 @@ use crate::record::{Counts, EndpointRecord, KindRecord, Recorder, Window};
 use crate::stop::Ended;
 
 /// Times of the phases as the coordinator measured them.
-pub struct Followed {
+pub struct PhaseTimes {
     pub started: SystemTime,
     /// Start of the measurement.
     pub measure: Nanos,
@@ -36,9 +36,9 @@ pub struct Followed {
 /// Build the result document. Also return one recorder with the merged records of all threads.
 pub fn summarise(
     plan: &Plan,
-    followed: &Followed,
-    seen: HostSeen,
-    finished: Vec<Finished>,
+    times: &PhaseTimes,
+    host: HostSummary,
+    totals: Vec<WorkerTotals>,
     series: Vec<Vec<Window>>,
     bound_bytes: u64,
 ) -> (InstanceResult, Recorder) {
@@ -50,7 +50,7 @@ pub fn summarise(
     let mut datagrams: Option<Datagrams> = None;
     let mut unhandled: Option<Unhandled> = None;
     let mut unreadable = Unreadable::default();
-    for (thread, one) in plan.threads.iter().zip(finished) {
+    for (thread, one) in plan.threads.iter().zip(totals) {
         let span = one.span;
         threads.push(ThreadReport {
             cpu: thread.cpu,
@@ -62,7 +62,7 @@ pub fn summarise(
             shares: one.shares,
             span,
             late: one.late,
-            away: one.away.report(followed.measure),
+            away: one.away.report(times.measure),
             sockets: one.sockets,
         });
         reconnects += one.reconnects;
@@ -106,11 +106,11 @@ pub fn summarise(
         index: plan.instance.index,
         of: plan.instance.of,
         seed: plan.seed,
-        started_s: followed.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
-        warmup_s: followed.warmup_s,
-        warmup_ended: followed.warmup_ended,
+        started_s: times.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        warmup_s: times.warmup_s,
+        warmup_ended: times.warmup_ended,
         calibration: calibration(plan, &recorder),
-        measured_from_ns: followed.measure.0,
+        measured_from_ns: times.measure.0,
         measure_s,
         asked_per_s: plan.load.rate().map(|rate| rate.get() / share),
         due_per_s: counts.due as f64 / measure_s,
@@ -118,7 +118,7 @@ pub fn summarise(
         counts,
         kinds: by_kind,
         first_error,
-        codes: codes.values().fold(BTreeMap::new(), joined),
+        codes: codes.values().fold(BTreeMap::new(), merge_codes),
         kind_codes: codes,
         endpoints: endpoints(plan, &recorder),
         connects: recorder.connects,
@@ -129,12 +129,12 @@ pub fn summarise(
         unreadable,
         datagrams,
         threads,
-        steal_share: seen.steal_share,
+        steal_share: host.steal_share,
         memory: Memory { peak_bytes: peak_memory(&Tree::new("/")), bound_bytes },
-        stamps: StampReport::of(plan.stamp_every, recorder.stamps, &stamps),
-        tcp: seen.tcp,
-        tcp_before: seen.tcp_before,
-        host: seen.host,
+        stamps: StampReport::new(plan.stamp_every, recorder.stamps, &stamps),
+        tcp: host.tcp,
+        tcp_before: host.tcp_before,
+        host: host.host,
         raw_gaps_ns: std::mem::replace(&mut recorder.gaps.raw, UniformSample::new(0)).into_vec(),
         series,
     };
@@ -179,7 +179,7 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
     kinds.filter(|(_, codes)| !codes.is_empty()).collect()
 }
 
-fn joined(
+fn merge_codes(
     mut all: BTreeMap<String, CodeCount>,
     kind: &BTreeMap<String, CodeCount>,
 ) -> BTreeMap<String, CodeCount> {

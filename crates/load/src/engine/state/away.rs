@@ -49,19 +49,19 @@ impl Away {
 
     /// Record a reading after an interval without calls.
     #[inline]
-    pub fn idled(&mut self, now: Nanos) {
+    pub fn record_idle(&mut self, now: Nanos) {
         self.read(now, IDLE);
     }
 
     /// Record a reading after an interval with one call.
     #[inline]
-    pub fn called(&mut self, now: Nanos) {
+    pub fn record_call(&mut self, now: Nanos) {
         self.read(now, CALL);
     }
 
     /// Record a reading after a voluntary sleep, whose length is ignored.
     #[inline]
-    pub fn slept(&mut self, now: Nanos) {
+    pub fn record_sleep(&mut self, now: Nanos) {
         self.last = self.last.max(now);
     }
 
@@ -120,13 +120,13 @@ mod tests {
     #[test]
     fn a_span_counts_by_what_was_done_in_it() {
         let mut away = Away::default();
-        away.idled(Nanos(500_000));
+        away.record_idle(Nanos(500_000));
         away.begin(Nanos(1_000));
-        away.idled(Nanos(21_000)); // 20 us without a call
-        away.idled(Nanos(41_001)); // 1 ns longer
-        away.called(Nanos(241_001)); // a call of 200 us
-        away.slept(Nanos(9_000_000));
-        away.called(Nanos(9_200_001));
+        away.record_idle(Nanos(21_000)); // 20 us without a call
+        away.record_idle(Nanos(41_001)); // 1 ns longer
+        away.record_call(Nanos(241_001)); // a call of 200 us
+        away.record_sleep(Nanos(9_000_000));
+        away.record_call(Nanos(9_200_001));
         assert_eq!(spans(&away), [[20_000, 40_001], [8_999_000, 9_199_001]]);
     }
 
@@ -134,8 +134,8 @@ mod tests {
     fn a_clock_that_jumps_back_makes_no_theft_of_the_way_forth() {
         let mut away = Away::default();
         away.begin(Nanos(1_000_000));
-        away.idled(Nanos(400_000));
-        away.idled(Nanos(1_010_000));
+        away.record_idle(Nanos(400_000));
+        away.record_idle(Nanos(1_010_000));
         assert_eq!(spans(&away), [[0; 2]; 0]);
     }
 
@@ -143,7 +143,7 @@ mod tests {
     fn what_has_no_room_is_counted() {
         let mut away = Away::default();
         away.begin(Nanos(0));
-        (1..=ROOM as u64 + 3).for_each(|i| away.idled(Nanos(i * 30_000)));
+        (1..=ROOM as u64 + 3).for_each(|i| away.record_idle(Nanos(i * 30_000)));
         let report = away.report(Nanos(0));
         assert_eq!((report.spans_ns.len(), report.missed, away.spans.capacity()), (ROOM, 3, ROOM));
     }

@@ -27,7 +27,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// Compute the buffers for each connection of `plan`, on a worker with `slots` connections.
-    pub fn of(plan: &Plan, slots: u32) -> Self {
+    pub fn for_plan(plan: &Plan, slots: u32) -> Self {
         // Four times a connection's fair share, because connections are chosen at random.
         let fair = max_outstanding(plan, slots).div_ceil(slots.max(1)) * 4;
         let closed = matches!(plan.load, Load::Closed { .. });
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_bytes_that_wait_are_bounded_over_all_connections() {
         for connections in [1, 16, 64, 1_000, 10_000] {
-            let buffers = Buffers::of(&plan(connections, &every_ms(), &Value::Null), connections);
+            let buffers = Buffers::for_plan(&plan(connections, &every_ms(), &Value::Null), connections);
             assert!(connections as usize * buffers.out_bytes <= OUT_BYTES.max(OUT_OF_ONE), "{buffers:?}");
         }
     }

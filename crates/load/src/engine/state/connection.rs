@@ -23,7 +23,7 @@ pub enum State {
     /// Not connected.
     Down,
     /// The server announced that it will close the connection, but has not closed it yet.
-    Parting,
+    Closing,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Connection<S = ()> {
     /// The codec's state for this connection.
     pub session: S,
     /// When the last connection attempt began.
-    pub tried: Nanos,
+    pub attempt_started: Nanos,
     /// When the TCP connection was established (or zero), and how long the TLS handshake took, if any.
     pub reached: Nanos,
     pub securing: Nanos,
@@ -45,7 +45,7 @@ pub struct Connection<S = ()> {
     /// Tags of `pending`, if replies may arrive in any order.
     pub tags: Tags,
     /// Whether the connection is full and not usable until a request is answered.
-    pub rests: bool,
+    pub suspended: bool,
     /// Number of requests at the end of `pending` that the kernel has not accepted yet.
     pub fresh: usize,
     /// Bytes to write, starting at `written`. Never grows beyond its initial capacity.
@@ -60,7 +60,7 @@ pub struct Connection<S = ()> {
     /// Number of requests answered so far.
     pub answered: u64,
     /// Whether it was given requests of the load.
-    pub asked: bool,
+    pub has_requests: bool,
     /// Total bytes sent and received so far.
     pub request_bytes: u64,
     pub reply_bytes: u64,
@@ -88,14 +88,14 @@ impl<S> Connection<S> {
         let mut connection = Self {
             state: State::Down,
             session: codec.session(),
-            tried: Nanos::ZERO,
+            attempt_started: Nanos::ZERO,
             reached: Nanos::ZERO,
             securing: Nanos::ZERO,
             most: pending.capacity(),
             carries: u64::MAX,
             pending,
             tags: Tags::with_capacity(if P::TAGGED { requests } else { 0 }),
-            rests: false,
+            suspended: false,
             fresh: 0,
             out,
             tail: 0,
@@ -103,7 +103,7 @@ impl<S> Connection<S> {
             blocked: false,
             reader: Reader::new::<P>(),
             answered: 0,
-            asked: false,
+            has_requests: false,
             request_bytes: 0,
             reply_bytes: 0,
             port: 0,
@@ -117,7 +117,7 @@ impl<S> Connection<S> {
 
     /// Encode a request into the output buffer. Return the stream offset of its end.
     #[inline]
-    pub fn ask<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request) -> u64 {
+    pub fn write_request<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request) -> u64 {
         if P::LOSSY {
             while !codec.is_free(&self.session, self.tags.next()) {
                 self.tags.skip();
@@ -126,18 +126,18 @@ impl<S> Connection<S> {
         let tag = if P::TAGGED { self.tags.push() } else { 0 };
         let before = self.out.len();
         if P::MAY_CLOSE {
-            self.ask_by_turns(codec, request, tag);
+            self.write_in_turn(codec, request, tag);
         } else {
             codec.write(&mut self.session, request, tag, &mut self.out);
         }
-        self.asked = true;
+        self.has_requests = true;
         self.request_bytes += (self.out.len() - before + self.tail) as u64;
         self.request_bytes
     }
 
     /// Encode a request that may have a tail or be the last on its connection.
     #[inline]
-    fn ask_by_turns<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request, tag: u32) {
+    fn write_in_turn<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request, tag: u32) {
         if self.next_serial() + 1 == self.carries {
             codec.write_last(&mut self.session, request, tag, &mut self.out);
         } else {
@@ -183,7 +183,7 @@ impl<S> Connection<S> {
     }
 
     /// Write the messages that `codec` needs to send besides requests. Return whether there were any.
-    pub fn say<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
+    pub fn write_control<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
         let before = self.out.len();
         codec.answer(&mut self.session, &mut self.out);
         self.request_bytes += (self.out.len() - before) as u64;
@@ -237,7 +237,7 @@ impl<S> Connection<S> {
     pub fn reset(&mut self, state: State) {
         self.state = state;
         self.tags.clear();
-        self.rests = false;
+        self.suspended = false;
         self.reached = Nanos::ZERO;
         self.securing = Nanos::ZERO;
         self.fresh = 0;
@@ -247,7 +247,7 @@ impl<S> Connection<S> {
         self.blocked = false;
         self.reader.reset();
         self.answered = 0;
-        self.asked = false;
+        self.has_requests = false;
         self.request_bytes = 0;
         self.reply_bytes = 0;
         self.port = 0;

@@ -166,9 +166,9 @@ impl<S> Connections<S> {
     }
 
     /// Make a full `slot` unusable until one of its requests is answered.
-    pub fn rest(&mut self, slot: u32) {
+    pub fn suspend(&mut self, slot: u32) {
         self.take(slot);
-        self[slot].rests = true;
+        self[slot].suspended = true;
     }
 
     /// Remove and return a free slot. It becomes usable again by `release`.
@@ -204,14 +204,14 @@ impl<S> Connections<S> {
     }
 
     /// Record that a connection attempt starts.
-    pub fn trying(&mut self, slot: u32, now: Nanos) {
+    pub fn start_attempt(&mut self, slot: u32, now: Nanos) {
         let connection = &mut self[slot];
         connection.reset(State::Connecting);
-        connection.tried = now;
+        connection.attempt_started = now;
     }
 
     /// Record a successful connection attempt. The slot must still be released.
-    pub fn opened(&mut self, slot: u32, port: u16) {
+    pub fn mark_open(&mut self, slot: u32, port: u16) {
         let connection = &mut self[slot];
         connection.state = State::Open;
         connection.port = port;
@@ -222,7 +222,7 @@ impl<S> Connections<S> {
     }
 
     /// Record a failed connection attempt, and schedule the next one.
-    pub fn refused(&mut self, slot: u32, error: io::Error, now: Nanos) {
+    pub fn mark_refused(&mut self, slot: u32, error: io::Error, now: Nanos) {
         let endpoint = self.endpoint(slot);
         self.refused[usize::from(endpoint)] = self.servers() == 1 || is_absence(error.kind());
         self.last_failure = error.into();
@@ -231,12 +231,12 @@ impl<S> Connections<S> {
     }
 
     /// Record that a connection hung up before the load. It is not reopened.
-    pub fn hung_up(&mut self) {
+    pub fn note_hang_up(&mut self) {
         self.open -= 1;
     }
 
     /// Record that an idle connection was closed. It is reopened when needed.
-    pub fn rests(&mut self, slot: u32) {
+    pub fn mark_idle_closed(&mut self, slot: u32) {
         self.open -= 1;
         self[slot].reset(State::Down);
     }
@@ -244,7 +244,7 @@ impl<S> Connections<S> {
     /// Record that an open connection was closed. It is reopened in the next iteration, because this one may
     /// still hold an event of the old connection on the same slot. `pause` delays a connection that answered
     /// nothing: otherwise a server that closes every connection would be reconnected endlessly.
-    pub fn closed(&mut self, slot: u32, now: Nanos, pause: bool, reason: Failure) {
+    pub fn mark_closed(&mut self, slot: u32, now: Nanos, pause: bool, reason: Failure) {
         self.last_failure = reason;
         self.take(slot);
         self.open -= 1;
@@ -323,7 +323,7 @@ mod tests {
         let all = (0..open).map(|_| Connection::new(&codec, buffers)).collect();
         let mut connections = Connections::new(all, 1, stream(1, 0, 0, Purpose::Routing));
         for slot in 0..open {
-            connections.opened(slot, 4_000);
+            connections.mark_open(slot, 4_000);
             connections.release(slot);
         }
         connections
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn only_open_connections_are_picked() {
         let mut connections = connections(3);
-        connections.closed(1, Nanos(5), false, "reset".into());
+        connections.mark_closed(1, Nanos(5), false, "reset".into());
         let mut picked: Vec<u32> = (0..100).filter_map(|_| connections.pick(0)).collect();
         picked.sort_unstable();
         picked.dedup();
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(picked, [1, 3]);
         for slot in picked {
             assert!(!connections.is_down(1));
-            connections.closed(slot, Nanos(5), false, "reset".into());
+            connections.mark_closed(slot, Nanos(5), false, "reset".into());
         }
         assert!(connections.is_down(1) && !connections.is_down(0) && connections.any_usable());
         assert_eq!((connections.pick(1), connections.gone_since(Nanos(5) + GONE, false)), (None, None));
@@ -399,20 +399,20 @@ mod tests {
     #[test]
     fn a_server_is_gone_when_no_connection_has_been_open_for_a_quarter_of_a_second() {
         let mut connections = connections(2);
-        connections.closed(0, Nanos(100), false, "reset".into());
+        connections.mark_closed(0, Nanos(100), false, "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None, "one connection is open");
-        connections.closed(1, Nanos(200), false, "reset".into());
+        connections.mark_closed(1, Nanos(200), false, "reset".into());
         let mut now = Nanos(200);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(199) + GONE, false), None);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(200) + GONE, false), Some(Nanos(200)));
-        connections.opened(1, 4_000);
+        connections.mark_open(1, 4_000);
         assert_eq!(connections.gone_since(now + GONE, false), None, "the server is back");
     }
 
     #[test]
     fn a_worker_that_was_kept_from_running_has_not_seen_that_the_server_is_gone() {
         let mut connections = connections(1);
-        connections.closed(0, Nanos(200), false, "reset".into());
+        connections.mark_closed(0, Nanos(200), false, "reset".into());
         for stall in 0..10 {
             assert_eq!(connections.gone_since(Nanos(200) + Nanos(GONE.0 * stall), false), None);
         }
@@ -421,13 +421,20 @@ mod tests {
     #[test]
     fn where_requests_take_turns_a_server_is_gone_when_none_can_be_opened() {
         let mut connections = connections(1);
-        connections.rests(0);
+        connections.mark_idle_closed(0);
         let mut now = Nanos(200);
-        let tried = Nanos(300) + GONE;
-        assert_eq!(look_until(&mut connections, &mut now, tried, true), None, "no attempt was made");
-        connections.refused(0, refusal(), tried);
+        let attempt_started = Nanos(300) + GONE;
+        assert_eq!(
+            look_until(&mut connections, &mut now, attempt_started, true),
+            None,
+            "no attempt was made"
+        );
+        connections.mark_refused(0, refusal(), attempt_started);
         assert_eq!(look_until(&mut connections, &mut now, Nanos(299) + GONE + GONE, true), None);
-        assert_eq!(look_until(&mut connections, &mut now, tried + GONE, true), Some(tried));
+        assert_eq!(
+            look_until(&mut connections, &mut now, attempt_started + GONE, true),
+            Some(attempt_started)
+        );
     }
 
     #[test]
@@ -437,15 +444,15 @@ mod tests {
         let states = |connections: &Connections| [0, 1].map(|endpoint| connections.refuses(endpoint));
         for slot in [1, 3] {
             connections.take(slot);
-            connections.closed(slot, Nanos(5), false, "closed on request".into());
+            connections.mark_closed(slot, Nanos(5), false, "closed on request".into());
         }
         assert_eq!(states(&connections), [false, false], "closed is not refused");
-        connections.refused(1, refusal(), Nanos(6));
-        connections.trying(3, Nanos(6));
+        connections.mark_refused(1, refusal(), Nanos(6));
+        connections.start_attempt(3, Nanos(6));
         assert_eq!(states(&connections), [false, false], "one attempt is in progress");
-        connections.refused(3, ErrorKind::ConnectionReset.into(), Nanos(7));
+        connections.mark_refused(3, ErrorKind::ConnectionReset.into(), Nanos(7));
         assert_eq!(states(&connections), [false, false], "the server is up and closed it");
-        connections.refused(3, refusal(), Nanos(7));
+        connections.mark_refused(3, refusal(), Nanos(7));
         assert_eq!(states(&connections), [false, true]);
         assert_eq!(connections.gone_since(Nanos(7) + GONE, true), None, "the other has not refused");
         connections.release(3);
@@ -455,10 +462,10 @@ mod tests {
     #[test]
     fn a_server_that_refuses_at_the_end_has_died() {
         let mut connections = connections(1);
-        connections.closed(0, Nanos(100), false, "reset".into());
+        connections.mark_closed(0, Nanos(100), false, "reset".into());
         assert_eq!(connections.gone_since(Nanos(100), false), None);
         assert_eq!(connections.refused_since(), None, "no attempt was made");
-        connections.refused(0, refusal(), Nanos(110));
+        connections.mark_refused(0, refusal(), Nanos(110));
         assert_eq!((connections.refused_since(), connections.retry_at), (Some(Nanos(100)), Nanos(100)));
         assert_eq!(connections.last_failure.to_string(), refusal().to_string());
     }

@@ -64,7 +64,7 @@ impl Default for Stages {
 impl Stages {
     /// Reset the sums at `now`, when no request is due.
     #[inline]
-    pub fn rest(&mut self, now: Nanos) {
+    pub fn reset(&mut self, now: Nanos) {
         self.spent = [0; 3];
         self.now_in = Stage::Waiting;
         self.since = now;
@@ -80,13 +80,13 @@ impl Stages {
 
     /// Count the current wait as reading, because it returned replies.
     #[inline]
-    pub fn found(&mut self) {
+    pub fn enter_reading(&mut self) {
         self.now_in = Stage::Reading;
     }
 
     /// Attribute the send delay of a measured request to a stage if it is long.
     #[inline]
-    pub fn sent(&mut self, slip_ns: u64) {
+    pub fn record_send(&mut self, slip_ns: u64) {
         if slip_ns > LATE.0 {
             self.blame(slip_ns);
         }
@@ -117,14 +117,14 @@ pub struct Ideal {
 impl Ideal {
     /// Schedule a request and return its send delay in nanoseconds.
     #[inline]
-    pub fn due(&mut self, due: Nanos) -> u64 {
+    pub fn schedule(&mut self, due: Nanos) -> u64 {
         self.free_at = self.free_at.max(due);
         self.free_at.saturating_sub(due).0
     }
 
     /// Add the duration of its write call.
     #[inline]
-    pub fn wrote(&mut self, took: Nanos) {
+    pub fn add_write(&mut self, took: Nanos) {
         self.free_at = self.free_at.saturating_add(took);
     }
 }
@@ -136,18 +136,18 @@ mod tests {
     #[test]
     fn a_late_request_is_put_down_to_what_took_most_of_its_time() {
         let mut stages = Stages::default();
-        stages.rest(Nanos(0));
+        stages.reset(Nanos(0));
         stages.enter(Stage::Writing, Nanos(100));
         stages.enter(Stage::Waiting, Nanos(15_100));
-        stages.sent(5_000);
+        stages.record_send(5_000);
         assert_eq!(stages.late, LateByStage::default(), "5 us are not late");
-        stages.sent(9_000);
-        stages.found();
+        stages.record_send(9_000);
+        stages.enter_reading();
         stages.enter(Stage::Writing, Nanos(40_000));
-        stages.sent(20_000);
-        stages.rest(Nanos(50_000));
+        stages.record_send(20_000);
+        stages.reset(Nanos(50_000));
         stages.enter(Stage::Writing, Nanos(90_000));
-        stages.sent(39_000);
+        stages.record_send(39_000);
         let one = |ns| Late { requests: 1, total_ns: ns, worst_ns: ns };
         assert_eq!(
             stages.late,
@@ -161,8 +161,8 @@ mod tests {
         let mut ideal = Ideal::default();
         let slips: Vec<u64> = [0, 4_000, 30_000, 31_000]
             .map(|due| {
-                let slip = ideal.due(Nanos(due));
-                ideal.wrote(Nanos(10_000));
+                let slip = ideal.schedule(Nanos(due));
+                ideal.add_write(Nanos(10_000));
                 slip
             })
             .to_vec();

@@ -22,7 +22,7 @@ struct Trial {
 
 /// A read of bytes that end with stamped replies.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arrived {
+pub struct Arrival {
     /// Receive stamp of its last byte.
     pub last: Stamp,
     /// Number of its last bytes that were only peeked at.
@@ -51,32 +51,32 @@ pub struct Stamping {
     every: u32,
     turn: u32,
     /// Only requests on this many first connections are sampled and stamped; `u32::MAX` for all.
-    pub witnessed: u32,
+    pub captured: u32,
     /// The best source of wire latency that works.
     best: Source,
     trial: Trial,
     pub time_of_day: TimeOfDay,
     /// The read being processed.
-    pub arrived: Arrived,
+    pub arrival: Arrival,
 }
 
 impl Stamping {
-    pub fn new(every: u32, witnessed: u32, time_of_day: TimeOfDay) -> Self {
+    pub fn new(every: u32, captured: u32, time_of_day: TimeOfDay) -> Self {
         Self {
             every,
             turn: 0,
-            witnessed,
+            captured,
             best: Source::Hardware,
             trial: Trial::default(),
             time_of_day,
-            arrived: Arrived::default(),
+            arrival: Arrival::default(),
         }
     }
 
     /// Whether the kernel stamps the next request, on `slot`: every n-th request of the captured connections.
     #[inline]
     pub fn is_turn_of(&mut self, slot: u32) -> bool {
-        if self.every == 0 || slot >= self.witnessed {
+        if self.every == 0 || slot >= self.captured {
             return false;
         }
         self.turn += 1;
@@ -137,7 +137,7 @@ impl Stamping {
         };
         let mut place = self.on_our_clock(row, out, back);
         if place.is_none() {
-            self.time_of_day.look(ahead());
+            self.time_of_day.sample(ahead());
             place = self.on_our_clock(row, out, back);
         }
         let Some(((wire_out_ns, wire_in_ns), ns)) = place.zip(wire) else { return Wire::Implausible };

@@ -21,7 +21,7 @@ impl TimeOfDay {
     }
 
     /// Record a new reading of the offset. Return whether the clock was set since the last reading.
-    pub fn look(&mut self, ahead: i64) -> bool {
+    pub fn sample(&mut self, ahead: i64) -> bool {
         let moved = ahead.abs_diff(self.ahead);
         if moved <= STEP_NS {
             return false;
@@ -53,7 +53,7 @@ mod tests {
             (1_002_100, false),
             (-3_600_000_000_000, true),
         ] {
-            assert_eq!(time.look(ahead), stepped, "{ahead}");
+            assert_eq!(time.sample(ahead), stepped, "{ahead}");
         }
         assert_eq!((time.steps, time.largest_ns), (2, 3_600_001_002_100));
         assert_eq!(time.ours(1_000), 3_600_000_001_000);

@@ -13,7 +13,7 @@ use super::request::Pending;
 /// Time for the server to close a connection after it announced the close or was asked to close; then the
 /// client closes it. The side that closes first keeps the port for a minute (`TIME_WAIT`), and the client has
 /// only 28,000 ports per server. The end of the stream usually follows the reply immediately.
-const PARTING: Nanos = Nanos::from_millis(1);
+const CLOSE_GRACE: Nanos = Nanos::from_millis(1);
 /// Requests whose memory is mapped beforehand, as for a connection.
 const TOUCHED: usize = 1024;
 
@@ -29,7 +29,7 @@ pub struct Turns {
     /// beyond its initial capacity, the worker's limit on outstanding requests.
     waiting: Vec<VecDeque<Pending>>,
     /// Connections that the server announced it will close, with its deadline.
-    parting: VecDeque<(u32, Nanos)>,
+    closing: VecDeque<(u32, Nanos)>,
 }
 
 impl Turns {
@@ -42,7 +42,7 @@ impl Turns {
             waiting
         };
         let waiting = (0..servers).map(queue).collect();
-        Self { on, forced: false, carried: None, waiting, parting: VecDeque::with_capacity(slots) }
+        Self { on, forced: false, carried: None, waiting, closing: VecDeque::with_capacity(slots) }
     }
 
     /// Set the number of requests after which each connection is closed.
@@ -80,26 +80,26 @@ impl Turns {
     }
 
     /// Record at `now` that the server announced it will close `slot`.
-    pub fn parts(&mut self, slot: u32, now: Nanos) {
-        self.parting.push_back((slot, now + PARTING));
+    pub fn expect_close(&mut self, slot: u32, now: Nanos) {
+        self.closing.push_back((slot, now + CLOSE_GRACE));
     }
 
     /// Record that `slot` is closed.
-    pub fn parted(&mut self, slot: u32) {
-        if let Some(at) = self.parting.iter().position(|&(other, _)| other == slot) {
-            self.parting.remove(at);
+    pub fn forget(&mut self, slot: u32) {
+        if let Some(at) = self.closing.iter().position(|&(other, _)| other == slot) {
+            self.closing.remove(at);
         }
     }
 
     /// Return the earliest deadline for a server to close a connection.
     #[inline]
-    pub fn part_by(&self) -> Nanos {
-        self.parting.front().map_or(Nanos::MAX, |&(_, until)| until)
+    pub fn close_deadline(&self) -> Nanos {
+        self.closing.front().map_or(Nanos::MAX, |&(_, until)| until)
     }
 
     /// Return a connection that the server should have closed by `now`.
     pub fn overdue(&self, now: Nanos) -> Option<u32> {
-        self.parting.front().filter(|&&(_, until)| until <= now).map(|&(slot, _)| slot)
+        self.closing.front().filter(|&&(_, until)| until <= now).map(|&(slot, _)| slot)
     }
 }
 
@@ -128,12 +128,12 @@ mod tests {
     #[test]
     fn a_server_has_a_millisecond_to_close_what_it_said_it_would() {
         let mut turns = Turns::new(4, 1, 3, false);
-        assert_eq!((turns.part_by(), turns.overdue(Nanos::MAX)), (Nanos::MAX, None));
-        turns.parts(0, Nanos(0));
-        turns.parts(2, Nanos(50));
-        assert_eq!((turns.part_by(), turns.overdue(Nanos(999_999))), (PARTING, None));
-        assert_eq!(turns.overdue(PARTING), Some(0));
-        turns.parted(0);
-        assert_eq!((turns.overdue(PARTING), turns.part_by()), (None, PARTING + Nanos(50)));
+        assert_eq!((turns.close_deadline(), turns.overdue(Nanos::MAX)), (Nanos::MAX, None));
+        turns.expect_close(0, Nanos(0));
+        turns.expect_close(2, Nanos(50));
+        assert_eq!((turns.close_deadline(), turns.overdue(Nanos(999_999))), (CLOSE_GRACE, None));
+        assert_eq!(turns.overdue(CLOSE_GRACE), Some(0));
+        turns.forget(0);
+        assert_eq!((turns.overdue(CLOSE_GRACE), turns.close_deadline()), (None, CLOSE_GRACE + Nanos(50)));
     }
 }

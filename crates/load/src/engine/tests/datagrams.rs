@@ -101,7 +101,7 @@ fn replies_in_any_order_answer_their_requests() {
 #[test]
 fn a_closed_port_is_an_error_and_the_socket_works_again_when_the_server_is_back() {
     let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
-    fake.nobody = MEASURE + 20 * MS..MEASURE + 60 * MS;
+    fake.closed_port = MEASURE + 20 * MS..MEASURE + 60 * MS;
     let run = driven(&dns(2, &Value::Null), fake);
     assert_eq!((run.counts.errors, run.counts.lost, run.counts.done), (40, 40, 60), "{:?}", run.counts);
     assert!((2..=40).contains(&run.refused) && run.reconnects == 0, "{} {}", run.refused, run.reconnects);
@@ -110,7 +110,7 @@ fn a_closed_port_is_an_error_and_the_socket_works_again_when_the_server_is_back(
 #[test]
 fn a_server_whose_port_stays_closed_is_gone() {
     let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
-    fake.nobody = END - 30 * MS..u64::MAX;
+    fake.closed_port = END - 30 * MS..u64::MAX;
     match drive(&dns(2, &Value::Null), fake).outcome {
         Err(LoadError::ServerGone { lost, .. }) => assert!(lost > 20, "{lost}"),
         other => panic!("{other:?}"),

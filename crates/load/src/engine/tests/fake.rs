@@ -81,7 +81,7 @@ pub struct Fake {
     /// Most bytes accepted by one write.
     pub takes: usize,
     /// Period in which the port is closed: a write causes an error in the next read.
-    pub nobody: Range<u64>,
+    pub closed_port: Range<u64>,
     /// Period in which connections are refused.
     pub refuses: Range<u64>,
     /// Period without free local ports.
@@ -128,7 +128,7 @@ impl Fake {
             frozen: NEVER,
             full: NEVER,
             takes: usize::MAX,
-            nobody: NEVER,
+            closed_port: NEVER,
             refuses: NEVER,
             portless: NEVER,
             hangs: NEVER,
@@ -322,7 +322,7 @@ impl Transport for Fake {
             return Err(ErrorKind::WouldBlock.into());
         }
         let n = bytes.len().min(self.takes);
-        if self.nobody.contains(&now) {
+        if self.closed_port.contains(&now) {
             line.unreachable = true;
             return Ok(n);
         }

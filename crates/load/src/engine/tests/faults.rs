@@ -8,7 +8,9 @@ use serde_json::{json, Value};
 
 use super::any_server::next_get;
 use super::fake::{Answer, Fake, HANDSHAKE_NS, HIT};
-use super::{drive, driven, every_ms, fix, open, plan, run_through, worker_under, END, MEASURE, MS, START};
+use super::{
+    drive, driven, every_ms, open, plan, run_through, set_phases, worker_under, END, MEASURE, MS, START,
+};
 use crate::engine::control::Control;
 use crate::engine::state::connections::UNANSWERED;
 use crate::protocol::Memcached;
@@ -243,7 +245,7 @@ fn a_worker_interrupted_while_the_phases_are_set_counts_the_whole_measurement() 
         let mut fake = Fake::new(2, 100_000);
         fake.stall = Some((stalled, 80 * MS));
         let others = control.clone();
-        fake.while_stalled = Some(Box::new(move || fix(&others)));
+        fake.while_stalled = Some(Box::new(move || set_phases(&others)));
         let clock = fake.clock.clone();
         let mut worker = worker_under::<Memcached, Fake>(control, &plan, fake, clock);
         run_through(&mut worker, &plan).unwrap();

@@ -124,14 +124,14 @@ pub fn worker<P: Protocol, T: Stamped>(
     clock: FakeClock,
 ) -> Worker<P, T, FakeClock> {
     let control = Arc::new(Control::default());
-    fix(&control);
+    set_phases(&control);
     worker_under(control, plan, transport, clock)
 }
 
 /// Set the phases above.
-pub fn fix(control: &Control) {
+pub fn set_phases(control: &Control) {
     control.begin(Nanos(START));
-    control.fix(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
+    control.set_phases(Nanos(11 * MS), Nanos(MEASURE), Nanos(END));
 }
 
 /// Create a worker that follows `control`.

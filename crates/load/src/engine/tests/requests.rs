@@ -130,6 +130,6 @@ fn a_large_body_is_sent_in_pieces_without_a_full_copy() {
     let run = driven(&plan, fake);
     assert!(run.counts.closes() && run.counts.errors == 0, "{:?}", run.counts);
     assert!(run.counts.done > 50, "{:?}", run.counts);
-    let largest = crate::engine::state::buffers::Buffers::of(&plan, 2).out_bytes;
+    let largest = crate::engine::state::buffers::Buffers::for_plan(&plan, 2).out_bytes;
     assert!(largest <= 1 << 20, "{largest}");
 }

@@ -1,19 +1,19 @@
 use std::thread::JoinHandle;
 
 use hindmost_clock::Nanos;
-use hindmost_load::engine::{Command, Controller, Event, Unattended};
+use hindmost_load::engine::{Command, Controller, Event, ImmediateController};
 use hindmost_load::LoadError;
 
 /// Runs an action on its own thread as soon as the measurement is ordered.
 pub struct Meanwhile<F, T> {
-    alone: Unattended,
+    alone: ImmediateController,
     deed: Option<F>,
     under_way: Option<JoinHandle<T>>,
 }
 
 impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Meanwhile<F, T> {
     pub fn new(deed: F) -> Self {
-        Self { alone: Unattended::default(), deed: Some(deed), under_way: None }
+        Self { alone: ImmediateController::default(), deed: Some(deed), under_way: None }
     }
 
     /// Return the result of the action.

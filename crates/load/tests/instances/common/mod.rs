@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hindmost_load::engine::{self, Controller, Unattended};
+use hindmost_load::engine::{self, Controller, ImmediateController};
 use hindmost_load::LoadError;
 use hindmost_plan::{Plan, PlanError};
 use serde_json::{json, Value};
@@ -126,7 +126,7 @@ impl Ran {
 }
 
 pub fn run(plan: &Plan) -> Result<Ran, LoadError> {
-    run_with(plan, &mut Unattended::default())
+    run_with(plan, &mut ImmediateController::default())
 }
 
 /// Run a client, and check its counts and its result file against each other.

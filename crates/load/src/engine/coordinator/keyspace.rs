@@ -27,19 +27,19 @@ const DATAGRAMS_AT_ONCE: u32 = 16;
 const DATAGRAM_BYTES_AT_ONCE: usize = 1 << 16;
 /// Resend unanswered datagrams after this time. The server may process a request twice; the second answer is
 /// ignored.
-const AGAIN: Nanos = Nanos::from_millis(100);
+const RESEND_AFTER: Nanos = Nanos::from_millis(100);
 /// Most connections that a worker uses at once: servers have fewer threads, and this bounds buffers to 64
 /// MiB.
 const LANES: usize = 64;
 
 /// The operation to apply to every key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Errand {
+enum KeyOperation {
     Store,
     Remove,
 }
 
-impl Errand {
+impl KeyOperation {
     const fn kind(self) -> Kind {
         match self {
             Self::Store => Kind::SET,
@@ -47,7 +47,7 @@ impl Errand {
         }
     }
 
-    fn failed(self, done: u32, keys: u32, reason: String) -> LoadError {
+    fn error(self, done: u32, keys: u32, reason: String) -> LoadError {
         match self {
             Self::Store => LoadError::Preload { stored: done, keys, reason },
             Self::Remove => LoadError::CleanUp { removed: done, keys, reason },
@@ -63,12 +63,12 @@ struct Lane {
     awaited: u32,
     reader: Reader,
     /// When to resend the batch, if datagrams may be lost.
-    again: Nanos,
+    resend_at: Nanos,
 }
 
 /// Answers to a worker's share of the keys.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct Totals {
     answered: u32,
     hits: u32,
 }
@@ -76,15 +76,20 @@ struct Told {
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Store this worker's share of the keys over all its connections.
     pub fn store_all(&mut self, keys: &KeyValue, part: Part) -> Result<(), LoadError> {
-        self.with_all_keys(keys, part, Errand::Store).map(|_| ())
+        self.with_all_keys(keys, part, KeyOperation::Store).map(|_| ())
     }
 
     /// Remove this worker's share of the keys over all its connections. Return how many existed.
     pub fn remove_all(&mut self, keys: &KeyValue, part: Part) -> Result<u32, LoadError> {
-        self.with_all_keys(keys, part, Errand::Remove)
+        self.with_all_keys(keys, part, KeyOperation::Remove)
     }
 
-    fn with_all_keys(&mut self, of: &KeyValue, part: Part, errand: Errand) -> Result<u32, LoadError> {
+    fn with_all_keys(
+        &mut self,
+        of: &KeyValue,
+        part: Part,
+        operation: KeyOperation,
+    ) -> Result<u32, LoadError> {
         let sizes = SizeLaw::new(&of.value_bytes);
         let (servers, shards) = (self.connections.servers(), self.schedule.shards.clone());
         // Worker i of n handles keys i, i + n, ..., and each server gets the keys in its shard.
@@ -103,42 +108,42 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             written: 0,
             awaited: 0,
             reader: Reader::new::<P>(),
-            again: Nanos::MAX,
+            resend_at: Nanos::MAX,
         };
         let mut lanes: Vec<Lane> = (0..lanes as u32).map(lane).collect();
-        let mut told = Told::default();
+        let mut totals = Totals::default();
         let mut until = self.clock.now() + PATIENCE;
-        while told.answered < share {
-            if self.control.aborted() {
+        while totals.answered < share {
+            if self.control.is_aborted() {
                 return Err(LoadError::Aborted);
             }
             let mut moved = false;
             for lane in &mut lanes {
                 if lane.awaited == 0 && lane.written == lane.out.len() {
-                    self.next_batch(lane, &mut items[lane.slot as usize % servers], &sizes, errand);
+                    self.next_batch(lane, &mut items[lane.slot as usize % servers], &sizes, operation);
                 }
-                if P::LOSSY && lane.awaited > 0 && self.clock.now() >= lane.again {
+                if P::LOSSY && lane.awaited > 0 && self.clock.now() >= lane.resend_at {
                     lane.written = 0;
-                    lane.again = self.clock.now() + AGAIN;
+                    lane.resend_at = self.clock.now() + RESEND_AFTER;
                 }
-                let failed = |reason| errand.failed(told.answered, share, reason);
-                moved |= self.write_some(lane).map_err(|e| failed(e.to_string()))?;
-                let (came, hits) = self.read_some(lane, errand, failed)?;
-                told.answered += came;
-                told.hits += hits;
+                let error = |reason| operation.error(totals.answered, share, reason);
+                moved |= self.write_some(lane).map_err(|e| error(e.to_string()))?;
+                let (came, hits) = self.read_some(lane, operation, error)?;
+                totals.answered += came;
+                totals.hits += hits;
                 moved |= came > 0;
             }
             if moved {
                 until = self.clock.now() + PATIENCE;
             } else if self.clock.now() >= until {
-                return Err(errand.failed(told.answered, share, format!("no answer for {PATIENCE}")));
+                return Err(operation.error(totals.answered, share, format!("no answer for {PATIENCE}")));
             } else {
                 self.transport
                     .wait(Nanos::from_millis(1), true, &mut self.ready)
                     .map_err(LoadError::system("epoll_wait failed"))?;
             }
         }
-        Ok(told.hits)
+        Ok(totals.hits)
     }
 
     /// Put the next requests on a connection that has no requests in flight.
@@ -147,12 +152,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         lane: &mut Lane,
         items: &mut impl Iterator<Item = u32>,
         sizes: &SizeLaw,
-        errand: Errand,
+        operation: KeyOperation,
     ) {
         lane.out.clear();
         lane.written = 0;
         let Connection { session, tags, most, .. } = &mut self.connections[lane.slot];
-        lane.again = self.clock.now() + AGAIN;
+        lane.resend_at = self.clock.now() + RESEND_AFTER;
         let at_once = if P::LOSSY { DATAGRAMS_AT_ONCE } else { AT_ONCE };
         let at_once = at_once.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
         let secured = self.transport.secured(lane.slot).is_some();
@@ -164,13 +169,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         while lane.awaited < at_once && lane.out.len() < bytes_at_once {
             let Some(item) = items.next() else { break };
             let tag = if P::TAGGED { tags.push() } else { 0 };
-            match errand {
-                Errand::Store => {
+            match operation {
+                KeyOperation::Store => {
                     let value_bytes = sizes.at(unit(mix(!u64::from(item))));
                     let request = Request { kind: Kind::SET, item, value_bytes };
                     self.codec.write(session, request, tag, &mut lane.out);
                 }
-                Errand::Remove => self.codec.remove(session, item, tag, &mut lane.out),
+                KeyOperation::Remove => self.codec.remove(session, item, tag, &mut lane.out),
             }
             lane.awaited += 1;
         }
@@ -186,7 +191,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 self.connections[lane.slot].request_bytes += n as u64;
                 Ok(n > 0)
             }
-            Err(e) if blocked(&e) => Ok(false),
+            Err(e) if would_block(&e) => Ok(false),
             Err(e) => Err(e),
         }
     }
@@ -195,43 +200,43 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     fn read_some(
         &mut self,
         lane: &mut Lane,
-        errand: Errand,
-        failed: impl Fn(String) -> LoadError,
+        operation: KeyOperation,
+        error: impl Fn(String) -> LoadError,
     ) -> Result<(u32, u32), LoadError> {
         if lane.awaited == 0 && !P::ANSWERS {
             return Ok((0, 0));
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let read = self.transport.read(lane.slot, &mut scratch);
-        let told = match read {
-            Ok(0) => Err(failed("the server closed the connection".to_owned())),
-            Ok(n) => self.count(lane, errand, &scratch[..n], failed),
-            Err(e) if blocked(&e) => Ok((0, 0)),
-            Err(e) => Err(failed(e.to_string())),
+        let totals = match read {
+            Ok(0) => Err(error("the server closed the connection".to_owned())),
+            Ok(n) => self.count(lane, operation, &scratch[..n], error),
+            Err(e) if would_block(&e) => Ok((0, 0)),
+            Err(e) => Err(error(e.to_string())),
         };
         self.scratch = scratch;
-        told
+        totals
     }
 
     /// Count the answers completed by `bytes`.
     fn count(
         &mut self,
         lane: &mut Lane,
-        errand: Errand,
+        operation: KeyOperation,
         mut bytes: &[u8],
-        failed: impl Fn(String) -> LoadError,
+        error: impl Fn(String) -> LoadError,
     ) -> Result<(u32, u32), LoadError> {
         let connection = &mut self.connections[lane.slot];
         connection.reply_bytes += bytes.len() as u64;
         let (mut answered, mut hits) = (0, 0);
         while !bytes.is_empty() {
             let mut refused = None;
-            let error =
+            let note_refusal =
                 |head: &[u8]| refused = Some(String::from_utf8_lossy(&P::complaint(head)).into_owned());
             let Connection { session, tags, .. } = connection;
-            let reply = lane.reader.next(&self.codec, session, errand.kind(), bytes, error)?;
+            let reply = lane.reader.next(&self.codec, session, operation.kind(), bytes, note_refusal)?;
             if let Some(text) = refused {
-                return Err(failed(format!("the server answered {:?}", text.trim_end())));
+                return Err(error(format!("the server answered {:?}", text.trim_end())));
             }
             let Some(reply) = reply else { break };
             bytes = &bytes[reply.taken..];
@@ -249,6 +254,6 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 }
 
-fn blocked(e: &io::Error) -> bool {
+fn would_block(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -14,7 +14,7 @@ use crate::protocol::Protocol;
 use crate::record::Recorder;
 use crate::transport::Stamped;
 
-pub struct Finished {
+pub struct WorkerTotals {
     pub recorder: Recorder,
     /// CPU time and counters of the thread from the start of the calibration to the last reply.
     pub span: ThreadSpan,
@@ -36,13 +36,13 @@ pub struct Finished {
 
 impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Take the worker apart. `span` is the return value of its run.
-    pub fn finish(mut self, span: ThreadSpan) -> Finished {
+    pub fn finish(mut self, span: ThreadSpan) -> WorkerTotals {
         let stamps = self.stamp_summary();
         let descriptors = self.connections.slots().map(|slot| self.transport.descriptor(slot));
-        Finished {
+        WorkerTotals {
             stamps,
             sockets: self.sockets.end(self.connections.all().iter().zip(descriptors)),
-            shares: Shares::of(self.connections.all()),
+            shares: Shares::new(self.connections.all()),
             recorder: self.recorder,
             span,
             busy_ns: self.tally.busy_ns,
