@@ -275,7 +275,7 @@ fn follow_from<P: Protocol>(
                 assert!(head <= P::MAX_HEAD.max(60));
                 assert!(length > 0 || *outcome == Outcome::Error);
             }
-            assert!(reader.held() < P::MAX_HEAD);
+            assert!(reader.buffered() < P::MAX_HEAD);
         }
     }
     (replies, false)

@@ -33,7 +33,7 @@ CLAIMS = {
         "sockets::deterministic_service_times_are_kept",
     ],
     "instances": [
-        "embedded::a_warm_up_ends_soon_after_its_minimum",
+        "embedded_server::a_warm_up_ends_soon_after_its_minimum",
         "overload::measured_throughput_does_not_exceed_a_slow_servers_capacity",
         "real_servers::few_requests_are_resent_to_a_server_that_limits_keep_alive",
         "real_servers::pipelined_requests_are_sent_soon_and_most_have_stamps",

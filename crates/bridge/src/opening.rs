@@ -29,8 +29,10 @@ impl Opening {
     /// `EngineError` with the refusal's code and the server's words.
     fn hear(&mut self, said: &[u8]) -> PyResult<(bool, Cow<'static, [u8]>)> {
         let mut out = Vec::new();
-        let done =
-            self.0.hear(said, &mut out).map_err(|refusal| raise(refusal.code(), &refusal.to_string()))?;
+        let done = self
+            .0
+            .receive_opening(said, &mut out)
+            .map_err(|refusal| raise(refusal.code(), &refusal.to_string()))?;
         Ok((done, out.into()))
     }
 }

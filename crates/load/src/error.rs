@@ -194,7 +194,7 @@ impl LoadError {
     }
 
     /// Fill in the name of the unanswered request's kind.
-    pub(crate) fn of_kinds(mut self, kinds: &[String]) -> Self {
+    pub(crate) fn with_kind_names(mut self, kinds: &[String]) -> Self {
         if let Self::Garbage(garbage) = &mut self {
             if let Some(name) = kinds.get(usize::from(garbage.kind.0)) {
                 garbage.request.clone_from(name);

@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{plan, run_with, synth, Managed, Ran};
+use common::{plan, run_with, synth, Run, ServerProcess};
 use hindmost_clock::{Clock, MonotonicClock, Nanos};
 use hindmost_host::counters::ThreadCounters;
 use hindmost_load::engine::{Command, Controller, Event, ImmediateController};
@@ -142,7 +142,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         assert!(made > 10 && ran.result["reconnects"] == 0, "{}", ran.result["connects"]);
     }
     // Connections that are closed and reopened, with resent requests.
-    let Some(server) = Managed::nginx(100) else { return };
+    let Some(server) = ServerProcess::nginx(100) else { return };
     for io in ["epoll", "io_uring"] {
         let load = json!({"loop": "open", "rate_per_s": 30_000.0});
         let changes = json!({"load": load, "io": io, "workload": {"kind": "http", "paths": ["/"]}});
@@ -150,7 +150,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         assert!(ran.result["resent"].as_u64() > Some(0), "{}", ran.result["resent"]);
     }
     // Streams, GOAWAY frames, and requests resent after them.
-    let Some(server) = Managed::nginx_with(100, "http2", "") else { return };
+    let Some(server) = ServerProcess::nginx_with(100, "http2", "") else { return };
     for load in [json!({"loop": "open", "rate_per_s": 10_000.0}), json!({"loop": "closed"})] {
         let changes = json!({"load": load, "in_flight": 50, "workload": {"kind": "http", "requests": [
             {"path": "/{{int:1..3}}"}, {"path": "/", "method": "POST", "body": "{{uuid}}"},
@@ -172,7 +172,7 @@ fn workers_allocate_nothing_between_the_first_and_the_last_request() {
         );
     }
     // One connection for each request, also beyond the server's capacity.
-    let Some(server) = Managed::nginx(1) else { return };
+    let Some(server) = ServerProcess::nginx(1) else { return };
     for (io, rate) in [("epoll", 3_000.0), ("io_uring", 3_000.0), ("epoll", 500_000.0)] {
         let load = json!({"loop": "open", "rate_per_s": rate});
         let changes = json!({"load": load, "io": io, "workload": {"kind": "http", "paths": ["/"]}});
@@ -223,7 +223,7 @@ fn reading_its_own_counters_allocates_nothing() {
     assert_eq!(MEASURED.load(Ordering::Relaxed), 0);
 }
 
-fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Ran {
+fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Run {
     FROM.store(u64::MAX, Ordering::Relaxed);
     MEASURED.store(0, Ordering::Relaxed);
     let mut all = json!({

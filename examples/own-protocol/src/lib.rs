@@ -7,7 +7,7 @@
 //! !KEY LENGTH\n, then so many bytes   ->  +\n
 //! ```
 
-use hindmost_load::protocol::{Garbage, Items, Outcome, Parsed, Protocol, Rest};
+use hindmost_load::protocol::{Garbage, Items, Outcome, Incoming, Protocol, Remainder};
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
 
@@ -38,16 +38,16 @@ impl Protocol for Dictionary {
         out.extend_from_slice(self.items.value(request.value_bytes));
     }
 
-    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some(end) = bytes.iter().position(|&b| b == b'\n') else { return Ok(Parsed::More) };
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some(end) = bytes.iter().position(|&b| b == b'\n') else { return Ok(Incoming::More) };
         let (line, head) = (&bytes[..end], end + 1);
         match (line.split_first(), kind) {
-            (Some((b'-', [])), Kind::GET) => Ok(Parsed::reply(head, Rest::NOTHING, Outcome::Miss)),
-            (Some((b'+', [])), Kind::SET) => Ok(Parsed::reply(head, Rest::NOTHING, Outcome::Hit)),
+            (Some((b'-', [])), Kind::GET) => Ok(Incoming::reply(head, Remainder::EMPTY, Outcome::Miss)),
+            (Some((b'+', [])), Kind::SET) => Ok(Incoming::reply(head, Remainder::EMPTY, Outcome::Hit)),
             (Some((b'=', length)), Kind::GET) => {
                 let length = std::str::from_utf8(length).ok().and_then(|text| text.parse().ok());
                 let left = length.ok_or_else(|| Garbage::new::<Self>(kind, bytes))?;
-                Ok(Parsed::reply(head, Rest::Bytes { left, end: b"" }, Outcome::Hit))
+                Ok(Incoming::reply(head, Remainder::Bytes { left, end: b"" }, Outcome::Hit))
             }
             _ => Err(Garbage::new::<Self>(kind, bytes)),
         }

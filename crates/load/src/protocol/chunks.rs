@@ -5,7 +5,7 @@
 //! body    = *chunk  1*"0" [ ";" extension ] CR LF  *( trailer CR LF )  CR LF
 //! ```
 
-use super::passing::{Misplaced, Passed};
+use super::framing::{Extent, FramingError};
 
 /// Most bytes in a size line with its extensions, or in a trailer section. Both are ignored, but a server
 /// that sends only these never completes a reply.
@@ -51,8 +51,8 @@ impl Chunks {
         Self { place: START, lines: 0 }
     }
 
-    /// Same as [`super::Rest::pass`].
-    pub fn pass(&mut self, piece: &[u8]) -> Result<Passed, Misplaced> {
+    /// Same as [`super::Remainder::consume`].
+    pub fn consume(&mut self, piece: &[u8]) -> Result<Extent, FramingError> {
         let mut at = 0;
         while at < piece.len() {
             if let Place::Data { left } = self.place {
@@ -64,15 +64,15 @@ impl Chunks {
             }
             self.lines += 1;
             if self.lines > MAX_LINES {
-                return Err(Misplaced { at });
+                return Err(FramingError { at });
             }
-            self.place = self.place.after(piece[at]).ok_or(Misplaced { at })?;
+            self.place = self.place.after(piece[at]).ok_or(FramingError { at })?;
             at += 1;
             if self.place == Place::End {
-                return Ok(Passed { bytes: at, whole: true });
+                return Ok(Extent { bytes: at, whole: true });
             }
         }
-        Ok(Passed { bytes: at, whole: false })
+        Ok(Extent { bytes: at, whole: false })
     }
 }
 
@@ -113,21 +113,21 @@ mod tests {
 
     /// Return the length of the body at the start of `bytes`. The result must not depend on how the bytes are
     /// split.
-    fn length(bytes: &[u8]) -> Result<Option<usize>, Misplaced> {
-        let whole = Chunks::new().pass(bytes);
+    fn length(bytes: &[u8]) -> Result<Option<usize>, FramingError> {
+        let whole = Chunks::new().consume(bytes);
         for cut in 0..=bytes.len() {
             let mut chunks = Chunks::new();
-            let second = |chunks: &mut Chunks| match chunks.pass(&bytes[cut..]) {
-                Ok(second) => Ok(Passed { bytes: cut + second.bytes, ..second }),
-                Err(Misplaced { at }) => Err(Misplaced { at: cut + at }),
+            let second = |chunks: &mut Chunks| match chunks.consume(&bytes[cut..]) {
+                Ok(second) => Ok(Extent { bytes: cut + second.bytes, ..second }),
+                Err(FramingError { at }) => Err(FramingError { at: cut + at }),
             };
-            let halves = match chunks.pass(&bytes[..cut]) {
-                Ok(Passed { whole: false, .. }) => second(&mut chunks),
+            let halves = match chunks.consume(&bytes[..cut]) {
+                Ok(Extent { whole: false, .. }) => second(&mut chunks),
                 first => first,
             };
             assert_eq!(halves, whole, "cut at {cut}");
         }
-        whole.map(|passed| passed.whole.then_some(passed.bytes))
+        whole.map(|extent| extent.whole.then_some(extent.bytes))
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             (b"00000000000000001\r\n", 16),
             (b"3;a\nb\r\n", 3),
         ] {
-            assert_eq!(length(body), Err(Misplaced { at }), "{body:?}");
+            assert_eq!(length(body), Err(FramingError { at }), "{body:?}");
         }
     }
 
@@ -170,8 +170,8 @@ mod tests {
     fn endless_extensions_and_trailers_are_refused() {
         for start in [&b"1;"[..], b"0\r\n"] {
             let mut chunks = Chunks::new();
-            chunks.pass(start).unwrap();
-            let pieces = (0..200).map(|_| chunks.pass(&[b'a'; 1000])).find_map(Result::err);
+            chunks.consume(start).unwrap();
+            let pieces = (0..200).map(|_| chunks.consume(&[b'a'; 1000])).find_map(Result::err);
             assert!(pieces.is_some());
         }
     }

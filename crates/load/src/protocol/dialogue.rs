@@ -9,7 +9,7 @@ use crate::random::{stream, Purpose};
 use crate::workload::{Kind, Requests};
 
 /// A conversation in a plan's protocol on one connection.
-pub struct Dialogue(Box<dyn Speaks>);
+pub struct Dialogue(Box<dyn AnyCodec>);
 
 /// A complete reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,15 +23,15 @@ pub struct Answer {
 }
 
 /// A codec with its session.
-trait Speaks: Send + Sync {
+trait AnyCodec: Send + Sync {
     fn begin(&mut self, out: &mut Vec<u8>) -> bool;
-    fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal>;
-    fn ask(&mut self, out: &mut Vec<u8>);
-    fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage>;
+    fn receive_opening(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal>;
+    fn write_request(&mut self, out: &mut Vec<u8>);
+    fn read_reply(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage>;
     fn end(&mut self) -> Option<Answer>;
 }
 
-struct Speaker<P: Protocol> {
+struct CodecSession<P: Protocol> {
     codec: P,
     session: P::Session,
     reader: Reader,
@@ -41,13 +41,13 @@ struct Speaker<P: Protocol> {
     words: Option<String>,
 }
 
-impl<P: Protocol> Speaker<P> {
-    fn answered(&mut self, Reply { outcome, closes, .. }: Reply) -> Answer {
+impl<P: Protocol> CodecSession<P> {
+    fn to_answer(&mut self, Reply { outcome, closes, .. }: Reply) -> Answer {
         Answer { outcome, closes, words: self.words.take() }
     }
 }
 
-impl<P: Protocol + Sync> Speaks for Speaker<P>
+impl<P: Protocol + Sync> AnyCodec for CodecSession<P>
 where
     P::Session: Sync,
 {
@@ -57,11 +57,11 @@ where
         self.codec.begin(&mut self.session, out)
     }
 
-    fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
+    fn receive_opening(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
         Ok(self.reader.opening(&self.codec, &mut self.session, bytes, out)?.is_some())
     }
 
-    fn ask(&mut self, out: &mut Vec<u8>) {
+    fn write_request(&mut self, out: &mut Vec<u8>) {
         let request = self.requests.draw();
         self.kind = request.kind;
         self.codec.write(&mut self.session, request, self.tag, out);
@@ -69,21 +69,21 @@ where
         self.tag += 1;
     }
 
-    fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
+    fn read_reply(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
         let Self { codec, session, reader, kind, words, .. } = self;
-        let tell = |head: &[u8]| *words = Some(String::from_utf8_lossy(&P::complaint(head)).into_owned());
+        let tell = |head: &[u8]| *words = Some(String::from_utf8_lossy(&P::error_text(head)).into_owned());
         let reply = reader.next(codec, session, *kind, bytes, tell)?;
-        codec.answer(session, out);
-        Ok(reply.map(|reply| self.answered(reply)))
+        codec.write_control(session, out);
+        Ok(reply.map(|reply| self.to_answer(reply)))
     }
 
     fn end(&mut self) -> Option<Answer> {
         let reply = self.reader.end()?;
-        Some(self.answered(reply))
+        Some(self.to_answer(reply))
     }
 }
 
-fn speaker<P: Protocol + Sync + 'static>(plan: &Plan) -> Dialogue
+fn new_dialogue<P: Protocol + Sync + 'static>(plan: &Plan) -> Dialogue
 where
     P::Session: Sync,
 {
@@ -92,13 +92,13 @@ where
     let random = stream(plan.seed, 0, 0, Purpose::Contents);
     let requests = Requests::new(plan, Part::WHOLE, random);
     let (reader, kind, tag, words) = (Reader::new::<P>(), Kind::GET, 0, None);
-    Dialogue(Box::new(Speaker { codec, session, reader, requests, kind, tag, words }))
+    Dialogue(Box::new(CodecSession { codec, session, reader, requests, kind, tag, words }))
 }
 
 impl Dialogue {
     /// Create the dialogue for the plan's target.
     pub fn new(plan: &Plan) -> Self {
-        hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, speaker(plan))
+        hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, new_dialogue(plan))
     }
 
     /// Start a new connection. Append the client's first message and return whether the connection can carry
@@ -112,21 +112,21 @@ impl Dialogue {
     ///
     /// # Errors
     /// [`Refusal`] with the server's message.
-    pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
-        self.0.hear(bytes, out)
+    pub fn receive_opening(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Refusal> {
+        self.0.receive_opening(bytes, out)
     }
 
     /// Append the plan's next request.
-    pub fn ask(&mut self, out: &mut Vec<u8>) {
-        self.0.ask(out);
+    pub fn write_request(&mut self, out: &mut Vec<u8>) {
+        self.0.write_request(out);
     }
 
     /// Parse bytes of the reply to the last request. Return the reply once it is complete.
     ///
     /// # Errors
     /// [`Garbage`] if the bytes are not a reply.
-    pub fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
-        self.0.answer(bytes, out)
+    pub fn read_reply(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<Answer>, Garbage> {
+        self.0.read_reply(bytes, out)
     }
 
     /// Handle the end of the stream. Return the reply that it completes, if any.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use hindmost_plan::{Dns as Queries, Plan, Workload};
 
 use super::ids::{Ids, IN_FLIGHT};
-use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use super::{Garbage, Incoming, Outcome, Protocol, Remainder};
 use crate::transport::{DATAGRAM_LENGTH, LONGEST_DATAGRAM};
 use crate::workload::{Kind, List, Request, Template};
 
@@ -51,13 +51,13 @@ const CODES: [&str; 24] = [
 const NO_ERROR: u16 = 0;
 const NO_NAME: u16 = 3;
 /// The highest distinct response code.
-const MOST_CODE: u16 = CUT - 1;
+const MAX_CODE: u16 = CUT - 1;
 /// Flag added to a response code: the reply was truncated.
 const CUT: u16 = 1 << 8;
 
 /// Return the name of a reply's code as it appears in results.
 pub fn code_name(code: u16) -> String {
-    let rcode = code & MOST_CODE;
+    let rcode = code & MAX_CODE;
     let name = CODES.get(usize::from(rcode)).filter(|name| !name.is_empty());
     let name = name.map_or_else(|| format!("RCODE{rcode}"), |&name| name.into());
     if code & CUT == 0 {
@@ -69,7 +69,7 @@ pub fn code_name(code: u16) -> String {
 
 /// Return the outcome of a reply with that response code.
 pub const fn outcome_of(code: u16) -> Outcome {
-    match code & MOST_CODE {
+    match code & MAX_CODE {
         NO_ERROR => Outcome::Hit,
         NO_NAME => Outcome::Miss,
         _ => Outcome::Error,
@@ -80,17 +80,17 @@ pub const fn outcome_of(code: u16) -> Outcome {
 /// truncated message has only the bits of its header.
 fn response_code(message: &[u8]) -> u16 {
     let low = message.get(3).map_or(0, |flags| u16::from(flags & 15));
-    (extended(message).unwrap_or(0) << 4 | low).min(MOST_CODE)
+    (extended_code(message).unwrap_or(0) << 4 | low).min(MAX_CODE)
 }
 
-fn extended(message: &[u8]) -> Option<u16> {
+fn extended_code(message: &[u8]) -> Option<u16> {
     let two = |at: usize| message.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     let mut at = HEADER;
     for _ in 0..two(4)? {
-        at = behind_name(message, at)? + 4;
+        at = skip_name(message, at)? + 4;
     }
     for _ in 0..u32::from(two(6)?) + u32::from(two(8)?) + u32::from(two(10)?) {
-        let fields = behind_name(message, at)?;
+        let fields = skip_name(message, at)?;
         if message.get(at..fields + 2)? == OPT {
             return message.get(fields + 4).map(|&high| high.into());
         }
@@ -100,7 +100,7 @@ fn extended(message: &[u8]) -> Option<u16> {
 }
 
 /// Return the offset behind the name that begins at `at`.
-fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
+fn skip_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
             0 => return Some(at + 1),
@@ -128,7 +128,7 @@ struct Question {
 }
 
 impl Dns {
-    fn of(seed: u64, queries: &Queries) -> Self {
+    fn compile(seed: u64, queries: &Queries) -> Self {
         let mut additional = Vec::new();
         if let Some(bytes) = queries.edns_bytes {
             additional.extend_from_slice(&OPT);
@@ -171,7 +171,7 @@ fn label(out: &mut Vec<u8>, from: usize) {
         } else {
             out[written] = byte;
             if byte == b'\\' {
-                (out[written], read) = escaped(out, read);
+                (out[written], read) = unescape(out, read);
             }
         }
         written += 1;
@@ -186,7 +186,7 @@ fn label(out: &mut Vec<u8>, from: usize) {
 }
 
 /// Decode the escape whose backslash is just before `at`. Return the byte and the offset behind the escape.
-fn escaped(text: &[u8], at: usize) -> (u8, usize) {
+fn unescape(text: &[u8], at: usize) -> (u8, usize) {
     match *text.get(at..).unwrap_or_default() {
         [a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', ..] => {
             let digit = |digit: u8| u32::from(digit - b'0');
@@ -210,8 +210,8 @@ impl Protocol for Dns {
 
     fn new(plan: &Plan) -> Self {
         match &plan.workload {
-            Workload::Dns(queries) => Self::of(plan.seed, queries),
-            _ => Self::of(plan.seed, &Queries::default()),
+            Workload::Dns(queries) => Self::compile(plan.seed, queries),
+            _ => Self::compile(plan.seed, &Queries::default()),
         }
     }
 
@@ -236,7 +236,7 @@ impl Protocol for Dns {
     #[inline]
     fn write(&self, session: &mut Ids, request: Request, tag: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        let question = &self.questions[self.list.which(values)];
+        let question = &self.questions[self.list.index(values)];
         let (begin, [high, low]) = (out.len(), session.take(tag).to_be_bytes());
         let [types, rest] = question.kind.to_be_bytes();
         out.extend_from_slice(&[0, 0, high, low, self.flags, 0, 0, 1, 0, 0, 0, 0, 0, self.records]);
@@ -252,12 +252,12 @@ impl Protocol for Dns {
     }
 
     #[inline]
-    fn read(&self, session: &mut Ids, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Ids, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         let Some(head) = bytes.first_chunk::<{ DATAGRAM_LENGTH + HEADER }>() else {
             let whole = bytes.first_chunk::<DATAGRAM_LENGTH>().map(|length| u16::from_be_bytes(*length));
             return match whole {
                 Some(length) if usize::from(length) < HEADER => Err(Garbage::new::<Self>(kind, bytes)),
-                _ => Ok(Parsed::More),
+                _ => Ok(Incoming::More),
             };
         };
         let length = usize::from(u16::from_be_bytes([head[0], head[1]]));
@@ -265,21 +265,21 @@ impl Protocol for Dns {
             return Err(Garbage::new::<Self>(kind, bytes));
         }
         let Some(message) = bytes.get(DATAGRAM_LENGTH..DATAGRAM_LENGTH + length) else {
-            return Ok(Parsed::More);
+            return Ok(Incoming::More);
         };
         let cut = if head[4] & TRUNCATED == 0 { 0 } else { CUT };
         let code = response_code(message);
-        Ok(Parsed::Reply {
+        Ok(Incoming::Reply {
             head: DATAGRAM_LENGTH + length,
-            rest: Rest::NOTHING,
+            rest: Remainder::EMPTY,
             outcome: outcome_of(code),
             closes: false,
             code: code | cut,
-            tag: session.answered(u16::from_be_bytes([head[2], head[3]])),
+            tag: session.release(u16::from_be_bytes([head[2], head[3]])),
         })
     }
 
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         code_name(response_code(head.get(DATAGRAM_LENGTH..).unwrap_or_default())).into_bytes().into()
     }
 }
@@ -293,10 +293,10 @@ mod tests {
 
     fn codec(workload: serde_json::Value) -> Dns {
         let Workload::Dns(queries) = serde_json::from_value(workload).unwrap() else { panic!() };
-        Dns::of(1, &queries)
+        Dns::compile(1, &queries)
     }
 
-    fn asked(codec: &Dns, tag: u32) -> Vec<u8> {
+    fn encode(codec: &Dns, tag: u32) -> Vec<u8> {
         let mut out = Vec::new();
         let request = Request { kind: Kind(0), item: tag, value_bytes: 0 };
         codec.write(&mut codec.session(), request, tag, &mut out);
@@ -317,13 +317,13 @@ mod tests {
         let of = |query| codec(json!({"kind": "dns", "queries": [query], "edns_bytes": null}));
         let mx = of(json!({"name": "mail.example.", "type": "MX"}));
         assert_eq!(
-            asked(&mx, 0x1_0203),
+            encode(&mx, 0x1_0203),
             b"\0\x1e\x02\x03\x01\0\0\x01\0\0\0\0\0\0\x04mail\x07example\0\0\x0f\0\x01"
         );
         let root = of(json!({"name": ".", "type": "NS"}));
-        assert_eq!(asked(&root, 0)[14..], b"\0\0\x02\0\x01"[..]);
+        assert_eq!(encode(&root, 0)[14..], b"\0\0\x02\0\x01"[..]);
         let edns = codec(json!({"kind": "dns", "queries": [{"name": "a"}], "recursion": false}));
-        let written = asked(&edns, 1);
+        let written = encode(&edns, 1);
         assert_eq!((written[4], written[13], &written[14..17]), (0, 1, &b"\x01a\0"[..]));
         assert_eq!(written[21..], b"\0\0\x29\x04\xd0\0\0\0\0\0\0"[..], "1232 bytes");
     }
@@ -331,9 +331,9 @@ mod tests {
     #[test]
     fn names_of_templates_are_labelled_anew_for_each_request() {
         let codec = codec(json!({"kind": "dns", "queries": [{"name": "h{{sequence:9}}.example"}]}));
-        assert_eq!(asked(&codec, 0)[14..], asked(&codec, 0)[14..]);
-        assert!(asked(&codec, 0)[14..].starts_with(b"\x02h9\x07example\0"));
-        assert!(asked(&codec, 1)[14..].starts_with(b"\x03h10\x07example\0"));
+        assert_eq!(encode(&codec, 0)[14..], encode(&codec, 0)[14..]);
+        assert!(encode(&codec, 0)[14..].starts_with(b"\x02h9\x07example\0"));
+        assert!(encode(&codec, 1)[14..].starts_with(b"\x03h10\x07example\0"));
     }
 
     #[test]
@@ -351,12 +351,12 @@ mod tests {
             check_reply(&codec, Kind(0), &bytes, outcome);
             let mut session = codec.session();
             session.take(7);
-            let Ok(Parsed::Reply { code, tag, .. }) = codec.read(&mut session, Kind(0), &bytes) else {
+            let Ok(Incoming::Reply { code, tag, .. }) = codec.read(&mut session, Kind(0), &bytes) else {
                 panic!()
             };
             assert_eq!((code_name(code), tag), (name.to_owned(), 7));
         }
-        assert_eq!(&*Dns::complaint(&reply(7, [0x81, 0x82], 0)), b"SERVFAIL");
+        assert_eq!(&*Dns::error_text(&reply(7, [0x81, 0x82], 0)), b"SERVFAIL");
     }
 
     /// Return a reply with a question, an answer that points to its name, and an OPT record.
@@ -382,7 +382,7 @@ mod tests {
         ] {
             let bytes = extended_reply(high, low);
             check_reply(&codec, Kind(0), &bytes, outcome);
-            assert_eq!(&*Dns::complaint(&bytes), name.as_bytes());
+            assert_eq!(&*Dns::error_text(&bytes), name.as_bytes());
         }
         // A truncated message has the code of its header.
         let whole = &extended_reply(1, 7)[2..];
@@ -400,7 +400,7 @@ mod tests {
             ("\\046.x", b"\x01.\x01x\0"),
         ] {
             let codec = codec(json!({"kind": "dns", "queries": [{"name": name}]}));
-            assert!(asked(&codec, 0)[14..].starts_with(expected), "{name}");
+            assert!(encode(&codec, 0)[14..].starts_with(expected), "{name}");
         }
     }
 

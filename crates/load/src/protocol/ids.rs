@@ -62,7 +62,7 @@ impl Ids {
 
     /// Release an id whose reply has arrived. Return the last tag it was assigned to.
     #[inline]
-    pub fn answered(&mut self, id: u16) -> u32 {
+    pub fn release(&mut self, id: u16) -> u32 {
         let (word, mask) = bit(id);
         self.taken[word] &= !mask;
         if self.given_up[word] & mask != 0 {
@@ -98,12 +98,12 @@ mod tests {
         for tag in [5, 6] {
             ids.take(tag);
         }
-        assert_eq!(ids.answered(6), 6);
+        assert_eq!(ids.release(6), 6);
         ids.give_up(5);
         let again = 5 + (1 << 16);
         assert!(!ids.is_free(again) && ids.is_free(again + 1));
         ids.take(again + 1);
-        assert_eq!(ids.answered(5), again, "no pending tag: the next one is not assigned yet");
+        assert_eq!(ids.release(5), again, "no pending tag: the next one is not assigned yet");
         assert!(ids.is_free(again));
         ids.clear();
         assert!(ids.is_free(5));
@@ -115,7 +115,7 @@ mod tests {
         for first in [65_530, u32::MAX - 5] {
             let tags: Vec<u32> = (0..20).map(|n| first.wrapping_add(n)).collect();
             let given: Vec<u16> = tags.iter().map(|&tag| ids.take(tag)).collect();
-            let found: Vec<u32> = given.iter().map(|&id| ids.answered(id)).collect();
+            let found: Vec<u32> = given.iter().map(|&id| ids.release(id)).collect();
             assert_eq!(found, tags);
         }
     }

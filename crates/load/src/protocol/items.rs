@@ -39,7 +39,7 @@ impl Items {
     #[inline]
     pub fn ttl_s(&self, item: u32) -> u32 {
         // A different hash of the key than the one that determines its length.
-        self.ttls.as_ref().map_or(0, |ttls| ttls.at(unit(mix(u64::from(item) | 1 << 40))))
+        self.ttls.as_ref().map_or(0, |ttls| ttls.quantile(unit(mix(u64::from(item) | 1 << 40))))
     }
 
     /// Return a value of `bytes` bytes.

@@ -5,7 +5,7 @@ use std::io::Write;
 use hindmost_plan::Plan;
 
 use super::items::Items;
-use super::{line_end, number, Garbage, Outcome, Parsed, Protocol, Rest};
+use super::{line_end, number, Garbage, Incoming, Outcome, Protocol, Remainder};
 use crate::workload::{Kind, Request};
 
 /// Bytes after a value: the end of its line, and the end of the list of values.
@@ -43,38 +43,38 @@ impl Protocol for Memcached {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(b"quit\r\n");
         true
     }
 
-    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
+    fn write_removal(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
         out.extend_from_slice(b"delete ");
         self.items.write_key(item, out);
         out.extend_from_slice(b"\r\n");
     }
 
     #[inline]
-    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some(end) = line_end(bytes) else { return Ok(Incoming::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         if kind == Kind::GET {
             if let Some(header) = line.strip_prefix(b"VALUE ") {
                 let size = header.split(|&b| b == b' ').nth(2).and_then(number).ok_or_else(garbage)?;
-                let rest = Rest::Bytes { left: size + TAIL.len() as u64, end: TAIL };
-                return Ok(Parsed::reply(end, rest, Outcome::Hit));
+                let rest = Remainder::Bytes { left: size + TAIL.len() as u64, end: TAIL };
+                return Ok(Incoming::reply(end, rest, Outcome::Hit));
             }
             if line == b"END" {
-                return Ok(Parsed::line(end, Outcome::Miss));
+                return Ok(Incoming::line(end, Outcome::Miss));
             }
         } else if line == if kind == Kind::REMOVED { &b"DELETED"[..] } else { b"STORED" } {
-            return Ok(Parsed::line(end, Outcome::Hit));
+            return Ok(Incoming::line(end, Outcome::Hit));
         } else if line == if kind == Kind::REMOVED { &b"NOT_FOUND"[..] } else { b"NOT_STORED" } {
-            return Ok(Parsed::line(end, Outcome::Miss));
+            return Ok(Incoming::line(end, Outcome::Miss));
         }
         if is_error(line) {
-            return Ok(Parsed::line(end, Outcome::Error));
+            return Ok(Incoming::line(end, Outcome::Error));
         }
         Err(garbage())
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hindmost_plan::Plan;
 
 use super::items::Items;
-use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use super::{Garbage, Incoming, Outcome, Protocol, Remainder};
 use crate::workload::{Kind, Request};
 
 /// Length of a header in either direction.
@@ -91,18 +91,18 @@ impl Protocol for MemcachedBinary {
         out.extend_from_slice(self.items.value(request.value_bytes));
     }
 
-    fn farewell(&self, session: &mut Session, out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, session: &mut Session, out: &mut Vec<u8>) -> bool {
         Self::write_header(QUIT, 0, 0, 0, session.next(), out);
         true
     }
 
-    fn remove(&self, session: &mut Session, item: u32, _: u32, out: &mut Vec<u8>) {
+    fn write_removal(&self, session: &mut Session, item: u32, _: u32, out: &mut Vec<u8>) {
         Self::write_header(DELETE, self.items.key_length(item), 0, 0, session.next(), out);
         self.items.write_key(item, out);
     }
 
     #[inline]
-    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         let opcode = match kind {
             Kind::GET => GET,
             Kind::REMOVED => DELETE,
@@ -112,7 +112,7 @@ impl Protocol for MemcachedBinary {
         if bytes.iter().zip(starts).any(|(&seen, due)| seen != due) {
             return Err(Garbage::new::<Self>(kind, bytes));
         }
-        let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(Parsed::More) };
+        let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(Incoming::More) };
         let status = u16::from_be_bytes([header[6], header[7]]);
         let body = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
         let opaque = u32::from_be_bytes([header[12], header[13], header[14], header[15]]);
@@ -129,14 +129,14 @@ impl Protocol for MemcachedBinary {
         let words = if outcome == Outcome::Error { body as usize } else { 0 };
         let words = if words <= Self::MAX_HEAD - HEADER { words } else { 0 };
         if bytes.len() < HEADER + words {
-            return Ok(Parsed::More);
+            return Ok(Incoming::More);
         }
         session.answered = opaque.wrapping_add(1);
-        let rest = Rest::Bytes { left: u64::from(body) - words as u64, end: b"" };
-        Ok(Parsed::reply(HEADER + words, rest, outcome))
+        let rest = Remainder::Bytes { left: u64::from(body) - words as u64, end: b"" };
+        Ok(Incoming::reply(HEADER + words, rest, outcome))
     }
 
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         head[HEADER..].into()
     }
 }
@@ -224,6 +224,6 @@ mod tests {
         Reader::new::<MemcachedBinary>()
             .next(&codec, &mut Session::default(), Kind::SET, &bytes, |head| told.extend_from_slice(head))
             .unwrap();
-        assert_eq!(&*MemcachedBinary::complaint(&told), b"Too large.");
+        assert_eq!(&*MemcachedBinary::error_text(&told), b"Too large.");
     }
 }

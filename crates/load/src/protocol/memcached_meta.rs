@@ -6,7 +6,7 @@ use hindmost_plan::Plan;
 
 use super::items::Items;
 use super::memcached::is_error;
-use super::{line_end, number, Garbage, Outcome, Parsed, Protocol, Rest};
+use super::{line_end, number, Garbage, Incoming, Outcome, Protocol, Remainder};
 use crate::workload::{Kind, Request};
 
 /// The codec for memcached's meta commands.
@@ -44,35 +44,35 @@ impl Protocol for MemcachedMeta {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, (): &mut (), out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(b"quit\r\n");
         true
     }
 
-    fn remove(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
+    fn write_removal(&self, (): &mut (), item: u32, _: u32, out: &mut Vec<u8>) {
         out.extend_from_slice(b"md ");
         self.items.write_key(item, out);
         out.extend_from_slice(b"\r\n");
     }
 
     #[inline]
-    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some(end) = line_end(bytes) else { return Ok(Incoming::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         if let (Some(stated), Kind::GET) = (line.strip_prefix(b"VA "), kind) {
             let size = stated.split(|&b| b == b' ').next().and_then(number).ok_or_else(garbage)?;
-            let rest = Rest::Bytes { left: size + 2, end: b"\r\n" };
-            return Ok(Parsed::reply(end, rest, Outcome::Hit));
+            let rest = Remainder::Bytes { left: size + 2, end: b"\r\n" };
+            return Ok(Incoming::reply(end, rest, Outcome::Hit));
         }
         match (line.split(|&b| b == b' ').next(), kind) {
-            _ if is_error(line) => Ok(Parsed::line(end, Outcome::Error)),
-            (Some(b"HD"), Kind::SET | Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Hit)),
+            _ if is_error(line) => Ok(Incoming::line(end, Outcome::Error)),
+            (Some(b"HD"), Kind::SET | Kind::REMOVED) => Ok(Incoming::line(end, Outcome::Hit)),
             // Not stored, changed by another client, or not found: normal results of the client's own
             // conditions.
             (Some(b"EN"), Kind::GET)
             | (Some(b"NS" | b"EX" | b"NF"), Kind::SET)
-            | (Some(b"NF"), Kind::REMOVED) => Ok(Parsed::line(end, Outcome::Miss)),
+            | (Some(b"NF"), Kind::REMOVED) => Ok(Incoming::line(end, Outcome::Miss)),
             _ => Err(garbage()),
         }
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use hindmost_plan::Plan;
 
 use super::ids::{Ids, IN_FLIGHT};
-use super::{Garbage, Memcached, Outcome, Parsed, Protocol, Rest};
+use super::{Garbage, Incoming, Memcached, Outcome, Protocol, Remainder};
 use crate::transport::DATAGRAM_LENGTH;
 use crate::workload::{Kind, Request};
 
@@ -26,7 +26,7 @@ pub struct MemcachedUdp {
 
 /// The state of one connection.
 #[derive(Debug, Default)]
-pub struct Arriving {
+pub struct Session {
     ids: Ids,
     /// Partial replies, oldest first. Never grows beyond its initial capacity.
     partial: Vec<Partial>,
@@ -43,7 +43,7 @@ struct Partial {
 
 impl MemcachedUdp {
     /// Append the header of a request. Return the offset where it begins.
-    fn header(session: &mut Arriving, tag: u32, out: &mut Vec<u8>) -> usize {
+    fn header(session: &mut Session, tag: u32, out: &mut Vec<u8>) -> usize {
         let (begin, [high, low]) = (out.len(), session.ids.take(tag).to_be_bytes());
         out.extend_from_slice(&[0, 0, high, low, 0, 0, 0, 1, 0, 0]);
         begin
@@ -56,7 +56,7 @@ impl MemcachedUdp {
     }
 }
 
-impl Arriving {
+impl Session {
     /// Record a received datagram. Return the outcome of its reply if that is now complete.
     fn take(&mut self, id: u16, number: u16, of: u16, outcome: Option<Outcome>) -> Option<Outcome> {
         if of == 1 {
@@ -92,62 +92,62 @@ impl Protocol for MemcachedUdp {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::MemcachedUdp;
     const MAX_HEAD: usize = BEFORE + Memcached::MAX_HEAD;
     const TAGGED: bool = true;
-    const ANSWERS: bool = true;
+    const HAS_CONTROL: bool = true;
     const BOUNDED: bool = true;
     const LOSSY: bool = true;
 
-    type Session = Arriving;
+    type Session = Session;
 
     fn new(plan: &Plan) -> Self {
         Self { text: Memcached::new(plan) }
     }
 
-    fn session(&self) -> Arriving {
-        Arriving { partial: Vec::with_capacity(PARTIAL), ..Arriving::default() }
+    fn session(&self) -> Session {
+        Session { partial: Vec::with_capacity(PARTIAL), ..Session::default() }
     }
 
-    fn begin(&self, session: &mut Arriving, _out: &mut Vec<u8>) -> bool {
+    fn begin(&self, session: &mut Session, _out: &mut Vec<u8>) -> bool {
         session.ids.clear();
         session.partial.clear();
         true
     }
 
-    fn in_flight(&self, _session: &Arriving) -> usize {
+    fn in_flight(&self, _session: &Session) -> usize {
         IN_FLIGHT
     }
 
     #[inline]
-    fn is_free(&self, session: &Arriving, tag: u32) -> bool {
+    fn is_free(&self, session: &Session, tag: u32) -> bool {
         session.ids.is_free(tag)
     }
 
-    fn give_up(&self, session: &mut Arriving, tag: u32) {
+    fn give_up(&self, session: &mut Session, tag: u32) {
         session.partial.retain(|one| one.id != tag as u16);
         session.ids.give_up(tag);
     }
 
     #[inline]
-    fn write(&self, session: &mut Arriving, request: Request, tag: u32, out: &mut Vec<u8>) {
+    fn write(&self, session: &mut Session, request: Request, tag: u32, out: &mut Vec<u8>) {
         let begin = Self::header(session, tag, out);
         self.text.write(&mut (), request, tag, out);
         Self::close(begin, out);
     }
 
-    fn remove(&self, session: &mut Arriving, item: u32, tag: u32, out: &mut Vec<u8>) {
+    fn write_removal(&self, session: &mut Session, item: u32, tag: u32, out: &mut Vec<u8>) {
         let begin = Self::header(session, tag, out);
-        self.text.remove(&mut (), item, tag, out);
+        self.text.write_removal(&mut (), item, tag, out);
         Self::close(begin, out);
     }
 
-    fn read(&self, session: &mut Arriving, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         let garbage = || Garbage::new::<Self>(kind, bytes);
         let two = |at: usize| bytes.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
-        let Some(length) = two(0).map(usize::from) else { return Ok(Parsed::More) };
+        let Some(length) = two(0).map(usize::from) else { return Ok(Incoming::More) };
         if length < HEADER {
             return Err(garbage());
         }
-        let Some(body) = bytes.get(BEFORE..) else { return Ok(Parsed::More) };
-        let (Some(id), Some(number), Some(of)) = (two(2), two(4), two(6)) else { return Ok(Parsed::More) };
+        let Some(body) = bytes.get(BEFORE..) else { return Ok(Incoming::More) };
+        let (Some(id), Some(number), Some(of)) = (two(2), two(4), two(6)) else { return Ok(Incoming::More) };
         if of == 0 || number >= of || of > MOST_DATAGRAMS {
             return Err(garbage());
         }
@@ -155,31 +155,31 @@ impl Protocol for MemcachedUdp {
         let body = &body[..body.len().min(length - HEADER)];
         let (mut head, mut outcome) = (BEFORE, None);
         if number == 0 {
-            let answers = answered(body);
+            let answers = answered_kind(body);
             match self.text.read(&mut (), answers, body) {
-                Ok(Parsed::Reply { head: line, outcome: said, .. }) => {
+                Ok(Incoming::Reply { head: line, outcome: said, .. }) => {
                     head += line;
                     outcome = Some(said);
                 }
-                Ok(_) if body.len() < length - HEADER => return Ok(Parsed::More),
+                Ok(_) if body.len() < length - HEADER => return Ok(Incoming::More),
                 Ok(_) | Err(_) => return Err(garbage()),
             }
         }
-        let rest = Rest::Bytes { left: (DATAGRAM_LENGTH + length - head) as u64, end: b"" };
+        let rest = Remainder::Bytes { left: (DATAGRAM_LENGTH + length - head) as u64, end: b"" };
         let Some(outcome) = session.take(id, number, of, outcome) else {
-            return Ok(Parsed::Aside { head, rest });
+            return Ok(Incoming::Aside { head, rest });
         };
-        let tag = session.ids.answered(id);
-        Ok(Parsed::Reply { head, rest, outcome, closes: false, code: 0, tag })
+        let tag = session.ids.release(id);
+        Ok(Incoming::Reply { head, rest, outcome, closes: false, code: 0, tag })
     }
 
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         head.get(BEFORE..).unwrap_or_default().into()
     }
 }
 
 /// Return the kind of request that a line answers, because the tag alone does not determine it.
-fn answered(line: &[u8]) -> Kind {
+fn answered_kind(line: &[u8]) -> Kind {
     let starts = |words: [&[u8]; 2]| words.iter().any(|word| line.starts_with(word));
     if starts([b"V", b"EN"]) {
         Kind::GET
@@ -230,7 +230,7 @@ mod tests {
             check_reply(&codec, Kind::GET, &datagram(7, 0, 1, body), outcome);
         }
         let error = datagram(7, 0, 1, b"ERROR\r\n");
-        assert_eq!(&*MemcachedUdp::complaint(&error), b"ERROR\r\n");
+        assert_eq!(&*MemcachedUdp::error_text(&error), b"ERROR\r\n");
     }
 
     #[test]
@@ -244,11 +244,11 @@ mod tests {
                 let bytes = datagram(7, number, 3, pieces[usize::from(number)]);
                 codec.read(&mut session, Kind::GET, &bytes).unwrap()
             };
-            assert!(matches!(read(order[0]), Parsed::Aside { .. }));
-            assert!(matches!(read(order[0]), Parsed::Aside { .. }), "a duplicate does not count");
-            assert!(matches!(read(order[1]), Parsed::Aside { .. }));
+            assert!(matches!(read(order[0]), Incoming::Aside { .. }));
+            assert!(matches!(read(order[0]), Incoming::Aside { .. }), "a duplicate does not count");
+            assert!(matches!(read(order[1]), Incoming::Aside { .. }));
             let last = read(order[2]);
-            assert!(matches!(last, Parsed::Reply { outcome: Outcome::Hit, tag: 7, .. }), "{last:?}");
+            assert!(matches!(last, Incoming::Reply { outcome: Outcome::Hit, tag: 7, .. }), "{last:?}");
         }
     }
 

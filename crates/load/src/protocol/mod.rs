@@ -15,9 +15,10 @@
 //! Unused features cost nothing: constants remove them when the event loop is compiled for a codec.
 
 mod chunks;
-mod delimited;
+mod delimiter;
 mod dialogue;
 mod dns;
+mod framing;
 mod http;
 mod http2;
 mod ids;
@@ -27,13 +28,12 @@ mod memcached_binary;
 mod memcached_meta;
 mod memcached_udp;
 mod opening;
-mod passing;
 mod postgresql;
+mod prefixes;
 mod raw;
 mod reader;
 mod redis;
-mod rest;
-mod starts;
+mod remainder;
 mod ws;
 
 use std::borrow::Cow;
@@ -45,6 +45,7 @@ use thiserror::Error;
 
 pub use dialogue::{Answer, Dialogue};
 pub use dns::{code_name, outcome_of, Dns};
+pub use framing::{Extent, FramingError};
 pub use http::{outcome, Http, CODES};
 pub use http2::{reset_name, status_name, status_outcome, Grpc, Http2};
 pub use ids::BYTES as IDS_BYTES;
@@ -55,12 +56,11 @@ pub use memcached_meta::MemcachedMeta;
 pub use memcached_udp::MemcachedUdp;
 pub(crate) use opening::quote;
 pub use opening::{Opening, Refusal};
-pub use passing::{Misplaced, Passed};
 pub use postgresql::{largest_statement, Postgresql};
 pub use raw::{largest_raw, Raw};
 pub use reader::{Reader, Reply};
 pub use redis::{largest_command, Redis};
-pub use rest::Rest;
+pub use remainder::Remainder;
 pub use ws::{largest_message, Ws};
 
 use crate::workload::{Kind, Request};
@@ -77,9 +77,9 @@ pub trait Protocol: Send {
     const MAX_HEAD: usize;
     /// Whether replies may arrive in any order, each with the tag of its request.
     const TAGGED: bool = false;
-    /// Whether a server may send bytes that answer no request ([`Parsed::Aside`]). If so,
-    /// [`Protocol::answer`] and [`Protocol::leaves`] are called after each read.
-    const ANSWERS: bool = false;
+    /// Whether a server may send bytes that answer no request ([`Incoming::Aside`]). If so,
+    /// [`Protocol::write_control`] and [`Protocol::closing_tag`] are called after each read.
+    const HAS_CONTROL: bool = false;
     /// Whether [`Protocol::in_flight`] is called before each request.
     const BOUNDED: bool = false;
     /// Whether messages are datagrams, which may be lost. A request without a reply then times out on its
@@ -89,7 +89,7 @@ pub trait Protocol: Send {
     /// Whether replies have codes to count, even if [`Protocol::MAY_CLOSE`] is false.
     const CODES: bool = false;
     /// Error text for a request that the server refused twice, if it can refuse single requests
-    /// ([`Parsed::Refused`]).
+    /// ([`Incoming::Refused`]).
     const REFUSAL: Option<&'static [u8]> = None;
 
     /// The state of one connection, or `()`. It is created before the load and must not allocate during the
@@ -145,14 +145,14 @@ pub trait Protocol: Send {
 
     /// Append a request that removes a key, for the clean-up after the load. Its reply is parsed as one to
     /// [`Kind::REMOVED`], and a missing key is a miss. Only called for protocols whose workloads have keys.
-    fn remove(&self, _session: &mut Self::Session, _item: u32, _tag: u32, _out: &mut Vec<u8>) {}
+    fn write_removal(&self, _session: &mut Self::Session, _item: u32, _tag: u32, _out: &mut Vec<u8>) {}
 
     /// Append control messages in response to what was read, as far as `out` has space: it must not grow.
-    fn answer(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
+    fn write_control(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) {}
 
     /// Return the tag limit of a closing connection, or `None`. Requests with lower tags are still answered;
     /// the others are resent on the replacement connection.
-    fn leaves(&self, _session: &Self::Session) -> Option<u32> {
+    fn closing_tag(&self, _session: &Self::Session) -> Option<u32> {
         None
     }
 
@@ -170,7 +170,7 @@ pub trait Protocol: Send {
     /// Append the client's goodbye, after which the server closes the connection. Return whether there is
     /// one, here or in [`Protocol::write_last`]. Otherwise the client closes the connection and keeps the
     /// port for a minute (`TIME_WAIT`).
-    fn farewell(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, _session: &mut Self::Session, _out: &mut Vec<u8>) -> bool {
         false
     }
 
@@ -192,32 +192,32 @@ pub trait Protocol: Send {
 
     /// Parse the start of a reply to a request of `kind`. [`Reader`] passes at most [`Protocol::MAX_HEAD`]
     /// bytes. More bytes must not change the result, so the session must stay unchanged while it is
-    /// [`Parsed::More`]. For a [`Protocol::TAGGED`] protocol the kind is unknown here.
+    /// [`Incoming::More`]. For a [`Protocol::TAGGED`] protocol the kind is unknown here.
     ///
     /// # Errors
     /// [`Garbage`] if the bytes are not a reply.
-    fn read(&self, session: &mut Self::Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage>;
+    fn read(&self, session: &mut Self::Session, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage>;
 
     /// Whether the unrequested `bytes` are meaningless and may precede a reply.
     fn is_padding(_bytes: &[u8]) -> bool {
         false
     }
 
-    /// Handle the complete end of a [`Parsed::Reply`] or [`Parsed::Aside`]. `rest` has parsed everything
+    /// Handle the complete end of a [`Incoming::Reply`] or [`Incoming::Aside`]. `rest` has parsed everything
     /// after its head.
     #[inline]
-    fn ended(&self, _session: &mut Self::Session, _rest: &Rest) {}
+    fn finish_message(&self, _session: &mut Self::Session, _rest: &Remainder) {}
 
     /// Return the text of an error for people. `head` is the reply's head, or the bytes kept by
-    /// [`Rest::pass`].
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+    /// [`Remainder::consume`].
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         head.into()
     }
 }
 
 /// The result of parsing the available bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parsed {
+pub enum Incoming {
     /// More bytes are needed.
     More,
     /// A reply whose head is complete.
@@ -225,7 +225,7 @@ pub enum Parsed {
         /// Length of the head in bytes; at least one.
         head: usize,
         /// The part of the reply after the head.
-        rest: Rest,
+        rest: Remainder,
         /// The outcome of the reply.
         outcome: Outcome,
         /// Whether the server closes the connection after this reply.
@@ -244,23 +244,23 @@ pub enum Parsed {
         /// Tag of the refused request.
         tag: u32,
     },
-    /// Bytes that complete no reply, such as a frame. Only if [`Protocol::ANSWERS`].
+    /// Bytes that complete no reply, such as a frame. Only if [`Protocol::HAS_CONTROL`].
     Aside {
         /// Length of the head in bytes; at least one.
         head: usize,
         /// The part after the head.
-        rest: Rest,
+        rest: Remainder,
     },
 }
 
-impl Parsed {
-    /// Create a reply that is one line of `head` bytes. See [`Parsed::reply`].
+impl Incoming {
+    /// Create a reply that is one line of `head` bytes. See [`Incoming::reply`].
     pub fn line(head: usize, outcome: Outcome) -> Self {
-        Self::reply(head, Rest::NOTHING, outcome)
+        Self::reply(head, Remainder::EMPTY, outcome)
     }
 
     /// Create a reply for protocols with ordered replies, without status codes and closes.
-    pub const fn reply(head: usize, rest: Rest, outcome: Outcome) -> Self {
+    pub const fn reply(head: usize, rest: Remainder, outcome: Outcome) -> Self {
         Self::Reply { head, rest, outcome, closes: false, code: 0, tag: 0 }
     }
 }
@@ -361,7 +361,7 @@ mod tests {
     fn replies<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> (Vec<Reply>, Result<(), Garbage>) {
         let (mut reader, mut replies, mut length) = (Reader::new::<P>(), Vec::new(), 0);
         let session = &mut codec.session();
-        if P::ANSWERS && !P::TAGGED {
+        if P::HAS_CONTROL && !P::TAGGED {
             // Without a request, the reader would treat everything as unrequested.
             codec.write(session, Request { kind, item: 0, value_bytes: 0 }, 0, &mut Vec::new());
         }
@@ -380,7 +380,7 @@ mod tests {
                     }
                     Err(garbage) => return (replies, Err(garbage)),
                 }
-                assert!(reader.held() < P::MAX_HEAD);
+                assert!(reader.buffered() < P::MAX_HEAD);
             }
         }
         (replies, Ok(()))

@@ -2,9 +2,9 @@
 
 use hindmost_plan::{Escape, Plan, RawRequest, Until, Workload};
 
-use super::delimited::Delimited;
-use super::starts::Starts;
-use super::{Garbage, Outcome, Parsed, Protocol, Rest};
+use super::delimiter::UntilDelimiter;
+use super::prefixes::Prefixes;
+use super::{Garbage, Incoming, Outcome, Protocol, Remainder};
 use crate::workload::{Kind, List, Request, Template};
 
 /// Most bytes kept of the start of an error, for reports.
@@ -15,17 +15,17 @@ pub struct Raw {
     list: List,
     sends: Vec<Template>,
     /// Reply formats by kind.
-    replies: Vec<Ending>,
+    replies: Vec<ReplyFormat>,
 }
 
 /// The format of replies of one kind.
-struct Ending {
+struct ReplyFormat {
     until: Until,
-    /// Leaked, because [`Rest`] refers to it as long as workers run.
+    /// Leaked, because [`Remainder`] refers to it as long as workers run.
     delimiter: &'static [u8],
-    starts: Starts,
+    prefixes: Prefixes,
     /// Number of bytes that determine the outcome.
-    decides: usize,
+    longest: usize,
 }
 
 fn send(request: &RawRequest, plan: &hindmost_plan::Raw) -> Template {
@@ -39,21 +39,21 @@ pub fn largest_raw(raw: &hindmost_plan::Raw) -> usize {
     raw.requests.iter().map(|one| send(one, raw).largest()).max().unwrap_or(0)
 }
 
-impl Ending {
+impl ReplyFormat {
     fn new(request: &RawRequest) -> Self {
-        let starts = Starts::new(request.miss.as_deref(), request.error.as_deref());
-        let decides = starts.decides.max(1);
+        let prefixes = Prefixes::new(request.miss.as_deref(), request.error.as_deref());
+        let longest = prefixes.longest.max(1);
         let delimiter: &[u8] = match &request.until {
             Until::Bytes(_) => &[],
             Until::Delimiter(text) => Box::leak(text.clone().into_bytes().into_boxed_slice()),
         };
-        Self { until: request.until.clone(), delimiter, starts, decides }
+        Self { until: request.until.clone(), delimiter, prefixes, longest }
     }
 
-    fn rest(&self) -> Rest {
+    fn remainder(&self) -> Remainder {
         match self.until {
-            Until::Bytes(left) => Rest::Bytes { left: left.into(), end: b"" },
-            Until::Delimiter(_) => Rest::Delimited(Delimited::new(self.delimiter)),
+            Until::Bytes(left) => Remainder::Bytes { left: left.into(), end: b"" },
+            Until::Delimiter(_) => Remainder::UntilDelimiter(UntilDelimiter::new(self.delimiter)),
         }
     }
 }
@@ -69,7 +69,7 @@ impl Protocol for Raw {
             unreachable!("the plan has checked that {:?} gets raw requests", plan.target.protocol)
         };
         let kinds = plan.workload.kinds();
-        let of = |name: &String| raw.requests.iter().find(|one| one.name == *name).map(Ending::new);
+        let of = |name: &String| raw.requests.iter().find(|one| one.name == *name).map(ReplyFormat::new);
         Self {
             list: List::new(plan.seed, &raw.listed(), raw.data.as_ref()),
             sends: raw.requests.iter().map(|one| send(one, raw)).collect(),
@@ -80,28 +80,28 @@ impl Protocol for Raw {
     #[inline]
     fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        self.sends[self.list.which(values)].write(values, out);
+        self.sends[self.list.index(values)].write(values, out);
     }
 
     /// The head is as long as needed to determine the outcome. An error's head is as long as its reported
     /// text.
-    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some(ending) = self.replies.get(usize::from(kind.0)) else {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some(format) = self.replies.get(usize::from(kind.0)) else {
             return Err(Garbage::new::<Self>(kind, bytes));
         };
         let up_to = |most: usize| {
-            let mut rest = ending.rest();
-            let passed = rest.pass(&bytes[..bytes.len().min(most)], &mut Vec::new()).ok()?;
-            (passed.whole || passed.bytes == most).then_some((passed.bytes, rest, passed.whole))
+            let mut rest = format.remainder();
+            let extent = rest.consume(&bytes[..bytes.len().min(most)], &mut Vec::new()).ok()?;
+            (extent.whole || extent.bytes == most).then_some((extent.bytes, rest, extent.whole))
         };
-        let Some((head, rest, whole)) = up_to(ending.decides) else { return Ok(Parsed::More) };
-        let outcome = ending.starts.outcome(&bytes[..head]);
+        let Some((head, rest, whole)) = up_to(format.longest) else { return Ok(Incoming::More) };
+        let outcome = format.prefixes.outcome(&bytes[..head]);
         if outcome != Outcome::Error || whole {
-            let rest = if whole { Rest::NOTHING } else { rest };
-            return Ok(Parsed::reply(head, rest, outcome));
+            let rest = if whole { Remainder::EMPTY } else { rest };
+            return Ok(Incoming::reply(head, rest, outcome));
         }
-        let Some((head, rest, whole)) = up_to(WORDS) else { return Ok(Parsed::More) };
-        Ok(Parsed::reply(head, if whole { Rest::NOTHING } else { rest }, outcome))
+        let Some((head, rest, whole)) = up_to(WORDS) else { return Ok(Incoming::More) };
+        Ok(Incoming::reply(head, if whole { Remainder::EMPTY } else { rest }, outcome))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Splits a connection's bytes into replies, independently of how packets split them.
 
-use super::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use super::{quote, Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::Kind;
 
 /// The state of the arriving reply. Only an unfinished head is stored, at most [`Protocol::MAX_HEAD`] bytes.
@@ -14,7 +14,7 @@ pub struct Reader {
 
 #[derive(Clone, Copy, Debug)]
 struct Tail {
-    rest: Rest,
+    rest: Remainder,
     /// `None` for an aside.
     reply: Option<Reply>,
 }
@@ -32,7 +32,7 @@ pub struct Reply {
     pub code: u16,
     /// Tag of the answered request; 0 if the protocol has none.
     pub tag: u32,
-    /// Whether it is a refusal instead: the server has not processed the request ([`Parsed::Refused`]).
+    /// Whether it is a refusal instead: the server has not processed the request ([`Incoming::Refused`]).
     pub refused: bool,
 }
 
@@ -49,7 +49,7 @@ impl Reader {
     }
 
     /// Return the number of stored bytes.
-    pub fn held(&self) -> usize {
+    pub fn buffered(&self) -> usize {
         self.head.len()
     }
 
@@ -65,12 +65,12 @@ impl Reader {
 
     /// Handle the end of the stream. Return the reply that it completes, if any.
     pub fn end(&mut self) -> Option<Reply> {
-        self.tail.take_if(|tail| tail.rest == Rest::UntilClosed)?.reply
+        self.tail.take_if(|tail| tail.rest == Remainder::UntilClosed)?.reply
     }
 
     /// Return the reply to a request of `kind` that ends in `bytes`, which follow those of earlier calls.
     /// `None`: all bytes are consumed and the reply is incomplete. An error reply is passed to `error` in the
-    /// form that [`Protocol::complaint`] takes.
+    /// form that [`Protocol::error_text`] takes.
     ///
     /// # Errors
     /// [`Garbage`] if the bytes are not a reply. Later bytes are meaningless then.
@@ -87,22 +87,22 @@ impl Reader {
         loop {
             let (mut tail, head) = match self.tail.take() {
                 Some(tail) => (tail, 0),
-                None => match self.head(codec, session, kind, &bytes[at..], &mut error)? {
+                None => match self.parse_head(codec, session, kind, &bytes[at..], &mut error)? {
                     Some(known) => known,
                     None => return Ok(None),
                 },
             };
             let body = &bytes[at + head..];
-            let passed = tail
+            let extent = tail
                 .rest
-                .pass(body, &mut self.head)
+                .consume(body, &mut self.head)
                 .map_err(|wrong| Garbage::new::<P>(kind, &body[wrong.at..]))?;
-            if !passed.whole {
+            if !extent.whole {
                 self.tail = Some(tail);
                 return Ok(None);
             }
-            at += head + passed.bytes;
-            codec.ended(session, &tail.rest);
+            at += head + extent.bytes;
+            codec.finish_message(session, &tail.rest);
             if let Some(reply) = tail.reply {
                 let outcome = tail.rest.outcome().unwrap_or(reply.outcome);
                 if outcome == Outcome::Error && reply.outcome != Outcome::Error {
@@ -120,7 +120,7 @@ impl Reader {
 
     /// Parse the head that ends in `bytes`. Also return how many bytes it takes.
     #[inline]
-    fn head<P: Protocol>(
+    fn parse_head<P: Protocol>(
         &mut self,
         codec: &P,
         session: &mut P::Session,
@@ -136,7 +136,7 @@ impl Reader {
         }
         let start = if held > 0 { &self.head[..] } else { window };
         match codec.read(session, kind, start)? {
-            Parsed::Reply { head, rest, outcome, closes, code, tag } => {
+            Incoming::Reply { head, rest, outcome, closes, code, tag } => {
                 if outcome == Outcome::Error {
                     error(&start[..head]);
                 }
@@ -144,18 +144,18 @@ impl Reader {
                 let reply = Reply { taken: 0, outcome, closes, code, tag, refused: false };
                 Ok(Some((Tail { rest, reply: Some(reply) }, head - held)))
             }
-            Parsed::Refused { head, code, tag } => {
+            Incoming::Refused { head, code, tag } => {
                 self.head.clear();
                 let (outcome, closes) = (Outcome::Error, false);
                 let reply = Reply { taken: 0, outcome, closes, code, tag, refused: true };
-                Ok(Some((Tail { rest: Rest::NOTHING, reply: Some(reply) }, head - held)))
+                Ok(Some((Tail { rest: Remainder::EMPTY, reply: Some(reply) }, head - held)))
             }
-            Parsed::Aside { head, rest } => {
+            Incoming::Aside { head, rest } => {
                 self.head.clear();
                 Ok(Some((Tail { rest, reply: None }, head - held)))
             }
-            Parsed::More if start.len() >= P::MAX_HEAD => Err(Garbage::endless::<P>(kind, start)),
-            Parsed::More => {
+            Incoming::More if start.len() >= P::MAX_HEAD => Err(Garbage::endless::<P>(kind, start)),
+            Incoming::More => {
                 if held == 0 {
                     self.head.extend_from_slice(window);
                 }

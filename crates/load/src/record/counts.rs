@@ -61,7 +61,7 @@ impl Counts {
     }
 
     /// Whether the counts add up to the number of scheduled requests.
-    pub fn closes(&self) -> bool {
+    pub fn is_balanced(&self) -> bool {
         self.due == self.done + self.errors + self.timeouts + self.unsent
     }
 }
@@ -83,7 +83,7 @@ pub struct Connects {
 }
 
 impl Connects {
-    pub(super) fn secured(&mut self, handshake: Handshake) {
+    pub(super) fn count_handshake(&mut self, handshake: Handshake) {
         match handshake {
             Handshake::Full => self.full_handshakes += 1,
             Handshake::Resumed => self.resumed_handshakes += 1,

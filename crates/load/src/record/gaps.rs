@@ -68,15 +68,15 @@ impl Gaps {
 
     /// Record a request sent at `sent_ns`. `priority` is uniform and independent (`UniformSample`).
     #[inline]
-    pub fn sent(&mut self, sent_ns: u64, priority: u64) {
-        if let Some(gap) = self.next(sent_ns) {
+    pub fn record_send(&mut self, sent_ns: u64, priority: u64) {
+        if let Some(gap) = self.record(sent_ns) {
             self.raw.offer(priority, gap);
         }
     }
 
     /// Record the next time. Return the gap before it, unless it is the first.
     #[inline]
-    pub fn next(&mut self, at_ns: u64) -> Option<u64> {
+    pub fn record(&mut self, at_ns: u64) -> Option<u64> {
         let gap = (self.last != 0).then(|| at_ns - self.last);
         if let Some(gap) = gap {
             self.histogram.record(gap);
@@ -127,7 +127,7 @@ mod tests {
     fn follow(stamps: impl IntoIterator<Item = u64>) -> Gaps {
         let mut gaps = Gaps::default();
         gaps.begin(Nanos(0));
-        stamps.into_iter().for_each(|stamp| gaps.sent(stamp, stamp));
+        stamps.into_iter().for_each(|stamp| gaps.record_send(stamp, stamp));
         gaps
     }
 

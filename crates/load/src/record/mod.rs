@@ -4,8 +4,8 @@
 
 mod counts;
 mod gaps;
-mod kept;
 mod recorder;
+mod records;
 mod row;
 mod series;
 #[cfg(test)]
@@ -14,8 +14,8 @@ mod wire;
 
 pub use counts::{Connects, Counts};
 pub use gaps::{Dispersion, Gaps};
-pub use kept::{EndpointRecord, KindRecord, SECTIONS};
 pub use recorder::Recorder;
+pub use records::{EndpointRecord, KindRecord, SECTIONS};
 pub use row::{Place, Row, Status};
 pub use series::{Series, Window, WindowRecorder};
 pub use wire::{StampCounts, Wire, WireRecord};

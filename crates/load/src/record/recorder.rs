@@ -5,7 +5,7 @@ use hindmost_histogram::{Histogram, UniformSample, Worst};
 use hindmost_plan::Keep;
 use rand::Rng;
 
-use super::kept::SECTIONS;
+use super::records::SECTIONS;
 use super::{Connects, EndpointRecord, Gaps, KindRecord, Row, StampCounts, Status, Wire, WireRecord};
 use crate::protocol::CODES;
 use crate::random::Random;
@@ -160,7 +160,7 @@ impl Recorder {
     }
 
     #[inline]
-    fn measured(&self, due_ns: u64) -> bool {
+    fn is_measured(&self, due_ns: u64) -> bool {
         due_ns >= self.measure_from && due_ns < self.measure_to
     }
 
@@ -172,8 +172,8 @@ impl Recorder {
     /// Record a request that was sent `slip_ns` late. In an open loop, an ideal client would have sent it
     /// `ideal_ns` late. Return whether the request is measured.
     #[inline]
-    pub fn sent(&mut self, kind: Kind, due_ns: u64, slip_ns: u64, ideal_ns: Option<u64>) -> bool {
-        let measured = self.measured(due_ns);
+    pub fn record_send(&mut self, kind: Kind, due_ns: u64, slip_ns: u64, ideal_ns: Option<u64>) -> bool {
+        let measured = self.is_measured(due_ns);
         if measured {
             self.kinds[usize::from(kind.0)].slip.record(slip_ns);
             if let Some(ideal_ns) = ideal_ns {
@@ -186,73 +186,73 @@ impl Recorder {
     /// Record that a scheduled request was sent, or put into its batch, at `at_ns`. Call in the order of
     /// sends.
     #[inline]
-    pub fn paced(&mut self, due_ns: u64, at_ns: u64) {
-        if self.measured(due_ns) {
-            self.gaps.sent(at_ns, self.random.next_u64());
+    pub fn record_gap(&mut self, due_ns: u64, at_ns: u64) {
+        if self.is_measured(due_ns) {
+            self.gaps.record_send(at_ns, self.random.next_u64());
         }
     }
 
     /// Record that a request was held for its batch until `until_ns`.
     #[inline]
-    pub fn held(&mut self, due_ns: u64, until_ns: u64) {
-        if self.measured(due_ns) {
+    pub fn record_hold(&mut self, due_ns: u64, until_ns: u64) {
+        if self.is_measured(due_ns) {
             self.held.record(until_ns - due_ns);
         }
     }
 
     /// Record a write call with `requests` requests, the first of which was scheduled at `due_ns`.
     #[inline]
-    pub fn wrote(&mut self, due_ns: u64, requests: u64) {
-        if self.measured(due_ns) {
+    pub fn record_write(&mut self, due_ns: u64, requests: u64) {
+        if self.is_measured(due_ns) {
             self.writes.record(requests);
         }
     }
 
     /// Record a scheduled request, whatever its outcome. Call in scheduled order.
     #[inline]
-    pub fn due(&mut self, due_ns: u64) {
-        if self.measured(due_ns) {
+    pub fn record_scheduled(&mut self, due_ns: u64) {
+        if self.is_measured(due_ns) {
             if let Some(gaps) = &mut self.due_gaps {
-                gaps.next(due_ns);
+                gaps.record(due_ns);
             }
         }
     }
 
     /// Record that a request found `others` outstanding requests of this worker.
     #[inline]
-    pub fn found_outstanding(&mut self, due_ns: u64, others: u64) {
-        if self.measured(due_ns) {
+    pub fn record_outstanding(&mut self, due_ns: u64, others: u64) {
+        if self.is_measured(due_ns) {
             self.outstanding.record(others);
         }
     }
 
     /// Record a connection opened in `took_ns`. `at_ns` is the scheduled time of its request, or else the
     /// start of the attempt.
-    pub fn connected(&mut self, at_ns: u64, took_ns: u64) {
+    pub fn record_connect(&mut self, at_ns: u64, took_ns: u64) {
         self.connects.all += 1;
-        if self.measured(at_ns) {
+        if self.is_measured(at_ns) {
             self.connects.made += 1;
             self.connect.record(took_ns);
         }
     }
 
     /// Record the TLS handshake that followed, of `took_ns`.
-    pub fn secured(&mut self, at_ns: u64, took_ns: u64, handshake: Handshake) {
-        self.connects.secured(handshake);
-        if self.measured(at_ns) {
+    pub fn record_handshake(&mut self, at_ns: u64, took_ns: u64, handshake: Handshake) {
+        self.connects.count_handshake(handshake);
+        if self.is_measured(at_ns) {
             self.handshake.record(took_ns);
         }
     }
 
     /// Record a failed connection attempt.
     pub fn record_refusal(&mut self, at_ns: u64) {
-        self.connects.failed += u64::from(self.measured(at_ns));
+        self.connects.failed += u64::from(self.is_measured(at_ns));
     }
 
     /// Record the status code of a reply within the timeout, for a request of `kind` scheduled at `due_ns`.
     #[inline]
-    pub fn replied_with(&mut self, kind: Kind, due_ns: u64, code: u16) {
-        if self.measured(due_ns) {
+    pub fn record_code(&mut self, kind: Kind, due_ns: u64, code: u16) {
+        if self.is_measured(due_ns) {
             if let Some(count) = self.kinds[usize::from(kind.0)].codes.get_mut(usize::from(code)) {
                 *count += 1;
             }
@@ -261,14 +261,14 @@ impl Recorder {
 
     /// Record a latency of the calibration phase.
     #[inline]
-    pub fn calibrate(&mut self, latency_ns: u64) {
+    pub fn record_calibration(&mut self, latency_ns: u64) {
         self.calibration.record(latency_ns);
     }
 
     /// Record the end of a request that was to be stamped. If stamping works (`are`), a timeout is censored
     /// in wire latency too. An error reply has no wire latency.
-    pub fn ended_stamped(&mut self, row: Row, wire: Wire, are: bool) {
-        if self.measured(row.due_ns) {
+    pub fn record_stamped(&mut self, row: Row, wire: Wire, are: bool) {
+        if self.is_measured(row.due_ns) {
             let kept = &mut self.kinds[usize::from(row.kind.0)].stamped;
             match row.status {
                 Status::Hit | Status::Miss => {
@@ -282,20 +282,20 @@ impl Recorder {
                 Status::Timeout | Status::Error | Status::Lost | Status::Unsent => {}
             }
         }
-        self.ended(row);
+        self.record(row);
     }
 
     /// Record the end of a request with `row.status`. Only requests scheduled in the measurement phase count.
     #[inline]
-    pub fn ended(&mut self, row: Row) {
-        if !self.measured(row.due_ns) {
+    pub fn record(&mut self, row: Row) {
+        if !self.is_measured(row.due_ns) {
             return;
         }
         let section = self.section(row.due_ns);
         let record = &mut self.kinds[usize::from(row.kind.0)];
         record.counts.count(row.status);
         if let Some(endpoint) = self.endpoints.get_mut(usize::from(row.endpoint)) {
-            endpoint.ended(&row);
+            endpoint.record(&row);
         }
         let rank = match row.status {
             Status::Hit | Status::Miss => {

@@ -34,7 +34,7 @@ fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
 fn the_scheduled_time_determines_the_phase_of_a_request() {
     let mut recorder = recorder();
     for due in [999, 1000, 1999, 2000] {
-        recorder.ended(row(due, 5000, Status::Hit));
+        recorder.record(row(due, 5000, Status::Hit));
     }
     let record = &recorder.kinds[0];
     assert_eq!(record.counts.due, 2);
@@ -46,10 +46,10 @@ fn counts_balance_for_all_outcomes() {
     let mut recorder = recorder();
     let all = [Status::Hit, Status::Miss, Status::Error, Status::Lost, Status::Timeout, Status::Unsent];
     for (i, status) in all.into_iter().cycle().take(600).enumerate() {
-        recorder.ended(row(1000 + i as u64, 10, status));
+        recorder.record(row(1000 + i as u64, 10, status));
     }
     let counts = recorder.kinds[0].counts;
-    assert!(counts.closes(), "{counts:?}");
+    assert!(counts.is_balanced(), "{counts:?}");
     assert_eq!((counts.due, counts.done, counts.misses, counts.errors), (600, 200, 100, 200));
     assert_eq!(recorder.sample.len(), 10);
 }
@@ -57,14 +57,14 @@ fn counts_balance_for_all_outcomes() {
 #[test]
 fn a_stamped_request_that_timed_out_is_censored_in_wire_latency() {
     let mut recorder = recorder();
-    recorder.ended_stamped(row(999, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
-    recorder.ended_stamped(row(1000, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
-    recorder.ended_stamped(row(1001, 50, Status::Miss), Wire::WithoutOut, true);
-    recorder.ended_stamped(row(1002, 50, Status::Error), Wire::Known { ns: 40, shared: false }, true);
-    recorder.ended_stamped(row(1003, 0, Status::Timeout), Wire::WithoutIn, true);
-    recorder.ended_stamped(row(1004, 0, Status::Timeout), Wire::WithoutOut, false);
+    recorder.record_stamped(row(999, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
+    recorder.record_stamped(row(1000, 50, Status::Hit), Wire::Known { ns: 40, shared: false }, true);
+    recorder.record_stamped(row(1001, 50, Status::Miss), Wire::WithoutOut, true);
+    recorder.record_stamped(row(1002, 50, Status::Error), Wire::Known { ns: 40, shared: false }, true);
+    recorder.record_stamped(row(1003, 0, Status::Timeout), Wire::WithoutIn, true);
+    recorder.record_stamped(row(1004, 0, Status::Timeout), Wire::WithoutOut, false);
     let record = &recorder.kinds[0];
-    assert!(record.counts.closes() && record.counts.due == 5);
+    assert!(record.counts.is_balanced() && record.counts.due == 5);
     assert_eq!((recorder.stamps.asked, recorder.stamps.came), (2, 1), "answered and measured");
     let WireRecord { wire, overhead } = &record.stamped;
     assert_eq!((wire.count(), wire.censored(), wire.min()), (2, 1, Some(40)));
@@ -75,10 +75,10 @@ fn a_stamped_request_that_timed_out_is_censored_in_wire_latency() {
 fn requests_without_an_answer_have_infinite_latency() {
     let mut recorder = recorder();
     for i in 0..98 {
-        recorder.ended(row(1000 + i, 100 + i, Status::Hit));
+        recorder.record(row(1000 + i, 100 + i, Status::Hit));
     }
-    recorder.ended(row(1100, 0, Status::Timeout));
-    recorder.ended(row(1101, 0, Status::Unsent));
+    recorder.record(row(1100, 0, Status::Timeout));
+    recorder.record(row(1101, 0, Status::Unsent));
     let mut whole = Histogram::new();
     recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
     let quantile = |q| whole.quantile(Quantile::new(q).unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! *When to stop*: rules that end the warm-up. A new rule is one file here and one arm in [`warmup`].
 
-mod fixed;
+mod fixed_time;
 mod mser;
 mod steady;
 
@@ -9,7 +9,7 @@ use hindmost_plan::Warmup;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use fixed::FixedTime;
+pub use fixed_time::FixedTime;
 pub use mser::mser5;
 pub use steady::Steady;
 

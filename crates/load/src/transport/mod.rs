@@ -1,12 +1,13 @@
 //! *Bytes*: a worker's connections. [`Tcp`], [`Uring`], [`Udp`] and [`Tls`] are used in real runs; tests
 //! drive the engine with a scripted fake.
 //!
-//! A transport only moves bytes. One with kernel time stamps implements [`Stamped`] in full. Any other has
-//! `impl Stamped for Mine {}`, which reports no stamps.
+//! A transport only moves bytes. One with kernel time stamps implements [`StampedTransport`] in full. Any
+//! other has
+//! `impl StampedTransport for Mine {}`, which reports no stamps.
 
 mod peers;
 mod poller;
-mod stamped;
+mod stamped_transport;
 mod stamps;
 mod tcp;
 mod tls;
@@ -19,8 +20,8 @@ use std::os::fd::RawFd;
 use hindmost_clock::Nanos;
 
 pub use peers::{Peer, Peers};
-pub use stamped::Stamped;
-pub use stamps::{Segment, Sent, Source, Stamp, Stamper};
+pub use stamped_transport::StampedTransport;
+pub use stamps::{Segment, Source, Stamp, Stamper, TransmitStamp};
 pub use tcp::Tcp;
 pub use tls::{try_handshake, Credentials, Tls, TlsProblem};
 pub use udp::{Udp, LENGTH as DATAGRAM_LENGTH, LONGEST as LONGEST_DATAGRAM};
@@ -35,7 +36,7 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be written again, or a connection attempt has ended.
     pub writable: bool,
-    /// A transmit stamp may be available; see [`Stamped::sent`].
+    /// A transmit stamp may be available; see [`StampedTransport::next_transmit_stamp`].
     pub stamped: bool,
 }
 
@@ -60,10 +61,10 @@ pub trait Transport {
 
     /// After `slot` became ready: return whether the attempt succeeded. `WouldBlock` means that TCP is
     /// connected and the TLS handshake continues; call again whenever `slot` is ready.
-    fn connected(&mut self, slot: u32) -> io::Result<()>;
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()>;
 
     /// Return the kind of TLS handshake of `slot`, or `None` without TLS.
-    fn secured(&self, _slot: u32) -> Option<Handshake> {
+    fn handshake(&self, _slot: u32) -> Option<Handshake> {
         None
     }
 
@@ -82,7 +83,7 @@ pub trait Transport {
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize>;
 
     /// Return the number of dropped datagrams that were too long, on all slots so far.
-    fn oversized(&self) -> u64 {
+    fn oversized_datagrams(&self) -> u64 {
         0
     }
 

@@ -64,7 +64,7 @@ impl Peers {
     /// A source and a peer have different address families.
     pub fn new(all: Vec<Peer>, mut sources: Vec<IpAddr>, first: usize) -> io::Result<Self> {
         for to in &all {
-            if let Some(from) = sources.iter().find(|from| !alike(to, from)) {
+            if let Some(from) = sources.iter().find(|from| !same_family(to, from)) {
                 let what = format!("{to} cannot be reached from {from}: one is IPv4, the other IPv6");
                 return Err(io::Error::new(ErrorKind::InvalidInput, what));
             }
@@ -84,14 +84,14 @@ impl Peers {
     }
 
     /// Return the peer of `slot`.
-    pub fn of(&self, slot: u32) -> &Peer {
+    pub fn peer(&self, slot: u32) -> &Peer {
         &self.all[slot as usize % self.all.len()]
     }
 
     /// Start a non-blocking connect(2) for `slot`. A Unix socket's descriptor is wrapped like a TCP one:
     /// reading, writing and closing are the same calls.
     pub fn start_connecting(&self, slot: u32) -> io::Result<TcpStream> {
-        match self.of(slot) {
+        match self.peer(slot) {
             Peer::Unix(path) => start_connecting_unix(path),
             Peer::Tcp(address) => {
                 let turn = (slot as usize / self.all.len()).checked_rem(self.sources.len());
@@ -109,7 +109,7 @@ impl From<SocketAddr> for Peers {
     }
 }
 
-fn alike(peer: &Peer, source: &IpAddr) -> bool {
+fn same_family(peer: &Peer, source: &IpAddr) -> bool {
     peer.address().is_none_or(|address| address.is_ipv4() == source.is_ipv4())
 }
 

@@ -71,10 +71,10 @@ impl Poller {
             return Ok(());
         }
         self.skipped = 0;
-        self.look(timeout, ready)
+        self.poll_events(timeout, ready)
     }
 
-    fn look(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn poll_events(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
         let n = match check(self.poll(timeout)) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
             Err(e) if self.fine && e.raw_os_error() == Some(libc::ENOSYS) => {

@@ -8,8 +8,8 @@ use hindmost_clock::Nanos;
 
 use super::peers::Peers;
 use super::poller::Poller;
-use super::stamps::{self, Segment, Sent, Stamp, Stamper};
-use super::{Ready, Stamped, Transport};
+use super::stamps::{self, Segment, Stamp, Stamper, TransmitStamp};
+use super::{Ready, StampedTransport, Transport};
 
 /// One connection, and the number of bytes written to it, from which the keys of transmit stamps follow.
 struct Line {
@@ -29,7 +29,7 @@ impl Tcp {
     /// Create `slots` closed connections to `peers`. `stamping`: enable kernel time stamps if they are
     /// available.
     pub fn new(peers: Peers, slots: u32, stamping: bool) -> io::Result<Self> {
-        let stamper = Stamper::new(peers.of(0).address(), stamping);
+        let stamper = Stamper::new(peers.peer(0).address(), stamping);
         Ok(Self { peers, poller: Poller::new()?, lines: (0..slots).map(|_| None).collect(), stamper })
     }
 
@@ -53,7 +53,7 @@ impl Transport for Tcp {
         Ok(())
     }
 
-    fn connected(&mut self, slot: u32) -> io::Result<()> {
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()> {
         let fd = self.fd(slot)?;
         if let Some(error) = self.line(slot)?.stream.take_error()? {
             return Err(error);
@@ -100,7 +100,7 @@ impl Transport for Tcp {
     }
 }
 
-impl Stamped for Tcp {
+impl StampedTransport for Tcp {
     fn stamps(&self) -> &Stamper {
         &self.stamper
     }
@@ -113,8 +113,8 @@ impl Stamped for Tcp {
         Ok((n, line.written.wrapping_sub(1)))
     }
 
-    fn sent(&mut self, slot: u32) -> Option<Sent> {
-        stamps::next_sent(self.fd(slot).ok()?)
+    fn next_transmit_stamp(&mut self, slot: u32) -> Option<TransmitStamp> {
+        stamps::next_transmit_stamp(self.fd(slot).ok()?)
     }
 
     fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
@@ -148,7 +148,7 @@ mod tests {
             tcp.wait(Nanos::from_millis(5_000), true, &mut ready).unwrap();
             let flags = ready.iter().map(|one| (one.readable, one.writable)).collect::<Vec<_>>();
             assert_eq!(flags, [(false, true)]);
-            tcp.connected(0).unwrap();
+            tcp.finish_connect(0).unwrap();
             listener.accept().unwrap().0
         };
         let server = open(&mut tcp);

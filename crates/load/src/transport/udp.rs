@@ -18,12 +18,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use hindmost_clock::Nanos;
 
 use super::poller::Poller;
-use super::{Peer, Ready, Stamped, Transport};
+use super::{Peer, Ready, StampedTransport, Transport};
 
 /// Size of the length before each datagram, in bytes.
 pub const LENGTH: usize = 2;
 /// Most datagrams per system call.
-const TOGETHER: usize = 16;
+const BATCH: usize = 16;
 /// The longest accepted datagram, so that as many fit into one read of the engine. DNS uses at most 4096
 /// bytes if configured well (RFC 6891, 6.2.5), memcached 1400.
 pub const LONGEST: usize = 16 * 1024 - LENGTH;
@@ -62,7 +62,7 @@ impl Udp {
             sources,
             poller: Poller::new()?,
             sockets: (0..slots).map(|_| None).collect(),
-            room: vec![0; TOGETHER * LONGEST],
+            room: vec![0; BATCH * LONGEST],
             oversized: 0,
         })
     }
@@ -73,11 +73,11 @@ impl Udp {
     }
 }
 
-/// Split off the complete datagrams at the start of `bytes`, at most [`TOGETHER`]. Return their number and
+/// Split off the complete datagrams at the start of `bytes`, at most [`BATCH`]. Return their number and
 /// total length.
-fn whole(bytes: &[u8], into: &mut [libc::iovec; TOGETHER]) -> (usize, usize) {
+fn split_datagrams(bytes: &[u8], into: &mut [libc::iovec; BATCH]) -> (usize, usize) {
     let (mut count, mut at) = (0, 0);
-    while let (true, Some(length)) = (count < TOGETHER, bytes.get(at..at + LENGTH)) {
+    while let (true, Some(length)) = (count < BATCH, bytes.get(at..at + LENGTH)) {
         let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
         let Some(datagram) = bytes.get(at + LENGTH..at + LENGTH + length) else { break };
         // The kernel only reads through this pointer, although `iovec` is not const.
@@ -91,9 +91,9 @@ fn whole(bytes: &[u8], into: &mut [libc::iovec; TOGETHER]) -> (usize, usize) {
 const NO_BYTES: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 /// Build messages of one part each, without address and control data.
-fn messages(parts: &mut [libc::iovec; TOGETHER]) -> [libc::mmsghdr; TOGETHER] {
+fn messages(parts: &mut [libc::iovec; BATCH]) -> [libc::mmsghdr; BATCH] {
     // SAFETY: an all-zero mmsghdr is a valid empty one.
-    let mut all: [libc::mmsghdr; TOGETHER] = unsafe { std::mem::zeroed() };
+    let mut all: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
     for (message, part) in all.iter_mut().zip(parts) {
         message.msg_hdr.msg_iov = part;
         message.msg_hdr.msg_iovlen = 1;
@@ -129,7 +129,7 @@ impl Transport for Udp {
         Ok(())
     }
 
-    fn connected(&mut self, slot: u32) -> io::Result<()> {
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()> {
         self.poller.change(self.fd(slot)?, slot, false)
     }
 
@@ -141,10 +141,10 @@ impl Transport for Udp {
     #[inline]
     fn write(&mut self, slot: u32, bytes: &[u8]) -> io::Result<usize> {
         let fd = self.fd(slot)?;
-        let mut parts = [NO_BYTES; TOGETHER];
+        let mut parts = [NO_BYTES; BATCH];
         let mut done = 0;
         while done < bytes.len() {
-            let (count, length) = whole(&bytes[done..], &mut parts);
+            let (count, length) = split_datagrams(&bytes[done..], &mut parts);
             let sent = match count {
                 0 => return Err(ErrorKind::InvalidData.into()),
                 // SAFETY: the part lies in `bytes`, which lives through the call.
@@ -178,8 +178,8 @@ impl Transport for Udp {
     fn read(&mut self, slot: u32, into: &mut [u8]) -> io::Result<usize> {
         let fd = self.fd(slot)?;
         // This many datagrams fit whatever their lengths.
-        let most = (into.len() / (LENGTH + LONGEST)).min(TOGETHER);
-        let mut parts = [NO_BYTES; TOGETHER];
+        let most = (into.len() / (LENGTH + LONGEST)).min(BATCH);
+        let mut parts = [NO_BYTES; BATCH];
         for (part, room) in parts.iter_mut().zip(self.room.chunks_mut(LONGEST)) {
             *part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: LONGEST };
         }
@@ -210,7 +210,7 @@ impl Transport for Udp {
         Ok(at)
     }
 
-    fn oversized(&self) -> u64 {
+    fn oversized_datagrams(&self) -> u64 {
         self.oversized
     }
 
@@ -235,13 +235,13 @@ impl Transport for Udp {
 }
 
 /// UDP has no stamps.
-impl Stamped for Udp {}
+impl StampedTransport for Udp {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn framed(datagrams: &[&[u8]]) -> Vec<u8> {
+    fn frame(datagrams: &[&[u8]]) -> Vec<u8> {
         let with_length = |one: &&[u8]| [&(one.len() as u16).to_be_bytes()[..], one].concat();
         datagrams.iter().flat_map(with_length).collect()
     }
@@ -255,7 +255,7 @@ mod tests {
         let mut ready = Vec::new();
         udp.wait(Nanos::from_millis(1_000), true, &mut ready).unwrap();
         assert!(ready[0].writable, "the socket is writable at once");
-        udp.connected(0).unwrap();
+        udp.finish_connect(0).unwrap();
         (server, udp)
     }
 
@@ -273,7 +273,7 @@ mod tests {
         let (server, mut udp) = pair();
         let large = vec![7; 5_000];
         for sent in [vec![&b"one"[..]], vec![b"a", b"", &large, b"d"], vec![&b"x"[..]; 40]] {
-            let bytes = framed(&sent);
+            let bytes = frame(&sent);
             assert_eq!(udp.write(0, &bytes).unwrap(), bytes.len());
             let mut back = vec![0; 10_000];
             for one in &sent {
@@ -293,22 +293,22 @@ mod tests {
     #[test]
     fn a_datagram_that_is_too_long_is_dropped_and_counted_and_others_arrive() {
         let (server, mut udp) = pair();
-        udp.write(0, &framed(&[b"hello"])).unwrap();
+        udp.write(0, &frame(&[b"hello"])).unwrap();
         let (_, client) = server.recv_from(&mut [0; 10]).unwrap();
         let (longest, longer) = (vec![1; LONGEST], vec![2; LONGEST + 1]);
         let sent = [&b"before"[..], &longer, &longest, b"after"];
         for one in sent {
             server.send_to(one, client).unwrap();
         }
-        assert_eq!(read(&mut udp), framed(&[b"before", &longest, b"after"]));
-        assert_eq!(udp.oversized(), 1);
+        assert_eq!(read(&mut udp), frame(&[b"before", &longest, b"after"]));
+        assert_eq!(udp.oversized_datagrams(), 1);
         server.send_to(&longer, client).unwrap();
         let mut ready = Vec::new();
         udp.wait(Nanos::from_millis(5_000), true, &mut ready).unwrap();
         assert_eq!(udp.read(0, &mut vec![0; 70_000]).unwrap_err().kind(), ErrorKind::WouldBlock);
-        assert_eq!(udp.oversized(), 2);
+        assert_eq!(udp.oversized_datagrams(), 2);
         server.send_to(b"still there", client).unwrap();
-        assert_eq!(read(&mut udp), framed(&[b"still there"]));
+        assert_eq!(read(&mut udp), frame(&[b"still there"]));
     }
 
     #[test]
@@ -316,13 +316,13 @@ mod tests {
         let (server, mut udp) = pair();
         let address = server.local_addr().unwrap();
         drop(server);
-        udp.write(0, &framed(&[b"lost"])).unwrap();
+        udp.write(0, &frame(&[b"lost"])).unwrap();
         let mut ready = Vec::new();
         udp.wait(Nanos::from_millis(5_000), true, &mut ready).unwrap();
         let refused = udp.read(0, &mut vec![0; 70_000]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
         let server = UdpSocket::bind(address).unwrap();
-        udp.write(0, &framed(&[b"again"])).unwrap();
+        udp.write(0, &frame(&[b"again"])).unwrap();
         let mut back = [0; 10];
         assert_eq!(server.recv(&mut back).unwrap(), 5);
     }
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn half_a_datagram_is_never_sent() {
         let (_server, mut udp) = pair();
-        let bytes = framed(&[b"whole", b"cut"]);
+        let bytes = frame(&[b"whole", b"cut"]);
         assert_eq!(udp.write(0, &bytes[..4]).unwrap_err().kind(), ErrorKind::InvalidData);
     }
 }

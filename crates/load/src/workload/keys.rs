@@ -38,7 +38,7 @@ impl KeySpace {
     pub fn length(&self, item: u32) -> usize {
         match &self.names {
             Some(names) => self.prefix.len() + names[item as usize].len(),
-            None => self.lengths.at(unit(mix(u64::from(item)))) as usize,
+            None => self.lengths.quantile(unit(mix(u64::from(item)))) as usize,
         }
     }
 

@@ -99,7 +99,7 @@ impl Requests {
                 if unit(random.next_u64()) < *get_ratio {
                     return Request { kind: Kind::GET, item, value_bytes: 0 };
                 }
-                let value_bytes = value_bytes.at(unit(random.next_u64()));
+                let value_bytes = value_bytes.quantile(unit(random.next_u64()));
                 Request { kind: Kind::SET, item, value_bytes }
             }
             Self::Listed { list, next, step } => {

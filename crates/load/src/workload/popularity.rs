@@ -75,7 +75,7 @@ impl Popularity {
         match self {
             Self::Uniform(items) => below(random.next_u64(), *items),
             Self::Zipf(law) => law.sample(random) as u32 - 1,
-            Self::Ranks(law) => law.at(unit(random.next_u64())),
+            Self::Ranks(law) => law.quantile(unit(random.next_u64())),
             Self::HotSet { hot, keys, requests } => {
                 if *hot == *keys || unit(random.next_u64()) < *requests {
                     below(random.next_u64(), *hot)
@@ -101,7 +101,7 @@ mod tests {
     use crate::random::{stream, Purpose};
 
     /// Return how often each of 1000 keys was drawn, in 400,000 requests of four workers.
-    fn drawn(law: &Law) -> Vec<f64> {
+    fn count_draws(law: &Law) -> Vec<f64> {
         let mut seen = vec![0.0; 1000];
         for index in 0..4 {
             let mut popularity = Popularity::new(law, 1000, Part { index, of: 4 });
@@ -117,7 +117,7 @@ mod tests {
     /// against its 1e-6 quantile (Wilson and Hilferty). The seed fixes the draws, so the result never
     /// changes.
     fn check(law: &Law, shares: impl Fn(usize) -> f64) {
-        let seen = drawn(law);
+        let seen = count_draws(law);
         let (mut chi, mut cells, mut rest) = (0.0, 0.0, (0.0, 0.0));
         let mut add = |seen: f64, expected: f64| {
             chi += (seen - expected).powi(2) / expected;
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn sequential_keys_are_split_over_workers_and_requested_equally_often() {
-        assert!(drawn(&Law::Sequential).iter().all(|times| (times - 400.0).abs() < 0.5));
+        assert!(count_draws(&Law::Sequential).iter().all(|times| (times - 400.0).abs() < 0.5));
         let mut second = Popularity::new(&Law::Sequential, 5, Part { index: 1, of: 2 });
         let mut random = stream(1, 0, 0, Purpose::Contents);
         let mut next = || second.draw(&mut random);

@@ -25,7 +25,7 @@ pub enum Shards {
 impl Shards {
     /// Create the rule for the plan's servers. Worker `first` of several starts with a different server than
     /// its neighbours.
-    pub fn of(plan: &Plan, first: usize) -> Self {
+    pub fn for_worker(plan: &Plan, first: usize) -> Self {
         let target = &plan.target;
         match &plan.workload {
             Workload::KeyValue(mix) => {
@@ -50,17 +50,17 @@ impl Shards {
         if count < 2 {
             return Self::One;
         }
-        let circle = match sharding {
+        let ring = match sharding {
             Sharding::RoundRobin => return Self::InTurn((first % endpoints.len()) as u16, count),
             Sharding::Modulo => Vec::new(),
-            Sharding::Ketama => circle(endpoints),
+            Sharding::Ketama => ring(endpoints),
         };
         let mut key = Vec::new();
         let by_key = |item| {
             key.clear();
             write(item, &mut key);
             if sharding == Sharding::Ketama {
-                on_circle(&circle, &key)
+                server_on_ring(&ring, &key)
             } else {
                 (one_at_a_time(&key) % u32::from(count)) as u16
             }
@@ -93,7 +93,7 @@ impl Shards {
 
 /// Return the sorted points of the servers: weighted ketama with equal weights (`update_continuum` in
 /// libmemcached's `hosts.cc`). libketama and twemproxy agree with it.
-fn circle(endpoints: &[String]) -> Vec<(u32, u16)> {
+fn ring(endpoints: &[String]) -> Vec<(u32, u16)> {
     let mut points = Vec::new();
     for (server, address) in (0..).zip(endpoints) {
         let name = address.strip_suffix(USUAL_PORT).unwrap_or(address);
@@ -106,9 +106,9 @@ fn circle(endpoints: &[String]) -> Vec<(u32, u16)> {
     points
 }
 
-fn on_circle(circle: &[(u32, u16)], key: &[u8]) -> u16 {
+fn server_on_ring(ring: &[(u32, u16)], key: &[u8]) -> u16 {
     let at = little_endian(&md5::compute(key)[..POINTS_OF_A_HASH]);
-    circle[circle.partition_point(|&(point, _)| point < at) % circle.len()].1
+    ring[ring.partition_point(|&(point, _)| point < at) % ring.len()].1
 }
 
 fn little_endian(four: &[u8]) -> u32 {

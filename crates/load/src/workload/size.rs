@@ -63,7 +63,7 @@ impl SizeLaw {
 
     /// Return the number at probability `u` in `[0, 1)`.
     #[inline]
-    pub fn at(&self, u: f64) -> u32 {
+    pub fn quantile(&self, u: f64) -> u32 {
         match self {
             Self::Fixed(n) => *n,
             Self::Uniform(low, high) => low + (u * f64::from(high - low + 1)) as u32,
@@ -76,7 +76,7 @@ impl SizeLaw {
                 let i = place(laws, u);
                 let before = if i == 0 { 0.0 } else { laws[i - 1].0 };
                 // The remainder of `u` within its law is uniform too.
-                laws[i].1.at(((u - before) / (laws[i].0 - before)).clamp(0.0, 1.0 - f64::EPSILON))
+                laws[i].1.quantile(((u - before) / (laws[i].0 - before)).clamp(0.0, 1.0 - f64::EPSILON))
             }
         }
     }
@@ -96,18 +96,19 @@ mod tests {
     #[test]
     fn inversion_meets_both_ends_and_every_choice() {
         let uniform = SizeLaw::new(&Size::Uniform(3, 5));
-        assert_eq!([0.0, 0.34, 0.999_999].map(|u| uniform.at(u)), [3, 4, 5]);
+        assert_eq!([0.0, 0.34, 0.999_999].map(|u| uniform.quantile(u)), [3, 4, 5]);
         let choice = SizeLaw::new(&Size::Choice(vec![(10, 1.0), (20, 3.0)]));
-        assert_eq!([0.0, 0.249, 0.25, 0.999_999].map(|u| choice.at(u)), [10, 10, 20, 20]);
+        assert_eq!([0.0, 0.249, 0.25, 0.999_999].map(|u| choice.quantile(u)), [10, 10, 20, 20]);
         let mixture = SizeLaw::new(&Size::Mixture(vec![(Size::Fixed(7), 1.0), (Size::Uniform(20, 29), 3.0)]));
-        assert_eq!([0.0, 0.249, 0.25, 0.625, 0.999_999].map(|u| mixture.at(u)), [7, 7, 20, 25, 29]);
+        assert_eq!([0.0, 0.249, 0.25, 0.625, 0.999_999].map(|u| mixture.quantile(u)), [7, 7, 20, 25, 29]);
     }
 
     /// Return the mean of `n` numbers at evenly spaced probabilities.
     fn mean(size: &Size) -> f64 {
         let law = SizeLaw::new(size);
         let n = 1_000_000;
-        (0..n).map(|i| f64::from(law.at((f64::from(i) + 0.5) / f64::from(n)))).sum::<f64>() / f64::from(n)
+        (0..n).map(|i| f64::from(law.quantile((f64::from(i) + 0.5) / f64::from(n)))).sum::<f64>()
+            / f64::from(n)
     }
 
     #[test]
@@ -132,7 +133,7 @@ mod tests {
         for most in [150, 100_000] {
             let cut = Size::Normal(Normal { mean: 100.0, deviation: 60.0, least: 50, most });
             let law = SizeLaw::new(&cut);
-            let all: Vec<u32> = (0..100_000).map(|i| law.at(f64::from(i) / 1e5)).collect();
+            let all: Vec<u32> = (0..100_000).map(|i| law.quantile(f64::from(i) / 1e5)).collect();
             assert_eq!((*all.iter().min().unwrap(), all.iter().all(|&n| n <= most)), (50, true));
             let (from, to) = cut.cut();
             for n in [50, 51, 120, 149] {

@@ -128,7 +128,7 @@ impl Piece {
             }
             Self::Hex { digits, purpose } => hex(values, *purpose, *digits, out),
             Self::Uuid { purpose } => {
-                let (high, low) = (values.word(*purpose), values.word(purpose.wrapping_add(1)));
+                let (high, low) = (values.random_word(*purpose), values.random_word(purpose.wrapping_add(1)));
                 let low = low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;
                 let _ = write!(
                     out,
@@ -160,7 +160,7 @@ impl Piece {
             Self::Int { low, span, purpose } => {
                 // Map 64 random bits to the range by multiplication (Lemire 2019). The range has span + 1
                 // numbers, which may be 2^64.
-                let step = (u128::from(values.word(*purpose)) * (u128::from(*span) + 1)) >> 64;
+                let step = (u128::from(values.random_word(*purpose)) * (u128::from(*span) + 1)) >> 64;
                 i128::from(*low) + step as i128
             }
             Self::Sequence { first } => i128::from(*first) + i128::from(values.item),
@@ -218,7 +218,7 @@ fn spread<const N: usize>(
 ) {
     let each = 64 / bits;
     for at in 0..count.div_ceil(each) {
-        let mut word = values.word(purpose.wrapping_add(at));
+        let mut word = values.random_word(purpose.wrapping_add(at));
         for _ in 0..(count - at * each).min(each) {
             out.push(signs[word as usize & (N - 1)]);
             word >>= bits;
@@ -233,7 +233,7 @@ mod tests {
     use super::super::values::List;
     use super::*;
 
-    fn compiled(text: &str) -> Template {
+    fn compile(text: &str) -> Template {
         let mut template = Template::default();
         template.text(text, None, Escape::Raw);
         template
@@ -243,7 +243,7 @@ mod tests {
         List::new(seed, &[Listed { kind: "a".into(), weight: 1.0 }], None)
     }
 
-    fn written(template: &Template, seed: u64, item: u32) -> String {
+    fn render(template: &Template, seed: u64, item: u32) -> String {
         let mut out = Vec::new();
         let values = list(seed).values(item);
         template.write(values, &mut out);
@@ -254,31 +254,31 @@ mod tests {
 
     #[test]
     fn a_repeated_request_has_the_same_bytes_and_other_requests_differ() {
-        let all = compiled(
+        let all = compile(
             "{{int:-9..1000000}} {{hex:40}} {{uuid}} {{string:2..50}} {{sequence:7}} {{choice:a|bc}}",
         );
-        assert_eq!(written(&all, 1, 5), written(&all, 1, 5));
-        assert_ne!(written(&all, 1, 5), written(&all, 1, 6));
-        assert_ne!(written(&all, 1, 5), written(&all, 2, 5));
+        assert_eq!(render(&all, 1, 5), render(&all, 1, 5));
+        assert_ne!(render(&all, 1, 5), render(&all, 1, 6));
+        assert_ne!(render(&all, 1, 5), render(&all, 2, 5));
     }
 
     #[test]
     fn fields_have_the_format_of_their_name() {
         for item in 0..500 {
-            assert_eq!(written(&compiled("{{sequence:7}}"), 1, item), (item + 7).to_string());
-            let int: i64 = written(&compiled("{{int:-3..12}}"), 1, item).parse().unwrap();
+            assert_eq!(render(&compile("{{sequence:7}}"), 1, item), (item + 7).to_string());
+            let int: i64 = render(&compile("{{int:-3..12}}"), 1, item).parse().unwrap();
             assert!((-3..=12).contains(&int));
-            let text = written(&compiled("{{string:2..5}}"), 1, item);
+            let text = render(&compile("{{string:2..5}}"), 1, item);
             assert!((2..=5).contains(&text.len()) && text.bytes().all(|b| LETTERS.contains(&b)));
-            let hex = written(&compiled("{{hex:33}}"), 1, item);
+            let hex = render(&compile("{{hex:33}}"), 1, item);
             assert!(hex.len() == 33 && hex.bytes().all(|b| b.is_ascii_hexdigit()));
-            let uuid = written(&compiled("{{uuid}}"), 1, item);
+            let uuid = render(&compile("{{uuid}}"), 1, item);
             let parts: Vec<usize> = uuid.split('-').map(str::len).collect();
             assert_eq!((&parts[..], &uuid[14..15]), (&[8, 4, 4, 4, 12][..], "4"));
             assert!("89ab".contains(&uuid[19..20]));
         }
         let whole = format!("{{{{int:{}..{}}}}}", i64::MIN, i64::MAX);
-        assert!(written(&compiled(&whole), 1, 3).parse::<i64>().is_ok());
+        assert!(render(&compile(&whole), 1, 3).parse::<i64>().is_ok());
     }
 
     /// Check that chi-squared is below its 0.9999 quantile with `n - 1` degrees of freedom (Wilson and
@@ -294,13 +294,13 @@ mod tests {
 
     #[test]
     fn values_are_drawn_evenly_and_fields_independently() {
-        let (int, two) = (compiled("{{int:0..9}}"), compiled("{{int:0..3}}{{choice:0|1|2|3}}"));
+        let (int, two) = (compile("{{int:0..9}}"), compile("{{int:0..3}}{{choice:0|1|2|3}}"));
         let (mut tens, mut pairs, mut signs) = (vec![0; 10], vec![0; 16], vec![0; 64]);
         for item in 0..20_000 {
-            tens[written(&int, 3, item).parse::<usize>().unwrap()] += 1;
-            let pair = written(&two, 3, item).into_bytes();
+            tens[render(&int, 3, item).parse::<usize>().unwrap()] += 1;
+            let pair = render(&two, 3, item).into_bytes();
             pairs[usize::from(pair[0] - b'0') * 4 + usize::from(pair[1] - b'0')] += 1;
-            for byte in written(&compiled("{{string:21}}"), 3, item).bytes() {
+            for byte in render(&compile("{{string:21}}"), 3, item).bytes() {
                 signs[LETTERS.iter().position(|&one| one == byte).unwrap()] += 1;
             }
         }
@@ -318,9 +318,9 @@ mod tests {
 
     #[test]
     fn a_text_without_fields_is_one_piece() {
-        let mut template = compiled("a");
+        let mut template = compile("a");
         template.literal(b"b");
         assert_eq!(template.constant(), Some(&b"ab"[..]));
-        assert_eq!(compiled("{{uuid}}").constant(), None);
+        assert_eq!(compile("{{uuid}}").constant(), None);
     }
 }

@@ -16,20 +16,20 @@ pub struct Values {
 }
 
 /// Purposes of random words: the choice of the entry and of the row. Fields use 2 and up.
-const WHICH: u32 = 0;
+const ENTRY: u32 = 0;
 const ROW: u32 = 1;
 
 impl Values {
     /// Return 64 random bits for a purpose.
     #[inline]
-    pub fn word(self, purpose: u32) -> u64 {
+    pub fn random_word(self, purpose: u32) -> u64 {
         self.draws.word(purpose)
     }
 
     /// Return a random number below `n`, which must be positive.
     #[inline]
     pub fn below(self, purpose: u32, n: usize) -> usize {
-        ((u128::from(self.word(purpose)) * n as u128) >> 64) as usize
+        ((u128::from(self.random_word(purpose)) * n as u128) >> 64) as usize
     }
 }
 
@@ -92,21 +92,21 @@ impl List {
 
     /// Return the index of the request's entry.
     #[inline]
-    pub fn which(&self, values: Values) -> usize {
+    pub fn index(&self, values: Values) -> usize {
         if self.upto.len() == 1 {
             return 0;
         }
         if self.in_turn {
             return values.item as usize % self.upto.len();
         }
-        let at = values.draws.unit(WHICH);
+        let at = values.draws.unit(ENTRY);
         self.upto.partition_point(|&upto| upto <= at).min(self.upto.len() - 1)
     }
 
     /// Return the kind of request number `item`.
     #[inline]
     pub fn kind(&self, item: u32) -> Kind {
-        self.kinds[self.which(self.values(item))]
+        self.kinds[self.index(self.values(item))]
     }
 }
 
@@ -114,16 +114,16 @@ impl List {
 mod tests {
     use super::*;
 
-    fn listed(weights: &[(&str, f64)]) -> Vec<Listed> {
+    fn weighted(weights: &[(&str, f64)]) -> Vec<Listed> {
         weights.iter().map(|&(kind, weight)| Listed { kind: kind.into(), weight }).collect()
     }
 
     #[test]
     fn requests_follow_their_weights_and_are_counted_by_name() {
-        let list = List::new(1, &listed(&[("a", 1.0), ("never", 0.0), ("b", 2.0), ("a", 1.0)]), None);
+        let list = List::new(1, &weighted(&[("a", 1.0), ("never", 0.0), ("b", 2.0), ("a", 1.0)]), None);
         let (mut which, mut kinds) = ([0_u32; 4], [0_u32; 3]);
         for item in 0..40_000 {
-            which[list.which(list.values(item))] += 1;
+            which[list.index(list.values(item))] += 1;
             kinds[usize::from(list.kind(item).0)] += 1;
         }
         // Five standard deviations of a count of 10,000 of 40,000.

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use super::common::{phases, plan, run, synth, ways, Meanwhile};
+use super::common::{io_methods, phases, plan, run, synth, DuringMeasurement};
 use hindmost_clock::Nanos;
 use hindmost_load::engine::{Command, Controller, Event, ImmediateController};
 use hindmost_load::LoadError;
@@ -81,7 +81,7 @@ fn a_server_that_closes_after_each_reply_gets_a_connection_for_each_request() {
         b"HTTP/1.1 200 OK\r\n\r\nas long as it takes",
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
     ] {
-        for io in ways() {
+        for io in io_methods() {
             // The server has a thread for each connection, which may take a while to run on a busy host.
             // Nothing is pipelined: before the first reply the client does not know that the server closes.
             let changes = json!({
@@ -132,13 +132,13 @@ fn a_server_killed_during_a_run_is_reported_within_seconds() {
             kill();
             begun
         };
-        let mut link = Meanwhile::new(killing);
+        let mut link = DuringMeasurement::new(killing);
         let error = super::common::run_with(&plan("memcached", address, &long), &mut link).err();
         assert!(matches!(error, Some(LoadError::ServerGone { .. })), "{error:?}");
         let noticed = link.outcome().elapsed();
         assert!(noticed < PATIENCE, "{noticed:?}");
     };
-    for io in ways() {
+    for io in io_methods() {
         let embedded = synth();
         let address = embedded.local_address().to_string();
         check(io, &address, Box::new(move || drop(embedded)));
@@ -158,21 +158,21 @@ fn an_unwritable_folder_is_reported_before_the_load() {
 /// Sends Stop after the first progress report, as a controller does on Ctrl-C.
 #[derive(Default)]
 struct Impatient {
-    alone: ImmediateController,
-    told: bool,
+    inner: ImmediateController,
+    saw_progress: bool,
 }
 
 impl Controller for Impatient {
     fn report(&mut self, event: &Event) -> Result<(), LoadError> {
-        self.told |= matches!(event, Event::Progress { .. });
-        self.alone.report(event)
+        self.saw_progress |= matches!(event, Event::Progress { .. });
+        self.inner.report(event)
     }
 
     fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
-        if self.told {
+        if self.saw_progress {
             return Ok(Some(Command::Stop));
         }
-        self.alone.next_command(patience)
+        self.inner.next_command(patience)
     }
 }
 

@@ -7,11 +7,11 @@ use hindmost_load::protocol::Refusal;
 use hindmost_load::LoadError;
 use serde_json::{json, Value};
 
-use super::common::{intervals, plan, run, Managed, Ran};
+use super::common::{intervals, plan, run, Run, ServerProcess};
 
 #[test]
 fn nginx_serves_pages_misses_and_bodies_in_any_order_over_http2() {
-    let Some(server) = Managed::nginx_with(1_000_000, "http2", "") else { return };
+    let Some(server) = ServerProcess::nginx_with(1_000_000, "http2", "") else { return };
     let body = "b".repeat(40_000);
     let requests = json!([
         {"path": "/"}, {"path": "/absent/{{int:1..1000}}", "name": "absent"},
@@ -30,7 +30,7 @@ fn nginx_serves_pages_misses_and_bodies_in_any_order_over_http2() {
 
 #[test]
 fn streams_share_connections_as_many_as_the_plan_and_the_server_allow() {
-    let Some(server) = Managed::nginx_with(1_000_000, "http2", "") else { return };
+    let Some(server) = ServerProcess::nginx_with(1_000_000, "http2", "") else { return };
     let at_once = |in_flight: Value| {
         let changes = json!({"load": {"loop": "closed"}, "in_flight": in_flight, "connections": 1});
         let ran = run(&plan("http2", &server.address, &changes)).unwrap();
@@ -45,7 +45,7 @@ fn streams_share_connections_as_many_as_the_plan_and_the_server_allow() {
 
 #[test]
 fn requests_behind_nginxs_goaway_are_resent_and_none_is_lost() {
-    let Some(server) = Managed::nginx_with(100, "http2", "") else { return };
+    let Some(server) = ServerProcess::nginx_with(100, "http2", "") else { return };
     let ran =
         run(&plan("http2", &server.address, &json!({"load": {"loop": "open", "rate_per_s": 10_000.0}})));
     let ran = ran.unwrap();
@@ -61,7 +61,7 @@ fn requests_behind_nginxs_goaway_are_resent_and_none_is_lost() {
 
 #[test]
 fn each_connection_carries_as_many_requests_as_asked() {
-    let Some(server) = Managed::nginx_with(1_000_000, "http2", "") else { return };
+    let Some(server) = ServerProcess::nginx_with(1_000_000, "http2", "") else { return };
     let ran = run(&plan("http2", &server.address, &json!({"requests_per_connection": 4}))).unwrap();
     ran.assert_clean("four each");
     let (done, made) = (ran.count("done"), ran.result["connects"]["all"].as_u64());
@@ -70,7 +70,7 @@ fn each_connection_carries_as_many_requests_as_asked() {
 
 #[test]
 fn a_server_without_http2_is_recognised_by_its_reply() {
-    let Some(server) = Managed::nginx(100) else { return };
+    let Some(server) = ServerProcess::nginx(100) else { return };
     let Err(refused) = run(&plan("http2", &server.address, &json!({}))) else { panic!("it ran") };
     assert!(matches!(refused, LoadError::Refused { refusal: Refusal::Protocol(_), .. }), "{refused}");
 }
@@ -114,7 +114,7 @@ fn refuses(mut stream: TcpStream, more: u32) -> std::io::Result<()> {
 
 /// Run a client against such a server. No available server refuses a client that respects its settings, which
 /// requires settings that change during the load.
-fn refused(more: u32, changes: &Value) -> Ran {
+fn run_refused(more: u32, changes: &Value) -> Run {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     // Ends with the test binary; each connection with the client's.
@@ -178,7 +178,7 @@ fn the_client_sends_goaway_before_it_closes_a_connection() {
 
 #[test]
 fn refused_streams_are_resent_once_and_counted_by_cause() {
-    let ran = refused(0, &json!({"stamp_every": 1}));
+    let ran = run_refused(0, &json!({"stamp_every": 1}));
     let of = |value: &Value| value.as_u64().unwrap();
     let (refused, resent) = (of(&ran.result["unhandled"]["refused"]), of(&ran.result["resent"]));
     // A request that is the 40th on another connection too is refused again, which happens on a busy host.
@@ -196,7 +196,7 @@ fn refused_streams_are_resent_once_and_counted_by_cause() {
 #[test]
 fn streams_refused_twice_are_errors_with_their_own_code() {
     // All requests from the 40th on.
-    let ran = refused(39, &json!({"load": {"loop": "open", "rate_per_s": 1000.0}}));
+    let ran = run_refused(39, &json!({"load": {"loop": "open", "rate_per_s": 1000.0}}));
     let (errors, codes) = (ran.count("errors"), &ran.result["codes"]["REFUSED_STREAM"]);
     assert!(errors > 0 && codes["count"] == errors && codes["outcome"] == "error", "{errors} {codes}");
     assert!(ran.result["first_error"].as_str().unwrap().contains("REFUSED_STREAM"));

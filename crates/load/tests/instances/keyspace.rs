@@ -1,6 +1,6 @@
 //! Keys stored before a load and removed after it, on real servers.
 
-use super::common::{plan, run, Managed};
+use super::common::{plan, run, ServerProcess};
 use hindmost_load::engine;
 use serde_json::{json, Value};
 
@@ -24,14 +24,14 @@ fn check(protocol: &str, address: &str, more: &Value) {
 
 #[test]
 fn all_workers_and_connections_store_all_keys_and_all_are_removed() {
-    if let Some(server) = Managed::memcached() {
+    if let Some(server) = ServerProcess::memcached() {
         for protocol in ["memcached-meta", "memcached-binary"] {
             check(protocol, &server.address, &json!({}));
         }
         check("memcached", &server.address, &json!({"keys": 3, "key_prefix": "t:", "ttl_s": 600}));
         check("memcached", &server.address, &json!({"value_bytes": {"uniform": [1, 20_000]}}));
     }
-    if let Some(server) = Managed::redis() {
+    if let Some(server) = ServerProcess::redis() {
         let law = json!({"lognormal": {"median": 100, "sigma": 1.0}});
         check("redis", &server.address, &json!({"value_bytes": law, "ttl_s": {"uniform": [60, 600]}}));
     }

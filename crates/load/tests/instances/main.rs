@@ -2,12 +2,12 @@
 
 mod common;
 mod datagrams;
-mod embedded;
+mod embedded_server;
 mod faults;
 mod http2;
 mod keyspace;
 mod overload;
 mod real_servers;
 mod scale;
-mod secured;
 mod several;
+mod tls;

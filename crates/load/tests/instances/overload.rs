@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::common::{plan, run, Ran, MEASURE_S};
+use super::common::{plan, run, Run, MEASURE_S};
 use hindmost_synth::{Server, ServerConfig, ServiceTime};
 use serde_json::{json, Value};
 
@@ -24,7 +24,7 @@ fn server(behave: fn(TcpStream)) -> String {
     address
 }
 
-fn overloaded(address: &str, changes: &Value) -> Ran {
+fn run_overloaded(address: &str, changes: &Value) -> Run {
     let mut all = json!({
         "load": {"loop": "open", "rate_per_s": 50_000.0},
         "workload": {"kind": "key-value", "keys": 100, "value_bytes": 4000, "get_ratio": 0.5},
@@ -49,7 +49,7 @@ fn a_server_that_stops_reading_leaves_every_request_unanswered() {
         drop(stream);
     });
     for more in [json!({"max_outstanding": 200}), json!({"threads": [{}, {}]})] {
-        let ran = overloaded(&address, &more);
+        let ran = run_overloaded(&address, &more);
         assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
         assert!(ran.count("unsent") > 0, "{}", ran.result["counts"]);
         let silent = |t: &Value| t["shares"]["silent"].as_u64().unwrap();
@@ -60,7 +60,7 @@ fn a_server_that_stops_reading_leaves_every_request_unanswered() {
 #[test]
 fn a_server_that_reads_and_never_answers_leaves_every_request_unanswered() {
     let address = server(|mut stream| while stream.read(&mut [0; 16_000]).is_ok_and(|n| n > 0) {});
-    let ran = overloaded(&address, &json!({}));
+    let ran = run_overloaded(&address, &json!({}));
     assert_eq!(ran.count("done") + ran.count("errors"), 0, "{}", ran.result["counts"]);
 }
 
@@ -75,7 +75,7 @@ fn a_server_that_answers_byte_by_byte_is_waited_for_until_the_timeout() {
         }
     });
     let sets = json!({"kind": "key-value", "keys": 100, "get_ratio": 0.0});
-    let ran = overloaded(&address, &json!({"workload": sets}));
+    let ran = run_overloaded(&address, &json!({"workload": sets}));
     assert!(ran.count("timeouts") > 0, "{}", ran.result["counts"]);
     assert!(ran.count("done") < 40, "{}", ran.result["counts"]);
 }
@@ -86,7 +86,7 @@ fn served_per_s() -> f64 {
     let service = ServiceTime::Deterministic { mean_us: 1000.0 };
     let config = ServerConfig { service, ..ServerConfig::default() };
     let slow = Server::spawn(&config).unwrap();
-    let ran = overloaded(
+    let ran = run_overloaded(
         &slow.local_address().to_string(),
         &json!({"load": {"loop": "open", "rate_per_s": 50_000.0}, "max_outstanding": 400}),
     );

@@ -1,11 +1,11 @@
 //! Complete runs against common servers. Tests are skipped if a server is not installed.
 
-use super::common::{intervals, plan, requests, run, ways, Managed, Ran};
+use super::common::{intervals, io_methods, plan, requests, run, Run, ServerProcess};
 use serde_json::json;
 
 #[test]
 fn memcached_serves_every_size_and_mix() {
-    let Some(server) = Managed::memcached() else { return };
+    let Some(server) = ServerProcess::memcached() else { return };
     let mixes = [(json!({"uniform": [1, 4000]}), 0.5, 3000.0), (json!(900_000), 0.5, 60.0)];
     for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
         for (value_bytes, get_ratio, rate) in &mixes {
@@ -28,7 +28,7 @@ fn memcached_serves_every_size_and_mix() {
 
 #[test]
 fn memcached_reports_missing_and_oversized_items_in_every_protocol() {
-    let Some(server) = Managed::memcached() else { return };
+    let Some(server) = ServerProcess::memcached() else { return };
     for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
         let absent = json!({"kind": "key-value", "keys": 50, "get_ratio": 1.0, "key_bytes": 40});
         let changes = json!({"preload": false, "workload": absent});
@@ -36,7 +36,7 @@ fn memcached_reports_missing_and_oversized_items_in_every_protocol() {
         ran.assert_clean(protocol);
         assert_eq!(ran.count("misses"), ran.count("done"), "{protocol}");
     }
-    let Some(small) = Managed::memcached_with(&["-I", "1k", "-o", "slab_chunk_max=1"]) else { return };
+    let Some(small) = ServerProcess::memcached_with(&["-I", "1k", "-o", "slab_chunk_max=1"]) else { return };
     for protocol in ["memcached", "memcached-meta", "memcached-binary"] {
         let large = json!({"kind": "key-value", "keys": 50, "get_ratio": 0.0, "value_bytes": 5000});
         let changes =
@@ -48,7 +48,7 @@ fn memcached_reports_missing_and_oversized_items_in_every_protocol() {
 
 #[test]
 fn redis_serves_open_and_closed_loops() {
-    let Some(server) = Managed::redis() else { return };
+    let Some(server) = ServerProcess::redis() else { return };
     for load in [json!({"loop": "open", "rate_per_s": 3000.0}), json!({"loop": "closed"})] {
         let changes = json!({
             "load": load, "threads": [{}, {}],
@@ -62,7 +62,7 @@ fn redis_serves_open_and_closed_loops() {
 
 #[test]
 fn redis_misses_are_counted() {
-    let Some(server) = Managed::redis() else { return };
+    let Some(server) = ServerProcess::redis() else { return };
     let changes = json!({"preload": false, "workload": {"kind": "key-value", "keys": 50, "get_ratio": 1.0}});
     let ran = run(&plan("redis", &server.address, &changes)).unwrap();
     ran.assert_clean("misses");
@@ -71,7 +71,7 @@ fn redis_misses_are_counted() {
 
 #[test]
 fn nginx_serves_pages_and_misses() {
-    let Some(server) = Managed::nginx(1_000_000) else { return };
+    let Some(server) = ServerProcess::nginx(1_000_000) else { return };
     let changes = json!({"workload": {"kind": "http", "paths": ["/", "/absent"]}});
     let ran = run(&plan("http", &server.address, &changes)).unwrap();
     ran.assert_clean("nginx");
@@ -82,7 +82,7 @@ fn nginx_serves_pages_and_misses() {
 
 #[test]
 fn a_server_that_limits_keep_alive_causes_reconnects_and_counts_balance() {
-    let Some(server) = Managed::nginx(100) else { return };
+    let Some(server) = ServerProcess::nginx(100) else { return };
     let ran = run(&plan("http", &server.address, &json!({}))).unwrap();
     let reconnects = ran.result["reconnects"].as_u64().unwrap();
     let resent = ran.result["resent"].as_u64().unwrap();
@@ -100,7 +100,7 @@ fn a_server_that_limits_keep_alive_causes_reconnects_and_counts_balance() {
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
 fn few_requests_are_resent_to_a_server_that_limits_keep_alive() {
-    let server = Managed::nginx(100).expect("an nginx");
+    let server = ServerProcess::nginx(100).expect("an nginx");
     let ran = run(&plan("http", &server.address, &json!({}))).unwrap();
     let (reconnects, resent) = (&ran.result["reconnects"], ran.result["resent"].as_u64().unwrap());
     eprintln!("{reconnects} reconnects, {resent} of {} resent", ran.count("due"));
@@ -108,12 +108,12 @@ fn few_requests_are_resent_to_a_server_that_limits_keep_alive() {
     assert!(resent < ran.count("due") / 20, "{resent}");
 }
 
-fn resent(ran: &Ran) -> u64 {
+fn resent(ran: &Run) -> u64 {
     ran.result["resent"].as_u64().unwrap()
 }
 
 /// Return the number of measured requests that were sent and have no stream offsets.
-fn nowhere(ran: &Ran) -> u64 {
+fn nowhere(ran: &Run) -> u64 {
     let rows = requests(&ran.file("samples-0.parquet"));
     rows.iter().filter(|row| row.client_port == 0 && row.sent_ns.is_some()).count() as u64
 }
@@ -121,10 +121,10 @@ fn nowhere(ran: &Ran) -> u64 {
 /// Overload a server that closes after every 100th request: with two spinning connections, without and with
 /// stamps and over `io_uring`, with sixteen sleeping ones, and in a closed loop. Return for how many of these
 /// cases a busy host allowed enough requests for a check.
-fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
-    let server = Managed::nginx(100)?;
+fn run_pipelined(check: impl Fn(&str, bool, u32, &Run)) -> Option<usize> {
+    let server = ServerProcess::nginx(100)?;
     let (open, closed) = (json!({"loop": "open", "rate_per_s": 20_000.0}), json!({"loop": "closed"}));
-    let uring = *ways().last().unwrap();
+    let uring = *io_methods().last().unwrap();
     let mut shown = 0;
     for (load, connections, stamp_every, pacing, io) in [
         (&open, 2, 0, "spin", "epoll"),
@@ -151,7 +151,7 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
         };
         // Too few requests prove nothing: both connections may be down, a host may stand still for all of 0.2
         // s, or no resent request falls into the measurement or requests a stamp.
-        let says = |ran: &Ran| {
+        let says = |ran: &Run| {
             let came = ran.result["stamps"]["came"].as_u64() > Some(0);
             ran.count("done") > 400
                 && ran.result["reconnects"] != 0
@@ -167,7 +167,7 @@ fn pipelined(check: impl Fn(&str, bool, u32, &Ran)) -> Option<usize> {
 
 #[test]
 fn a_server_that_limits_keep_alive_loses_no_pipelined_request() {
-    pipelined(|what, is_open, _, ran| {
+    run_pipelined(|what, is_open, _, ran| {
         let done = ran.count("done");
         let (reconnects, resent) = (ran.result["reconnects"].as_u64().unwrap(), resent(ran));
         // One reconnect per 100 requests, except for connections open at the end.
@@ -185,7 +185,7 @@ fn a_server_that_limits_keep_alive_loses_no_pipelined_request() {
 #[ignore = "precision"]
 #[expect(clippy::print_stderr, reason = "the figures of a claim")]
 fn pipelined_requests_are_sent_soon_and_most_have_stamps() {
-    let shown = pipelined(|what, _, stamp_every, ran| {
+    let shown = run_pipelined(|what, _, stamp_every, ran| {
         let (due, unsent) = (ran.count("due"), ran.count("unsent"));
         let count = |name: &str| ran.result["stamps"][name].as_u64().unwrap();
         eprintln!("{unsent} of {due} unsent, {} of {} stamps came", count("came"), count("asked"));

@@ -4,11 +4,13 @@ use hindmost_load::LoadError;
 use hindmost_plan::PlanError;
 use serde_json::{json, Value};
 
-use super::common::{intervals, phases, plan, run, run_with, synth, try_plan, Managed, Meanwhile};
+use super::common::{
+    intervals, phases, plan, run, run_with, synth, try_plan, DuringMeasurement, ServerProcess,
+};
 
 /// Start three memcached servers. Also return their addresses.
-fn memcacheds() -> Option<(Vec<Managed>, Vec<String>)> {
-    let servers: Vec<Managed> = (0..3).map_while(|_| Managed::memcached()).collect();
+fn memcacheds() -> Option<(Vec<ServerProcess>, Vec<String>)> {
+    let servers: Vec<ServerProcess> = (0..3).map_while(|_| ServerProcess::memcached()).collect();
     let addresses: Vec<String> = servers.iter().map(|one| one.address.clone()).collect();
     (servers.len() == 3).then_some((servers, addresses))
 }
@@ -54,7 +56,7 @@ fn every_key_is_requested_from_its_server() {
 fn requests_of_a_dead_server_fail_and_go_to_no_other_server() {
     let Some((mut servers, addresses)) = memcacheds() else { return };
     let dies = servers.remove(1);
-    let mut link = Meanwhile::new(move || {
+    let mut link = DuringMeasurement::new(move || {
         std::thread::sleep(std::time::Duration::from_millis(150));
         drop(dies);
     });
@@ -127,11 +129,13 @@ fn with_renewed_connections_a_dead_server_loses_only_its_requests_and_is_used_ag
     let Some((mut servers, addresses)) = memcacheds() else { return };
     let dies = servers.remove(1);
     let address = dies.address.clone();
-    let mut link = Meanwhile::new(move || {
+    let mut link = DuringMeasurement::new(move || {
         std::thread::sleep(std::time::Duration::from_millis(150));
         drop(dies);
         std::thread::sleep(std::time::Duration::from_millis(300));
-        Managed::start_at(address.parse().unwrap(), "memcached", |port, _| Managed::of_memcached(port, &[]))
+        ServerProcess::start_at(address.parse().unwrap(), "memcached", |port, _| {
+            ServerProcess::memcached_arguments(port, &[])
+        })
     });
     let mut changes = target("memcached", &addresses, "ketama");
     changes["requests_per_connection"] = json!(3);

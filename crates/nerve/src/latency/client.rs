@@ -116,13 +116,16 @@ impl Client {
                 return Ok(stream);
             }
             let count = read(&mut stream, &mut self.buffer)?;
-            usable = self.dialogue.hear(&self.buffer[..count], &mut self.out).map_err(io::Error::other)?;
+            usable = self
+                .dialogue
+                .receive_opening(&self.buffer[..count], &mut self.out)
+                .map_err(io::Error::other)?;
         }
     }
 
     fn exchange(&mut self, stream: &mut TcpStream) -> io::Result<Answer> {
         self.out.clear();
-        self.dialogue.ask(&mut self.out);
+        self.dialogue.write_request(&mut self.out);
         loop {
             stream.write_all(&self.out)?;
             self.out.clear();
@@ -130,7 +133,7 @@ impl Client {
                 Ok(count) => count,
                 Err(error) => return self.dialogue.end().ok_or(error),
             };
-            let answer = self.dialogue.answer(&self.buffer[..count], &mut self.out);
+            let answer = self.dialogue.read_reply(&self.buffer[..count], &mut self.out);
             if let Some(answer) = answer.map_err(io::Error::other)? {
                 return Ok(answer);
             }

@@ -10,7 +10,7 @@ use crate::arrivals::Part;
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::Worker;
 use crate::protocol::Protocol;
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::LoadError;
 
 /// Connections used for removal: enough for all threads of a server, and at least one for each server.
@@ -62,7 +62,7 @@ impl Job for RemoveKeys {
     fn run<P: Protocol>(
         self,
         plan: &Plan,
-        mut worker: Worker<P, dyn Stamped, MonotonicClock>,
+        mut worker: Worker<P, dyn StampedTransport, MonotonicClock>,
     ) -> Result<u32, LoadError> {
         let Workload::KeyValue(keys) = &plan.workload else { return Ok(0) };
         worker.remove_all(keys, Part::WHOLE)

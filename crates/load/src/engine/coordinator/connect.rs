@@ -10,7 +10,7 @@ use crate::engine::hot_path::Worker;
 use crate::engine::state::connection::State;
 use crate::engine::state::failure::Failure;
 use crate::protocol::{quote, Protocol, Refusal};
-use crate::transport::{Peers, Stamped, TlsProblem};
+use crate::transport::{Peers, StampedTransport, TlsProblem};
 use crate::LoadError;
 
 /// Give up on a server that accepts no connection for this long.
@@ -20,7 +20,7 @@ const PATIENCE: Nanos = Nanos::from_millis(5_000);
 /// attempts for a whole second.
 const AT_ONCE: usize = 64;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Open all connections to `peers`, with TLS if the plan asks for it.
     pub fn connect_all(&mut self, plan: &Plan, peers: &Peers) -> Result<(), LoadError> {
         let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);
@@ -56,7 +56,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                     }
                     self.check_still_open(peers, one.slot)?;
                     until = self.clock.now() + PATIENCE;
-                } else if P::ANSWERS && one.readable {
+                } else if P::HAS_CONTROL && one.readable {
                     self.receive(one.slot)?;
                     self.check_still_open(peers, one.slot)?;
                 } else if one.readable {
@@ -87,7 +87,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let why = if words.is_empty() {
             match std::mem::replace(&mut self.connections.last_failure, "it closed a connection".into()) {
                 Failure::Error(error) => error,
-                Failure::Words(_) => ErrorKind::ConnectionReset.into(),
+                Failure::Text(_) => ErrorKind::ConnectionReset.into(),
             }
         } else {
             io::Error::other(format!("it said {words:?}"))
@@ -99,7 +99,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     #[cold]
     fn connect_error(&self, peers: &Peers, slot: u32, source: io::Error) -> LoadError {
         let (open, of) = (self.connections.open(), self.connections.all().len());
-        let address = peers.of(slot).clone();
+        let address = peers.peer(slot).clone();
         let inner = source.get_ref();
         if let Some(refusal) = inner.and_then(|inner| inner.downcast_ref::<Refusal>()) {
             return LoadError::Refused { address, refusal: refusal.clone() };

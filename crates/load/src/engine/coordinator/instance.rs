@@ -28,7 +28,7 @@ use crate::engine::report::worker_totals::WorkerTotals;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::Recorder;
-use crate::transport::{Credentials, Peer, Peers, Stamped, Tcp, Tls, Udp, Uring};
+use crate::transport::{Credentials, Peer, Peers, StampedTransport, Tcp, Tls, Udp, Uring};
 use crate::workload::Requests;
 use crate::LoadError;
 
@@ -121,7 +121,7 @@ fn run_with<P: Protocol>(
         let totals = join(handles, &control, controller);
         // A worker's own error explains more than the coordinator's `Aborted`.
         match (times, totals) {
-            (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e.of_kinds(&kinds)),
+            (Err(e), Ok(_) | Err(LoadError::Aborted)) | (_, Err(e)) => Err(e.with_kind_names(&kinds)),
             (Ok(times), Ok(totals)) => Ok((times, totals)),
         }
     })?;
@@ -168,7 +168,7 @@ pub(super) trait Job {
     fn run<P: Protocol>(
         self,
         plan: &Plan,
-        worker: Worker<P, dyn Stamped, MonotonicClock>,
+        worker: Worker<P, dyn StampedTransport, MonotonicClock>,
     ) -> Result<Self::Output, LoadError>;
 }
 
@@ -220,11 +220,11 @@ fn transport<P: Protocol>(
     servers: &Servers,
     peers: &Peers,
     connections: u32,
-) -> Result<Box<dyn Stamped>, LoadError> {
+) -> Result<Box<dyn StampedTransport>, LoadError> {
     let stamping = plan.stamp_every > 0;
     if P::LOSSY {
         // `check_protocol_as` has refused plans with several servers.
-        let udp = Udp::new(peers.of(0), plan.target.source.clone(), connections);
+        let udp = Udp::new(peers.peer(0), plan.target.source.clone(), connections);
         return Ok(Box::new(udp.map_err(LoadError::Source)?));
     }
     let tcp =
@@ -245,7 +245,7 @@ impl Job for ApplyLoad {
     fn run<P: Protocol>(
         self,
         plan: &Plan,
-        mut worker: Worker<P, dyn Stamped, MonotonicClock>,
+        mut worker: Worker<P, dyn StampedTransport, MonotonicClock>,
     ) -> Result<WorkerTotals, LoadError> {
         if let (true, Workload::KeyValue(mix)) = (plan.preload, &plan.workload) {
             worker.store_all(mix, part_of(plan, worker.index.into()))?;

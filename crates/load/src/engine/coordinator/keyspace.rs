@@ -10,7 +10,7 @@ use crate::engine::hot_path::{Worker, READ_BYTES};
 use crate::engine::state::connection::Connection;
 use crate::protocol::{Outcome, Protocol, Reader};
 use crate::random::{mix, unit};
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::workload::{Kind, Request, SizeLaw};
 use crate::LoadError;
 
@@ -73,7 +73,7 @@ struct Totals {
     hits: u32,
 }
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Store this worker's share of the keys over all its connections.
     pub fn store_all(&mut self, keys: &KeyValue, part: Part) -> Result<(), LoadError> {
         self.with_all_keys(keys, part, KeyOperation::Store).map(|_| ())
@@ -160,7 +160,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         lane.resend_at = self.clock.now() + RESEND_AFTER;
         let at_once = if P::LOSSY { DATAGRAMS_AT_ONCE } else { AT_ONCE };
         let at_once = at_once.min((*most).min(self.codec.in_flight(session)).max(1) as u32);
-        let secured = self.transport.secured(lane.slot).is_some();
+        let secured = self.transport.handshake(lane.slot).is_some();
         let bytes_at_once = match secured {
             true => BYTES_OF_A_RECORD,
             false if P::LOSSY => DATAGRAM_BYTES_AT_ONCE,
@@ -171,11 +171,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let tag = if P::TAGGED { tags.push() } else { 0 };
             match operation {
                 KeyOperation::Store => {
-                    let value_bytes = sizes.at(unit(mix(!u64::from(item))));
+                    let value_bytes = sizes.quantile(unit(mix(!u64::from(item))));
                     let request = Request { kind: Kind::SET, item, value_bytes };
                     self.codec.write(session, request, tag, &mut lane.out);
                 }
-                KeyOperation::Remove => self.codec.remove(session, item, tag, &mut lane.out),
+                KeyOperation::Remove => self.codec.write_removal(session, item, tag, &mut lane.out),
             }
             lane.awaited += 1;
         }
@@ -203,7 +203,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         operation: KeyOperation,
         error: impl Fn(String) -> LoadError,
     ) -> Result<(u32, u32), LoadError> {
-        if lane.awaited == 0 && !P::ANSWERS {
+        if lane.awaited == 0 && !P::HAS_CONTROL {
             return Ok((0, 0));
         }
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -232,7 +232,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         while !bytes.is_empty() {
             let mut refused = None;
             let note_refusal =
-                |head: &[u8]| refused = Some(String::from_utf8_lossy(&P::complaint(head)).into_owned());
+                |head: &[u8]| refused = Some(String::from_utf8_lossy(&P::error_text(head)).into_owned());
             let Connection { session, tags, .. } = connection;
             let reply = lane.reader.next(&self.codec, session, operation.kind(), bytes, note_refusal)?;
             if let Some(text) = refused {
@@ -246,9 +246,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             }
         }
         lane.awaited = lane.awaited.saturating_sub(answered);
-        if P::ANSWERS {
+        if P::HAS_CONTROL {
             lane.out.reserve(READ_BYTES);
-            self.codec.answer(&mut connection.session, &mut lane.out);
+            self.codec.write_control(&mut connection.session, &mut lane.out);
         }
         Ok((answered, hits))
     }

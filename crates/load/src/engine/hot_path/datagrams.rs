@@ -11,10 +11,10 @@ use crate::engine::state::connections::GONE;
 use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::Protocol;
 use crate::record::Status;
-use crate::transport::{Stamped, DATAGRAM_LENGTH};
+use crate::transport::{StampedTransport, DATAGRAM_LENGTH};
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// End requests that have timed out by `now`.
     pub(super) fn expire(&mut self, now: Nanos) -> Result<(), LoadError> {
         let before = now.saturating_sub(self.schedule.timeout).0;
@@ -28,10 +28,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 }
                 let Some(pending) = self.give_up_oldest(slot) else { break };
                 self.schedule.outstanding -= 1;
-                self.end(slot, pending, Ending::unanswered(Status::Timeout));
+                self.end(slot, pending, Ending::without_answer(Status::Timeout));
                 any = true;
             }
-            if any && self.backlog.on {
+            if any && self.backlog.enabled {
                 self.fill_places(slot, now)?;
             }
         }
@@ -49,7 +49,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let Some(pending) = self.give_up_oldest(slot) else { break };
             self.drop_lost(slot, pending);
         }
-        if self.backlog.on {
+        if self.backlog.enabled {
             self.fill_places(slot, now)?;
         }
         let since = *self.tally.refused_since.get_or_insert(now);

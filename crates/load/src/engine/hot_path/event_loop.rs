@@ -10,13 +10,13 @@ use crate::engine::state::stages::Stage;
 use crate::engine::state::time_of_day::TimeOfDay;
 use crate::protocol::Protocol;
 use crate::record::Status;
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::LoadError;
 
 /// A NIC's transmit stamp counts as lost this long after the reply.
 pub(super) const LOST_AFTER: Nanos = Nanos::from_millis(10);
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Run the load from its start, which must be known, to its last reply. Return the thread's CPU time and
     /// counters since the start of the calibration.
     pub fn run(&mut self) -> Result<ThreadSpan, LoadError> {
@@ -133,7 +133,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     pub(super) fn follow_timeline(&mut self) {
         let timeline = self.control.timeline();
-        if timeline != self.schedule.timeline && self.schedule.follow(timeline) {
+        if timeline != self.schedule.timeline && self.schedule.update_timeline(timeline) {
             self.recorder.set_measurement(timeline.measure, timeline.end);
         }
     }
@@ -161,7 +161,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         for slot in self.connections.slots() {
             self.end_waiting(slot);
             while let Some(pending) = self.connections[slot].pending.pop_front() {
-                self.end(slot, pending, Ending::unanswered(Status::Timeout));
+                self.end(slot, pending, Ending::without_answer(Status::Timeout));
             }
         }
         self.end_turns();
@@ -172,7 +172,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Wait for the transmit stamps that the NIC has not delivered yet.
     fn take_the_last_stamps(&mut self) -> Result<(), LoadError> {
         let until = self.clock.now() + LOST_AFTER;
-        while self.connections.all().iter().any(|connection| connection.stamps.waits()) {
+        while self.connections.all().iter().any(|connection| connection.stamps.awaits_stamps()) {
             let now = self.clock.now();
             if now >= until {
                 break;

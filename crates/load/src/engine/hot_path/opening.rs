@@ -8,7 +8,7 @@ use hindmost_clock::{Clock, Nanos};
 use super::worker::Worker;
 use crate::engine::state::connection::{Connection, State};
 use crate::protocol::Protocol;
-use crate::transport::{Ready, Stamped};
+use crate::transport::{Ready, StampedTransport};
 use crate::LoadError;
 
 /// State of a connection attempt.
@@ -22,7 +22,7 @@ pub enum Attempt {
     Failed(io::Error),
 }
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Continue the connection attempt of `ready.slot` after an event.
     pub fn continue_connecting(&mut self, ready: Ready) -> Result<Attempt, LoadError> {
         let slot = ready.slot;
@@ -37,9 +37,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             return Ok(Attempt::InProgress);
         };
         self.connections.mark_open(slot, self.transport.local_port(slot));
-        let Connection { attempt_started, securing, .. } = self.connections[slot];
-        let took = self.clock.now().saturating_sub(attempt_started).saturating_sub(securing);
-        self.recorder.connected(self.attempt_time(slot), took.0);
+        let Connection { attempt_started, handshake_time, .. } = self.connections[slot];
+        let took = self.clock.now().saturating_sub(attempt_started).saturating_sub(handshake_time);
+        self.recorder.record_connect(self.attempt_time(slot), took.0);
         if !left.is_empty() {
             let scratch = std::mem::take(&mut self.scratch);
             let result = self.take_replies(slot, &scratch[left], self.clock.now());
@@ -66,12 +66,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// return the range of `scratch` that holds replies.
     fn finish_connecting(&mut self, ready: Ready) -> io::Result<Option<std::ops::Range<usize>>> {
         let slot = ready.slot;
-        let result = self.transport.connected(slot);
+        let result = self.transport.finish_connect(slot);
         let now = self.clock.now();
-        let Connection { reached, securing, .. } = &mut self.connections[slot];
-        let first = *reached == Nanos::ZERO;
+        let Connection { connected_at, handshake_time, .. } = &mut self.connections[slot];
+        let first = *connected_at == Nanos::ZERO;
         if first {
-            *reached = now;
+            *connected_at = now;
         }
         match result {
             Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
@@ -81,10 +81,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             // The peer hung up without an error.
             return Err(ErrorKind::ConnectionReset.into());
         }
-        if let Some(handshake) = self.transport.secured(slot) {
-            *securing = now.saturating_sub(*reached);
-            let took = securing.0;
-            self.recorder.secured(self.attempt_time(slot), took, handshake);
+        if let Some(handshake) = self.transport.handshake(slot) {
+            *handshake_time = now.saturating_sub(*connected_at);
+            let took = handshake_time.0;
+            self.recorder.record_handshake(self.attempt_time(slot), took, handshake);
         }
         let Connection { state, session, out, request_bytes, .. } = &mut self.connections[slot];
         let usable = self.codec.begin(session, out);

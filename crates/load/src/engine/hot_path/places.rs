@@ -7,11 +7,11 @@ use super::worker::Worker;
 use crate::engine::state::backlog::Waiting;
 use crate::engine::state::request::Pending;
 use crate::protocol::Protocol;
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::workload::Request;
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Put the scheduled request on a connection other than `slot`, which is full, or queue it.
     #[cold]
     pub(super) fn put_elsewhere(&mut self, mut slot: Option<u32>, now: Nanos) {
@@ -35,22 +35,22 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let (request, due_ns) = (self.schedule.next, self.schedule.next_due.0);
         let Request { kind, item, .. } = request;
         let mut pending = Pending { due_ns, kind, item, ..Pending::BLANK };
-        self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
+        self.recorder.record_outstanding(due_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.stamp_alone(&mut pending, now);
-        self.backlog.wait(Waiting { request, due_ns, sent_ns: pending.sent_ns, resends: 0, stamped: false });
+        self.backlog.push(Waiting { request, due_ns, sent_ns: pending.sent_ns, resends: 0, stamped: false });
     }
 
     /// Give free places on `slot` to waiting requests, then make it available for scheduled ones.
     #[cold]
     pub(super) fn fill_places(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
-        if self.turns.on || !self.connections.is_open(slot) {
+        if self.turns.enabled || !self.connections.is_open(slot) {
             return Ok(());
         }
         let mut any = false;
         while !self.backlog.is_empty() && self.has_room(slot) {
             self.end_batch(slot, now);
-            let Some(waiting) = self.backlog.next() else { break };
+            let Some(waiting) = self.backlog.pop() else { break };
             self.put_waiting(slot, waiting);
             any = true;
         }
@@ -79,12 +79,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// After a read: write what the codec needs to answer, and close the connection if the server is leaving.
     pub(super) fn finish_read(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         let connection = &mut self.connections[slot];
-        let leaves = self.codec.leaves(&connection.session);
+        let closing_tag = self.codec.closing_tag(&connection.session);
         if connection.write_control(&self.codec) {
             self.flush(slot, now)?;
             self.submit()?;
         }
-        let Some(below) = leaves.filter(|_| self.connections.is_open(slot)) else { return Ok(()) };
+        let Some(below) = closing_tag.filter(|_| self.connections.is_open(slot)) else { return Ok(()) };
         if self.connections[slot].tags.oldest().is_none_or(|oldest| oldest >= below) {
             self.expect_close(slot, now)?;
         }

@@ -10,11 +10,11 @@ use crate::engine::state::request::Ending;
 use crate::engine::state::stamping::Arrival;
 use crate::protocol::{Outcome, Protocol, Reply};
 use crate::record::Status;
-use crate::transport::{Ready, Stamp, Stamped, DATAGRAM_LENGTH};
+use crate::transport::{Ready, Stamp, StampedTransport, DATAGRAM_LENGTH};
 use crate::workload::Kind;
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Serve one ready connection. Return a fresh clock reading.
     #[inline]
     pub(super) fn serve(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
@@ -70,13 +70,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 let result = self.take_replies(slot, &scratch[..n], now);
                 self.scratch = scratch;
                 result?;
-                if P::ANSWERS && self.connections.is_open(slot) {
+                if P::HAS_CONTROL && self.connections.is_open(slot) {
                     self.finish_read(slot, now)?;
                 }
-                if self.backlog.on {
+                if self.backlog.enabled {
                     self.fill_places(slot, now)?;
                 }
-                if self.turns.on && self.connections[slot].is_idle() {
+                if self.turns.enabled && self.connections[slot].is_idle() {
                     self.end_turn(slot, now)?;
                 }
             }
@@ -92,7 +92,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let connection = &mut self.connections[slot];
             let kind = match connection.pending.front() {
                 Some(oldest) => oldest.kind,
-                None if P::ANSWERS || P::TAGGED => Kind::GET,
+                None if P::HAS_CONTROL || P::TAGGED => Kind::GET,
                 None if P::is_padding(bytes) => break,
                 None => {
                     self.tally.note_unreadable(bytes);
@@ -124,14 +124,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                     continue;
                 }
             };
-            let unasked = if P::TAGGED { !tags.was_given(reply.tag) } else { pending.is_empty() };
+            let unasked = if P::TAGGED { !tags.was_issued(reply.tag) } else { pending.is_empty() };
             if P::LOSSY && unasked {
                 // A datagram for a previous owner of this local port.
                 self.tally.late += 1;
                 bytes = &bytes[reply.taken..];
                 continue;
             }
-            if (P::ANSWERS || P::TAGGED) && unasked {
+            if (P::HAS_CONTROL || P::TAGGED) && unasked {
                 self.tally.note_unreadable(bytes);
                 return self.break_off(slot, now);
             }
@@ -163,13 +163,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let reply_end = connection.reply_bytes - left as u64;
         self.schedule.outstanding -= 1;
-        if self.schedule.closed && !self.turns.on {
+        if self.schedule.closed && !self.turns.enabled {
             self.connections.release(slot);
         }
         let latency = now.0 - pending.due_ns;
-        self.tally.replied(latency);
+        self.tally.count_reply(latency);
         if self.schedule.timeline.calibrates(Nanos(pending.due_ns)) {
-            self.recorder.calibrate(latency);
+            self.recorder.record_calibration(latency);
         }
         let status = match reply.outcome {
             _ if latency > self.schedule.timeout.0 => Status::Timeout,
@@ -181,7 +181,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             self.tally.late += 1;
         }
         if (P::MAY_CLOSE || P::CODES) && status != Status::Timeout {
-            self.recorder.replied_with(pending.kind, pending.due_ns, reply.code);
+            self.recorder.record_code(pending.kind, pending.due_ns, reply.code);
         }
         let ending = Ending { done_ns: now.0, status, reply_end };
         if pending.stamped && pending.resends == 0 {

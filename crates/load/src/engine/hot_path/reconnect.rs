@@ -12,10 +12,10 @@ use crate::engine::state::failure::Failure;
 use crate::engine::state::request::{Ending, Pending};
 use crate::protocol::{Protocol, Refusal};
 use crate::record::Status;
-use crate::transport::{Ready, Stamped};
+use crate::transport::{Ready, StampedTransport};
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Continue a connection attempt during the load.
     #[cold]
     pub(super) fn connecting(&mut self, ready: Ready) -> Result<Nanos, LoadError> {
@@ -26,13 +26,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 self.transport.close(slot);
                 self.handle_refusal(slot, e, now)?;
             }
-            Attempt::Open if self.turns.on => self.begin_turn(slot, now)?,
+            Attempt::Open if self.turns.enabled => self.begin_turn(slot, now)?,
             Attempt::Open => {
                 if !self.connections[slot].pending.is_empty() {
                     self.resend_pending(slot, now)?;
                 }
                 self.make_usable(slot);
-                if self.backlog.on && self.connections.is_open(slot) {
+                if self.backlog.enabled && self.connections.is_open(slot) {
                     self.fill_places(slot, now)?;
                 }
             }
@@ -55,7 +55,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         self.recorder.record_refusal(self.attempt_time(slot));
         self.connections.mark_refused(slot, error, now);
         self.connections.down.push(slot);
-        if self.turns.on {
+        if self.turns.enabled {
             self.refuse_turn(slot, kind);
         }
         self.check_ports(kind, now)?;
@@ -66,13 +66,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// time of the request that needs the connection, or else the time of the attempt.
     pub(super) fn attempt_time(&self, slot: u32) -> u64 {
         let connection = &self.connections[slot];
-        let request = connection.pending.front().filter(|_| self.turns.on);
+        let request = connection.pending.front().filter(|_| self.turns.enabled);
         request.map_or(connection.attempt_started.0, |pending| pending.due_ns)
     }
 
     /// Fail when no local port is left: the delay would be ours, not the server's.
     fn check_ports(&self, error: ErrorKind, now: Nanos) -> Result<(), LoadError> {
-        if error != ErrorKind::AddrNotAvailable || (self.connections.open() > 0 && !self.turns.on) {
+        if error != ErrorKind::AddrNotAvailable || (self.connections.open() > 0 && !self.turns.enabled) {
             return Ok(());
         }
         let made = self.recorder.connects.all;
@@ -97,7 +97,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn lose(&mut self, slot: u32, now: Nanos, reason: Failure) -> Result<(), LoadError> {
         self.end_batch(slot, now);
-        if P::MAY_CLOSE && self.turns.on {
+        if P::MAY_CLOSE && self.turns.enabled {
             self.repeat_turn(slot);
         }
         self.lose_requests(slot);
@@ -125,7 +125,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Lose the pending requests of `slot`, except those the server said it did not process.
     fn lose_requests(&mut self, slot: u32) {
         let Connection { pending, tags, session, .. } = &self.connections[slot];
-        let left_alone = self.codec.leaves(session).map_or(0, |below| tags.at_or_above(below));
+        let left_alone = self.codec.closing_tag(session).map_or(0, |below| tags.count_from(below));
         for _ in left_alone..pending.len() {
             let Some(pending) = self.connections[slot].pending.pop_front() else { break };
             self.drop_lost(slot, pending);
@@ -137,7 +137,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn drop_lost(&mut self, slot: u32, pending: Pending) {
         self.schedule.outstanding -= 1;
         self.tally.lost += 1;
-        self.end(slot, pending, Ending::unanswered(Status::Lost));
+        self.end(slot, pending, Ending::without_answer(Status::Lost));
     }
 
     /// Close a connection and schedule a new attempt. Its pending requests are kept.
@@ -146,7 +146,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let slots = self.connections.all().len();
         // With several servers, others may keep their connections open.
         let one = self.connections.servers() == 1;
-        let begins = P::MAY_CLOSE && one && !self.turns.on && self.tally.closes_each(slots);
+        let begins = P::MAY_CLOSE && one && !self.turns.enabled && self.tally.closes_each(slots);
         self.close(slot, now, reason);
         if begins {
             self.turns.forced = true;
@@ -156,7 +156,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     fn close(&mut self, slot: u32, now: Nanos, reason: Failure) {
-        let pause = !self.turns.on && self.connections[slot].answered == 0;
+        let pause = !self.turns.enabled && self.connections[slot].answered == 0;
         self.end_waiting(slot);
         self.transport.close(slot);
         self.turns.forget(slot);
@@ -167,7 +167,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     #[cold]
     pub(super) fn retry(&mut self, now: Nanos) -> Result<(), LoadError> {
         self.connections.retry_at = Nanos::MAX;
-        if self.turns.on {
+        if self.turns.enabled {
             return self.retry_turns(now);
         }
         let mut down = std::mem::take(&mut self.connections.down);
@@ -187,7 +187,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Fail if there has been no connection for too long: the server is gone.
     pub(super) fn check_gone(&mut self, now: Nanos) -> Result<(), LoadError> {
-        self.connections.gone_since(now, self.turns.on).map_or(Ok(()), |since| Err(self.server_gone(since)))
+        self.connections
+            .gone_since(now, self.turns.enabled)
+            .map_or(Ok(()), |since| Err(self.server_gone(since)))
     }
 
     /// Fail if a server refuses every connection at the end of the load.

@@ -19,7 +19,7 @@ use crate::engine::state::backlog::Waiting;
 use crate::engine::state::connection::State;
 use crate::engine::state::request::Pending;
 use crate::protocol::Protocol;
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::workload::Request;
 use crate::LoadError;
 
@@ -27,14 +27,14 @@ use crate::LoadError;
 /// reaches a request with up to 400 others ahead of it on its connection.
 pub(super) const MAX_RESENDS: u8 = 8;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Handle the server's notice that it closes `slot` after the reply just read.
     // Marked cold for servers that keep connections open. For others, connecting costs far more.
     #[cold]
     pub(super) fn expect_close(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
         self.end_batch(slot, now);
         self.leave_unanswered(slot);
-        if self.turns.on {
+        if self.turns.enabled {
             self.connections[slot].state = State::Closing;
             self.turns.expect_close(slot, now);
             return Ok(());
@@ -45,7 +45,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Mark the pending requests of `slot`, which will get no answer there, for resending.
     pub(super) fn leave_unanswered(&mut self, slot: u32) {
         let behind = self.connections[slot].pending.len();
-        if self.codec.leaves(&self.connections[slot].session).is_some() {
+        if self.codec.closing_tag(&self.connections[slot].session).is_some() {
             self.tally.left_alone += behind as u64;
         }
         for _ in 0..behind {
@@ -62,7 +62,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             let Some(pending) = self.connections[slot].pending.pop_front() else { break };
             self.drop_lost(slot, pending);
         }
-        if self.turns.on {
+        if self.turns.enabled {
             self.lose_turn(slot);
         }
     }
@@ -77,7 +77,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn resend_refused(&mut self, slot: u32, tag: u32) -> bool {
         self.tally.refused_streams += 1;
         let connection = &mut self.connections[slot];
-        let first = connection.tags.place(tag).and_then(|at| connection.pending.get(at));
+        let first = connection.tags.position(tag).and_then(|at| connection.pending.get(at));
         if first.is_none_or(|pending| pending.resends > 0) {
             self.tally.note_error(P::REFUSAL.unwrap_or_default());
             return false;
@@ -87,13 +87,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let resends = 1;
         connection.stamps.remove(u64::from(tag));
         connection.measured -= u32::from(due_ns >= self.schedule.timeline.measure.0);
-        if self.turns.on {
+        if self.turns.enabled {
             self.tally.resent += 1;
-            self.turns.wait_again(self.connections.endpoint(slot), Pending { resends, ..pending });
+            self.turns.push_front(self.connections.endpoint(slot), Pending { resends, ..pending });
         } else {
             // Only requests whose bytes follow from their number can be refused.
             let request = Request { kind, item, value_bytes: 0 };
-            self.backlog.wait_again(Waiting { request, due_ns, sent_ns, resends, stamped });
+            self.backlog.push_resend(Waiting { request, due_ns, sent_ns, resends, stamped });
         }
         true
     }

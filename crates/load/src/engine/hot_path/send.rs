@@ -9,7 +9,7 @@ use crate::engine::state::request::Pending;
 use crate::engine::state::stages::{Ideal, Stage, Stages};
 use crate::protocol::Protocol;
 use crate::record::{Place, Recorder, Row, Status};
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::workload::Request;
 use crate::LoadError;
 
@@ -17,7 +17,7 @@ use crate::LoadError;
 /// requests on the same connection share a write.
 const BATCH: usize = 64;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Send all requests and batches scheduled by `now`. Return whether there were any.
     #[inline]
     pub(super) fn send_due(&mut self, now: Nanos) -> Result<bool, LoadError> {
@@ -39,13 +39,13 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let mut taken = 0;
         while taken < BATCH && self.schedule.is_due(now) {
-            let was_sent = if self.turns.on { self.send_in_turn(now)? } else { self.place_request(now) };
+            let was_sent = if self.turns.enabled { self.send_in_turn(now)? } else { self.place_request(now) };
             if !was_sent {
                 break;
             }
             taken += 1;
         }
-        while let Some(slot) = self.batches.leave(now) {
+        while let Some(slot) = self.batches.pop_due(now) {
             // The batch of a connection just lost is empty.
             if self.connections[slot].fresh > 0 {
                 self.connections.unwritten.push(slot);
@@ -73,11 +73,11 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         } else {
             self.connections.pick(self.schedule.endpoint)
         };
-        self.recorder.due(self.schedule.next_due.0);
+        self.recorder.record_scheduled(self.schedule.next_due.0);
         match slot {
             Some(slot) if self.has_room(slot) => self.put_on(slot, now),
             None if self.connections.is_down(self.schedule.endpoint) => self.record_unserved(),
-            _ if self.backlog.on => self.put_elsewhere(slot, now),
+            _ if self.backlog.enabled => self.put_elsewhere(slot, now),
             _ => self.record_unsent(),
         }
         self.schedule.draw();
@@ -109,14 +109,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             item,
         });
         connection.measured += u32::from(due >= self.schedule.timeline.measure);
-        if self.batches.are_on() {
+        if self.batches.are_enabled() {
             self.connections[slot].fresh += 1;
-            self.batches.join(slot, due);
-            self.recorder.paced(due.0, now.0);
+            self.batches.add(slot, due);
+            self.recorder.record_gap(due.0, now.0);
         } else {
             self.connections.add_unwritten(slot);
         }
-        self.recorder.found_outstanding(due.0, self.schedule.outstanding);
+        self.recorder.record_outstanding(due.0, self.schedule.outstanding);
         self.schedule.outstanding += 1;
     }
 
@@ -154,7 +154,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     fn flush_together(&mut self, slots: &[u32]) -> Result<(), LoadError> {
         let mut left = slots.len() as u64;
         for &slot in slots {
-            if self.connections[slot].stamps.asks() {
+            if self.connections[slot].stamps.wants_stamp() {
                 let now = self.clock.now();
                 self.stamp_sent(slot, now);
                 self.flush(slot, now)?;
@@ -188,16 +188,16 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let from = connection.pending.len().saturating_sub(fresh);
         self.tally.sent += fresh as u64;
         if let Some(first) = connection.pending.get(from) {
-            self.recorder.wrote(first.due_ns, fresh as u64);
+            self.recorder.record_write(first.due_ns, fresh as u64);
         }
-        let paced = self.batches.are_on();
+        let paced = self.batches.are_enabled();
         for pending in connection.pending.range_mut(from..) {
             let closed = self.schedule.closed;
             let ready = self.batches.held_until(slot, Nanos(pending.due_ns), now);
             if paced {
-                self.recorder.held(pending.due_ns, ready.0);
+                self.recorder.record_hold(pending.due_ns, ready.0);
             } else {
-                self.recorder.paced(pending.due_ns, now.0);
+                self.recorder.record_gap(pending.due_ns, now.0);
             }
             stamp(pending, ready, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
         }
@@ -207,7 +207,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// they are resent on another one.
     #[inline]
     pub(super) fn end_batch(&mut self, slot: u32, now: Nanos) {
-        if self.batches.are_on() && self.connections[slot].fresh > 0 {
+        if self.batches.are_enabled() && self.connections[slot].fresh > 0 {
             self.stamp_sent(slot, now);
         }
     }
@@ -216,7 +216,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn stamp_alone(&mut self, pending: &mut Pending, now: Nanos) {
         self.tally.sent += 1;
         let (closed, due) = (self.schedule.closed, Nanos(pending.due_ns));
-        self.recorder.paced(due.0, now.0);
+        self.recorder.record_gap(due.0, now.0);
         stamp(pending, due, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
     }
 
@@ -260,7 +260,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     fn write_once(&mut self, slot: u32, now: Nanos) -> Result<bool, LoadError> {
         let connection = &mut self.connections[slot];
         let bytes = &connection.out[connection.written..];
-        let stamped = connection.stamps.asks();
+        let stamped = connection.stamps.wants_stamp();
         let result = if stamped {
             self.transport.write_stamped(slot, bytes)
         } else {
@@ -293,7 +293,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             connection.out.clear();
             connection.written = 0;
             if stamped && connection.tail == 0 {
-                connection.stamps.written(key);
+                connection.stamps.assign_key(key);
             }
         }
         Ok(all)
@@ -312,7 +312,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     }
 
     fn end_due(&mut self, status: Status) {
-        self.recorder.ended(Row {
+        self.recorder.record(Row {
             due_ns: self.schedule.next_due.0,
             sent_ns: 0,
             wire_out_ns: 0,
@@ -344,7 +344,7 @@ fn stamp(
     // Send delay is defined in the open loop only.
     let ideal = (!closed).then(|| ideal.schedule(ready));
     let slip_ns = now.0 - ready.0;
-    if recorder.sent(pending.kind, pending.due_ns, slip_ns, ideal) && !closed {
+    if recorder.record_send(pending.kind, pending.due_ns, slip_ns, ideal) && !closed {
         stages.record_send(slip_ns);
     }
 }

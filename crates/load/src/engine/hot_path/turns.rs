@@ -24,16 +24,16 @@ use crate::engine::state::stages::Stage;
 use crate::engine::state::turns::Turns;
 use crate::protocol::Protocol;
 use crate::record::{Place, Row, Status};
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 use crate::workload::Request;
 use crate::LoadError;
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Start taking turns. Requests pending on an open connection are answered there or come back to the
     /// queue.
     #[cold]
     pub(super) fn begin_turns(&mut self) {
-        self.turns.on = true;
+        self.turns.enabled = true;
         for slot in self.connections.slots() {
             match self.connections[slot].state {
                 // An unneeded open connection might keep the server from serving others.
@@ -49,10 +49,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
                 State::Closing => {}
             }
         }
-        while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.next() {
+        while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.pop() {
             let Request { kind, item, .. } = request;
             // Requests wait for a place only with a single server.
-            self.turns.wait(0, Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
+            self.turns.push(0, Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
         }
         self.turns.sort();
     }
@@ -79,14 +79,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let (Request { kind, item, value_bytes }, due_ns) = (self.schedule.next, self.schedule.next_due.0);
         let mut pending = Pending { due_ns, kind, item, end: u64::from(value_bytes), ..Pending::BLANK };
-        self.recorder.found_outstanding(due_ns, self.schedule.outstanding);
+        self.recorder.record_outstanding(due_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.schedule.draw();
         if let Some(slot) = self.connections.take_any(endpoint) {
             self.take_turn(slot, pending)?;
         } else {
             self.stamp_alone(&mut pending, now);
-            self.turns.wait(endpoint, pending);
+            self.turns.push(endpoint, pending);
         }
         Ok(true)
     }
@@ -94,7 +94,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Give the free connection `slot` to the next waiting request.
     #[cold]
     pub(super) fn give_turn(&mut self, slot: u32) -> Result<(), LoadError> {
-        if let Some(pending) = self.turns.next(self.connections.endpoint(slot)) {
+        if let Some(pending) = self.turns.pop(self.connections.endpoint(slot)) {
             return self.take_turn(slot, pending);
         }
         self.connections.release(slot);
@@ -104,11 +104,12 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     /// Handle an open `slot` without requests: reuse it for the next request, or close it after its last one.
     #[cold]
     pub(super) fn end_turn(&mut self, slot: u32, now: Nanos) -> Result<(), LoadError> {
-        let Connection { answered, carries, session, out, request_bytes, .. } = &mut self.connections[slot];
-        if *answered < *carries {
+        let Connection { answered, request_limit, session, out, request_bytes, .. } =
+            &mut self.connections[slot];
+        if *answered < *request_limit {
             return self.give_turn(slot);
         }
-        if !self.codec.farewell(session, out) {
+        if !self.codec.write_farewell(session, out) {
             return self.disconnect(slot, now, "the connection has carried its last request".into());
         }
         let said = out.len() as u64;
@@ -176,7 +177,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn lose_turn(&mut self, slot: u32) {
         let endpoint = self.connections.endpoint(slot);
         while let Some(pending) = self.connections[slot].pending.pop_back() {
-            self.turns.wait_again(endpoint, pending);
+            self.turns.push_front(endpoint, pending);
         }
     }
 
@@ -192,7 +193,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let endpoint = self.connections.endpoint(slot);
         while self.connections.refuses(endpoint) {
-            let Some(pending) = self.turns.next(endpoint) else { break };
+            let Some(pending) = self.turns.pop(endpoint) else { break };
             self.drop_lost(slot, pending);
         }
     }
@@ -212,7 +213,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let Some(mut pending) = connection.pending.pop_front() else { return };
         pending.resends += 1;
         self.tally.resent += 1;
-        self.turns.wait_again(self.connections.endpoint(slot), pending);
+        self.turns.push_front(self.connections.endpoint(slot), pending);
     }
 
     /// Reuse all closed connections, and those that failed to open a while ago.
@@ -238,14 +239,14 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let from_backlog = |Waiting { request, due_ns, sent_ns, .. }| (due_ns, sent_ns, request.kind);
         let servers = self.connections.servers() as u16;
         let from_turns = |turns: &mut Turns, endpoint| {
-            turns.next(endpoint).map(|one| (endpoint, (one.due_ns, one.sent_ns, one.kind)))
+            turns.pop(endpoint).map(|one| (endpoint, (one.due_ns, one.sent_ns, one.kind)))
         };
         while let Some((endpoint, (due_ns, sent_ns, kind))) = (0..servers)
             .find_map(|endpoint| from_turns(&mut self.turns, endpoint))
-            .or_else(|| self.backlog.next().map(|one| (0, from_backlog(one))))
+            .or_else(|| self.backlog.pop().map(|one| (0, from_backlog(one))))
         {
-            let Ending { done_ns, status, .. } = Ending::unanswered(Status::Timeout);
-            self.recorder.ended(Row {
+            let Ending { done_ns, status, .. } = Ending::without_answer(Status::Timeout);
+            self.recorder.record(Row {
                 due_ns,
                 sent_ns,
                 wire_out_ns: 0,

@@ -8,16 +8,16 @@ use crate::engine::state::request::{Ending, Pending};
 use crate::engine::state::stamp_queue::Answer;
 use crate::engine::state::stamping::{Arrival, StampSummary};
 use crate::protocol::Protocol;
-use crate::transport::{Segment, Source, Stamp, Stamped};
+use crate::transport::{Segment, Source, Stamp, StampedTransport};
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Whether the kernel stamps the next request on `slot`.
     #[inline]
     pub(super) fn is_stamped(&mut self, slot: u32) -> bool {
-        if !self.stamping.is_turn_of(slot) || self.transport.stamps().source().is_none() {
+        if !self.stamping.selects(slot) || self.transport.stamps().source().is_none() {
             return false;
         }
-        if self.connections[slot].stamps.waits() {
+        if self.connections[slot].stamps.awaits_stamps() {
             self.take_transmit_stamps(slot);
             self.end_complete(slot);
         }
@@ -31,10 +31,10 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn take_transmit_stamps(&mut self, slot: u32) -> bool {
         let source = self.source();
         let mut any = false;
-        while let Some(sent) = self.transport.sent(slot) {
+        while let Some(sent) = self.transport.next_transmit_stamp(slot) {
             any = true;
             let stamps = &mut self.connections[slot].stamps;
-            stamps.sent(sent);
+            stamps.add_transmit_stamp(sent);
             if stamps.all_stamped(source) {
                 break;
             }
@@ -63,7 +63,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         ending: Ending,
         last: Segment,
     ) {
-        let Some(out) = self.connections[slot].stamps.out_of(serial) else {
+        let Some(out) = self.connections[slot].stamps.transmit_stamp(serial) else {
             return self.end_stamped(slot, pending, ending, Stamp::default(), Segment::default());
         };
         let source = self.source();
@@ -71,9 +71,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             self.take_transmit_stamps(slot);
         }
         let stamps = &mut self.connections[slot].stamps;
-        let Some(out) = stamps.out_of(serial) else { return };
+        let Some(out) = stamps.transmit_stamp(serial) else { return };
         if source == Source::Hardware && !out.has(source) {
-            return stamps.answered(serial, Answer { pending, ending, last });
+            return stamps.record_answer(serial, Answer { pending, ending, last });
         }
         stamps.remove(serial);
         self.end_stamped(slot, pending, ending, out, last);
@@ -105,7 +105,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let measured = row.due_ns >= self.schedule.timeline.measure.0;
         let (stamper, clock) = (self.transport.stamps(), &self.clock);
         let wire = self.stamping.wire(&mut row, (out, last), measured, stamper, || clock.realtime_ahead());
-        self.recorder.ended_stamped(row, wire, stamper.source().is_some());
+        self.recorder.record_stamped(row, wire, stamper.source().is_some());
     }
 
     #[inline]

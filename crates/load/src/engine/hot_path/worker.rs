@@ -23,7 +23,7 @@ use crate::engine::state::time_of_day::TimeOfDay;
 use crate::engine::state::turns::Turns;
 use crate::protocol::Protocol;
 use crate::record::{Place, Recorder, Row, Wire};
-use crate::transport::{Ready, Stamped};
+use crate::transport::{Ready, StampedTransport};
 use crate::workload::{Requests, Shards};
 use crate::Random;
 
@@ -71,7 +71,7 @@ impl<P, T, C> Parts<P, T, C> {
 /// One load-generating thread. It combines the schedule (when), the connections (where), the transport
 /// (bytes), the codec (messages), and the recorder and tally (results).
 ///
-/// Only tests need a generic transport. A real run uses `dyn Stamped`: the cost of a virtual call is
+/// Only tests need a generic transport. A real run uses `dyn StampedTransport`: the cost of a virtual call is
 /// negligible next to its system call, and one worker type per protocol compiles in a quarter of the time of
 /// four.
 pub struct Worker<P: Protocol, T: ?Sized, C> {
@@ -101,7 +101,7 @@ pub struct Worker<P: Protocol, T: ?Sized, C> {
     pub largest_request: usize,
 }
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, Box<T>, C>) -> Self {
         let slots = parts.connections;
         let buffers = Buffers::for_plan(plan, slots);
@@ -110,7 +110,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let one = |_| {
             let mut connection = Connection::new(&parts.codec, buffers);
             connection.most = if by_turns { 1 } else { buffers.in_flight(plan) };
-            connection.carries = carried.unwrap_or(u64::MAX);
+            connection.request_limit = carried.unwrap_or(u64::MAX);
             connection
         };
         let (index, workers) = (u32::from(parts.index), plan.threads.len() as u32);
@@ -132,7 +132,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             progress: parts.progress,
             pacing: plan.pacing,
             schedule: Schedule::new(plan, slots, parts.arrivals, parts.requests)
-                .with_servers(Shards::of(plan, usize::from(parts.index))),
+                .with_servers(Shards::for_worker(plan, usize::from(parts.index))),
             connections: Connections::new(connections, places, parts.routing)
                 .with_servers(plan.target.servers().len()),
             batches: Batches::new(plan.batching.interval(), slots),
@@ -158,9 +158,9 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
         let row = self.row(slot, pending, ending);
         if pending.stamped {
             let wire = if pending.resends > 0 { Wire::Twice } else { Wire::WithoutOut };
-            self.recorder.ended_stamped(row, wire, self.transport.stamps().source().is_some());
+            self.recorder.record_stamped(row, wire, self.transport.stamps().source().is_some());
         } else {
-            self.recorder.ended(row);
+            self.recorder.record(row);
         }
     }
 

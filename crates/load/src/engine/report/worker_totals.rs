@@ -12,7 +12,7 @@ use crate::engine::state::stages::LateByStage;
 use crate::engine::state::stamping::StampSummary;
 use crate::protocol::Protocol;
 use crate::record::Recorder;
-use crate::transport::Stamped;
+use crate::transport::StampedTransport;
 
 pub struct WorkerTotals {
     pub recorder: Recorder,
@@ -34,7 +34,7 @@ pub struct WorkerTotals {
     pub stamps: StampSummary,
 }
 
-impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
+impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Take the worker apart. `span` is the return value of its run.
     pub fn finish(mut self, span: ThreadSpan) -> WorkerTotals {
         let stamps = self.stamp_summary();
@@ -57,7 +57,7 @@ impl<P: Protocol, T: Stamped + ?Sized, C: Clock> Worker<P, T, C> {
             datagrams: P::LOSSY.then(|| Datagrams {
                 late: self.tally.late,
                 refused: self.tally.refused,
-                oversized: self.transport.oversized(),
+                oversized: self.transport.oversized_datagrams(),
             }),
             unhandled: P::REFUSAL.map(|_| Unhandled {
                 refused: self.tally.refused_streams,

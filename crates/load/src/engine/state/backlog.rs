@@ -20,23 +20,23 @@ pub struct Waiting {
 #[derive(Debug)]
 pub struct Backlog {
     /// Whether connections limit their requests in flight.
-    pub on: bool,
+    pub enabled: bool,
     waiting: VecDeque<Waiting>,
 }
 
 impl Backlog {
     /// Create a backlog for at most `outstanding` requests. Unbounded connections need no space in it.
     pub fn new(bounded: bool, outstanding: usize) -> Self {
-        Self { on: bounded, waiting: VecDeque::with_capacity(if bounded { outstanding } else { 0 }) }
+        Self { enabled: bounded, waiting: VecDeque::with_capacity(if bounded { outstanding } else { 0 }) }
     }
 
     /// Queue a request because no connection has a place.
-    pub fn wait(&mut self, one: Waiting) {
+    pub fn push(&mut self, one: Waiting) {
         self.waiting.push_back(one);
     }
 
     /// Queue a refused request for a resend, ahead of all requests scheduled later.
-    pub fn wait_again(&mut self, one: Waiting) {
+    pub fn push_resend(&mut self, one: Waiting) {
         let at = self.waiting.partition_point(|other| other.due_ns <= one.due_ns);
         self.waiting.insert(at, one);
     }
@@ -47,7 +47,7 @@ impl Backlog {
     }
 
     /// Return the next waiting request.
-    pub fn next(&mut self) -> Option<Waiting> {
+    pub fn pop(&mut self) -> Option<Waiting> {
         let next = self.waiting.pop_front();
         if self.waiting.is_empty() {
             self.waiting.clear(); // restart at memory that is in the cache

@@ -41,12 +41,12 @@ impl Batches {
     }
 
     #[inline]
-    pub fn are_on(&self) -> bool {
+    pub fn are_enabled(&self) -> bool {
         self.interval > Nanos::ZERO
     }
 
     /// Add a request scheduled at `due` to the batch of `slot`.
-    pub fn join(&mut self, slot: u32, due: Nanos) {
+    pub fn add(&mut self, slot: u32, due: Nanos) {
         let at = slot as usize;
         if self.is_open[at] {
             return;
@@ -58,7 +58,7 @@ impl Batches {
     }
 
     /// Return a slot whose batch is to be sent by `now`.
-    pub fn leave(&mut self, now: Nanos) -> Option<u32> {
+    pub fn pop_due(&mut self, now: Nanos) -> Option<u32> {
         if self.next > now {
             return None;
         }
@@ -80,33 +80,33 @@ impl Batches {
 mod tests {
     use super::*;
 
-    fn left(batches: &mut Batches, now: u64) -> Vec<u32> {
-        std::iter::from_fn(|| batches.leave(Nanos(now))).collect()
+    fn pop_all(batches: &mut Batches, now: u64) -> Vec<u32> {
+        std::iter::from_fn(|| batches.pop_due(Nanos(now))).collect()
     }
 
     #[test]
     fn batches_of_a_connection_are_an_interval_apart_and_the_first_after_a_lull_waits_for_nobody() {
         let mut batches = Batches::new(Nanos(100), 2);
-        batches.join(0, Nanos(1_000));
-        assert_eq!(left(&mut batches, 1_000), [0]);
+        batches.add(0, Nanos(1_000));
+        assert_eq!(pop_all(&mut batches, 1_000), [0]);
         for due in [1_020, 1_030] {
-            batches.join(0, Nanos(due));
+            batches.add(0, Nanos(due));
         }
-        batches.join(1, Nanos(1_040));
+        batches.add(1, Nanos(1_040));
         assert_eq!(batches.next, Nanos(1_040));
-        assert_eq!(left(&mut batches, 1_099), [1]);
-        assert_eq!(left(&mut batches, 1_100), [0]);
-        assert_eq!((left(&mut batches, 5_000), batches.next), (vec![], Nanos::MAX));
-        batches.join(0, Nanos(9_000));
+        assert_eq!(pop_all(&mut batches, 1_099), [1]);
+        assert_eq!(pop_all(&mut batches, 1_100), [0]);
+        assert_eq!((pop_all(&mut batches, 5_000), batches.next), (vec![], Nanos::MAX));
+        batches.add(0, Nanos(9_000));
         assert_eq!(batches.next, Nanos(9_000));
     }
 
     #[test]
     fn what_was_held_is_told_apart_from_what_was_late() {
         let mut batches = Batches::new(Nanos(100), 1);
-        batches.join(0, Nanos(1_000));
-        left(&mut batches, 1_000);
-        batches.join(0, Nanos(1_020));
+        batches.add(0, Nanos(1_000));
+        pop_all(&mut batches, 1_000);
+        batches.add(0, Nanos(1_020));
         let held_until = |due, now| batches.held_until(0, Nanos(due), Nanos(now)).0;
         assert_eq!(held_until(1_020, 1_130), 1_100, "30 late");
         assert_eq!(held_until(1_120, 1_130), 1_120, "scheduled after the batch's time, and sent with it");

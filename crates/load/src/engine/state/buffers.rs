@@ -2,7 +2,7 @@
 
 use hindmost_plan::{Load, Plan, Workload};
 
-use super::stamp_queue::room;
+use super::stamp_queue::capacity_per_connection;
 use crate::protocol::{
     largest_command, largest_message, largest_raw, largest_statement, Grpc, Http, Http2, Protocol,
 };
@@ -35,7 +35,7 @@ impl Buffers {
         Self {
             requests: if closed { plan.in_flight.unwrap_or(1) } else { fair.max(64) } as usize,
             out_bytes: (OUT_BYTES / plan.connections as usize).min(OUT_OF_ONE).max(least),
-            stamped: if plan.stamp_every == 0 { 0 } else { room(slots) },
+            stamped: if plan.stamp_every == 0 { 0 } else { capacity_per_connection(slots) },
         }
     }
 

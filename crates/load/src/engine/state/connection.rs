@@ -34,14 +34,14 @@ pub struct Connection<S = ()> {
     /// When the last connection attempt began.
     pub attempt_started: Nanos,
     /// When the TCP connection was established (or zero), and how long the TLS handshake took, if any.
-    pub reached: Nanos,
-    pub securing: Nanos,
+    pub connected_at: Nanos,
+    pub handshake_time: Nanos,
     /// Unanswered requests, oldest first. Never grows beyond its initial capacity.
     pub pending: VecDeque<Pending>,
     /// Most requests in `pending`.
     pub most: usize,
     /// Number of requests after which the connection is closed.
-    pub carries: u64,
+    pub request_limit: u64,
     /// Tags of `pending`, if replies may arrive in any order.
     pub tags: Tags,
     /// Whether the connection is full and not usable until a request is answered.
@@ -74,25 +74,25 @@ pub struct Connection<S = ()> {
 
 /// Memory of each connection that is mapped beforehand, so that the first requests cause no page faults: a
 /// quarter of its buffer within these bounds. The rest is used only if a server lags.
-const TOUCHED_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
-const TOUCHED_REQUESTS: usize = 1024;
+const PREFAULT_BYTES: (usize, usize) = (4 * 1024, 64 * 1024);
+const PREFAULT_REQUESTS: usize = 1024;
 
 impl<S> Connection<S> {
     /// Create a connection of `codec` with the given buffer sizes.
     pub fn new<P: Protocol<Session = S>>(codec: &P, buffers: Buffers) -> Self {
         let Buffers { requests, out_bytes, stamped } = buffers;
         let mut pending = VecDeque::with_capacity(requests);
-        pending.resize(requests.min(TOUCHED_REQUESTS), Pending::BLANK);
+        pending.resize(requests.min(PREFAULT_REQUESTS), Pending::BLANK);
         let mut out = Vec::with_capacity(out_bytes);
-        out.resize((out_bytes / 4).clamp(TOUCHED_BYTES.0, TOUCHED_BYTES.1).min(out_bytes), 1);
+        out.resize((out_bytes / 4).clamp(PREFAULT_BYTES.0, PREFAULT_BYTES.1).min(out_bytes), 1);
         let mut connection = Self {
             state: State::Down,
             session: codec.session(),
             attempt_started: Nanos::ZERO,
-            reached: Nanos::ZERO,
-            securing: Nanos::ZERO,
+            connected_at: Nanos::ZERO,
+            handshake_time: Nanos::ZERO,
             most: pending.capacity(),
-            carries: u64::MAX,
+            request_limit: u64::MAX,
             pending,
             tags: Tags::with_capacity(if P::TAGGED { requests } else { 0 }),
             suspended: false,
@@ -138,7 +138,7 @@ impl<S> Connection<S> {
     /// Encode a request that may have a tail or be the last on its connection.
     #[inline]
     fn write_in_turn<P: Protocol<Session = S>>(&mut self, codec: &P, request: Request, tag: u32) {
-        if self.next_serial() + 1 == self.carries {
+        if self.next_serial() + 1 == self.request_limit {
             codec.write_last(&mut self.session, request, tag, &mut self.out);
         } else {
             codec.write(&mut self.session, request, tag, &mut self.out);
@@ -185,7 +185,7 @@ impl<S> Connection<S> {
     /// Write the messages that `codec` needs to send besides requests. Return whether there were any.
     pub fn write_control<P: Protocol<Session = S>>(&mut self, codec: &P) -> bool {
         let before = self.out.len();
-        codec.answer(&mut self.session, &mut self.out);
+        codec.write_control(&mut self.session, &mut self.out);
         self.request_bytes += (self.out.len() - before) as u64;
         self.out.len() > before
     }
@@ -238,8 +238,8 @@ impl<S> Connection<S> {
         self.state = state;
         self.tags.clear();
         self.suspended = false;
-        self.reached = Nanos::ZERO;
-        self.securing = Nanos::ZERO;
+        self.connected_at = Nanos::ZERO;
+        self.handshake_time = Nanos::ZERO;
         self.fresh = 0;
         self.out.clear();
         self.tail = 0;

@@ -23,10 +23,10 @@ pub const UNANSWERED: Nanos = Nanos::from_millis(3_500);
 struct Absence {
     since: Nanos,
     /// When it was last checked.
-    looked: Nanos,
+    checked_at: Nanos,
     /// How much of it the worker observed: at most [`RETRY`] between two checks. A worker that could not run
     /// must not take its own absence for the server's.
-    seen: Nanos,
+    observed: Nanos,
 }
 
 pub struct Connections<S = ()> {
@@ -261,11 +261,12 @@ impl<S> Connections<S> {
             self.absence = None;
             return None;
         }
-        let absence = self.absence.get_or_insert(Absence { since: now, looked: now, seen: Nanos::ZERO });
-        absence.seen += now.saturating_sub(absence.looked).min(RETRY);
-        absence.looked = now;
-        let Absence { seen, since, .. } = *absence;
-        let is_gone = seen >= GONE && (seen >= UNANSWERED || !self.is_trying());
+        let absence =
+            self.absence.get_or_insert(Absence { since: now, checked_at: now, observed: Nanos::ZERO });
+        absence.observed += now.saturating_sub(absence.checked_at).min(RETRY);
+        absence.checked_at = now;
+        let Absence { observed, since, .. } = *absence;
+        let is_gone = observed >= GONE && (observed >= UNANSWERED || !self.is_trying());
         is_gone.then_some(since)
     }
 
@@ -334,18 +335,18 @@ mod tests {
     }
 
     /// Check repeatedly until `until`, like a worker that is never interrupted.
-    fn look_until(
+    fn check_until(
         connections: &mut Connections,
         now: &mut Nanos,
         until: Nanos,
         turns: bool,
     ) -> Option<Nanos> {
-        let mut said = connections.gone_since(*now, turns);
-        while *now < until && said.is_none() {
+        let mut result = connections.gone_since(*now, turns);
+        while *now < until && result.is_none() {
             *now = (*now + RETRY).min(until);
-            said = connections.gone_since(*now, turns);
+            result = connections.gone_since(*now, turns);
         }
-        said
+        result
     }
 
     #[test]
@@ -403,8 +404,8 @@ mod tests {
         assert_eq!(connections.gone_since(Nanos(100), false), None, "one connection is open");
         connections.mark_closed(1, Nanos(200), false, "reset".into());
         let mut now = Nanos(200);
-        assert_eq!(look_until(&mut connections, &mut now, Nanos(199) + GONE, false), None);
-        assert_eq!(look_until(&mut connections, &mut now, Nanos(200) + GONE, false), Some(Nanos(200)));
+        assert_eq!(check_until(&mut connections, &mut now, Nanos(199) + GONE, false), None);
+        assert_eq!(check_until(&mut connections, &mut now, Nanos(200) + GONE, false), Some(Nanos(200)));
         connections.mark_open(1, 4_000);
         assert_eq!(connections.gone_since(now + GONE, false), None, "the server is back");
     }
@@ -425,14 +426,14 @@ mod tests {
         let mut now = Nanos(200);
         let attempt_started = Nanos(300) + GONE;
         assert_eq!(
-            look_until(&mut connections, &mut now, attempt_started, true),
+            check_until(&mut connections, &mut now, attempt_started, true),
             None,
             "no attempt was made"
         );
         connections.mark_refused(0, refusal(), attempt_started);
-        assert_eq!(look_until(&mut connections, &mut now, Nanos(299) + GONE + GONE, true), None);
+        assert_eq!(check_until(&mut connections, &mut now, Nanos(299) + GONE + GONE, true), None);
         assert_eq!(
-            look_until(&mut connections, &mut now, attempt_started + GONE, true),
+            check_until(&mut connections, &mut now, attempt_started + GONE, true),
             Some(attempt_started)
         );
     }

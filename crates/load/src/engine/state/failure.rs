@@ -6,22 +6,22 @@ use std::io;
 /// A failure, stored unformatted: formatting an OS error allocates, and connections break during the load.
 #[derive(Debug)]
 pub enum Failure {
-    Words(&'static str),
+    Text(&'static str),
     Error(io::Error),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Words(words) => f.write_str(words),
+            Self::Text(text) => f.write_str(text),
             Self::Error(error) => error.fmt(f),
         }
     }
 }
 
 impl From<&'static str> for Failure {
-    fn from(words: &'static str) -> Self {
-        Self::Words(words)
+    fn from(text: &'static str) -> Self {
+        Self::Text(text)
     }
 }
 

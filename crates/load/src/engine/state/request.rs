@@ -40,7 +40,7 @@ pub struct Ending {
 
 impl Ending {
     /// A request without an answer.
-    pub const fn unanswered(status: Status) -> Self {
+    pub const fn without_answer(status: Status) -> Self {
         Self { done_ns: 0, status, reply_end: 0 }
     }
 }

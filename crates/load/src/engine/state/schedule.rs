@@ -66,7 +66,7 @@ impl Schedule {
     }
 
     /// Take over the phase boundaries. Return whether the measurement's start is new.
-    pub fn follow(&mut self, timeline: Timeline) -> bool {
+    pub fn update_timeline(&mut self, timeline: Timeline) -> bool {
         let fixed = timeline.measure != self.timeline.measure;
         self.timeline = timeline;
         if fixed {
@@ -144,8 +144,8 @@ mod tests {
             end: Nanos(1_045),
             ..schedule.timeline
         };
-        assert!(schedule.follow(known), "the measurement is new");
-        assert!(!schedule.follow(known), "and then it is not");
+        assert!(schedule.update_timeline(known), "the measurement is new");
+        assert!(!schedule.update_timeline(known), "and then it is not");
         schedule
     }
 

@@ -13,7 +13,7 @@ use crate::schema::came_later;
 /// Most connections whose counters are read, with two system calls each. That takes at most 0.3 ms, in the
 /// calibration, whose requests are not recorded. Losses of one connection also affect others on the same
 /// path.
-const LOOKED_AT: usize = 256;
+const MAX_SAMPLED: usize = 256;
 
 /// Counters of a worker's sockets.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ pub struct Sockets {
 impl Sockets {
     /// Create counters for `slots` connections.
     pub fn new(slots: u32) -> Self {
-        Self { before: Vec::with_capacity((slots as usize).min(LOOKED_AT)), ..Self::default() }
+        Self { before: Vec::with_capacity((slots as usize).min(MAX_SAMPLED)), ..Self::default() }
     }
 
     /// Read the counters at the start, without allocation.
@@ -37,10 +37,10 @@ impl Sockets {
         self.blocked = 0;
         self.largest_read = 0;
         self.before.clear();
-        let looked = |(connection, fd): (&Connection<S>, Option<RawFd>)| {
+        let counters = |(connection, fd): (&Connection<S>, Option<RawFd>)| {
             (fd.and_then(SocketCounters::read).unwrap_or_default(), connection.handed_over())
         };
-        self.before.extend(all.take(self.before.capacity()).map(looked));
+        self.before.extend(all.take(self.before.capacity()).map(counters));
     }
 
     /// Read the counters at the end.

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::request::{Ending, Pending};
-use crate::transport::{Segment, Sent, Source, Stamp};
+use crate::transport::{Segment, Source, Stamp, TransmitStamp};
 
 /// Most requests of a worker that wait for a stamp, over all its connections,
 const WAITING: usize = 1 << 13;
@@ -17,7 +17,7 @@ const FEWEST: usize = 4;
 const MOST: usize = 64;
 
 /// Return the queue capacity of one connection, for `slots` connections per worker.
-pub fn room(slots: u32) -> usize {
+pub fn capacity_per_connection(slots: u32) -> usize {
     (WAITING / slots.max(1) as usize).clamp(FEWEST, MOST)
 }
 
@@ -64,13 +64,13 @@ impl StampQueue {
 
     /// Whether the next write must request a stamp.
     #[inline]
-    pub fn asks(&self) -> bool {
+    pub fn wants_stamp(&self) -> bool {
         self.0.back().is_some_and(|last| last.key.is_none())
     }
 
     /// Record that all bytes so far are written, under the stamp key `key`.
     #[inline]
-    pub fn written(&mut self, key: u32) {
+    pub fn assign_key(&mut self, key: u32) {
         for one in self.0.iter_mut().rev().take_while(|one| one.key.is_none()) {
             one.key = Some(key);
         }
@@ -78,7 +78,7 @@ impl StampQueue {
 
     /// Add a transmit stamp to its requests. The kernel reports software stamps in order. A skipped stamp
     /// means that its packet was merged with a later write, so both were sent together.
-    pub fn sent(&mut self, sent: Sent) {
+    pub fn add_transmit_stamp(&mut self, sent: TransmitStamp) {
         let Some(last) = self.0.iter().rposition(|one| one.key == Some(sent.key)) else { return };
         for one in self.0.iter_mut().take(last + 1) {
             if one.key == Some(sent.key) {
@@ -102,7 +102,7 @@ impl StampQueue {
 
     /// Return the transmit stamp of request `serial` as far as it is known, or `None` if it is not in the
     /// queue.
-    pub fn out_of(&self, serial: u64) -> Option<Stamp> {
+    pub fn transmit_stamp(&self, serial: u64) -> Option<Stamp> {
         self.0.iter().find(|one| one.serial == serial).map(|one| one.out)
     }
 
@@ -114,14 +114,14 @@ impl StampQueue {
     }
 
     /// Store the answer of request `serial`, which waits for its transmit stamp.
-    pub fn answered(&mut self, serial: u64, answer: Answer) {
+    pub fn record_answer(&mut self, serial: u64, answer: Answer) {
         if let Some(one) = self.0.iter_mut().find(|one| one.serial == serial) {
             one.answer = Some(answer);
         }
     }
 
     /// Whether an answered request waits for its transmit stamp.
-    pub fn waits(&self) -> bool {
+    pub fn awaits_stamps(&self) -> bool {
         self.0.front().is_some_and(|one| one.answer.is_some())
     }
 
@@ -160,7 +160,7 @@ mod tests {
         for (serial, key) in (0..).zip(keys) {
             queue.push(serial);
             if let Some(key) = key {
-                queue.written(*key);
+                queue.assign_key(*key);
             }
         }
         queue
@@ -173,13 +173,13 @@ mod tests {
     #[test]
     fn a_write_that_was_merged_with_a_later_one_left_with_it() {
         let mut queue = queue(&[Some(9), None, Some(19), Some(29), None]);
-        queue.sent(Sent { key: 5, stamp: Stamp { software_ns: 50, hardware_ns: 0 } });
+        queue.add_transmit_stamp(TransmitStamp { key: 5, stamp: Stamp { software_ns: 50, hardware_ns: 0 } });
         assert_eq!(outs(&queue), [(0, 0); 5], "an unknown key");
-        queue.sent(Sent { key: 19, stamp: Stamp { software_ns: 60, hardware_ns: 0 } });
+        queue.add_transmit_stamp(TransmitStamp { key: 19, stamp: Stamp { software_ns: 60, hardware_ns: 0 } });
         assert!(!queue.all_stamped(Source::Software));
-        queue.sent(Sent { key: 29, stamp: Stamp { software_ns: 0, hardware_ns: 8 } });
-        queue.sent(Sent { key: 29, stamp: Stamp { software_ns: 70, hardware_ns: 0 } });
-        queue.sent(Sent { key: 29, stamp: Stamp { software_ns: 90, hardware_ns: 0 } });
+        queue.add_transmit_stamp(TransmitStamp { key: 29, stamp: Stamp { software_ns: 0, hardware_ns: 8 } });
+        queue.add_transmit_stamp(TransmitStamp { key: 29, stamp: Stamp { software_ns: 70, hardware_ns: 0 } });
+        queue.add_transmit_stamp(TransmitStamp { key: 29, stamp: Stamp { software_ns: 90, hardware_ns: 0 } });
         // A NIC may report stamps in any order.
         assert_eq!(outs(&queue), [(60, 0), (60, 0), (60, 0), (70, 8), (0, 0)]);
         assert!(queue.all_stamped(Source::Software) && !queue.all_stamped(Source::Hardware));
@@ -191,22 +191,22 @@ mod tests {
         let capacity = queue.0.capacity() as u64;
         (0..capacity + 5).for_each(|serial| queue.push(serial));
         assert_eq!((queue.0.len() as u64, queue.0.capacity() as u64), (capacity, capacity));
-        assert!(queue.asks() && queue.out_of(capacity).is_none());
+        assert!(queue.wants_stamp() && queue.transmit_stamp(capacity).is_none());
     }
 
     #[test]
     fn an_answered_request_waits_at_the_front_until_its_stamp_is_enough() {
         let mut queue = queue(&[Some(9), Some(19)]);
-        let ending = Ending { done_ns: 70, ..Ending::unanswered(Status::Hit) };
+        let ending = Ending { done_ns: 70, ..Ending::without_answer(Status::Hit) };
         let answer = Answer { pending: Pending::BLANK, ending, last: Segment::default() };
-        queue.answered(1, answer);
-        assert!(!queue.waits(), "the oldest has no answer yet");
+        queue.record_answer(1, answer);
+        assert!(!queue.awaits_stamps(), "the oldest has no answer yet");
         assert_eq!(queue.first_unanswered(), Some(0));
         queue.remove(0);
-        assert!(queue.waits());
+        assert!(queue.awaits_stamps());
         let by_card = |_: &Answer, out: Stamp| out.has(Source::Hardware);
         assert!(queue.pop_answered(by_card).is_none());
-        queue.sent(Sent { key: 19, stamp: Stamp { software_ns: 0, hardware_ns: 8 } });
+        queue.add_transmit_stamp(TransmitStamp { key: 19, stamp: Stamp { software_ns: 0, hardware_ns: 8 } });
         let (answer, out) = queue.pop_answered(by_card).unwrap();
         assert_eq!((answer.ending.done_ns, out.hardware_ns), (70, 8));
         assert!(queue.pop_or_drop().is_none());
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn many_connections_share_the_room_for_what_waits() {
-        assert_eq!((room(1), room(1_000_000)), (MOST, FEWEST));
-        assert!((FEWEST..MOST).contains(&room(1_000)));
+        assert_eq!((capacity_per_connection(1), capacity_per_connection(1_000_000)), (MOST, FEWEST));
+        assert!((FEWEST..MOST).contains(&capacity_per_connection(1_000)));
     }
 }

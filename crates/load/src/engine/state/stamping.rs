@@ -75,7 +75,7 @@ impl Stamping {
 
     /// Whether the kernel stamps the next request, on `slot`: every n-th request of the captured connections.
     #[inline]
-    pub fn is_turn_of(&mut self, slot: u32) -> bool {
+    pub fn selects(&mut self, slot: u32) -> bool {
         if self.every == 0 || slot >= self.captured {
             return false;
         }
@@ -104,7 +104,7 @@ impl Stamping {
         ahead: impl FnOnce() -> i64,
     ) -> Wire {
         let (card, kernel) = (by_card(row, out, last), self.by_kernel(row, out, last, ahead));
-        self.judge_card(card, measured, stamper);
+        self.evaluate_nic(card, measured, stamper);
         if self.source(stamper) == Source::Hardware {
             card
         } else {
@@ -114,7 +114,7 @@ impl Stamping {
 
     /// Stop using a NIC that stamped less than half of the requests it should have stamped before the
     /// measurement.
-    fn judge_card(&mut self, card: Wire, measured: bool, stamper: &Stamper) {
+    fn evaluate_nic(&mut self, card: Wire, measured: bool, stamper: &Stamper) {
         if !measured {
             self.trial.asked += 1;
             self.trial.came += u64::from(matches!(card, Wire::Known { .. }));
@@ -148,7 +148,7 @@ impl Stamping {
     /// Convert the software stamps to our clock. Return `None` if they lie outside the request's send and
     /// completion times.
     fn on_our_clock(&self, row: &Row, out: u64, back: u64) -> Option<(u64, u64)> {
-        let (out, back) = (self.time_of_day.ours(out), self.time_of_day.ours(back));
+        let (out, back) = (self.time_of_day.to_monotonic(out), self.time_of_day.to_monotonic(back));
         (out + SLACK_NS >= row.sent_ns && back <= row.done_ns + SLACK_NS).then_some((out, back))
     }
 
@@ -158,7 +158,7 @@ impl Stamping {
         StampSummary {
             source: stamper.source().map(|_| self.source(stamper)),
             nic: stamper.nic().cloned(),
-            refused: stamper.refused().map(str::to_owned),
+            refused: stamper.refusal().map(str::to_owned),
             card_failed: failed.then_some((self.trial.asked, self.trial.came)),
             time_of_day: self.time_of_day,
         }
@@ -217,14 +217,14 @@ mod tests {
     #[test]
     fn one_request_in_so_many_of_witnessed_connections_is_stamped() {
         let mut stamping = stamping();
-        let turns: Vec<bool> = [0, 1, 5, 0, 1, 1, 1].map(|slot| stamping.is_turn_of(slot)).to_vec();
+        let turns: Vec<bool> = [0, 1, 5, 0, 1, 1, 1].map(|slot| stamping.selects(slot)).to_vec();
         assert_eq!(turns, [false, false, false, true, false, false, true]);
-        assert!(!Stamping::new(0, u32::MAX, TimeOfDay::new(0)).is_turn_of(0));
+        assert!(!Stamping::new(0, u32::MAX, TimeOfDay::new(0)).selects(0));
     }
 
     #[test]
     fn a_card_that_stamped_less_than_half_before_the_measurement_is_not_relied_on() {
-        let stamper = Stamper::by(Source::Hardware);
+        let stamper = Stamper::with_source(Source::Hardware);
         for (came, source) in [(1, Source::Software), (2, Source::Hardware)] {
             let mut stamping = stamping();
             for n in 0..4 {
@@ -245,7 +245,8 @@ mod tests {
     fn a_stamp_outside_of_the_request_makes_us_look_at_the_time_of_day_again() {
         let (mut stamping, mut row) = (stamping(), row());
         let stamps = (both(3_000_005_000, 0), Segment { stamp: both(3_000_045_000, 0), shared: true });
-        let wire = stamping.wire(&mut row, stamps, true, &Stamper::by(Source::Software), || 3_000_000_000);
+        let wire =
+            stamping.wire(&mut row, stamps, true, &Stamper::with_source(Source::Software), || 3_000_000_000);
         assert_eq!(wire, Wire::Known { ns: 40_000, shared: true });
         assert_eq!((row.wire_out_ns, row.wire_in_ns, stamping.time_of_day.steps), (5_000, 45_000, 1));
     }

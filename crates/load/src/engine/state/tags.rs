@@ -39,14 +39,14 @@ impl Tags {
     /// Remove `tag`. Return its position among the pending requests.
     #[inline]
     pub fn take(&mut self, tag: u32) -> Option<usize> {
-        let at = self.place(tag)?;
+        let at = self.position(tag)?;
         self.open.remove(at);
         Some(at)
     }
 
     /// Return the position of `tag` among the pending requests.
     #[inline]
-    pub fn place(&self, tag: u32) -> Option<usize> {
+    pub fn position(&self, tag: u32) -> Option<usize> {
         let oldest = *self.open.front()?;
         if tag == oldest {
             return Some(0);
@@ -55,7 +55,7 @@ impl Tags {
     }
 
     /// Whether a request on this connection had this tag, even if it is answered already.
-    pub fn was_given(&self, tag: u32) -> bool {
+    pub fn was_issued(&self, tag: u32) -> bool {
         let behind = self.next.wrapping_sub(tag);
         behind != 0 && behind < 1 << 31
     }
@@ -66,7 +66,7 @@ impl Tags {
     }
 
     /// Return how many pending requests have `tag` or a later one.
-    pub fn at_or_above(&self, tag: u32) -> usize {
+    pub fn count_from(&self, tag: u32) -> usize {
         self.open.iter().rev().take_while(|&&one| one >= tag).count()
     }
 
@@ -108,9 +108,9 @@ mod tests {
     fn a_tag_that_was_never_given_is_told_from_one_that_is_answered() {
         let mut tags = tags(0, 3);
         tags.take(1);
-        assert!(tags.was_given(1) && tags.was_given(2) && !tags.was_given(3));
-        assert_eq!([0, 1, 2, 3].map(|tag| tags.at_or_above(tag)), [2, 1, 1, 0]);
+        assert!(tags.was_issued(1) && tags.was_issued(2) && !tags.was_issued(3));
+        assert_eq!([0, 1, 2, 3].map(|tag| tags.count_from(tag)), [2, 1, 1, 0]);
         tags.clear();
-        assert!(!tags.was_given(0));
+        assert!(!tags.was_issued(0));
     }
 }

@@ -80,7 +80,7 @@ impl Tally {
     }
 
     #[inline]
-    pub fn replied(&mut self, latency_ns: u64) {
+    pub fn count_reply(&mut self, latency_ns: u64) {
         self.replies += 1;
         self.windows.record(latency_ns);
     }
@@ -107,10 +107,10 @@ impl Tally {
     #[cold]
     pub fn note_reply<P: Protocol>(&mut self, head: &[u8], unasked: bool) {
         if self.first_error.is_empty() {
-            self.note_error(&P::complaint(head));
+            self.note_error(&P::error_text(head));
         }
         if unasked && self.first_unreadable.is_empty() {
-            self.note_unreadable(&P::complaint(head));
+            self.note_unreadable(&P::error_text(head));
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
         let (mut tally, progress) = (Tally::new(Nanos(10)), Progress::new(10));
         tally.begin(Nanos(100));
         tally.sent = 3;
-        tally.replied(7);
+        tally.count_reply(7);
         assert!(!tally.window_is_over(Nanos(109)));
         tally.publish(Nanos(135), Nanos(100), &progress);
         let shown: Vec<u64> = progress.series.snapshot().iter().map(|window| window.count).collect();

@@ -33,7 +33,7 @@ impl TimeOfDay {
     }
 
     /// Convert a realtime stamp to our clock.
-    pub fn ours(self, stamp_ns: u64) -> u64 {
+    pub fn to_monotonic(self, stamp_ns: u64) -> u64 {
         stamp_ns.wrapping_sub(self.ahead as u64)
     }
 }
@@ -56,6 +56,6 @@ mod tests {
             assert_eq!(time.sample(ahead), stepped, "{ahead}");
         }
         assert_eq!((time.steps, time.largest_ns), (2, 3_600_001_002_100));
-        assert_eq!(time.ours(1_000), 3_600_000_001_000);
+        assert_eq!(time.to_monotonic(1_000), 3_600_000_001_000);
     }
 }

@@ -15,12 +15,12 @@ use super::request::Pending;
 /// only 28,000 ports per server. The end of the stream usually follows the reply immediately.
 const CLOSE_GRACE: Nanos = Nanos::from_millis(1);
 /// Requests whose memory is mapped beforehand, as for a connection.
-const TOUCHED: usize = 1024;
+const PREFAULT_REQUESTS: usize = 1024;
 
 #[derive(Debug)]
 pub struct Turns {
     /// Whether requests take turns: from the start, or because the server closed too many connections.
-    pub on: bool,
+    pub enabled: bool,
     /// Whether the server forced this mode.
     pub forced: bool,
     /// Number of requests after which the plan closes each connection.
@@ -34,15 +34,15 @@ pub struct Turns {
 
 impl Turns {
     /// Create queues for at most `outstanding` requests to `servers` servers on `slots` connections.
-    pub fn new(outstanding: usize, servers: usize, slots: usize, on: bool) -> Self {
+    pub fn new(outstanding: usize, servers: usize, slots: usize, enabled: bool) -> Self {
         let queue = |_| {
             let mut waiting = VecDeque::with_capacity(outstanding);
-            waiting.resize(outstanding.min(TOUCHED / servers), Pending::BLANK);
+            waiting.resize(outstanding.min(PREFAULT_REQUESTS / servers), Pending::BLANK);
             waiting.clear();
             waiting
         };
         let waiting = (0..servers).map(queue).collect();
-        Self { on, forced: false, carried: None, waiting, closing: VecDeque::with_capacity(slots) }
+        Self { enabled, forced: false, carried: None, waiting, closing: VecDeque::with_capacity(slots) }
     }
 
     /// Set the number of requests after which each connection is closed.
@@ -53,17 +53,17 @@ impl Turns {
     }
 
     /// Queue a request because all connections to `endpoint` are in use.
-    pub fn wait(&mut self, endpoint: u16, pending: Pending) {
+    pub fn push(&mut self, endpoint: u16, pending: Pending) {
         self.waiting[usize::from(endpoint)].push_back(pending);
     }
 
     /// Queue a request first, because its turn failed.
-    pub fn wait_again(&mut self, endpoint: u16, pending: Pending) {
+    pub fn push_front(&mut self, endpoint: u16, pending: Pending) {
         self.waiting[usize::from(endpoint)].push_front(pending);
     }
 
     /// Return the next request for `endpoint`.
-    pub fn next(&mut self, endpoint: u16) -> Option<Pending> {
+    pub fn pop(&mut self, endpoint: u16) -> Option<Pending> {
         let waiting = &mut self.waiting[usize::from(endpoint)];
         let next = waiting.pop_front();
         if waiting.is_empty() {
@@ -115,14 +115,14 @@ mod tests {
     fn turns_go_by_arrival_and_one_that_came_to_nothing_is_the_next() {
         let mut turns = Turns::new(4, 2, 2, false);
         for at in [1, 2, 3] {
-            turns.wait(1, due(at));
+            turns.push(1, due(at));
         }
-        turns.wait(0, due(9));
-        let first = turns.next(1).unwrap();
-        turns.wait_again(1, first);
-        let order: Vec<u64> = std::iter::from_fn(|| turns.next(1)).map(|one| one.due_ns).collect();
+        turns.push(0, due(9));
+        let first = turns.pop(1).unwrap();
+        turns.push_front(1, first);
+        let order: Vec<u64> = std::iter::from_fn(|| turns.pop(1)).map(|one| one.due_ns).collect();
         assert_eq!(order, [1, 2, 3]);
-        assert_eq!(turns.next(0).map(|one| one.due_ns), Some(9), "each server has its own");
+        assert_eq!(turns.pop(0).map(|one| one.due_ns), Some(9), "each server has its own");
     }
 
     #[test]

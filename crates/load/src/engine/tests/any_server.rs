@@ -14,7 +14,7 @@ use super::{drive, open, plan, MS};
 use crate::LoadError;
 
 /// The server's reaction to one request.
-struct Deed {
+struct Action {
     delay_ns: u64,
     cut: usize,
     ends: bool,
@@ -38,7 +38,7 @@ pub fn any_server(script: &[u8]) {
     let mut bytes = script.iter().copied();
     let mut next = || bytes.next().unwrap_or(0);
     let (protocol, shape, breaks, takes) = (next(), next(), next(), next());
-    let deeds = deeds(script.get(4..).unwrap_or_default());
+    let actions = actions(script.get(4..).unwrap_or_default());
     let (name, good, framing) = DIALECTS[usize::from(protocol) % DIALECTS.len()];
 
     let mut fake = Fake::new(3, 0);
@@ -54,7 +54,7 @@ pub fn any_server(script: &[u8]) {
     }
     fake.behaviour = Box::new(move |n, request| {
         let is_set = request.starts_with(b"set ") || request.starts_with(b"*3");
-        answer(&deeds[n as usize % deeds.len()], good[usize::from(is_set)])
+        answer(&actions[n as usize % actions.len()], good[usize::from(is_set)])
     });
     let closed = shape & 1 != 0;
     let load = if closed { json!({"loop": "closed"}) } else { open(200 << (shape >> 6)) };
@@ -75,7 +75,7 @@ pub fn any_server(script: &[u8]) {
     let run = drive(&plan(3, &load, &changes), fake);
     match run.outcome {
         Ok(()) => {
-            assert!(run.counts.closes(), "{:?}", run.counts);
+            assert!(run.counts.is_balanced(), "{:?}", run.counts);
             assert!(closed || run.counts.due == 20 << (shape >> 6), "{:?}", run.counts);
             for row in &run.rows {
                 assert!(row.sent_ns == 0 || row.sent_ns >= row.due_ns, "{row:?}");
@@ -89,11 +89,11 @@ pub fn any_server(script: &[u8]) {
     }
 }
 
-fn deeds(mut script: &[u8]) -> Vec<Deed> {
-    let mut deeds = Vec::new();
+fn actions(mut script: &[u8]) -> Vec<Action> {
+    let mut actions = Vec::new();
     while let [how, cut, length, rest @ ..] = script {
         let (reply, after) = rest.split_at(usize::from(*length).min(rest.len()));
-        deeds.push(Deed {
+        actions.push(Action {
             delay_ns: [0, 1_000, 100_000, 5 * MS, 60 * MS][usize::from(how & 7).min(4)],
             cut: usize::from(*cut),
             ends: how & 0xf0 == 0xf0,
@@ -101,21 +101,21 @@ fn deeds(mut script: &[u8]) -> Vec<Deed> {
         });
         script = after;
     }
-    if deeds.is_empty() {
-        deeds.push(Deed { delay_ns: 100_000, cut: 0, ends: false, reply: Vec::new() });
+    if actions.is_empty() {
+        actions.push(Action { delay_ns: 100_000, cut: 0, ends: false, reply: Vec::new() });
     }
-    deeds
+    actions
 }
 
 /// Return the action's reply, or a good one if it has none, in pieces of `cut` bytes.
-fn answer(deed: &Deed, good: &[u8]) -> Answer {
-    let reply = if deed.reply.is_empty() { good } else { &deed.reply };
-    let size = if deed.cut == 0 { reply.len() } else { deed.cut };
+fn answer(action: &Action, good: &[u8]) -> Answer {
+    let reply = if action.reply.is_empty() { good } else { &action.reply };
+    let size = if action.cut == 0 { reply.len() } else { action.cut };
     Answer {
-        delay_ns: deed.delay_ns,
+        delay_ns: action.delay_ns,
         pieces: reply.chunks(size).map(<[u8]>::to_vec).collect(),
         gap_ns: GAP_NS,
-        ends: deed.ends,
+        ends: action.ends,
     }
 }
 
@@ -161,10 +161,10 @@ mod tests {
             ]).prop_map(<[u8]>::to_vec),
             1 => prop::collection::vec(any::<u8>(), 0..20),
         ];
-        let deed = (any::<u8>(), any::<u8>(), reply)
+        let action = (any::<u8>(), any::<u8>(), reply)
             .prop_map(|(how, cut, reply)| [&[how, cut, reply.len() as u8], &reply[..]].concat());
-        (any::<[u8; 4]>(), prop::collection::vec(deed, 0..20))
-            .prop_map(|(head, deeds)| [&head[..], &deeds.concat()].concat())
+        (any::<[u8; 4]>(), prop::collection::vec(action, 0..20))
+            .prop_map(|(head, actions)| [&head[..], &actions.concat()].concat())
     }
 
     #[test]

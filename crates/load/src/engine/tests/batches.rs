@@ -13,7 +13,7 @@ fn every(seconds: f64) -> Value {
     json!({"batching": {"interval": {"seconds": seconds}}})
 }
 
-fn slip(run: &Driven) -> &Histogram {
+fn send_delay(run: &Driven) -> &Histogram {
     &run.recorder.kinds[0].slip
 }
 
@@ -31,9 +31,9 @@ fn requests_of_one_interval_share_a_write_and_latency_includes_the_wait() {
     assert_eq!(held.count(), 500);
     assert!((700 * US..1_000 * US).contains(&held.max().unwrap()), "{:?}", held.max());
     assert!(
-        slip(&run).max().unwrap() < 20 * US,
+        send_delay(&run).max().unwrap() < 20 * US,
         "time held for a batch is not send delay: {:?}",
-        slip(&run).max()
+        send_delay(&run).max()
     );
     for row in &run.rows {
         assert!(row.sent_ns <= row.due_ns + MS && row.done_ns >= row.sent_ns + 100 * US, "{row:?}");
@@ -47,7 +47,7 @@ fn a_stalled_loop_has_send_delay_besides_the_time_held_by_design() {
     let mut fake = Fake::new(1, 100 * US);
     fake.stall = Some((50 * MS, 5 * MS));
     let run = driven(&plan(1, &open(5_000), &every(1e-3)), fake);
-    let late = slip(&run).max().unwrap();
+    let late = send_delay(&run).max().unwrap();
     assert!((3 * MS..6 * MS).contains(&late), "{late}");
     assert!(run.recorder.held.max().unwrap() <= MS);
 }
@@ -59,7 +59,7 @@ fn a_sleeping_worker_wakes_for_a_batch_without_a_scheduled_request() {
     changes["pacing"] = json!("sleep");
     let run = driven(&plan(1, &open(100), &changes), Fake::new(1, 100 * US));
     assert!(run.recorder.held.max().unwrap() > MS, "{:?}", run.recorder.held.max());
-    assert!(slip(&run).max().unwrap() < 20 * US, "{:?}", slip(&run).max());
+    assert!(send_delay(&run).max().unwrap() < 20 * US, "{:?}", send_delay(&run).max());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use hindmost_clock::{Clock, FakeClock, Nanos};
 
 use super::MS;
-use crate::transport::{Ready, Segment, Sent, Source, Stamp, Stamped, Stamper, Transport};
+use crate::transport::{Ready, Segment, Source, Stamp, StampedTransport, Stamper, TransmitStamp, Transport};
 
 /// The server's reaction to one request.
 pub struct Answer {
@@ -32,7 +32,7 @@ pub const GAP_NS: u64 = 1_000;
 
 /// One write call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteCall {
     pub at_ns: u64,
     pub slot: u32,
     pub bytes: Vec<u8>,
@@ -61,7 +61,7 @@ struct Line {
     unanswered: usize,
     /// Number of bytes written, and transmit stamps with the times when they become available.
     streamed: u32,
-    stamps: VecDeque<(u64, Sent)>,
+    stamps: VecDeque<(u64, TransmitStamp)>,
 }
 
 type Behaviour = Box<dyn FnMut(u64, &[u8]) -> Answer>;
@@ -98,7 +98,7 @@ pub struct Fake {
     pub stall_writing: Option<(u64, u64)>,
     /// Connection resets as time and slot, the last one first.
     pub breaks: Vec<(u64, u32)>,
-    pub wire: Vec<Written>,
+    pub wire: Vec<WriteCall>,
     pub requests: u64,
     /// The stamps of the transport.
     pub stamper: Stamper,
@@ -187,7 +187,7 @@ impl Fake {
     }
 
     /// Read the available bytes without consuming them.
-    fn look(&self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
+    fn peek(&self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
         let now = self.now();
         let line = &self.lines[slot as usize];
         let (mut n, mut last) = (0, 0);
@@ -298,7 +298,7 @@ impl Transport for Fake {
         Ok(())
     }
 
-    fn connected(&mut self, slot: u32) -> io::Result<()> {
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()> {
         self.lines[slot as usize].open = true;
         Ok(())
     }
@@ -328,7 +328,7 @@ impl Transport for Fake {
         }
         line.streamed = line.streamed.wrapping_add(n as u32);
         line.unparsed.extend_from_slice(&bytes[..n]);
-        self.wire.push(Written { at_ns: now, slot, bytes: bytes[..n].to_vec() });
+        self.wire.push(WriteCall { at_ns: now, slot, bytes: bytes[..n].to_vec() });
         self.serve(slot);
         Ok(n)
     }
@@ -352,8 +352,8 @@ impl Transport for Fake {
         self.clock.advance(self.tick);
         self.collect(ready);
         let held_up = self.stall.take_if(|(from, _)| *from <= self.clock.now().0);
-        if let (Some(deed), true) = (&mut self.while_stalled, held_up.is_some()) {
-            std::mem::replace(deed, Box::new(|| ()))();
+        if let (Some(action), true) = (&mut self.while_stalled, held_up.is_some()) {
+            std::mem::replace(action, Box::new(|| ()))();
         }
         self.clock.advance(Nanos(held_up.map_or(0, |(_, span)| span)));
         if ready.is_empty() && timeout > Nanos::ZERO {
@@ -366,7 +366,7 @@ impl Transport for Fake {
     }
 }
 
-impl Stamped for Fake {
+impl StampedTransport for Fake {
     fn stamps(&self) -> &Stamper {
         &self.stamper
     }
@@ -377,15 +377,15 @@ impl Stamped for Fake {
         let line = &mut self.lines[slot as usize];
         let key = line.streamed.wrapping_sub(1);
         let software = Stamp { hardware_ns: 0, ..stamp };
-        line.stamps.push_back((now, Sent { key, stamp: software }));
+        line.stamps.push_back((now, TransmitStamp { key, stamp: software }));
         if self.stamper.source() == Some(Source::Hardware) && self.card_tells_ns < u64::MAX {
             let hardware = Stamp { software_ns: 0, ..stamp };
-            line.stamps.push_back((now + self.card_tells_ns, Sent { key, stamp: hardware }));
+            line.stamps.push_back((now + self.card_tells_ns, TransmitStamp { key, stamp: hardware }));
         }
         Ok((n, key))
     }
 
-    fn sent(&mut self, slot: u32) -> Option<Sent> {
+    fn next_transmit_stamp(&mut self, slot: u32) -> Option<TransmitStamp> {
         let now = self.now();
         let stamps = &mut self.lines[slot as usize].stamps;
         let there = stamps.front().is_some_and(|&(at, _)| at <= now);
@@ -396,14 +396,14 @@ impl Stamped for Fake {
         if std::mem::take(&mut self.lines[slot as usize].unreachable) {
             return Err(ErrorKind::ConnectionRefused.into());
         }
-        let (n, stamp) = self.look(slot, into)?;
+        let (n, stamp) = self.peek(slot, into)?;
         self.drain(slot, n);
         Ok((n, stamp))
     }
 
     fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
         self.peeks += 1;
-        self.look(slot, into)
+        self.peek(slot, into)
     }
 
     fn take(&mut self, slot: u32, bytes: usize, _more: bool) -> Segment {

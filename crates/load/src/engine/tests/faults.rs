@@ -67,7 +67,7 @@ fn requests_behind_an_announced_close_are_resent_and_keep_their_scheduled_time()
 fn resent_requests_have_no_stamps_and_count_none_as_missing() {
     for source in [Source::Software, Source::Hardware] {
         let mut fake = announcing(3, 2 * MS, |n| n % 25 == 24);
-        fake.stamper = Stamper::by(source);
+        fake.stamper = Stamper::with_source(source);
         let mut plan = http(5_000, 3);
         plan.stamp_every = 1;
         let run = driven(&plan, fake);
@@ -86,7 +86,7 @@ fn resent_requests_have_no_stamps_and_count_none_as_missing() {
 fn a_request_resent_too_often_is_lost() {
     // Twice the server's capacity, so that the queue behind the closing reply keeps growing.
     let run = drive(&http(40_000, 2), announcing(2, 5 * MS, |n| n % 50 == 49));
-    assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
+    assert!(run.outcome.is_ok() && run.counts.is_balanced(), "{:?} {:?}", run.outcome, run.counts);
     assert!(run.counts.lost > 100, "{:?}", run.counts);
     assert!(run.ended.0 <= END + 70 * MS, "{}", run.ended);
     // The whole load has 4,800 requests.
@@ -94,9 +94,9 @@ fn a_request_resent_too_often_is_lost() {
 }
 
 /// The behaviour of a hostile server.
-type Deed = (&'static str, fn(&mut Fake));
+type Action = (&'static str, fn(&mut Fake));
 
-const HOSTILE: [Deed; 11] = [
+const HOSTILE: [Action; 11] = [
     ("never answers", |fake| fake.frozen = 0..u64::MAX),
     ("stops answering", |fake| fake.frozen = 50 * MS..u64::MAX),
     ("stops reading", |fake| fake.full = 50 * MS..u64::MAX),
@@ -135,7 +135,7 @@ const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 #[test]
 fn no_server_delays_the_end_of_a_run_beyond_the_timeout() {
-    for (deed, spoil) in HOSTILE {
+    for (action, spoil) in HOSTILE {
         for (load, pacing) in
             [(open(1_000), "spin"), (open(50_000), "sleep"), (json!({"loop": "closed"}), "sleep")]
         {
@@ -149,11 +149,11 @@ fn no_server_delays_the_end_of_a_run_beyond_the_timeout() {
             let run = drive(&plan, fake);
             let ended_ms = run.ended.0 / MS;
             // The timeout, then the last stamps; a sleep may end 20 ms later.
-            assert!(ended_ms <= END / MS + 50 + 10 + 20 + 5, "{deed}, {load}, {pacing}: {ended_ms} ms");
+            assert!(ended_ms <= END / MS + 50 + 10 + 20 + 5, "{action}, {load}, {pacing}: {ended_ms} ms");
             match run.outcome {
-                Ok(()) => assert!(run.counts.closes(), "{deed}: {:?}", run.counts),
+                Ok(()) => assert!(run.counts.is_balanced(), "{action}: {:?}", run.counts),
                 Err(LoadError::ServerGone { .. }) => {}
-                Err(other) => panic!("{deed}, {load}, {pacing}: {other}"),
+                Err(other) => panic!("{action}, {load}, {pacing}: {other}"),
             }
         }
     }
@@ -231,7 +231,7 @@ fn an_interrupted_worker_does_not_report_the_server_as_gone() {
         fake.breaks = vec![(broken, 0)];
         fake.stall = Some((stalled, 300 * MS));
         let run = driven(&plan(1, &every_ms(), &json!({"timeout_s": 3.0})), fake);
-        assert!(run.counts.lost <= 1 && run.counts.closes(), "{stalled}: {:?}", run.counts);
+        assert!(run.counts.lost <= 1 && run.counts.is_balanced(), "{stalled}: {:?}", run.counts);
     }
 }
 

@@ -18,7 +18,7 @@ mod faults;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
-mod renewed;
+mod renewal;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
@@ -54,7 +54,7 @@ use crate::arrivals::Part;
 use crate::protocol::Protocol;
 use crate::random::{stream, Purpose};
 use crate::record::{Counts, Recorder, Row};
-use crate::transport::{Peers, Stamped};
+use crate::transport::{Peers, StampedTransport};
 use crate::workload::Requests;
 use crate::LoadError;
 use fake::Fake;
@@ -118,7 +118,7 @@ pub fn drive(plan: &Plan, fake: Fake) -> Driven {
 }
 
 /// Create a worker of `plan` over `transport` with fixed phases.
-pub fn worker<P: Protocol, T: Stamped>(
+pub fn worker<P: Protocol, T: StampedTransport>(
     plan: &Plan,
     transport: T,
     clock: FakeClock,
@@ -135,7 +135,7 @@ pub fn set_phases(control: &Control) {
 }
 
 /// Create a worker that follows `control`.
-pub fn worker_under<P: Protocol, T: Stamped>(
+pub fn worker_under<P: Protocol, T: StampedTransport>(
     control: Arc<Control>,
     plan: &Plan,
     transport: T,
@@ -160,7 +160,7 @@ pub fn worker_under<P: Protocol, T: Stamped>(
 }
 
 /// Connect, store the keys and run the load.
-pub fn run_through<P: Protocol, T: Stamped>(
+pub fn run_through<P: Protocol, T: StampedTransport>(
     worker: &mut Worker<P, T, FakeClock>,
     plan: &Plan,
 ) -> Result<(), LoadError> {
@@ -211,6 +211,6 @@ pub fn driven(plan: &Plan, fake: Fake) -> Driven {
     if let Err(e) = &driven.outcome {
         panic!("{e}");
     }
-    assert!(driven.counts.closes(), "{:?}", driven.counts);
+    assert!(driven.counts.is_balanced(), "{:?}", driven.counts);
     driven
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fake::Fake;
 use super::{driven, open, plan, run_through, worker};
 use crate::protocol::Memcached;
-use crate::transport::{Ready, Source, Stamped, Stamper, Transport};
+use crate::transport::{Ready, Source, StampedTransport, Stamper, Transport};
 
 struct Plain(Fake);
 
@@ -17,8 +17,8 @@ impl Transport for Plain {
         self.0.connect(slot)
     }
 
-    fn connected(&mut self, slot: u32) -> io::Result<()> {
-        self.0.connected(slot)
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()> {
+        self.0.finish_connect(slot)
     }
 
     fn local_port(&self, slot: u32) -> u16 {
@@ -47,7 +47,7 @@ impl Transport for Plain {
 }
 
 /// It has no stamps.
-impl Stamped for Plain {}
+impl StampedTransport for Plain {}
 
 #[test]
 fn a_transport_without_stamps_sends_the_same_requests_and_reports_no_stamps() {
@@ -60,7 +60,7 @@ fn a_transport_without_stamps_sends_the_same_requests_and_reports_no_stamps() {
 
     let mut stamping = Fake::new(3, 100_000);
     stamping.breaks = vec![(60_000_000, 1)];
-    stamping.stamper = Stamper::by(Source::Software);
+    stamping.stamper = Stamper::with_source(Source::Software);
     let stamped = driven(&plan, stamping);
 
     assert_eq!(without.transport.0.wire, stamped.fake.wire);

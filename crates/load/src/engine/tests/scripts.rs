@@ -11,18 +11,18 @@ use crate::LoadError;
 
 /// The server's reaction to a request, drawn at random.
 #[derive(Clone, Debug)]
-struct Deed {
+struct Action {
     delay_ns: u64,
     cuts: Vec<usize>,
     ends: bool,
     reply: &'static [u8],
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = Action> {
     let reply = prop::sample::select(vec![HIT, b"END\r\n", b"SERVER_ERROR busy\r\n"]);
     let delay = prop_oneof![6 => 0..500_000_u64, 1 => 0..60 * MS];
     let cuts = prop::collection::vec(0..30_usize, 0..4);
-    (delay, cuts, prop::bool::weighted(0.03), reply).prop_map(|(delay_ns, cuts, ends, reply)| Deed {
+    (delay, cuts, prop::bool::weighted(0.03), reply).prop_map(|(delay_ns, cuts, ends, reply)| Action {
         delay_ns,
         cuts,
         ends,
@@ -30,18 +30,18 @@ fn deed() -> impl Strategy<Value = Deed> {
     })
 }
 
-fn answer(deed: &Deed) -> Answer {
-    let mut cuts: Vec<usize> = deed.cuts.iter().map(|&cut| cut.min(deed.reply.len())).collect();
+fn answer(action: &Action) -> Answer {
+    let mut cuts: Vec<usize> = action.cuts.iter().map(|&cut| cut.min(action.reply.len())).collect();
     cuts.sort_unstable();
     let mut pieces = Vec::new();
     let mut from = 0;
-    for to in cuts.into_iter().chain([deed.reply.len()]) {
+    for to in cuts.into_iter().chain([action.reply.len()]) {
         if to > from {
-            pieces.push(deed.reply[from..to].to_vec());
+            pieces.push(action.reply[from..to].to_vec());
             from = to;
         }
     }
-    Answer { delay_ns: deed.delay_ns, pieces, gap_ns: GAP_NS, ends: deed.ends }
+    Answer { delay_ns: action.delay_ns, pieces, gap_ns: GAP_NS, ends: action.ends }
 }
 
 /// Generate a part of the run, or no part of it.
@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn counts_balance_under_any_script(
-        deeds in prop::collection::vec(deed(), 1..40),
+        actions in prop::collection::vec(action(), 1..40),
         breaks in prop::collection::vec((10 * MS..END, 0..3_u32), 0..12),
         frozen in span(80),
         full in span(80),
@@ -66,7 +66,7 @@ proptest! {
     ) {
         let (closed, sleeps, thousands, room) = shape;
         let mut fake = Fake::new(3, 0);
-        fake.behaviour = Box::new(move |n, _| answer(&deeds[n as usize % deeds.len()]));
+        fake.behaviour = Box::new(move |n, _| answer(&actions[n as usize % actions.len()]));
         fake.breaks = breaks;
         fake.breaks.sort_unstable_by(|a, b| b.cmp(a));
         (fake.frozen, fake.full, fake.refuses, fake.stall, fake.takes) = (frozen, full, refuses, stall, takes);
@@ -75,7 +75,7 @@ proptest! {
         let run = drive(&plan(3, &load, &json!({"pacing": pacing, "max_outstanding": room})), fake);
         match run.outcome {
             Ok(()) => {
-                prop_assert!(run.counts.closes(), "{:?}", run.counts);
+                prop_assert!(run.counts.is_balanced(), "{:?}", run.counts);
                 if !closed {
                     prop_assert_eq!(run.counts.due, u64::from(100 * thousands));
                 }

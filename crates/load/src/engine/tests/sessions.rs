@@ -43,7 +43,7 @@ fn run(load: &Value, connections: u32, fake: Fake) -> Driven {
     if let Err(e) = &run.outcome {
         panic!("{e}");
     }
-    assert!(run.counts.closes(), "{:?}", run.counts);
+    assert!(run.counts.is_balanced(), "{:?}", run.counts);
     run
 }
 
@@ -149,7 +149,9 @@ fn a_refused_reconnect_is_retried_until_the_server_counts_as_gone() {
         let plan = toy_plan(1, &every_ms(), &json!({"timeout_s": 1.0}));
         let run = drive_codec::<Toy>(&plan, fake);
         match run.outcome {
-            Ok(()) => assert!(!gone && run.counts.closes() && run.counts.unsent > 20, "{:?}", run.counts),
+            Ok(()) => {
+                assert!(!gone && run.counts.is_balanced() && run.counts.unsent > 20, "{:?}", run.counts)
+            }
             Err(LoadError::ServerGone { reason, .. }) => {
                 assert!(gone && reason.contains("\"no places\""), "{reason}");
             }
@@ -178,7 +180,7 @@ fn replies_in_any_order_end_their_requests() {
             let pieces = whole.split_inclusive(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
             Answer { pieces, gap_ns: 3 * MS / 10, ..answer }
         });
-        fake.stamper = source.map_or_else(Stamper::default, Stamper::by);
+        fake.stamper = source.map_or_else(Stamper::default, Stamper::with_source);
         let plan = toy_plan(1, &every_ms(), &json!({"stamp_every": u32::from(source.is_some())}));
         let run = drive_codec::<Toy>(&plan, fake);
         assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?} {:?}", run.outcome, run.counts);
@@ -219,7 +221,7 @@ fn control_messages_wait_for_a_full_socket_and_do_not_count_as_requests() {
 }
 
 /// Check a run whose server stood still from 60 to 70 ms, with at most `most` requests in flight.
-fn bounded(run: &Driven, most: usize) {
+fn check_bounded(run: &Driven, most: usize) {
     assert_eq!((run.counts.done, run.counts.unsent), (run.counts.due, 0), "{:?}", run.counts);
     assert!(run.fake.deepest <= most, "{} at once", run.fake.deepest);
     let slow: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS).collect();
@@ -237,14 +239,14 @@ fn bounded(run: &Driven, most: usize) {
 fn requests_beyond_the_servers_limit_wait_and_latency_includes_the_wait() {
     let mut fake = orderly(2, 2, MS / 10);
     fake.frozen = 60 * MS..70 * MS;
-    bounded(&run(&every_ms(), 2, fake), 2);
+    check_bounded(&run(&every_ms(), 2, fake), 2);
 }
 
 #[test]
 fn the_plans_limit_holds_in_any_protocol_and_any_loop() {
     let mut fake = Fake::new(2, MS / 10);
     fake.frozen = 60 * MS..70 * MS;
-    bounded(&driven(&plan(2, &every_ms(), &json!({"in_flight": 2})), fake), 2);
+    check_bounded(&driven(&plan(2, &every_ms(), &json!({"in_flight": 2})), fake), 2);
 
     let closed = json!({"loop": "closed"});
     let one = driven(&plan(2, &closed, &Value::Null), Fake::new(2, MS));
@@ -258,7 +260,11 @@ fn the_plans_limit_holds_in_any_protocol_and_any_loop() {
     }
     let both = toy_plan(2, &closed, &json!({"in_flight": 4}));
     let both = drive_codec::<Toy>(&both, orderly(2, 3, MS));
-    assert_eq!((both.fake.deepest, both.counts.closes()), (3, true), "the server's limit is the lower one");
+    assert_eq!(
+        (both.fake.deepest, both.counts.is_balanced()),
+        (3, true),
+        "the server's limit is the lower one"
+    );
 }
 
 #[test]
@@ -286,7 +292,7 @@ fn waiting_requests_outlive_the_connection_and_are_unsent_beyond_the_outstanding
     frozen.frozen = 60 * MS..u64::MAX;
     let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), &json!({"max_outstanding": 10})), frozen);
     assert_eq!((run.counts.timeouts, run.counts.unsent), (10, 51), "{:?}", run.counts);
-    assert!(run.counts.closes());
+    assert!(run.counts.is_balanced());
 }
 
 /// Create a server that answers 25 requests per connection, then announces a close and drops later requests.
@@ -330,7 +336,7 @@ fn refusing(slots: u32, again: bool) -> Fake {
 fn a_refused_request_is_resent_once_and_keeps_its_scheduled_time() {
     for changes in [json!({}), json!({"requests_per_connection": 1000})] {
         let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), &changes), refusing(1, false));
-        assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
+        assert!(run.outcome.is_ok() && run.counts.is_balanced(), "{:?} {:?}", run.outcome, run.counts);
         assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?}", run.counts);
         assert_eq!((run.refused_streams, run.resent, run.left_alone, run.reconnects), (4, 4, 0, 0));
         assert_eq!(run.first_error, "", "nothing failed");
@@ -359,7 +365,7 @@ fn refused_requests_wait_for_a_place_after_the_server_lowers_its_limit() {
     let closed = toy_plan(2, &json!({"loop": "closed"}), &json!({"in_flight": 4}));
     let closed = drive_codec::<Toy>(&closed, refusing(2, false));
     for run in [&open, &closed] {
-        assert!(run.outcome.is_ok() && run.counts.closes(), "{:?} {:?}", run.outcome, run.counts);
+        assert!(run.outcome.is_ok() && run.counts.is_balanced(), "{:?} {:?}", run.outcome, run.counts);
         assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
         assert_eq!((run.refused_streams, run.resent), (4, 4));
     }
@@ -398,9 +404,9 @@ fn each_connection_of_a_closing_server_has_an_opening() {
 }
 
 /// The behaviour of a hostile server.
-type Deed = (&'static str, fn(&mut Fake));
+type Action = (&'static str, fn(&mut Fake));
 
-const HOSTILE: [Deed; 9] = [
+const HOSTILE: [Action; 9] = [
     ("stops answering", |fake| fake.frozen = 50 * MS..u64::MAX),
     ("stops reading", |fake| fake.full = 50 * MS..u64::MAX),
     ("reads a byte at a time", |fake| fake.takes = 1),
@@ -427,7 +433,7 @@ const HOSTILE: [Deed; 9] = [
 
 #[test]
 fn no_server_with_sessions_delays_the_end_of_a_run_beyond_the_timeout() {
-    for (deed, spoil) in HOSTILE {
+    for (action, spoil) in HOSTILE {
         for (load, in_flight) in [
             (open(1_000), Value::Null),
             (open(50_000), json!(3)),
@@ -438,10 +444,10 @@ fn no_server_with_sessions_delays_the_end_of_a_run_beyond_the_timeout() {
             spoil(&mut fake);
             let plan = toy_plan(2, &load, &json!({"in_flight": in_flight}));
             let run = drive_codec::<Toy>(&plan, fake);
-            let case = format!("{deed}, {load}, {in_flight}");
+            let case = format!("{action}, {load}, {in_flight}");
             assert!(run.ended.0 / MS <= END / MS + 50 + 10 + 20 + 5, "{case}: {}", run.ended);
             match run.outcome {
-                Ok(()) => assert!(run.counts.closes(), "{case}: {:?}", run.counts),
+                Ok(()) => assert!(run.counts.is_balanced(), "{case}: {:?}", run.counts),
                 Err(LoadError::ServerGone { .. } | LoadError::Full { .. }) => {}
                 Err(other) => panic!("{case}: {other}"),
             }

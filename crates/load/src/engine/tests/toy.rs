@@ -13,7 +13,7 @@ use std::io::Write;
 
 use hindmost_plan::Plan;
 
-use crate::protocol::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use crate::protocol::{quote, Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::{Kind, Request};
 
 pub struct Toy;
@@ -23,7 +23,7 @@ pub struct Talk {
     /// Limit of requests in flight.
     most: usize,
     pings: Vec<u32>,
-    leaves: Option<u32>,
+    closing_tag: Option<u32>,
 }
 
 /// Most pings that wait for their pongs.
@@ -34,7 +34,7 @@ impl Protocol for Toy {
     const MAY_CLOSE: bool = true;
     const MAX_HEAD: usize = 64;
     const TAGGED: bool = true;
-    const ANSWERS: bool = true;
+    const HAS_CONTROL: bool = true;
     const BOUNDED: bool = true;
     const REFUSAL: Option<&'static [u8]> = Some(b"refused twice");
 
@@ -50,7 +50,7 @@ impl Protocol for Toy {
 
     fn begin(&self, session: &mut Talk, out: &mut Vec<u8>) -> bool {
         session.pings.clear();
-        session.leaves = None;
+        session.closing_tag = None;
         out.extend_from_slice(b"hello\n");
         false
     }
@@ -71,7 +71,7 @@ impl Protocol for Toy {
     }
 
     fn in_flight(&self, session: &Talk) -> usize {
-        if session.leaves.is_some() {
+        if session.closing_tag.is_some() {
             return 0;
         }
         session.most
@@ -81,7 +81,7 @@ impl Protocol for Toy {
         let _ = writeln!(out, "ask {tag}");
     }
 
-    fn answer(&self, session: &mut Talk, out: &mut Vec<u8>) {
+    fn write_control(&self, session: &mut Talk, out: &mut Vec<u8>) {
         for ping in session.pings.drain(..) {
             if out.capacity() - out.len() >= 16 {
                 let _ = writeln!(out, "pong {ping}");
@@ -89,28 +89,28 @@ impl Protocol for Toy {
         }
     }
 
-    fn leaves(&self, session: &Talk) -> Option<u32> {
-        session.leaves
+    fn closing_tag(&self, session: &Talk) -> Option<u32> {
+        session.closing_tag
     }
 
-    fn read(&self, session: &mut Talk, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some((head, word, tag)) = line(bytes) else { return Ok(Parsed::More) };
-        let (rest, closes, code) = (Rest::NOTHING, false, 0);
+    fn read(&self, session: &mut Talk, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some((head, word, tag)) = line(bytes) else { return Ok(Incoming::More) };
+        let (rest, closes, code) = (Remainder::EMPTY, false, 0);
         match word {
-            b"re" => Ok(Parsed::Reply { head, rest, outcome: Outcome::Hit, closes, code, tag }),
-            b"err" => Ok(Parsed::Reply { head, rest, outcome: Outcome::Error, closes, code, tag }),
-            b"no" => Ok(Parsed::Refused { head, code, tag }),
+            b"re" => Ok(Incoming::Reply { head, rest, outcome: Outcome::Hit, closes, code, tag }),
+            b"err" => Ok(Incoming::Reply { head, rest, outcome: Outcome::Error, closes, code, tag }),
+            b"no" => Ok(Incoming::Refused { head, code, tag }),
             b"ok" => {
                 session.most = tag as usize;
-                Ok(Parsed::Aside { head, rest })
+                Ok(Incoming::Aside { head, rest })
             }
             b"ping" if session.pings.len() < PINGS => {
                 session.pings.push(tag);
-                Ok(Parsed::Aside { head, rest })
+                Ok(Incoming::Aside { head, rest })
             }
             b"bye" => {
-                session.leaves = Some(tag);
-                Ok(Parsed::Aside { head, rest })
+                session.closing_tag = Some(tag);
+                Ok(Incoming::Aside { head, rest })
             }
             _ => Err(Garbage::new::<Self>(kind, bytes)),
         }

@@ -10,14 +10,14 @@ use crate::transport::{Source, Stamper};
 /// Longer than any iteration of the loop under the fake clock, in nanoseconds.
 const ROUND: u64 = 5_000;
 
-fn stamped(slots: u32, delay_ns: u64, source: Source) -> Fake {
+fn stamping_server(slots: u32, delay_ns: u64, source: Source) -> Fake {
     let mut fake = Fake::new(slots, delay_ns);
-    fake.stamper = Stamper::by(source);
+    fake.stamper = Stamper::with_source(source);
     fake
 }
 
 /// Run a load whose requests are all stamped, unless `changes` say otherwise.
-fn measured(rate: u32, fake: Fake, slots: u32, changes: &Value) -> Driven {
+fn run_stamped(rate: u32, fake: Fake, slots: u32, changes: &Value) -> Driven {
     let mut all = json!({"stamp_every": 1});
     for (key, value) in changes.as_object().into_iter().flatten() {
         all[key] = value.clone();
@@ -35,7 +35,7 @@ fn in_order(row: &Row) -> bool {
 
 #[test]
 fn wire_latency_is_the_time_between_the_stamps() {
-    let run = measured(1000, stamped(2, 100_000, Source::Software), 2, &Value::Null);
+    let run = run_stamped(1000, stamping_server(2, 100_000, Source::Software), 2, &Value::Null);
     assert_eq!((run.recorder.stamps.asked, run.recorder.stamps.came), (100, 100));
     for row in &run.rows {
         assert_eq!(wire(row), Some(100_000), "{row:?}");
@@ -48,18 +48,18 @@ fn wire_latency_is_the_time_between_the_stamps() {
 
 #[test]
 fn every_nth_request_is_stamped_and_stamping_changes_no_byte() {
-    let run = measured(1000, stamped(4, 100_000, Source::Software), 4, &json!({"stamp_every": 8}));
+    let run = run_stamped(1000, stamping_server(4, 100_000, Source::Software), 4, &json!({"stamp_every": 8}));
     let known = run.rows.iter().filter(|row| wire(row).is_some()).count() as u64;
     assert!((12..=13).contains(&known), "{known}");
     assert_eq!(run.recorder.stamps.came, known);
-    let without = measured(1000, Fake::new(4, 100_000), 4, &json!({"stamp_every": 0}));
+    let without = run_stamped(1000, Fake::new(4, 100_000), 4, &json!({"stamp_every": 0}));
     assert_eq!(run.fake.wire, without.fake.wire);
     assert_eq!(without.stamps.source, None);
 }
 
 #[test]
 fn only_requests_of_captured_connections_are_stamped() {
-    let run = measured(1000, stamped(4, 100_000, Source::Software), 4, &json!({"witnessed": 1}));
+    let run = run_stamped(1000, stamping_server(4, 100_000, Source::Software), 4, &json!({"witnessed": 1}));
     assert_eq!(run.counts.done, 100);
     assert!((10..45).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
     assert!(run.rows.iter().all(|row| row.connection == 0 && wire(row) == Some(100_000)));
@@ -69,9 +69,9 @@ fn only_requests_of_captured_connections_are_stamped() {
 #[test]
 fn replies_that_are_read_together_keep_their_own_stamps() {
     // Five requests are outstanding on one connection when a stall ends, so all replies are read at once.
-    let mut fake = stamped(1, 500_000, Source::Software);
+    let mut fake = stamping_server(1, 500_000, Source::Software);
     fake.stall = Some((60 * MS, 3 * MS));
-    let run = measured(10_000, fake, 1, &Value::Null);
+    let run = run_stamped(10_000, fake, 1, &Value::Null);
     assert!(run.fake.peeks > 100);
     let together = run.rows.windows(2).filter(|two| two[0].done_ns == two[1].done_ns).count();
     assert!(together >= 4, "{together}");
@@ -85,14 +85,14 @@ fn replies_that_are_read_together_keep_their_own_stamps() {
 
 #[test]
 fn replies_in_pieces_end_with_their_last_piece() {
-    let mut fake = stamped(1, 0, Source::Software);
+    let mut fake = stamping_server(1, 0, Source::Software);
     fake.behaviour = Box::new(|_, _| Answer {
         delay_ns: 150_000,
         pieces: vec![HIT[..5].to_vec(), HIT[5..20].to_vec(), HIT[20..].to_vec()],
         gap_ns: 1_000,
         ends: false,
     });
-    let run = measured(10_000, fake, 1, &Value::Null);
+    let run = run_stamped(10_000, fake, 1, &Value::Null);
     assert_eq!(run.recorder.stamps.came, run.counts.done);
     assert!(run.rows.iter().all(|row| wire(row) == Some(152_000)), "{:?}", run.rows[0]);
 }
@@ -100,9 +100,9 @@ fn replies_in_pieces_end_with_their_last_piece() {
 #[test]
 fn late_stamps_of_a_nic_are_waited_for() {
     for (tells, came, span) in [(0, true, 0), (1_000_000, true, 1), (u64::MAX, false, 0)] {
-        let mut fake = stamped(2, 100_000, Source::Hardware);
+        let mut fake = stamping_server(2, 100_000, Source::Hardware);
         fake.card_tells_ns = tells;
-        let run = measured(2000, fake, 2, &Value::Null);
+        let run = run_stamped(2000, fake, 2, &Value::Null);
         assert_eq!((run.counts.due, run.counts.done), (200, 200), "{tells}");
         let by_card = run.rows.iter().filter(|row| row.card_wire_ns == 100_000).count();
         assert_eq!(by_card == 200, came, "{tells}: {by_card}");
@@ -117,10 +117,10 @@ fn late_stamps_of_a_nic_are_waited_for() {
 #[test]
 fn a_clock_step_affects_only_requests_that_straddle_it() {
     for by in [-3_600_000_000_000, -20_000, 20_000, 3_600_000_000_000] {
-        let mut fake = stamped(2, 100_000, Source::Software);
+        let mut fake = stamping_server(2, 100_000, Source::Software);
         let at = MEASURE + 50 * MS + 40_000;
         fake.steps = vec![(at, by)];
-        let run = measured(1000, fake, 2, &Value::Null);
+        let run = run_stamped(1000, fake, 2, &Value::Null);
         assert_eq!(run.counts.done, 100);
         let stamps = run.recorder.stamps;
         // After a backward step shorter than the wire latency the stamps stay in order: one request looks
@@ -145,24 +145,24 @@ fn a_clock_step_affects_only_requests_that_straddle_it() {
 
 #[test]
 fn a_small_clock_step_is_reported_by_the_end() {
-    let mut fake = stamped(2, 100_000, Source::Software);
+    let mut fake = stamping_server(2, 100_000, Source::Software);
     // Too small to be detected by stamps outside a request.
     fake.steps = vec![(MEASURE + 50 * MS + 500_000, -2_500)];
-    let run = measured(1000, fake, 2, &Value::Null);
+    let run = run_stamped(1000, fake, 2, &Value::Null);
     assert_eq!(run.stamps.time_of_day.steps, 1);
     assert_eq!(run.recorder.stamps.came, 100, "no request straddles it");
-    let mut early = stamped(2, 100_000, Source::Software);
+    let mut early = stamping_server(2, 100_000, Source::Software);
     early.steps = vec![(5 * MS, 9_000_000)];
-    let run = measured(1000, early, 2, &Value::Null);
+    let run = run_stamped(1000, early, 2, &Value::Null);
     assert_eq!((run.stamps.time_of_day.steps, run.recorder.stamps.came), (0, 100), "in the warm-up");
 }
 
 #[test]
 fn a_connection_that_breaks_leaves_no_stamp_behind() {
-    let mut fake = stamped(2, 300_000, Source::Hardware);
+    let mut fake = stamping_server(2, 300_000, Source::Hardware);
     fake.card_tells_ns = 2_000_000;
     fake.breaks = vec![(MEASURE + 60 * MS, 1), (MEASURE + 30 * MS, 0)];
-    let run = measured(5000, fake, 2, &Value::Null);
+    let run = run_stamped(5000, fake, 2, &Value::Null);
     assert_eq!(run.counts.due, 500);
     assert!(run.counts.lost > 0);
     assert_eq!(run.recorder.stamps.asked, run.counts.done);
@@ -171,9 +171,9 @@ fn a_connection_that_breaks_leaves_no_stamp_behind() {
 
 #[test]
 fn a_timeout_is_censored_in_wire_latency() {
-    let mut fake = stamped(1, 0, Source::Software);
+    let mut fake = stamping_server(1, 0, Source::Software);
     fake.behaviour = Box::new(|n, _| Answer::after(if n == 20 { 80 * MS } else { 100_000 }, HIT));
-    let run = measured(500, fake, 1, &json!({"timeout_s": 0.04}));
+    let run = run_stamped(500, fake, 1, &json!({"timeout_s": 0.04}));
     let record = &run.recorder.kinds[0];
     assert!(run.counts.timeouts > 0);
     assert_eq!(record.stamped.wire.censored(), run.counts.timeouts);

@@ -5,9 +5,9 @@ mod requests;
 use hindmost_plan::{Codes, HttpRequest, Plan, Workload};
 use httparse::{Error, Header, ParserConfig, Response, Status};
 
-use self::requests::Written;
+use self::requests::CompiledRequest;
 use super::chunks::Chunks;
-use super::{number, Garbage, Outcome, Parsed, Protocol, Rest};
+use super::{number, Garbage, Incoming, Outcome, Protocol, Remainder};
 use crate::workload::{Kind, List, Request};
 
 /// Number of header fields parsed without allocation.
@@ -22,13 +22,13 @@ const SWITCHING: u16 = 101;
 /// The HTTP/1 codec. Each request of the list is compiled once.
 pub struct Http {
     list: List,
-    requests: Vec<Written>,
-    kinds: Vec<Answered>,
+    requests: Vec<CompiledRequest>,
+    kinds: Vec<ReplyRules>,
     takes_turns: bool,
 }
 
 /// How to interpret replies to requests of one kind.
-pub struct Answered {
+pub struct ReplyRules {
     /// The reply has no body, whatever length its headers state (RFC 9112, 6.3).
     head_only: bool,
     /// The request may be repeated.
@@ -49,10 +49,11 @@ impl Protocol for Http {
         let Workload::Http(http) = &plan.workload else {
             unreachable!("the plan has checked that http gets an http workload")
         };
-        let requests: Vec<Written> = http.all().iter().map(|one| Written::new(one, http, plan)).collect();
+        let requests: Vec<CompiledRequest> =
+            http.all().iter().map(|one| CompiledRequest::new(one, http, plan)).collect();
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
-            kinds: Answered::all(plan, http),
+            kinds: ReplyRules::all(plan, http),
             takes_turns: http.takes_turns() || requests.iter().any(|one| !one.tail().is_empty()),
             requests,
         }
@@ -61,12 +62,12 @@ impl Protocol for Http {
     #[inline]
     fn write(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        self.requests[self.list.which(values)].write(values, out);
+        self.requests[self.list.index(values)].write(values, out);
     }
 
     fn write_last(&self, (): &mut (), request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        self.requests[self.list.which(values)].write_last(values, out);
+        self.requests[self.list.index(values)].write_last(values, out);
     }
 
     #[inline]
@@ -75,10 +76,10 @@ impl Protocol for Http {
         if !self.takes_turns {
             return &[];
         }
-        self.requests[self.list.which(self.list.values(request.item))].tail()
+        self.requests[self.list.index(self.list.values(request.item))].tail()
     }
 
-    fn farewell(&self, (): &mut (), _: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, (): &mut (), _: &mut Vec<u8>) -> bool {
         true // the last request announces the close
     }
 
@@ -95,19 +96,21 @@ impl Protocol for Http {
         bytes.iter().all(|byte| b"\r\n".contains(byte))
     }
 
-    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, (): &mut (), kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         // Tests use kinds that are not in the list.
-        let answered = &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)];
+        let rules = &self.kinds[usize::from(kind.0).min(self.kinds.len() - 1)];
         let mut at = 0;
         loop {
-            match answered.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
+            match rules.reply(&bytes[at..]).map_err(|NotHttp| Garbage::new::<Self>(kind, &bytes[at..]))? {
                 // An interim reply (RFC 9110, 15.2): the final one follows, unless the server switches
                 // protocols.
-                Parsed::Reply { head, code: 100 | 102..=199, .. } => at += head,
-                Parsed::Reply { head, rest, outcome, closes, code, tag } => {
-                    return Ok(Parsed::Reply { head: at + head, rest, outcome, closes, code, tag });
+                Incoming::Reply { head, code: 100 | 102..=199, .. } => at += head,
+                Incoming::Reply { head, rest, outcome, closes, code, tag } => {
+                    return Ok(Incoming::Reply { head: at + head, rest, outcome, closes, code, tag });
                 }
-                Parsed::More | Parsed::Aside { .. } | Parsed::Refused { .. } => return Ok(Parsed::More),
+                Incoming::More | Incoming::Aside { .. } | Incoming::Refused { .. } => {
+                    return Ok(Incoming::More)
+                }
             }
         }
     }
@@ -128,7 +131,7 @@ fn forgiving() -> ParserConfig {
 impl Http {
     /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
-        self.requests.iter().map(Written::largest).max().unwrap_or(0)
+        self.requests.iter().map(CompiledRequest::largest).max().unwrap_or(0)
     }
 }
 
@@ -145,11 +148,11 @@ pub fn outcome(accept: &[Codes], code: u16) -> Outcome {
 /// The bytes are not an HTTP/1 reply.
 struct NotHttp;
 
-impl Answered {
+impl ReplyRules {
     /// Compile the rules of all kinds.
     pub fn all(plan: &Plan, http: &hindmost_plan::Http) -> Vec<Self> {
         let all = http.all();
-        let answered = |name: String| {
+        let rules = |name: String| {
             let one = all.iter().find(|one| one.called() == name);
             let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
             Self {
@@ -158,7 +161,7 @@ impl Answered {
                 outcomes: std::array::from_fn(|code| outcome(accept, code as u16)),
             }
         };
-        plan.workload.kinds().into_iter().map(answered).collect()
+        plan.workload.kinds().into_iter().map(rules).collect()
     }
 
     /// Whether the request may be repeated although its bytes may have reached the server.
@@ -172,7 +175,7 @@ impl Answered {
     }
 
     /// Parse the first reply in `bytes`.
-    fn reply(&self, bytes: &[u8]) -> Result<Parsed, NotHttp> {
+    fn reply(&self, bytes: &[u8]) -> Result<Incoming, NotHttp> {
         let mut headers = [httparse::EMPTY_HEADER; USUAL_HEADERS];
         match self.reply_with(bytes, &mut headers) {
             Err(Error::TooManyHeaders) => self.reply_of_many(bytes),
@@ -183,15 +186,15 @@ impl Answered {
 
     /// The same for a reply with more headers than usual: at most one per line.
     #[cold]
-    fn reply_of_many(&self, bytes: &[u8]) -> Result<Parsed, Error> {
+    fn reply_of_many(&self, bytes: &[u8]) -> Result<Incoming, Error> {
         let lines = bytes.split(|&b| b == b'\n').count();
         self.reply_with(bytes, &mut vec![httparse::EMPTY_HEADER; lines])
     }
 
-    fn reply_with<'a>(&self, bytes: &'a [u8], headers: &mut [Header<'a>]) -> Result<Parsed, Error> {
+    fn reply_with<'a>(&self, bytes: &'a [u8], headers: &mut [Header<'a>]) -> Result<Incoming, Error> {
         let mut response = Response::new(headers);
         let Status::Complete(head) = forgiving().parse_response(&mut response, bytes)? else {
-            return Ok(Parsed::More);
+            return Ok(Incoming::More);
         };
         let code = response.code.unwrap_or(0);
         let (mut length, mut coding) = (None, None);
@@ -214,15 +217,15 @@ impl Answered {
         }
         // Body length according to RFC 9112, 6.3. A body without a stated length ends when the server closes.
         let rest = match (code, coding, length) {
-            (100..=199 | 204 | 304, ..) => Rest::NOTHING,
-            _ if self.head_only => Rest::NOTHING,
-            (_, Some(coding), _) if is_chunked(coding) => Rest::Chunks(Chunks::new()),
-            (_, None, Some(length)) => Rest::Bytes { left: length, end: b"" },
-            (_, Some(_), _) | (_, None, None) => Rest::UntilClosed,
+            (100..=199 | 204 | 304, ..) => Remainder::EMPTY,
+            _ if self.head_only => Remainder::EMPTY,
+            (_, Some(coding), _) if is_chunked(coding) => Remainder::Chunks(Chunks::new()),
+            (_, None, Some(length)) => Remainder::Bytes { left: length, end: b"" },
+            (_, Some(_), _) | (_, None, None) => Remainder::UntilClosed,
         };
         let outcome = self.outcome(code);
-        let closes = close || !keep || rest == Rest::UntilClosed || code == SWITCHING;
-        Ok(Parsed::Reply { head, rest, outcome, closes, code, tag: 0 })
+        let closes = close || !keep || rest == Remainder::UntilClosed || code == SWITCHING;
+        Ok(Incoming::Reply { head, rest, outcome, closes, code, tag: 0 })
     }
 }
 
@@ -313,7 +316,7 @@ mod tests {
     fn a_server_that_changes_the_protocol_has_answered_and_closes() {
         let codec = Http::new(&plan("http"));
         let reply = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
-        let Ok(Parsed::Reply { code, closes, outcome, .. }) = codec.read(&mut (), Kind::GET, reply) else {
+        let Ok(Incoming::Reply { code, closes, outcome, .. }) = codec.read(&mut (), Kind::GET, reply) else {
             panic!()
         };
         assert_eq!((code, closes, outcome), (101, true, Outcome::Error));
@@ -332,7 +335,7 @@ mod tests {
             ("HTTP/1.1 200 OK\r\n", false),
         ] {
             let reply = format!("{head}Content-Length: 0\r\n\r\n");
-            let Ok(Parsed::Reply { closes, .. }) = codec.read(&mut (), Kind::GET, reply.as_bytes()) else {
+            let Ok(Incoming::Reply { closes, .. }) = codec.read(&mut (), Kind::GET, reply.as_bytes()) else {
                 panic!("{head}")
             };
             assert_eq!(closes, expected, "{head}");
@@ -345,7 +348,7 @@ mod tests {
         let mut reader = Reader::new::<Http>();
         let mut next = |bytes: &[u8]| {
             let reply = reader.next(&codec, &mut (), Kind::GET, bytes, |_| ()).unwrap();
-            assert_eq!(reader.held(), 0, "no part of a body is stored");
+            assert_eq!(reader.buffered(), 0, "no part of a body is stored");
             reply
         };
         assert_eq!(next(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), None);
@@ -396,7 +399,7 @@ mod tests {
             (999, Outcome::Error),
         ] {
             let head = format!("HTTP/1.1 {code} Word\r\nContent-Length: 0\r\n\r\n");
-            let Ok(Parsed::Reply { outcome, code: seen, .. }) =
+            let Ok(Incoming::Reply { outcome, code: seen, .. }) =
                 codec.read(&mut (), Kind::GET, head.as_bytes())
             else {
                 panic!("{code}")

@@ -13,7 +13,7 @@ const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 const INLINE_BYTES: usize = 64 * 1024;
 
 /// A compiled request of the list.
-pub struct Written {
+pub struct CompiledRequest {
     /// The request up to the end of its headers, or of its body if its length is constant.
     head: Template,
     /// The body, if its length varies.
@@ -24,7 +24,7 @@ pub struct Written {
     last: Option<Template>,
 }
 
-impl Written {
+impl CompiledRequest {
     /// Compile `request` of `http` for the plan's server.
     pub fn new(request: &HttpRequest, http: &Http, plan: &Plan) -> Self {
         let data = http.data.as_ref();

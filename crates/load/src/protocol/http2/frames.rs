@@ -3,13 +3,13 @@
 /// Length of a frame header in bytes.
 pub const HEAD: usize = 9;
 /// The longest payload that either side may send by default (`SETTINGS_MAX_FRAME_SIZE`).
-pub const MOST: usize = 16_384;
+pub const MAX_PAYLOAD: usize = 16_384;
 /// The client's connection preface.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The largest flow-control window (6.9.1).
-pub const WIDEST: u32 = (1 << 31) - 1;
+pub const MAX_WINDOW: u32 = (1 << 31) - 1;
 /// The initial window of a connection and its streams (6.9.2).
-pub const USUAL_WINDOW: u32 = 65_535;
+pub const DEFAULT_WINDOW: u32 = 65_535;
 
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
@@ -48,12 +48,12 @@ pub struct Frame {
 
 impl Frame {
     /// Parse the header at the start of `bytes`, which has at least [`HEAD`] bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn parse(bytes: &[u8]) -> Self {
         Self {
             length: usize::from(bytes[0]) << 16 | usize::from(bytes[1]) << 8 | usize::from(bytes[2]),
             kind: bytes[3],
             flags: bytes[4],
-            stream: number(&bytes[5..9]) & WIDEST,
+            stream: number(&bytes[5..9]) & MAX_WINDOW,
         }
     }
 
@@ -62,7 +62,7 @@ impl Frame {
     }
 
     /// Write the header over the first [`HEAD`] bytes of `bytes`.
-    pub fn put(self, bytes: &mut [u8]) {
+    pub fn write_to(self, bytes: &mut [u8]) {
         bytes[..3].copy_from_slice(&(self.length as u32).to_be_bytes()[1..]);
         bytes[3] = self.kind;
         bytes[4] = self.flags;
@@ -73,7 +73,7 @@ impl Frame {
     pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
         let at = out.len();
         out.extend_from_slice(&[0; HEAD]);
-        Self { length: payload.len(), kind, flags, stream }.put(&mut out[at..]);
+        Self { length: payload.len(), kind, flags, stream }.write_to(&mut out[at..]);
         out.extend_from_slice(payload);
     }
 
@@ -101,18 +101,18 @@ pub fn number(bytes: &[u8]) -> u32 {
 pub fn greeting(out: &mut Vec<u8>) {
     out.extend_from_slice(PREFACE);
     let mut payload = [0; 18];
-    let settings = [(HEADER_TABLE_SIZE, 0), (ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, WIDEST)];
+    let settings = [(HEADER_TABLE_SIZE, 0), (ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, MAX_WINDOW)];
     for (place, (name, value)) in payload.chunks_exact_mut(6).zip(settings) {
         place[..2].copy_from_slice(&u16::to_be_bytes(name));
         place[2..].copy_from_slice(&u32::to_be_bytes(value));
     }
     Frame::write(SETTINGS, 0, 0, &payload, out);
-    Frame::write(WINDOW_UPDATE, 0, 0, &(WIDEST - USUAL_WINDOW).to_be_bytes(), out);
+    Frame::write(WINDOW_UPDATE, 0, 0, &(MAX_WINDOW - DEFAULT_WINDOW).to_be_bytes(), out);
 }
 
 /// Append a GOAWAY frame with the last processed stream 0, because the server opens no streams, and error
 /// code 0.
-pub fn farewell(out: &mut Vec<u8>) {
+pub fn write_farewell(out: &mut Vec<u8>) {
     Frame::write(GOAWAY, 0, 0, &[0; 8], out);
 }
 
@@ -125,7 +125,7 @@ mod tests {
         let mut out = Vec::new();
         Frame::write(HEADERS, END_STREAM | END_HEADERS, 7, &[b'x'; 300], &mut out);
         assert_eq!(out[..HEAD], [0, 1, 44, 1, 5, 0, 0, 0, 7]);
-        assert_eq!(Frame::of(&out), Frame { length: 300, kind: HEADERS, flags: 5, stream: 7 });
+        assert_eq!(Frame::parse(&out), Frame { length: 300, kind: HEADERS, flags: 5, stream: 7 });
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn status_outcome(code: u16) -> Outcome {
 }
 
 /// Return the status for an HTTP reply without a gRPC status (grpc.io, http-grpc-status-mapping).
-pub fn of_http(status: u16) -> u16 {
+pub fn status_from_http(status: u16) -> u16 {
     match status {
         400 => 13,
         401 => 16,
@@ -91,10 +91,10 @@ pub fn of_http(status: u16) -> u16 {
 }
 
 /// Return the name of the status in a trailers frame, or what is wrong with the reply that the frame ends.
-pub fn complaint(head: &[u8]) -> &'static [u8] {
-    let trailers = (head.len() >= HEAD).then(|| Frame::of(head)).filter(|one| one.kind == frames::HEADERS);
+pub fn error_text(head: &[u8]) -> &'static [u8] {
+    let trailers = (head.len() >= HEAD).then(|| Frame::parse(head)).filter(|one| one.kind == frames::HEADERS);
     let fields = trailers.and_then(|frame| frame.fields(&head[HEAD..]));
-    match fields.and_then(|fields| hpack::look(fields).ok()).and_then(|found| found.grpc) {
+    match fields.and_then(|fields| hpack::parse_statuses(fields).ok()).and_then(|found| found.grpc) {
         None => "a reply without grpc-status",
         Some(OK) => "OK without exactly one complete uncompressed message",
         Some(code) => status_name(code),
@@ -113,7 +113,11 @@ mod tests {
         assert_eq!(of(5), ("NOT_FOUND", Outcome::Miss));
         assert_eq!(of(14), ("UNAVAILABLE", Outcome::Error));
         assert_eq!(of(99), ("UNKNOWN", Outcome::Error));
-        assert_eq!(of(of_http(503)), ("UNAVAILABLE", Outcome::Error));
-        assert_eq!(of(of_http(200)), ("UNKNOWN", Outcome::Error), "a web page is no reply to a call");
+        assert_eq!(of(status_from_http(503)), ("UNAVAILABLE", Outcome::Error));
+        assert_eq!(
+            of(status_from_http(200)),
+            ("UNKNOWN", Outcome::Error),
+            "a web page is no reply to a call"
+        );
     }
 }

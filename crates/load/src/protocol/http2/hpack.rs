@@ -33,7 +33,7 @@ const GRPC_STATUS_CODED: &[u8] = &[0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8
 
 /// The status fields of a header block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Statuses {
     /// HTTP status; trailers have none.
     pub status: Option<u16>,
     /// Status of a gRPC call, from its trailers.
@@ -42,11 +42,11 @@ pub struct Found {
 
 /// The header block is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedBlock;
 
 /// Parse the status fields of `block`.
-pub fn look(mut block: &[u8]) -> Result<Found, Malformed> {
-    let mut found = Found::default();
+pub fn parse_statuses(mut block: &[u8]) -> Result<Statuses, MalformedBlock> {
+    let mut found = Statuses::default();
     while let Some(&first) = block.first() {
         // 6.1: indexed; 6.2.1: literal with indexing; 6.3: table size update; 6.2.2, 6.2.3: literal without
         // indexing.
@@ -61,11 +61,11 @@ pub fn look(mut block: &[u8]) -> Result<Found, Malformed> {
             continue;
         }
         if index > STATIC {
-            return Err(Malformed);
+            return Err(MalformedBlock);
         }
         if bits == 7 {
             if index == 0 {
-                return Err(Malformed);
+                return Err(MalformedBlock);
             }
             found.status =
                 found.status.or(index.checked_sub(STATUS).and_then(|at| STATUSES.get(at).copied()));
@@ -81,22 +81,22 @@ pub fn look(mut block: &[u8]) -> Result<Found, Malformed> {
         }
         let (coded, value) = text(&mut block)?;
         if is_status {
-            found.status = Some(digits(coded, value, 3..=3).ok_or(Malformed)?);
+            found.status = Some(digits(coded, value, 3..=3).ok_or(MalformedBlock)?);
         } else if is_grpc {
-            found.grpc = Some(digits(coded, value, 1..=3).ok_or(Malformed)?);
+            found.grpc = Some(digits(coded, value, 1..=3).ok_or(MalformedBlock)?);
         }
     }
     Ok(found)
 }
 
 /// Parse an integer with a prefix of `bits` bits (5.1).
-fn integer(block: &mut &[u8], bits: u32) -> Result<usize, Malformed> {
-    let (&first, mut rest) = block.split_first().ok_or(Malformed)?;
+fn integer(block: &mut &[u8], bits: u32) -> Result<usize, MalformedBlock> {
+    let (&first, mut rest) = block.split_first().ok_or(MalformedBlock)?;
     let most = (1_usize << bits) - 1;
     let mut value = usize::from(first) & most;
     if value == most {
         for shift in [0, 7, 14, 21] {
-            let (&byte, after) = rest.split_first().ok_or(Malformed)?;
+            let (&byte, after) = rest.split_first().ok_or(MalformedBlock)?;
             rest = after;
             value += usize::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
@@ -104,17 +104,17 @@ fn integer(block: &mut &[u8], bits: u32) -> Result<usize, Malformed> {
                 return Ok(value);
             }
         }
-        return Err(Malformed);
+        return Err(MalformedBlock);
     }
     *block = rest;
     Ok(value)
 }
 
 /// Parse a string. Return whether it is Huffman-coded, and its bytes (5.2).
-fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), Malformed> {
+fn text<'a>(block: &mut &'a [u8]) -> Result<(bool, &'a [u8]), MalformedBlock> {
     let coded = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer(block, 7)?;
-    let (text, rest) = block.split_at_checked(length).ok_or(Malformed)?;
+    let (text, rest) = block.split_at_checked(length).ok_or(MalformedBlock)?;
     *block = rest;
     Ok((coded, text))
 }
@@ -198,7 +198,7 @@ mod tests {
             (b"\x00\x0bgrpc-status\x010", None),
             (b"", None),
         ] {
-            assert_eq!(look(block).map(|found| found.status), Ok(expected), "{block:?}");
+            assert_eq!(parse_statuses(block).map(|found| found.status), Ok(expected), "{block:?}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
             (b"\x00\x0bgrpc-status\x82\x0b\x5f", 14),
             (b"\x88\x00\x0bgrpc-status\x0216\x00\x0cgrpc-message\x01x", 16),
         ] {
-            assert_eq!(look(block).map(|found| found.grpc), Ok(Some(expected)), "{block:?}");
+            assert_eq!(parse_statuses(block).map(|found| found.grpc), Ok(Some(expected)), "{block:?}");
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
             b"\x08\x03abc",
             b"\x7f\xff\xff\xff\xff\x01",
         ] {
-            assert_eq!(look(block), Err(Malformed), "{block:?}");
+            assert_eq!(parse_statuses(block), Err(MalformedBlock), "{block:?}");
         }
     }
 
@@ -240,12 +240,12 @@ mod tests {
                 block.resize(block.len() + length, b'x');
             }
             block.push(0x8d);
-            prop_assert_eq!(look(&block).map(|found| found.status), Ok(Some(404)));
+            prop_assert_eq!(parse_statuses(&block).map(|found| found.status), Ok(Some(404)));
         }
 
         #[test]
         fn any_block_is_survived(block in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = look(&block);
+            let _ = parse_statuses(&block);
         }
     }
 }

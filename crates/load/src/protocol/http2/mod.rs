@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! client  preface SETTINGS WINDOW_UPDATE            HEADERS 1  HEADERS 3 DATA 3           ACK  PING ack
-//! server                                 SETTINGS                              HEADERS 3 DATA 3  PING  HEADERS 1 ...
+//! server                                 SETTINGS                              HEADERS 3 DATA 3  PING
+//! HEADERS 1 ...
 //! ```
 //!
 //! The client's windows never fill up, so no reply waits for the client. If the server's windows are full, a
@@ -19,11 +20,11 @@ use std::borrow::Cow;
 
 use hindmost_plan::{Plan, Workload};
 
-use self::frames::{Frame, HEAD, MOST};
-use self::requests::Written;
+use self::frames::{Frame, HEAD, MAX_PAYLOAD};
+use self::requests::CompiledRequest;
 use self::session::{Session, Unsent};
-use super::http::Answered;
-use super::{quote, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use super::http::ReplyRules;
+use super::{quote, Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::{Kind, List, Request};
 
 pub use self::grpc::{status_name, status_outcome};
@@ -37,8 +38,8 @@ pub type Grpc = Streams<true>;
 /// The HTTP/2 codec. Each request of the list is compiled once.
 pub struct Streams<const GRPC: bool> {
     list: List,
-    requests: Vec<Written>,
-    kinds: Vec<Answered>,
+    requests: Vec<CompiledRequest>,
+    kinds: Vec<ReplyRules>,
     /// Whether the requests accept compressed replies.
     compressed: bool,
 }
@@ -51,9 +52,9 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         if GRPC { hindmost_wire::Protocol::Grpc } else { hindmost_wire::Protocol::Http2 };
     const MAY_CLOSE: bool = true;
     /// Room for a HEADERS frame with some CONTINUATION frames.
-    const MAX_HEAD: usize = 2 * (HEAD + MOST);
+    const MAX_HEAD: usize = 2 * (HEAD + MAX_PAYLOAD);
     const TAGGED: bool = true;
-    const ANSWERS: bool = true;
+    const HAS_CONTROL: bool = true;
     const BOUNDED: bool = true;
     const REFUSAL: Option<&'static [u8]> = Some(b"RST_STREAM: REFUSED_STREAM, twice for the same request");
 
@@ -63,11 +64,11 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         let Workload::Http(http) = &plan.workload else {
             unreachable!("the plan has checked that HTTP/2 gets an http workload")
         };
-        let requests: Vec<Written> =
-            http.all().iter().map(|one| Written::new(one, http, plan, GRPC)).collect();
+        let requests: Vec<CompiledRequest> =
+            http.all().iter().map(|one| CompiledRequest::new(one, http, plan, GRPC)).collect();
         Self {
             list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
-            kinds: Answered::all(plan, http),
+            kinds: ReplyRules::all(plan, http),
             compressed: http.all().iter().any(|one| {
                 one.headers
                     .keys()
@@ -96,28 +97,28 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
         {
             return Err(Refusal::Protocol(quote("the server does not speak HTTP/2:", bytes)));
         }
-        if bytes.len() < HEAD || bytes.len() < HEAD + Frame::of(bytes).length {
+        if bytes.len() < HEAD || bytes.len() < HEAD + Frame::parse(bytes).length {
             return Ok(Opening::More);
         }
-        let end = HEAD + Frame::of(bytes).length;
-        session.set(&bytes[HEAD..end]);
-        session.answer(out);
+        let end = HEAD + Frame::parse(bytes).length;
+        session.apply_settings(&bytes[HEAD..end]);
+        session.write_pending(out);
         // A WINDOW_UPDATE of the connection usually follows.
         let mut after = end;
         while let Some(rest) = bytes.get(after..).filter(|rest| rest.len() >= HEAD) {
-            let frame = Frame::of(rest);
+            let frame = Frame::parse(rest);
             if frame.kind != frames::WINDOW_UPDATE || rest.len() < HEAD + frame.length {
                 break;
             }
-            session.widen(frame, &rest[HEAD..HEAD + frame.length]);
+            session.add_window(frame, &rest[HEAD..HEAD + frame.length]);
             after += HEAD + frame.length;
         }
         Ok(Opening::Done(after))
     }
 
     /// Append GOAWAY, which endpoints should always send before they close (RFC 9113, 6.8).
-    fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
-        frames::farewell(out);
+    fn write_farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
+        frames::write_farewell(out);
         true
     }
 
@@ -128,55 +129,55 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
     #[inline]
     fn write(&self, session: &mut Session, request: Request, tag: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        let written = &self.requests[self.list.which(values)];
-        let body = written.body(values);
-        if session.takes(body) {
-            written.write(values, body, 2 * tag + 1, out);
+        let compiled = &self.requests[self.list.index(values)];
+        let body = compiled.body(values);
+        if session.accepts(body) {
+            compiled.write(values, body, 2 * tag + 1, out);
             session.push(tag, request.kind, body);
         } else {
-            written.write_fields(values, false, 2 * tag + 1, out);
+            compiled.write_fields(values, false, 2 * tag + 1, out);
             session.push_unsent(tag, request, body);
             self.send_bodies(session, out);
         }
     }
 
     fn may_repeat(&self, kind: Kind) -> bool {
-        self.kinds.get(usize::from(kind.0)).is_none_or(Answered::is_idempotent)
+        self.kinds.get(usize::from(kind.0)).is_none_or(ReplyRules::is_idempotent)
     }
 
     fn may_repeat_unhandled(&self, _kind: Kind) -> bool {
         true
     }
 
-    fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
-        session.answer(out);
+    fn write_control(&self, session: &mut Session, out: &mut Vec<u8>) {
+        session.write_pending(out);
         self.send_bodies(session, out);
     }
 
-    fn leaves(&self, session: &Session) -> Option<u32> {
-        session.leaves()
+    fn closing_tag(&self, session: &Session) -> Option<u32> {
+        session.closing_tag()
     }
 
     #[inline]
-    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         self.frame(session, bytes).map_err(|Wrong| Garbage::new::<Self>(kind, bytes))
     }
 
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         if head.get(3) != Some(&frames::RST_STREAM) {
-            return if GRPC { grpc::complaint(head) } else { b"a status that the workload does not accept" }
+            return if GRPC { grpc::error_text(head) } else { b"a status that the workload does not accept" }
                 .into();
         }
-        resets::words(frames::number(head.get(HEAD..).unwrap_or_default())).as_bytes().into()
+        resets::error_text(frames::number(head.get(HEAD..).unwrap_or_default())).as_bytes().into()
     }
 }
 
 impl<const GRPC: bool> Streams<GRPC> {
     /// Return an upper bound on a request's bytes, including frame headers.
     pub fn largest(&self) -> usize {
-        let of = |one: &Written| {
+        let of = |one: &CompiledRequest| {
             let (fields, body) = one.largest();
-            fields + body + HEAD * (2 + body / MOST)
+            fields + body + HEAD * (2 + body / MAX_PAYLOAD)
         };
         self.requests.iter().map(of).max().unwrap_or(0)
     }
@@ -185,30 +186,30 @@ impl<const GRPC: bool> Streams<GRPC> {
     fn send_bodies(&self, session: &mut Session, out: &mut Vec<u8>) {
         while let Some(Unsent { tag, item, left, open }) = session.unsent() {
             let room = (out.capacity() - out.len()).saturating_sub(HEAD);
-            let piece = open.min(MOST).min(room);
+            let piece = open.min(MAX_PAYLOAD).min(room);
             if piece == 0 {
                 return;
             }
             let values = self.list.values(item);
             let mut body = std::mem::take(&mut session.body);
             body.clear();
-            self.requests[self.list.which(values)].write_body(values, &mut body);
+            self.requests[self.list.index(values)].write_body(values, &mut body);
             let from = body.len() - left;
             let flags = if piece == left { frames::END_STREAM } else { 0 };
             Frame::write(frames::DATA, flags, 2 * tag + 1, &body[from..from + piece], out);
             session.body = body;
-            session.sent(tag, piece);
+            session.record_sent(tag, piece);
         }
     }
 
     /// Parse the first frame of `bytes`.
     #[inline]
-    fn frame(&self, session: &mut Session, bytes: &[u8]) -> Result<Parsed, Wrong> {
+    fn frame(&self, session: &mut Session, bytes: &[u8]) -> Result<Incoming, Wrong> {
         if bytes.len() < HEAD {
-            return Ok(Parsed::More);
+            return Ok(Incoming::More);
         }
-        let frame = Frame::of(bytes);
-        if frame.length > MOST {
+        let frame = Frame::parse(bytes);
+        if frame.length > MAX_PAYLOAD {
             return Err(Wrong);
         }
         let whole = HEAD + frame.length;
@@ -216,22 +217,22 @@ impl<const GRPC: bool> Streams<GRPC> {
         if frame.kind == frames::DATA {
             let stream = session.stream(tag).filter(|_| GRPC);
             let looked_at = stream.map_or(Some(0), |one| one.message.take(frame, &bytes[HEAD..]));
-            let Some(looked_at) = looked_at else { return Ok(Parsed::More) };
-            session.took(frame.length);
+            let Some(looked_at) = looked_at else { return Ok(Incoming::More) };
+            session.count_received(frame.length);
             let head = HEAD + looked_at;
-            let rest = Rest::Bytes { left: (frame.length - looked_at) as u64, end: b"" };
-            return Ok(self.end(session, frame, head, rest).unwrap_or(Parsed::Aside { head, rest }));
+            let rest = Remainder::Bytes { left: (frame.length - looked_at) as u64, end: b"" };
+            return Ok(self.end(session, frame, head, rest).unwrap_or(Incoming::Aside { head, rest }));
         }
         if bytes.len() < whole {
-            return Ok(Parsed::More);
+            return Ok(Incoming::More);
         }
         let payload = &bytes[HEAD..whole];
         let mut head = whole;
         match frame.kind {
             frames::HEADERS => {
-                let Some(end) = Self::headers(session, frame, bytes)? else { return Ok(Parsed::More) };
+                let Some(end) = Self::headers(session, frame, bytes)? else { return Ok(Incoming::More) };
                 head = end;
-                if let Some(reply) = self.end(session, frame, head, Rest::NOTHING) {
+                if let Some(reply) = self.end(session, frame, head, Remainder::EMPTY) {
                     return Ok(reply);
                 }
             }
@@ -240,19 +241,19 @@ impl<const GRPC: bool> Streams<GRPC> {
                     return Ok(ended);
                 }
             }
-            frames::SETTINGS if !frame.has(frames::ACK) => session.set(payload),
-            frames::PING if !frame.has(frames::ACK) => session.pinged(payload),
-            frames::GOAWAY => session.goodbye(payload),
-            frames::WINDOW_UPDATE => session.widen(frame, payload),
+            frames::SETTINGS if !frame.has(frames::ACK) => session.apply_settings(payload),
+            frames::PING if !frame.has(frames::ACK) => session.queue_ping(payload),
+            frames::GOAWAY => session.apply_goaway(payload),
+            frames::WINDOW_UPDATE => session.add_window(frame, payload),
             frames::PUSH_PROMISE | frames::CONTINUATION => return Err(Wrong),
             _ => {}
         }
-        Ok(Parsed::Aside { head, rest: Rest::NOTHING })
+        Ok(Incoming::Aside { head, rest: Remainder::EMPTY })
     }
 
     /// Handle RST_STREAM. Return the result for its request if the reply is still incomplete.
     #[cold]
-    fn reset(session: &mut Session, tag: u32, payload: &[u8]) -> Option<Parsed> {
+    fn reset(session: &mut Session, tag: u32, payload: &[u8]) -> Option<Incoming> {
         let stream = *session.stream(tag)?;
         session.end(tag);
         let head = HEAD + payload.len();
@@ -260,10 +261,10 @@ impl<const GRPC: bool> Streams<GRPC> {
         let code = if GRPC { resets::grpc_status(error) } else { resets::code(error) };
         // A server that has begun to answer has processed the request, whatever the error code says.
         if error == frames::REFUSED_STREAM && stream.status == 0 {
-            return Some(Parsed::Refused { head, code, tag });
+            return Some(Incoming::Refused { head, code, tag });
         }
-        let (rest, outcome) = (Rest::NOTHING, Outcome::Error);
-        Some(Parsed::Reply { head, rest, outcome, closes: false, code, tag })
+        let (rest, outcome) = (Remainder::EMPTY, Outcome::Error);
+        Some(Incoming::Reply { head, rest, outcome, closes: false, code, tag })
     }
 
     /// Parse the status of a reply. Return the end of its fields, which may fill several frames.
@@ -272,25 +273,28 @@ impl<const GRPC: bool> Streams<GRPC> {
         let mut end = HEAD + frame.length;
         let fields = frame.fields(&bytes[HEAD..end]).ok_or(Wrong)?;
         let found = if frame.has(frames::END_HEADERS) {
-            hpack::look(fields)
+            hpack::parse_statuses(fields)
         } else {
             session.block.clear();
             session.block.extend_from_slice(fields);
             loop {
                 let Some(rest) = bytes.get(end..).filter(|rest| rest.len() >= HEAD) else { return Ok(None) };
-                let next = Frame::of(rest);
-                if next.kind != frames::CONTINUATION || next.stream != frame.stream || next.length > MOST {
+                let next = Frame::parse(rest);
+                if next.kind != frames::CONTINUATION
+                    || next.stream != frame.stream
+                    || next.length > MAX_PAYLOAD
+                {
                     return Err(Wrong);
                 }
                 let Some(more) = rest.get(HEAD..HEAD + next.length) else { return Ok(None) };
                 session.block.extend_from_slice(more);
                 end += HEAD + next.length;
                 if next.has(frames::END_HEADERS) {
-                    break hpack::look(&session.block);
+                    break hpack::parse_statuses(&session.block);
                 }
             }
         }
-        .map_err(|hpack::Malformed| Wrong)?;
+        .map_err(|hpack::MalformedBlock| Wrong)?;
         // Trailers have no HTTP status. Interim replies are followed by the final one.
         if let (Some(status @ 200..), Some(stream)) = (found.status, session.stream(frame.stream / 2)) {
             stream.status = status;
@@ -306,7 +310,7 @@ impl<const GRPC: bool> Streams<GRPC> {
 
     /// Return the reply that `frame` completes, if any.
     #[inline]
-    fn end(&self, session: &mut Session, frame: Frame, head: usize, rest: Rest) -> Option<Parsed> {
+    fn end(&self, session: &mut Session, frame: Frame, head: usize, rest: Remainder) -> Option<Incoming> {
         let tag = frame.stream / 2;
         if !frame.has(frames::END_STREAM) {
             return None;
@@ -317,14 +321,14 @@ impl<const GRPC: bool> Streams<GRPC> {
             let code = match stream.grpc {
                 Some(grpc::OK) if !stream.message.is_whole(self.compressed) => grpc::INTERNAL,
                 Some(code) => code,
-                None => grpc::of_http(stream.status),
+                None => grpc::status_from_http(stream.status),
             };
             (status_outcome(code), code)
         } else {
-            let answered = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];
-            (answered.outcome(stream.status), stream.status)
+            let rules = &self.kinds[usize::from(stream.kind.0).min(self.kinds.len() - 1)];
+            (rules.outcome(stream.status), stream.status)
         };
-        Some(Parsed::Reply { head, rest, outcome, closes: false, code, tag })
+        Some(Incoming::Reply { head, rest, outcome, closes: false, code, tag })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hindmost_plan::{Body, Data, Escape, Http, HttpRequest, Plan};
 
-use super::frames::{self, Frame, HEAD, MOST};
+use super::frames::{self, Frame, HEAD, MAX_PAYLOAD};
 use super::hpack;
 use crate::workload::{Template, Values};
 
@@ -12,7 +12,7 @@ const OF_HTTP_1: [&str; 6] =
     ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// A compiled request of the list.
-pub struct Written {
+pub struct CompiledRequest {
     /// Alternating constant bytes and variable values of fields.
     head: Vec<Piece>,
     /// The random draws used by the fields so far: fields of one request are drawn independently.
@@ -25,7 +25,7 @@ enum Piece {
     Value(Template),
 }
 
-impl Written {
+impl CompiledRequest {
     /// Compile `request` of `http` for the plan's server. A gRPC call announces that it accepts trailers.
     pub fn new(request: &HttpRequest, http: &Http, plan: &Plan, grpc: bool) -> Self {
         let data = http.data.as_ref();
@@ -128,7 +128,8 @@ impl Written {
         }
         let end = if all { frames::END_STREAM } else { 0 };
         let length = out.len() - at - HEAD;
-        Frame { length, kind: frames::HEADERS, flags: frames::END_HEADERS | end, stream }.put(&mut out[at..]);
+        Frame { length, kind: frames::HEADERS, flags: frames::END_HEADERS | end, stream }
+            .write_to(&mut out[at..]);
     }
 
     /// Append the body without frames.
@@ -136,20 +137,20 @@ impl Written {
         self.body.write(values, out);
     }
 
-    /// Append the body as frames of at most [`MOST`] bytes. It is written in one piece, then split from its
-    /// end.
+    /// Append the body as frames of at most [`MAX_PAYLOAD`] bytes. It is written in one piece, then split
+    /// from its end.
     fn write_frames(&self, values: Values, body: usize, stream: u32, out: &mut Vec<u8>) {
         let at = out.len();
-        let frames = body.div_ceil(MOST);
+        let frames = body.div_ceil(MAX_PAYLOAD);
         out.resize(at + HEAD, 0);
         self.body.write(values, out);
         out.resize(at + frames * HEAD + body, 0);
         for frame in (0..frames).rev() {
-            let (from, length) = (frame * MOST, MOST.min(body - frame * MOST));
-            let place = at + frame * (HEAD + MOST);
+            let (from, length) = (frame * MAX_PAYLOAD, MAX_PAYLOAD.min(body - frame * MAX_PAYLOAD));
+            let place = at + frame * (HEAD + MAX_PAYLOAD);
             out.copy_within(at + HEAD + from..at + HEAD + from + length, place + HEAD);
             let flags = if frame + 1 == frames { frames::END_STREAM } else { 0 };
-            Frame { length, kind: frames::DATA, flags, stream }.put(&mut out[place..]);
+            Frame { length, kind: frames::DATA, flags, stream }.write_to(&mut out[place..]);
         }
     }
 

@@ -22,7 +22,7 @@ const WORDS: [&str; 14] = [
 const UNKNOWN: &str = "RST_STREAM";
 
 /// Return the text for a stream reset with that error.
-pub fn words(error: u32) -> &'static str {
+pub fn error_text(error: u32) -> &'static str {
     WORDS.get(error as usize).unwrap_or(&UNKNOWN)
 }
 
@@ -34,7 +34,7 @@ pub fn code(error: u32) -> u16 {
 /// Return the name of that code in results, or `None` for an HTTP status.
 pub fn reset_name(code: u16) -> Option<&'static str> {
     let error = code.checked_sub(1).filter(|&error| usize::from(error) <= WORDS.len())?;
-    Some(words(error.into()).trim_start_matches("RST_STREAM: "))
+    Some(error_text(error.into()).trim_start_matches("RST_STREAM: "))
 }
 
 /// Return the gRPC status of a call whose stream is reset with that error (grpc.io, PROTOCOL-HTTP2,

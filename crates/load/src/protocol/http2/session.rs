@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::frames::{self, Frame, USUAL_WINDOW, WIDEST};
+use super::frames::{self, Frame, DEFAULT_WINDOW, MAX_WINDOW};
 use super::grpc::Message;
 use crate::workload::{Kind, Request};
 
@@ -58,7 +58,7 @@ pub struct Session {
     taken: u32,
     settings: u32,
     pings: Vec<[u8; 8]>,
-    leaves: Option<u32>,
+    closing_tag: Option<u32>,
     /// Number of streams with unsent body bytes.
     unsent: u32,
     /// Streams whose reply was complete before their body was sent.
@@ -88,14 +88,14 @@ impl Session {
         self.pings.clear();
         self.cancelled.clear();
         self.unsent = 0;
-        (self.next, self.taken, self.settings, self.leaves) = (0, 0, 0, None);
+        (self.next, self.taken, self.settings, self.closing_tag) = (0, 0, 0, None);
         self.most_streams = u32::MAX;
-        self.window = i64::from(USUAL_WINDOW);
-        self.stream_window = USUAL_WINDOW;
+        self.window = i64::from(DEFAULT_WINDOW);
+        self.stream_window = DEFAULT_WINDOW;
     }
 
     /// Whether the windows allow a body of `body` bytes at once.
-    pub fn takes(&self, body: usize) -> bool {
+    pub fn accepts(&self, body: usize) -> bool {
         body as i64 <= self.window.min(self.stream_window.into())
     }
 
@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// Record that `bytes` more bytes of a body were written.
-    pub fn sent(&mut self, tag: u32, bytes: usize) {
+    pub fn record_sent(&mut self, tag: u32, bytes: usize) {
         self.window -= bytes as i64;
         let Some(stream) = self.stream(tag) else { return };
         stream.unsent -= bytes;
@@ -137,7 +137,7 @@ impl Session {
         self.unsent -= u32::from(self.stream(tag).is_some_and(|stream| stream.unsent == 0));
     }
 
-    fn at(&self, tag: u32) -> Option<usize> {
+    fn position(&self, tag: u32) -> Option<usize> {
         match self.streams.front() {
             Some(oldest) if oldest.tag == tag => Some(0),
             _ => self.streams.binary_search_by_key(&tag, |one| one.tag).ok(),
@@ -146,12 +146,12 @@ impl Session {
 
     /// Return the stream with that tag if its reply is incomplete.
     pub fn stream(&mut self, tag: u32) -> Option<&mut Stream> {
-        self.at(tag).and_then(|at| self.streams.get_mut(at))
+        self.position(tag).and_then(|at| self.streams.get_mut(at))
     }
 
     /// Remove the stream whose reply is complete.
     pub fn end(&mut self, tag: u32) {
-        let ended = self.at(tag).and_then(|at| self.streams.remove(at));
+        let ended = self.position(tag).and_then(|at| self.streams.remove(at));
         if ended.is_some_and(|stream| stream.unsent > 0) {
             self.unsent -= 1;
             self.cancelled.push(tag);
@@ -160,26 +160,26 @@ impl Session {
 
     /// Return how many requests the connection can carry at once. It is 0 while a body is incomplete.
     pub fn in_flight(&self) -> usize {
-        if self.leaves.is_some() || self.next >= LAST_TAG || self.unsent > 0 {
+        if self.closing_tag.is_some() || self.next >= LAST_TAG || self.unsent > 0 {
             return 0;
         }
         STREAMS.min(self.most_streams as usize)
     }
 
     /// Return the tag limit of a closing connection: only requests with lower tags are answered.
-    pub fn leaves(&self) -> Option<u32> {
-        self.leaves.or((self.next >= LAST_TAG).then_some(LAST_TAG))
+    pub fn closing_tag(&self) -> Option<u32> {
+        self.closing_tag.or((self.next >= LAST_TAG).then_some(LAST_TAG))
     }
 
     /// Apply a GOAWAY payload. A server may send several, with decreasing stream numbers (RFC 9113, 6.8).
-    pub fn goodbye(&mut self, payload: &[u8]) {
-        let below = (frames::number(payload) & WIDEST).div_ceil(2);
-        self.leaves = Some(self.leaves.map_or(below, |before| before.min(below)));
+    pub fn apply_goaway(&mut self, payload: &[u8]) {
+        let below = (frames::number(payload) & MAX_WINDOW).div_ceil(2);
+        self.closing_tag = Some(self.closing_tag.map_or(below, |before| before.min(below)));
     }
 
     /// Apply a WINDOW_UPDATE.
-    pub fn widen(&mut self, frame: Frame, payload: &[u8]) {
-        let more = i64::from(frames::number(payload) & WIDEST);
+    pub fn add_window(&mut self, frame: Frame, payload: &[u8]) {
+        let more = i64::from(frames::number(payload) & MAX_WINDOW);
         if frame.stream == 0 {
             self.window += more;
         } else if let Some(stream) = self.stream(frame.stream / 2) {
@@ -188,18 +188,18 @@ impl Session {
     }
 
     /// Count `bytes` received bytes of a body.
-    pub fn took(&mut self, bytes: usize) {
+    pub fn count_received(&mut self, bytes: usize) {
         self.taken += bytes as u32;
     }
 
-    pub fn pinged(&mut self, payload: &[u8]) {
+    pub fn queue_ping(&mut self, payload: &[u8]) {
         if let (Ok(word), true) = (payload.try_into(), self.pings.len() < PINGS) {
             self.pings.push(word);
         }
     }
 
     /// Apply the server's settings.
-    pub fn set(&mut self, payload: &[u8]) {
+    pub fn apply_settings(&mut self, payload: &[u8]) {
         self.settings += 1;
         for one in payload.chunks_exact(6) {
             let value = frames::number(&one[2..]);
@@ -217,7 +217,7 @@ impl Session {
     }
 
     /// Append pending control frames, as far as there is space.
-    pub fn answer(&mut self, out: &mut Vec<u8>) {
+    pub fn write_pending(&mut self, out: &mut Vec<u8>) {
         let has_room = |out: &Vec<u8>| out.capacity() - out.len() >= frames::HEAD + 8;
         while self.settings > 0 && has_room(out) {
             self.settings -= 1;
@@ -246,17 +246,17 @@ mod tests {
     fn a_farewell_names_the_last_request_that_is_answered() {
         let mut session = Session::new(0);
         session.begin();
-        assert_eq!((session.leaves(), session.in_flight()), (None, STREAMS));
+        assert_eq!((session.closing_tag(), session.in_flight()), (None, STREAMS));
         // First a notice with the largest stream number, then the last stream that was begun: 7, the fourth
         // request.
-        for (last, below) in [(WIDEST, 1 << 30), (7, 4), (WIDEST, 4), (0, 0)] {
-            session.goodbye(&[last.to_be_bytes(), [0; 4]].concat());
-            assert_eq!((session.leaves(), session.in_flight()), (Some(below), 0), "{last}");
+        for (last, below) in [(MAX_WINDOW, 1 << 30), (7, 4), (MAX_WINDOW, 4), (0, 0)] {
+            session.apply_goaway(&[last.to_be_bytes(), [0; 4]].concat());
+            assert_eq!((session.closing_tag(), session.in_flight()), (Some(below), 0), "{last}");
         }
         session.begin();
         session.push(LAST_TAG - 1, Kind::GET, 0);
         assert_eq!(
-            (session.leaves(), session.in_flight()),
+            (session.closing_tag(), session.in_flight()),
             (Some(LAST_TAG), 0),
             "stream numbers are exhausted"
         );
@@ -264,31 +264,31 @@ mod tests {
 
     fn update(session: &mut Session, stream: u32, bytes: u32) {
         let frame = Frame { length: 4, kind: frames::WINDOW_UPDATE, flags: 0, stream };
-        session.widen(frame, &bytes.to_be_bytes());
+        session.add_window(frame, &bytes.to_be_bytes());
     }
 
     #[test]
     fn bodies_wait_until_the_server_has_read() {
         let mut session = Session::new(0);
         session.begin();
-        assert!(session.takes(65_535) && !session.takes(65_536));
+        assert!(session.accepts(65_535) && !session.accepts(65_536));
         session.push(0, Kind::GET, 65_000);
         let request = Request { kind: Kind::GET, item: 9, value_bytes: 0 };
         session.push_unsent(1, request, 1_000);
         assert_eq!(session.unsent(), Some(Unsent { tag: 1, item: 9, left: 1_000, open: 535 }));
-        session.sent(1, 535);
+        session.record_sent(1, 535);
         assert_eq!((session.unsent(), session.in_flight()), (None, 0));
         update(&mut session, 0, 100);
         assert_eq!(session.unsent().unwrap().open, 100);
         // The server shrinks the windows of all streams below the sent bytes, then opens this one.
         update(&mut session, 0, 1 << 20);
-        session.set(&[0, 4, 0, 0, 0, 100]);
-        assert_eq!((session.unsent(), session.takes(101)), (None, false));
+        session.apply_settings(&[0, 4, 0, 0, 0, 100]);
+        assert_eq!((session.unsent(), session.accepts(101)), (None, false));
         update(&mut session, 3, 435 + 7);
         assert_eq!(session.unsent().unwrap().open, 7);
-        session.sent(1, 7);
+        session.record_sent(1, 7);
         update(&mut session, 3, 1_000);
-        session.sent(1, 458);
+        session.record_sent(1, 458);
         assert_eq!((session.unsent(), session.in_flight()), (None, STREAMS));
     }
 
@@ -299,7 +299,7 @@ mod tests {
         session.push_unsent(0, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 100);
         session.end(0);
         let mut out = Vec::with_capacity(100);
-        session.answer(&mut out);
+        session.write_pending(&mut out);
         assert_eq!((out, session.in_flight()), (b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\0".to_vec(), STREAMS));
     }
 
@@ -307,18 +307,18 @@ mod tests {
     fn control_frames_wait_for_space() {
         let mut session = Session::new(0);
         session.begin();
-        session.set(&[0, 3, 0, 0, 0, 5]);
-        session.pinged(b"12345678");
-        session.took(REPORTED as usize);
+        session.apply_settings(&[0, 3, 0, 0, 0, 5]);
+        session.queue_ping(b"12345678");
+        session.count_received(REPORTED as usize);
         let mut out = Vec::with_capacity(20);
-        session.answer(&mut out);
+        session.write_pending(&mut out);
         assert_eq!(out, [0, 0, 0, 4, 1, 0, 0, 0, 0]);
         let mut rest = Vec::with_capacity(100);
-        session.answer(&mut rest);
+        session.write_pending(&mut rest);
         let expected =
             [&b"\0\0\x08\x06\x01\0\0\0\x0012345678"[..], b"\0\0\x04\x08\0\0\0\0\0\x40\0\0\0"].concat();
         assert_eq!((rest, session.in_flight()), (expected, 5));
-        session.answer(&mut out);
+        session.write_pending(&mut out);
         assert_eq!(out.len(), 9, "no control frame is pending");
     }
 }

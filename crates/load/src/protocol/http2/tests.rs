@@ -17,7 +17,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Return a connection with this many pending requests.
-fn asked<P: Protocol<Session = Session>>(codec: &P, requests: u32) -> Session {
+fn session_with_requests<P: Protocol<Session = Session>>(codec: &P, requests: u32) -> Session {
     let (mut session, mut out) = (codec.session(), Vec::new());
     codec.begin(&mut session, &mut out);
     for tag in 0..requests {
@@ -40,7 +40,8 @@ fn cut_up<P: Protocol<Session = Session>>(
     requests: u32,
     pieces: &[&[u8]],
 ) -> Result<Vec<Reply>, Garbage> {
-    let (mut reader, mut session, mut found) = (Reader::new::<P>(), asked(codec, requests), Vec::new());
+    let (mut reader, mut session, mut found) =
+        (Reader::new::<P>(), session_with_requests(codec, requests), Vec::new());
     for piece in pieces {
         let mut rest = *piece;
         while !rest.is_empty() {
@@ -54,14 +55,14 @@ fn cut_up<P: Protocol<Session = Session>>(
 
 #[test]
 fn a_request_is_a_frame_of_fields_and_frames_of_its_body() {
-    let body = "b".repeat(MOST + 10);
+    let body = "b".repeat(MAX_PAYLOAD + 10);
     let codec = codec(json!({"kind": "http", "host": "a.b", "requests": [
         {"method": "POST", "path": "/o", "headers": {"X-Y": "z", "Connection": "close"}, "body": body},
     ]}));
     let (mut session, mut out) = (codec.session(), Vec::new());
     session.begin();
     codec.write(&mut session, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 3, &mut out);
-    let head = Frame::of(&out);
+    let head = Frame::parse(&out);
     assert_eq!((head.kind, head.flags, head.stream), (frames::HEADERS, frames::END_HEADERS, 7));
     let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
     let fields = [
@@ -73,12 +74,15 @@ fn a_request_is_a_frame_of_fields_and_frames_of_its_body() {
     .concat();
     assert_eq!(out[HEAD..HEAD + head.length], fields);
     let rest = &out[HEAD + head.length..];
-    let first = Frame { length: MOST, kind: frames::DATA, flags: 0, stream: 7 };
-    assert_eq!(Frame::of(rest), first);
+    let first = Frame { length: MAX_PAYLOAD, kind: frames::DATA, flags: 0, stream: 7 };
+    assert_eq!(Frame::parse(rest), first);
     let last = Frame { length: 10, kind: frames::DATA, flags: frames::END_STREAM, stream: 7 };
-    assert_eq!(Frame::of(&rest[HEAD + MOST..]), last);
-    assert_eq!(rest.len(), 2 * HEAD + MOST + 10);
-    assert!(rest[HEAD..HEAD + MOST].iter().chain(&rest[2 * HEAD + MOST..]).all(|&byte| byte == b'b'));
+    assert_eq!(Frame::parse(&rest[HEAD + MAX_PAYLOAD..]), last);
+    assert_eq!(rest.len(), 2 * HEAD + MAX_PAYLOAD + 10);
+    assert!(rest[HEAD..HEAD + MAX_PAYLOAD]
+        .iter()
+        .chain(&rest[2 * HEAD + MAX_PAYLOAD..])
+        .all(|&byte| byte == b'b'));
     assert!(
         out.len() <= codec.largest() && codec.largest() < out.len() + 40,
         "{} {}",
@@ -94,13 +98,13 @@ fn variable_values_have_their_own_length() {
     );
     for (item, path, body) in [(3, "/98", 2), (7, "/102", 3)] {
         let mut out = Vec::new();
-        let mut session = asked(&codec, 0);
+        let mut session = session_with_requests(&codec, 0);
         codec.write(&mut session, Request { kind: Kind::GET, item, value_bytes: 0 }, 0, &mut out);
-        let length = Frame::of(&out).length;
+        let length = Frame::parse(&out).length;
         let (head, data) = out.split_at(HEAD + length);
         let field = [&[4, path.len() as u8], path.as_bytes()].concat();
         assert!(head.windows(field.len()).any(|some| some == field), "{head:?}");
-        assert_eq!((Frame::of(data).length, &data[HEAD..]), (body, &path.as_bytes()[1..]));
+        assert_eq!((Frame::parse(data).length, &data[HEAD..]), (body, &path.as_bytes()[1..]));
     }
 }
 
@@ -161,7 +165,8 @@ fn resets<P: Protocol<Session = Session>>(codec: &P) -> Vec<(u32, u16, bool)> {
 fn a_refused_stream_differs_from_a_reset_or_partially_answered_one() {
     let http = codec(json!({"kind": "http"}));
     assert_eq!(resets(&http), [(1, 8, true), (2, 9, false), (0, 8, false), (3, 1, false)]);
-    let told = |error: u32| Http2::complaint(&frame(frames::RST_STREAM, 0, 1, &error.to_be_bytes())).to_vec();
+    let told =
+        |error: u32| Http2::error_text(&frame(frames::RST_STREAM, 0, 1, &error.to_be_bytes())).to_vec();
     let told = |error| String::from_utf8(told(error)).unwrap();
     assert_eq!([7, 8].map(told), ["RST_STREAM: REFUSED_STREAM", "RST_STREAM: CANCEL"]);
     // UNAVAILABLE, CANCELLED, INTERNAL: none of them is OK, whose number is 0.
@@ -217,9 +222,9 @@ fn a_body_waits_while_the_servers_windows_are_full() {
     let body = "b".repeat(100);
     let codec = codec(json!({"kind": "http", "requests": [{"method": "POST", "body": body}]}));
     let (mut session, mut out) = (codec.session(), Vec::with_capacity(1_000));
-    session.set(b"\0\x04\0\0\0\x1e");
+    session.apply_settings(b"\0\x04\0\0\0\x1e");
     codec.write(&mut session, Request { kind: Kind(0), item: 0, value_bytes: 0 }, 0, &mut out);
-    let fields = Frame::of(&out);
+    let fields = Frame::parse(&out);
     assert!(fields.kind == frames::HEADERS && !fields.has(frames::END_STREAM));
     assert_eq!(out[HEAD + fields.length..], frame(frames::DATA, 0, 1, &body.as_bytes()[..30]));
     assert_eq!(codec.in_flight(&session), 0);
@@ -228,7 +233,7 @@ fn a_body_waits_while_the_servers_windows_are_full() {
         let update = frame(frames::WINDOW_UPDATE, 0, 1, &opens.to_be_bytes());
         assert_eq!(reader.next(&codec, &mut session, Kind(0), &update, |_| ()).unwrap(), None);
         out.clear();
-        codec.answer(&mut session, &mut out);
+        codec.write_control(&mut session, &mut out);
         let acknowledged = out.len() - HEAD - piece;
         assert_eq!(out[acknowledged..], frame(frames::DATA, flags, 1, &body.as_bytes()[..piece]));
     }
@@ -278,7 +283,7 @@ fn calls_end_with_the_status_in_their_trailers() {
         vec![(1, Outcome::Hit, 0), (0, Outcome::Error, 14), (2, Outcome::Miss, 5), (3, Outcome::Error, 2)];
     assert_eq!(replies(&codec, 4, &[&stream]), Ok(expected.clone()));
     assert_eq!(replies(&codec, 4, &stream.chunks(1).collect::<Vec<_>>()), Ok(expected));
-    let told = |head: &[u8]| String::from_utf8_lossy(&Grpc::complaint(head)).into_owned();
+    let told = |head: &[u8]| String::from_utf8_lossy(&Grpc::error_text(head)).into_owned();
     assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
     assert!(told(&frame(frames::HEADERS, last, 1, b"\x88")).contains("grpc-status"));
 }

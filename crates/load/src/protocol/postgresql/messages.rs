@@ -1,7 +1,7 @@
 //! PostgreSQL's replies: messages up to `ReadyForQuery` (PostgreSQL 15, "Frontend/Backend Protocol", 55.2 and
 //! 55.7). They are parsed as they arrive.
 
-use crate::protocol::passing::{keep, Misplaced, Passed};
+use crate::protocol::framing::{append_limited, Extent, FramingError};
 use crate::protocol::Outcome;
 
 /// Length of a header: a message's type and length.
@@ -12,11 +12,11 @@ const LONGEST: u32 = 1 << 30;
 /// Parse a message header. Return its type and the number of bytes that follow, or `None` if no query is
 /// answered with such a message.
 pub fn header(bytes: [u8; HEADER]) -> Option<(u8, u32)> {
-    let [of, length @ ..] = bytes;
+    let [kind, length @ ..] = bytes;
     let length = u32::from_be_bytes(length);
     // Copy responses (G, H, W) are excluded: the client sends no copy data.
     let known = matches!(
-        of,
+        kind,
         b'1' | b'2'
             | b'3'
             | b'A'
@@ -32,7 +32,7 @@ pub fn header(bytes: [u8; HEADER]) -> Option<(u8, u32)> {
             | b's'
             | b't'
     );
-    (known && (4..=LONGEST).contains(&length)).then(|| (of, length - 4))
+    (known && (4..=LONGEST).contains(&length)).then(|| (kind, length - 4))
 }
 
 /// The messages of a reply, up to and including `ReadyForQuery`.
@@ -43,7 +43,7 @@ pub struct Messages {
     header: [u8; HEADER],
     held: u8,
     /// Type of the current message, and its remaining bytes; 0 between messages.
-    of: u8,
+    kind: u8,
     left: u32,
     /// The last bytes of the current message: the end of a command tag.
     last: [u8; 3],
@@ -66,51 +66,51 @@ impl Messages {
     }
 
     /// Consume the messages at the start of `piece`. The fields of an error are appended to `words`.
-    pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
+    pub fn consume(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Extent, FramingError> {
         let mut at = 0;
         loop {
             if self.held < HEADER as u8 {
-                let Some(&byte) = piece.get(at) else { return Ok(Passed { bytes: at, whole: false }) };
+                let Some(&byte) = piece.get(at) else { return Ok(Extent { bytes: at, whole: false }) };
                 self.header[usize::from(self.held)] = byte;
                 self.held += 1;
                 at += 1;
                 if self.held < HEADER as u8 {
                     continue;
                 }
-                (self.of, self.left) = header(self.header).ok_or(Misplaced { at: at - 1 })?;
+                (self.kind, self.left) = header(self.header).ok_or(FramingError { at: at - 1 })?;
             }
             let here = (self.left as usize).min(piece.len() - at);
-            self.look(&piece[at..at + here], words);
+            self.inspect(&piece[at..at + here], words);
             self.left -= here as u32;
             at += here;
             if self.left > 0 {
-                return Ok(Passed { bytes: at, whole: false });
+                return Ok(Extent { bytes: at, whole: false });
             }
-            self.ended();
-            if self.of == b'Z' {
-                return Ok(Passed { bytes: at, whole: true });
+            self.finish_message();
+            if self.kind == b'Z' {
+                return Ok(Extent { bytes: at, whole: true });
             }
         }
     }
 
     /// Keep the last bytes of a command tag, the transaction status and the first error.
-    fn look(&mut self, piece: &[u8], words: &mut Vec<u8>) {
-        match (self.of, piece) {
+    fn inspect(&mut self, piece: &[u8], words: &mut Vec<u8>) {
+        match (self.kind, piece) {
             (b'C', _) => {
                 for &byte in &piece[piece.len().saturating_sub(self.last.len())..] {
                     self.last = [self.last[1], self.last[2], byte];
                 }
             }
-            (b'E', _) if !self.failed => keep(words, piece),
+            (b'E', _) if !self.failed => append_limited(words, piece),
             (b'Z', &[status]) => self.aborted = status == b'E',
             _ => {}
         }
     }
 
     /// Handle the end of a message.
-    fn ended(&mut self) {
+    fn finish_message(&mut self) {
         self.held = 0;
-        match (self.of, self.last) {
+        match (self.kind, self.last) {
             (b'E', _) => self.failed = true,
             // `SELECT 0`, `UPDATE 0`. A tag that does not end with a number has nothing to do with rows.
             (b'C', [b' ', b'0', 0]) => self.none = true,
@@ -124,18 +124,18 @@ impl Messages {
 pub mod tests {
     use super::*;
 
-    pub fn message(of: u8, body: &[u8]) -> Vec<u8> {
-        [&[of][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+    pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        [&[kind][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
     }
 
     fn check(messages: &[(u8, &[u8])], expected: Option<Outcome>) {
-        let bytes: Vec<u8> = messages.iter().flat_map(|&(of, body)| message(of, body)).collect();
+        let bytes: Vec<u8> = messages.iter().flat_map(|&(kind, body)| message(kind, body)).collect();
         for step in [1, 2, 3, bytes.len()] {
             let (mut passing, mut taken, mut found) = (Messages::default(), 0, None);
             for piece in bytes.chunks(step) {
-                let Ok(passed) = passing.pass(piece, &mut Vec::new()) else { break };
-                taken += passed.bytes;
-                if passed.whole {
+                let Ok(extent) = passing.consume(piece, &mut Vec::new()) else { break };
+                taken += extent.bytes;
+                if extent.whole {
                     assert_eq!(taken, bytes.len());
                     found = Some(passing.outcome());
                 }
@@ -165,7 +165,7 @@ pub mod tests {
     #[test]
     fn what_no_query_is_answered_with_is_misplaced() {
         for bytes in [&b"HTTP/1.1 200"[..], b"G\0\0\0\x05x", b"D\0\0\0\x03", b"D\xff\0\0\0"] {
-            assert!(Messages::default().pass(bytes, &mut Vec::new()).is_err(), "{bytes:?}");
+            assert!(Messages::default().consume(bytes, &mut Vec::new()).is_err(), "{bytes:?}");
         }
     }
 }

@@ -4,16 +4,16 @@
 mod messages;
 mod opening;
 mod scram;
-mod written;
+mod statements;
 
 use std::borrow::Cow;
 
 use hindmost_plan::{Plan, Workload};
 
 use self::messages::{header, HEADER};
-use self::opening::{told, Login, Session};
-use self::written::{begins_transaction, Written};
-use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use self::opening::{format_error, Login, Session};
+use self::statements::{begins_transaction, CompiledStatement};
+use super::{Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::{Kind, List, Request};
 
 pub use messages::Messages;
@@ -22,7 +22,7 @@ pub use messages::Messages;
 pub struct Postgresql {
     login: Login,
     list: List,
-    written: Vec<Written>,
+    statements: Vec<CompiledStatement>,
     /// The messages that prepare the statements; empty if there are none.
     prepare: Vec<u8>,
     /// Whether a statement begins a transaction.
@@ -35,7 +35,7 @@ const ROLLBACK: &[u8] = b"Q\0\0\0\x0dROLLBACK\0";
 /// Return an upper bound on the bytes of a request of `sql`.
 pub fn largest_statement(sql: &hindmost_plan::Sql) -> usize {
     let all = sql.statements.iter().enumerate();
-    all.map(|(at, one)| Written::new(at, one, sql.data.as_ref()).largest()).max().unwrap_or(0)
+    all.map(|(at, one)| CompiledStatement::new(at, one, sql.data.as_ref()).largest()).max().unwrap_or(0)
 }
 
 impl Protocol for Postgresql {
@@ -44,7 +44,7 @@ impl Protocol for Postgresql {
     const MAX_HEAD: usize = 16 * 1024;
 
     /// Notices, settings and notifications may arrive at any time.
-    const ANSWERS: bool = true;
+    const HAS_CONTROL: bool = true;
 
     type Session = Session;
 
@@ -62,8 +62,8 @@ impl Protocol for Postgresql {
                 user,
             },
             list: List::new(plan.seed, &sql.listed(), sql.data.as_ref()),
-            written: all().map(|(at, one)| Written::new(at, one, sql.data.as_ref())).collect(),
-            prepare: written::preparation(all()),
+            statements: all().map(|(at, one)| CompiledStatement::new(at, one, sql.data.as_ref())).collect(),
+            prepare: statements::prepare_messages(all()),
             transactions: sql.statements.iter().any(|one| begins_transaction(&one.sql)),
         }
     }
@@ -78,7 +78,7 @@ impl Protocol for Postgresql {
     }
 
     /// Append `Terminate`.
-    fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(b"X\0\0\0\x04");
         true
     }
@@ -87,7 +87,7 @@ impl Protocol for Postgresql {
     fn write(&self, session: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
         session.unanswered += 1;
         let values = self.list.values(request.item);
-        self.written[self.list.which(values)].write(values, out);
+        self.statements[self.list.index(values)].write(values, out);
     }
 
     /// Whether a statement begins a transaction: a request pipelined behind a failed transaction would fail
@@ -96,57 +96,59 @@ impl Protocol for Postgresql {
         self.transactions
     }
 
-    fn ended(&self, session: &mut Session, rest: &Rest) {
-        let Rest::Messages(messages) = rest else { return };
-        session.answered(messages.aborted);
+    fn finish_message(&self, session: &mut Session, rest: &Remainder) {
+        let Remainder::Messages(messages) = rest else { return };
+        session.finish_reply(messages.aborted);
     }
 
-    fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
-        if session.is_to_roll_back() && out.capacity() - out.len() >= ROLLBACK.len() {
+    fn write_control(&self, session: &mut Session, out: &mut Vec<u8>) {
+        if session.needs_rollback() && out.capacity() - out.len() >= ROLLBACK.len() {
             out.extend_from_slice(ROLLBACK);
-            session.rolls_back();
+            session.note_rollback();
         }
     }
 
     /// The head ends after an error if that is the first message, so that its text is available. Otherwise it
     /// ends before the first message that may be long.
-    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
         let mut at = 0;
         loop {
-            let Some(&next) = bytes[at..].first_chunk::<HEADER>() else { return Ok(Parsed::More) };
-            let (of, length) = header(next).ok_or_else(|| Garbage::new::<Self>(kind, &bytes[at..]))?;
-            if at == 0 && matches!(of, b'A' | b'N' | b'S') {
-                return Ok(Parsed::Aside {
+            let Some(&next) = bytes[at..].first_chunk::<HEADER>() else { return Ok(Incoming::More) };
+            let (message_type, length) =
+                header(next).ok_or_else(|| Garbage::new::<Self>(kind, &bytes[at..]))?;
+            if at == 0 && matches!(message_type, b'A' | b'N' | b'S') {
+                return Ok(Incoming::Aside {
                     head: HEADER,
-                    rest: Rest::Bytes { left: length.into(), end: b"" },
+                    rest: Remainder::Bytes { left: length.into(), end: b"" },
                 });
             }
-            if at == 0 && session.is_rolled_back_next() {
+            if at == 0 && session.awaits_rollback_reply() {
                 let mut messages = Messages::default();
-                messages.pass(&next, &mut Vec::new()).map_err(|_| Garbage::new::<Self>(kind, bytes))?;
-                return Ok(Parsed::Aside { head: HEADER, rest: Rest::Messages(messages) });
+                messages.consume(&next, &mut Vec::new()).map_err(|_| Garbage::new::<Self>(kind, bytes))?;
+                return Ok(Incoming::Aside { head: HEADER, rest: Remainder::Messages(messages) });
             }
             let end = at + HEADER + length as usize;
-            let short = matches!(of, b'1' | b'2' | b'3' | b'n' | b'N' | b'S' | b'E') && end < Self::MAX_HEAD;
+            let short = matches!(message_type, b'1' | b'2' | b'3' | b'n' | b'N' | b'S' | b'E')
+                && end < Self::MAX_HEAD;
             if short && bytes.len() < end {
-                return Ok(Parsed::More);
+                return Ok(Incoming::More);
             }
-            if !short || of == b'E' {
+            if !short || message_type == b'E' {
                 let head = if short { end } else { at + HEADER };
                 let mut messages = Messages::default();
-                let passed = messages
-                    .pass(&bytes[..head], &mut Vec::new())
+                let extent = messages
+                    .consume(&bytes[..head], &mut Vec::new())
                     .map_err(|_| Garbage::new::<Self>(kind, bytes))?;
-                debug_assert_eq!(passed.bytes, head);
-                let outcome = if of == b'E' { Outcome::Error } else { messages.outcome() };
-                return Ok(Parsed::reply(head, Rest::Messages(messages), outcome));
+                debug_assert_eq!(extent.bytes, head);
+                let outcome = if message_type == b'E' { Outcome::Error } else { messages.outcome() };
+                return Ok(Incoming::reply(head, Remainder::Messages(messages), outcome));
             }
             at = end;
         }
     }
 
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
-        told(head).into_bytes().into()
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
+        format_error(head).into_bytes().into()
     }
 }
 
@@ -158,7 +160,7 @@ mod tests {
     use super::*;
 
     fn reply(messages: &[(u8, &[u8])]) -> Vec<u8> {
-        messages.iter().flat_map(|&(of, body)| message(of, body)).collect()
+        messages.iter().flat_map(|&(kind, body)| message(kind, body)).collect()
     }
 
     const ERROR: (u8, &[u8]) = (b'E', b"SERROR\0VERROR\0C42P01\0Mrelation \"x\" does not exist\0P15\0\0");
@@ -192,12 +194,12 @@ mod tests {
     }
 
     /// Return the number of replies in `bytes`, and the text of errors, on the connection of `session`.
-    fn heard(codec: &Postgresql, session: &mut Session, bytes: &[u8]) -> (usize, String) {
+    fn read_replies(codec: &Postgresql, session: &mut Session, bytes: &[u8]) -> (usize, String) {
         let (mut replies, mut words) = (0, String::new());
         let (mut reader, mut rest) = (Reader::new::<Postgresql>(), bytes);
         loop {
             let tell =
-                |said: &[u8]| words = String::from_utf8_lossy(&Postgresql::complaint(said)).into_owned();
+                |said: &[u8]| words = String::from_utf8_lossy(&Postgresql::error_text(said)).into_owned();
             let Some(reply) = reader.next(codec, session, Kind(0), rest, tell).unwrap() else { break };
             rest = &rest[reply.taken..];
             replies += 1;
@@ -215,10 +217,10 @@ mod tests {
         let mut session = codec.session();
         let asides =
             [(b'N', &b"SWARNING\0Mhi\0\0"[..]), (b'S', b"TimeZone\0UTC\0"), (b'A', b"\0\0\0\x01c\0p\0")];
-        assert_eq!(heard(&codec, &mut session, &reply(&asides)), (0, String::new()));
+        assert_eq!(read_replies(&codec, &mut session, &reply(&asides)), (0, String::new()));
         ask(&codec, &mut session);
         let whole = [&reply(&asides)[..], &reply(&[(b'C', b"SELECT 1\0"), READY]), &reply(&asides)].concat();
-        assert_eq!(heard(&codec, &mut session, &whole), (1, String::new()));
+        assert_eq!(read_replies(&codec, &mut session, &whole), (1, String::new()));
     }
 
     #[test]
@@ -228,26 +230,26 @@ mod tests {
         ask(&codec, &mut session);
         let failed =
             [(b'C', &b"BEGIN\0"[..]), (b'E', b"SERROR\0VERROR\0C22012\0Mdivision by zero\0\0"), (b'Z', b"E")];
-        let (replies, words) = heard(&codec, &mut session, &reply(&failed));
+        let (replies, words) = read_replies(&codec, &mut session, &reply(&failed));
         assert_eq!((replies, &*words), (1, "ERROR 22012: division by zero"));
-        codec.answer(&mut session, &mut out);
+        codec.write_control(&mut session, &mut out);
         assert_eq!(out, b"Q\0\0\0\x0dROLLBACK\0");
-        codec.answer(&mut session, &mut out);
+        codec.write_control(&mut session, &mut out);
         assert_eq!(out.len(), 14, "once");
         ask(&codec, &mut session);
         let rolled_back = reply(&[(b'C', b"ROLLBACK\0"), READY, (b'C', b"SELECT 1\0"), READY]);
-        assert_eq!(heard(&codec, &mut session, &rolled_back).0, 1);
-        codec.answer(&mut session, &mut out);
+        assert_eq!(read_replies(&codec, &mut session, &rolled_back).0, 1);
+        codec.write_control(&mut session, &mut out);
         assert_eq!(out.len(), 14);
     }
 
     #[test]
     fn an_error_is_reported_with_its_message() {
         let codec = Postgresql::new(&plan("postgresql"));
-        let mut told = Vec::new();
+        let mut format_error = Vec::new();
         let bytes = reply(&[(b'2', b""), ERROR, READY]);
-        let tell = |words: &[u8]| told.extend_from_slice(words);
+        let tell = |words: &[u8]| format_error.extend_from_slice(words);
         Reader::new::<Postgresql>().next(&codec, &mut Session::default(), Kind(0), &bytes, tell).unwrap();
-        assert_eq!(&*Postgresql::complaint(&told), b"ERROR 42P01: relation \"x\" does not exist");
+        assert_eq!(&*Postgresql::error_text(&format_error), b"ERROR 42P01: relation \"x\" does not exist");
     }
 }

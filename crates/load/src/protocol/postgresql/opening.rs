@@ -23,7 +23,7 @@ pub struct Login {
 pub struct Session {
     scram: Option<Scram>,
     /// Whether the messages that prepare the statements have been sent.
-    asked: bool,
+    prepare_sent: bool,
     /// Number of requests without a complete reply.
     pub unanswered: u32,
     /// Whether the last reply left a failed transaction.
@@ -32,14 +32,14 @@ pub struct Session {
     rollback: Option<u32>,
 }
 
-/// Append a message of type `of` with the body that `body` appends.
-pub fn message(of: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
-    out.push(of);
-    lengthened(out, body);
+/// Append a message of type `kind` with the body that `body` appends.
+pub fn message(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    write_with_length(out, body);
 }
 
 /// Append a length that includes itself, and what `body` appends.
-fn lengthened(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+fn write_with_length(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     body(out);
@@ -47,7 +47,7 @@ fn lengthened(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-pub fn text(words: &str, out: &mut Vec<u8>) {
+pub fn write_text(words: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(words.as_bytes());
     out.push(0);
 }
@@ -56,22 +56,22 @@ impl Session {
     /// Append the first message of a connection.
     pub fn begin(&mut self, login: &Login, out: &mut Vec<u8>) {
         *self = Self::default();
-        lengthened(out, |out| {
+        write_with_length(out, |out| {
             out.extend_from_slice(&VERSION.to_be_bytes());
             let names =
                 [("user", &*login.user), ("database", &*login.database), ("application_name", "hindmost")];
             for (name, value) in names {
-                text(name, out);
-                text(value, out);
+                write_text(name, out);
+                write_text(value, out);
             }
             out.push(0);
         });
     }
 
     /// Record a complete reply, and whether it left a failed transaction.
-    pub fn answered(&mut self, aborted: bool) {
+    pub fn finish_reply(&mut self, aborted: bool) {
         self.aborted = aborted;
-        if self.is_rolled_back_next() {
+        if self.awaits_rollback_reply() {
             self.rollback = None;
             return;
         }
@@ -80,17 +80,17 @@ impl Session {
     }
 
     /// Whether the transaction has failed and no ROLLBACK has been sent.
-    pub fn is_to_roll_back(&self) -> bool {
+    pub fn needs_rollback(&self) -> bool {
         self.aborted && self.rollback.is_none()
     }
 
     /// Record that a ROLLBACK was sent after all requests so far.
-    pub fn rolls_back(&mut self) {
+    pub fn note_rollback(&mut self) {
         self.rollback = Some(self.unanswered);
     }
 
     /// Whether the next reply answers a ROLLBACK.
-    pub fn is_rolled_back_next(&self) -> bool {
+    pub fn awaits_rollback_reply(&self) -> bool {
         self.rollback == Some(0)
     }
 
@@ -103,21 +103,21 @@ impl Session {
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Opening, Refusal> {
-        let Some(&[of, ref length @ ..]) = bytes.first_chunk::<HEADER>() else { return Ok(Opening::More) };
+        let Some(&[kind, ref length @ ..]) = bytes.first_chunk::<HEADER>() else { return Ok(Opening::More) };
         let length = u32::from_be_bytes(*length) as usize;
         // Messages of the opening are short. A large length means another protocol, whose end would never
         // come.
-        if !(4..1 << 14).contains(&length) || !b"RESKNvZ123C".contains(&of) {
+        if !(4..1 << 14).contains(&length) || !b"RESKNvZ123C".contains(&kind) {
             let said = quote("it does not speak PostgreSQL's protocol: it answered", bytes);
             return Err(Refusal::Protocol(said));
         }
         let Some(body) = bytes.get(HEADER..=length) else { return Ok(Opening::More) };
-        match of {
+        match kind {
             b'R' => self.authenticate(login, body, out)?,
-            b'E' => return Err(Refusal::Login(told(body))),
-            b'Z' if self.asked || statements.is_empty() => return Ok(Opening::Done(1 + length)),
+            b'E' => return Err(Refusal::Login(format_error(body))),
+            b'Z' if self.prepare_sent || statements.is_empty() => return Ok(Opening::Done(1 + length)),
             b'Z' => {
-                self.asked = true;
+                self.prepare_sent = true;
                 out.extend_from_slice(statements);
             }
             _ => {}
@@ -145,8 +145,8 @@ impl Session {
                 let Some(&salt) = rest.first_chunk::<4>() else {
                     return Err(Refusal::Protocol("its request for an MD5 password has no salt".to_owned()));
                 };
-                let hashed = hashed(&login.user, password.ok_or_else(needed)?, salt);
-                answer(hashed.as_bytes(), out);
+                let md5_password = md5_password(&login.user, password.ok_or_else(needed)?, salt);
+                answer(md5_password.as_bytes(), out);
             }
             10 => {
                 if !rest.split(|&b| b == 0).any(|one| one == MECHANISM.as_bytes()) {
@@ -160,9 +160,9 @@ impl Session {
                 let random = SystemRandom::new().fill(&mut nonce);
                 random.map_err(|_| Refusal::Login("the kernel provides no random bytes".to_owned()))?;
                 let client = Scram::new(password.ok_or_else(needed)?, &nonce);
-                let first = client.first();
+                let first = client.first_message();
                 message(b'p', out, |out| {
-                    text(MECHANISM, out);
+                    write_text(MECHANISM, out);
                     out.extend_from_slice(&(first.len() as u32).to_be_bytes());
                     out.extend_from_slice(first.as_bytes());
                 });
@@ -173,10 +173,10 @@ impl Session {
                     Refusal::Protocol("it continues a SCRAM exchange that was not started".to_owned())
                 })?;
                 if code == 11 {
-                    let answer = client.answer(rest).map_err(scram)?;
+                    let answer = client.answer_challenge(rest).map_err(scram)?;
                     message(b'p', out, |out| out.extend_from_slice(answer.as_bytes()));
                 } else {
-                    client.finish(rest).map_err(scram)?;
+                    client.verify_server(rest).map_err(scram)?;
                 }
             }
             other => {
@@ -191,7 +191,7 @@ impl Session {
 }
 
 /// Return the MD5 response: the hash of (hash of password and user) and salt, in hexadecimal.
-fn hashed(user: &str, password: &[u8], salt: [u8; 4]) -> String {
+fn md5_password(user: &str, password: &[u8], salt: [u8; 4]) -> String {
     let inner = format!("{:x}", md5::compute([password, user.as_bytes()].concat()));
     format!("md5{:x}", md5::compute([inner.as_bytes(), &salt].concat()))
 }
@@ -205,10 +205,10 @@ fn answer(password: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Format an `ErrorResponse`, with or without its header: severity, SQLSTATE and message.
-pub fn told(error: &[u8]) -> String {
-    let field = |of: u8, is_one: fn(usize) -> bool| {
+pub fn format_error(error: &[u8]) -> String {
+    let field = |kind: u8, is_one: fn(usize) -> bool| {
         let mut parts = error.split(|&b| b == 0).filter(|part| is_one(part.len()));
-        let found = parts.find_map(|part| part.strip_prefix(&[of]));
+        let found = parts.find_map(|part| part.strip_prefix(&[kind]));
         String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
     };
     let severity = Some(field(b'V', |_| true)).filter(|found| !found.is_empty());
@@ -218,7 +218,7 @@ pub fn told(error: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::messages::tests::message as told_by;
+    use super::super::messages::tests::message as server_message;
     use super::*;
 
     fn login(password: Option<&str>) -> Login {
@@ -228,11 +228,11 @@ mod tests {
     fn step(
         session: &mut Session,
         login: &Login,
-        of: u8,
+        kind: u8,
         body: &[u8],
     ) -> (Result<Opening, Refusal>, Vec<u8>) {
         let mut out = Vec::new();
-        let bytes = told_by(of, body);
+        let bytes = server_message(kind, body);
         for cut in 0..bytes.len() {
             assert_eq!(session.step(login, b"prepare", &bytes[..cut], &mut out), Ok(Opening::More));
         }
@@ -247,15 +247,15 @@ mod tests {
         let said = b"\0\0\0\x40\0\x03\0\0user\0ada\0database\0engine\0application_name\0hindmost\0\0";
         assert_eq!(out[4..], said[4..]);
         assert_eq!(out[..4], (out.len() as u32).to_be_bytes());
-        for (of, body, said) in [
+        for (kind, body, said) in [
             (b'R', &[0; 4][..], &b""[..]),
             (b'S', b"server_version\x0015.18\0", b""),
             (b'K', &[0; 8], b""),
             (b'Z', b"I", b"prepare"),
             (b'1', b"", b""),
         ] {
-            let (found, out) = step(&mut session, &login, of, body);
-            assert_eq!((found, &out[..]), (Ok(Opening::Step(5 + body.len())), said), "{}", char::from(of));
+            let (found, out) = step(&mut session, &login, kind, body);
+            assert_eq!((found, &out[..]), (Ok(Opening::Step(5 + body.len())), said), "{}", char::from(kind));
         }
         assert_eq!(step(&mut session, &login, b'Z', b"I").0, Ok(Opening::Done(6)));
     }
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!((found, &out[..]), (Ok(Opening::Step(9)), &b"p\0\0\0\x0bsecret\0"[..]));
         // The MD5 hash of (MD5 hash of "secretada") and the salt, as in `pg_authid` and the manual.
         let (_, out) = step(&mut Session::default(), &login, b'R', b"\0\0\0\x05\x01\x02\x03\x04");
-        assert_eq!(out[5..], [hashed("ada", b"secret", [1, 2, 3, 4]).as_bytes(), b"\0"].concat());
+        assert_eq!(out[5..], [md5_password("ada", b"secret", [1, 2, 3, 4]).as_bytes(), b"\0"].concat());
         let (_, out) = step(&mut Session::default(), &login, b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0");
         assert!(out[5..].starts_with(b"SCRAM-SHA-256\0\0\0\0\x20n,,n=,r="), "{out:?}");
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_refusal_has_the_text_of_the_server() {
         let body = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ada\"\0\0";
-        for (of, body, code, told) in [
+        for (kind, body, code, format_error) in [
             (
                 b'E',
                 &body[..],
@@ -287,8 +287,8 @@ mod tests {
             (b'R', b"\0\0\0\x0aSCRAM-SHA-512\0\0", "login-refused", "SCRAM-SHA-512"),
             (b'R', b"\0\0\0\x0bx", "wrong-protocol", ""),
         ] {
-            let refusal = step(&mut Session::default(), &login(None), of, body).0.unwrap_err();
-            assert!(refusal.code() == code && refusal.to_string().contains(told), "{refusal}");
+            let refusal = step(&mut Session::default(), &login(None), kind, body).0.unwrap_err();
+            assert!(refusal.code() == code && refusal.to_string().contains(format_error), "{refusal}");
         }
         let other = Session::default().step(&login(None), b"", b"HTTP/1.1 400 Bad Request", &mut Vec::new());
         assert!(matches!(other, Err(Refusal::Protocol(_))), "{other:?}");

@@ -30,7 +30,7 @@ impl Scram {
     }
 
     /// Return the client's first message.
-    pub fn first(&self) -> String {
+    pub fn first_message(&self) -> String {
         format!("n,,{}", self.bare())
     }
 
@@ -39,7 +39,7 @@ impl Scram {
     }
 
     /// Return the client's answer to the server's challenge.
-    pub fn answer(&mut self, challenge: &[u8]) -> Result<String, &'static str> {
+    pub fn answer_challenge(&mut self, challenge: &[u8]) -> Result<String, &'static str> {
         let text = std::str::from_utf8(challenge).map_err(|_| "its challenge is not UTF-8")?;
         let field = |name: &str| text.split(',').find_map(|field| field.strip_prefix(name));
         let nonce =
@@ -63,7 +63,7 @@ impl Scram {
     }
 
     /// Check the server's proof that it knows the password.
-    pub fn finish(&self, last: &[u8]) -> Result<(), &'static str> {
+    pub fn verify_server(&self, last: &[u8]) -> Result<(), &'static str> {
         let proved = last.strip_prefix(b"v=").and_then(|proof| STANDARD.decode(proof).ok());
         match (proved, &self.server) {
             (Some(proof), Some(server)) if proof == *server => Ok(()),
@@ -87,16 +87,16 @@ mod tests {
     fn an_exchange_comes_to_what_its_terms_say() {
         let nonce = STANDARD.decode("rOprNGfwEbeRWgbNEkqO").unwrap();
         let mut client = Scram::new(b"pencil", &nonce);
-        assert_eq!(client.first(), "n,,n=,r=rOprNGfwEbeRWgbNEkqO");
+        assert_eq!(client.first_message(), "n,,n=,r=rOprNGfwEbeRWgbNEkqO");
         let challenge =
             "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
         assert_eq!(
-            client.answer(challenge.as_bytes()).unwrap(),
+            client.answer_challenge(challenge.as_bytes()).unwrap(),
             "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
              p=qvT2SWdEH5Q06albL+hjSYuUhCG7VndFyzIb7CK4n9k="
         );
-        assert_eq!(client.finish(b"v=3HO6Qt1M4MKJrmlKaoOqLAI0/0TV0HZe7J9H3MBtSOg="), Ok(()));
-        assert!(client.finish(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=").is_err());
+        assert_eq!(client.verify_server(b"v=3HO6Qt1M4MKJrmlKaoOqLAI0/0TV0HZe7J9H3MBtSOg="), Ok(()));
+        assert!(client.verify_server(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=").is_err());
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
             ("r=AAAAx,s=AAAA", "iterations"),
         ] {
             let mut client = Scram::new(b"pencil", &[0; 3]);
-            assert!(client.answer(challenge.as_bytes()).unwrap_err().contains(told), "{challenge}");
+            assert!(client.answer_challenge(challenge.as_bytes()).unwrap_err().contains(told), "{challenge}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Replies of RESP2 and RESP3, parsed as they arrive. Nested arrays, maps, sets and pushes need no stack: one
 //! number counts the elements still to come (redis.io, "Redis serialization protocol specification").
 
-use crate::protocol::passing::{keep, pass_bytes, Misplaced, Passed};
+use crate::protocol::framing::{append_limited, consume_bytes, Extent, FramingError};
 use crate::protocol::Outcome;
 
 /// Limit on the elements of a reply, so that sums of nested counts cannot overflow.
@@ -9,13 +9,13 @@ const MOST: u64 = 1 << 48;
 
 /// Position of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum Position {
     /// At an element's type.
     Type,
     /// In the line of an element whose text is ignored.
     Words,
-    /// In the number on the line of an element of type `of`.
-    Number { of: u8, digits: u8, value: u64 },
+    /// In the number on the line of an element of type `kind`.
+    Number { kind: u8, digits: u8, value: u64 },
     /// In the number of a null element, after its minus sign.
     Null { digits: u8 },
     /// Before the line feed of a line that announces this many elements or bytes.
@@ -27,7 +27,7 @@ enum At {
 /// The elements of one reply or of several consecutive replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elements {
-    at: At,
+    at: Position,
     /// Number of replies after the current one.
     replies: u32,
     /// Number of elements of this reply that have not begun.
@@ -39,27 +39,27 @@ pub struct Elements {
     /// The worst outcome so far.
     outcome: Outcome,
     /// Whether the first error is being read.
-    telling: bool,
+    in_error: bool,
 }
 
 impl Elements {
     /// Expect `replies` consecutive replies, at least one.
-    pub const fn of(replies: u32) -> Self {
+    pub const fn new(replies: u32) -> Self {
         let outcome = Outcome::Hit;
         Self {
-            at: At::Type,
+            at: Position::Type,
             replies: replies - 1,
             left: 1,
             begun: false,
             top: false,
             outcome,
-            telling: false,
+            in_error: false,
         }
     }
 
     /// Expect a push, which answers nothing.
     pub const fn aside() -> Self {
-        Self { begun: true, ..Self::of(1) }
+        Self { begun: true, ..Self::new(1) }
     }
 
     /// Return the outcome: an error anywhere is an error, and a null reply is a miss.
@@ -68,37 +68,37 @@ impl Elements {
     }
 
     /// Consume the elements at the start of `piece`. The text of the first error is appended to `words`.
-    pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
+    pub fn consume(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Extent, FramingError> {
         let mut at = 0;
         while at < piece.len() {
-            if let At::Bulk { left } = &mut self.at {
-                let Passed { bytes, whole } = pass_bytes(left, b"\r\n", &piece[at..])
-                    .map_err(|wrong| Misplaced { at: at + wrong.at })?;
-                if self.telling {
-                    keep(words, &piece[at..at + bytes]);
+            if let Position::Bulk { left } = &mut self.at {
+                let Extent { bytes, whole } = consume_bytes(left, b"\r\n", &piece[at..])
+                    .map_err(|wrong| FramingError { at: at + wrong.at })?;
+                if self.in_error {
+                    append_limited(words, &piece[at..at + bytes]);
                 }
                 at += bytes;
                 if !whole {
                     break;
                 }
-                self.at = At::Type;
+                self.at = Position::Type;
             } else {
-                self.step(piece[at]).ok_or(Misplaced { at })?;
-                if self.telling {
-                    keep(words, &piece[at..=at]);
+                self.step(piece[at]).ok_or(FramingError { at })?;
+                if self.in_error {
+                    append_limited(words, &piece[at..=at]);
                 }
                 at += 1;
             }
-            self.telling &= self.at != At::Type;
-            if self.at == At::Type && self.is_whole() {
-                return Ok(Passed { bytes: at, whole: true });
+            self.in_error &= self.at != Position::Type;
+            if self.at == Position::Type && self.finish_element() {
+                return Ok(Extent { bytes: at, whole: true });
             }
         }
-        Ok(Passed { bytes: at, whole: false })
+        Ok(Extent { bytes: at, whole: false })
     }
 
     /// Handle the end of an element. Return whether all replies are complete, or start the next reply.
-    fn is_whole(&mut self) -> bool {
+    fn finish_element(&mut self) -> bool {
         if self.left > 0 {
             return false;
         }
@@ -113,70 +113,70 @@ impl Elements {
     /// Parse one byte outside bulk strings. Return `None` if it is invalid.
     fn step(&mut self, byte: u8) -> Option<()> {
         self.at = match self.at {
-            At::Type => self.begin(byte)?,
-            At::Words => match byte {
-                b'\r' => At::LineEnd { elements: 0, bytes: None },
+            Position::Type => self.begin(byte)?,
+            Position::Words => match byte {
+                b'\r' => Position::LineEnd { elements: 0, bytes: None },
                 b'\n' => return None,
-                _ => At::Words,
+                _ => Position::Words,
             },
-            At::Number { of, digits: 0, .. } if byte == b'-' && matches!(of, b'$' | b'*') => {
-                At::Null { digits: 0 }
+            Position::Number { kind, digits: 0, .. } if byte == b'-' && matches!(kind, b'$' | b'*') => {
+                Position::Null { digits: 0 }
             }
-            At::Number { of, digits, value } => match byte {
+            Position::Number { kind, digits, value } => match byte {
                 b'0'..=b'9' if digits < 18 => {
-                    At::Number { of, digits: digits + 1, value: 10 * value + u64::from(byte - b'0') }
+                    Position::Number { kind, digits: digits + 1, value: 10 * value + u64::from(byte - b'0') }
                 }
-                b'\r' if digits > 0 && value <= MOST => match of {
-                    b'$' | b'!' | b'=' => At::LineEnd { elements: 0, bytes: Some(value + 2) },
-                    b'%' | b'|' => At::LineEnd { elements: 2 * value, bytes: None },
-                    _ => At::LineEnd { elements: value, bytes: None },
+                b'\r' if digits > 0 && value <= MOST => match kind {
+                    b'$' | b'!' | b'=' => Position::LineEnd { elements: 0, bytes: Some(value + 2) },
+                    b'%' | b'|' => Position::LineEnd { elements: 2 * value, bytes: None },
+                    _ => Position::LineEnd { elements: value, bytes: None },
                 },
                 _ => return None,
             },
-            At::Null { digits } => match (byte, digits) {
-                (b'1', 0) => At::Null { digits: 1 },
+            Position::Null { digits } => match (byte, digits) {
+                (b'1', 0) => Position::Null { digits: 1 },
                 (b'\r', 1) => {
-                    self.is_nothing();
-                    At::LineEnd { elements: 0, bytes: None }
+                    self.mark_null();
+                    Position::LineEnd { elements: 0, bytes: None }
                 }
                 _ => return None,
             },
-            At::LineEnd { elements, bytes } if byte == b'\n' => {
+            Position::LineEnd { elements, bytes } if byte == b'\n' => {
                 self.left = self.left.checked_add(elements).filter(|&left| left <= MOST)?;
-                bytes.map_or(At::Type, |left| At::Bulk { left })
+                bytes.map_or(Position::Type, |left| Position::Bulk { left })
             }
-            At::LineEnd { .. } | At::Bulk { .. } => return None,
+            Position::LineEnd { .. } | Position::Bulk { .. } => return None,
         };
         Some(())
     }
 
-    /// Begin an element of type `of`.
-    fn begin(&mut self, of: u8) -> Option<At> {
+    /// Begin an element of type `kind`.
+    fn begin(&mut self, kind: u8) -> Option<Position> {
         // Pushes and attributes precede the reply and are not part of it.
         let next = self.left == 1 && !self.begun;
-        let aside = next && matches!(of, b'>' | b'|');
+        let aside = next && matches!(kind, b'>' | b'|');
         self.top = next && !aside;
         self.begun |= self.top;
         self.left -= u64::from(!aside);
-        match of {
+        match kind {
             b'-' | b'!' if self.begun => {
-                self.telling = self.outcome != Outcome::Error;
+                self.in_error = self.outcome != Outcome::Error;
                 self.outcome = Outcome::Error;
             }
-            b'_' => self.is_nothing(),
+            b'_' => self.mark_null(),
             _ => {}
         }
-        match of {
-            b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => Some(At::Words),
+        match kind {
+            b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => Some(Position::Words),
             b'$' | b'!' | b'=' | b'*' | b'%' | b'~' | b'>' | b'|' => {
-                Some(At::Number { of, digits: 0, value: 0 })
+                Some(Position::Number { kind, digits: 0, value: 0 })
             }
             _ => None,
         }
     }
 
     /// Record a null element: a miss if it is the whole reply.
-    fn is_nothing(&mut self) {
+    fn mark_null(&mut self) {
         if self.top && self.outcome == Outcome::Hit {
             self.outcome = Outcome::Miss;
         }
@@ -189,11 +189,11 @@ mod tests {
 
     fn check(replies: u32, bytes: &[u8], expected: Option<(usize, Outcome)>) {
         for step in [1, 2, 3, bytes.len()] {
-            let (mut elements, mut taken, mut found) = (Elements::of(replies), 0, None);
+            let (mut elements, mut taken, mut found) = (Elements::new(replies), 0, None);
             for piece in bytes.chunks(step) {
-                let Ok(passed) = elements.pass(piece, &mut Vec::new()) else { break };
-                taken += passed.bytes;
-                if passed.whole {
+                let Ok(extent) = elements.consume(piece, &mut Vec::new()) else { break };
+                taken += extent.bytes;
+                if extent.whole {
                     found = Some((taken, elements.outcome()));
                     break;
                 }
@@ -254,8 +254,12 @@ mod tests {
             b"$\r\n",
             b":1\rx",
         ] {
-            let mut elements = Elements::of(1);
-            assert!(elements.pass(bytes, &mut Vec::new()).is_err(), "{:?}", String::from_utf8_lossy(bytes));
+            let mut elements = Elements::new(1);
+            assert!(
+                elements.consume(bytes, &mut Vec::new()).is_err(),
+                "{:?}",
+                String::from_utf8_lossy(bytes)
+            );
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Redis: GET and SET of keys, or any commands, in RESP2 or RESP3 (redis.io, "Redis serialization protocol
 //! specification").
 
+mod commands;
 mod elements;
 mod opening;
-mod written;
 
 use std::io::Write;
 
 use hindmost_plan::{Plan, Workload};
 
+use self::commands::CompiledCommand;
 use self::opening::Greeting;
-use self::written::Written;
 use super::items::Items;
-use super::{line_end, number, Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use super::{line_end, number, Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::{Kind, List, Request};
 
 pub use elements::Elements;
@@ -29,7 +29,7 @@ enum Requests {
     /// Any commands.
     Commands {
         list: List,
-        written: Vec<Written>,
+        compiled: Vec<CompiledCommand>,
         /// Number of replies to a request, by kind.
         replies: Vec<u32>,
     },
@@ -37,7 +37,12 @@ enum Requests {
 
 /// Return an upper bound on the bytes of a request of `commands`.
 pub fn largest_command(commands: &hindmost_plan::Commands) -> usize {
-    commands.commands.iter().map(|one| Written::new(one, commands.data.as_ref()).largest()).max().unwrap_or(0)
+    commands
+        .commands
+        .iter()
+        .map(|one| CompiledCommand::new(one, commands.data.as_ref()).largest())
+        .max()
+        .unwrap_or(0)
 }
 
 impl Protocol for Redis {
@@ -45,7 +50,7 @@ impl Protocol for Redis {
     /// Bulk headers are short. Error lines may be long and quote arguments.
     const MAX_HEAD: usize = 4096;
     /// RESP3 pushes may arrive at any time.
-    const ANSWERS: bool = true;
+    const HAS_CONTROL: bool = true;
 
     /// Number of replies missing from the opening.
     type Session = u8;
@@ -54,17 +59,20 @@ impl Protocol for Redis {
         let requests = match &plan.workload {
             Workload::Commands(commands) => {
                 let listed = commands.listed();
-                let written: Vec<Written> =
-                    commands.commands.iter().map(|one| Written::new(one, commands.data.as_ref())).collect();
+                let compiled: Vec<CompiledCommand> = commands
+                    .commands
+                    .iter()
+                    .map(|one| CompiledCommand::new(one, commands.data.as_ref()))
+                    .collect();
                 // The plan has checked that requests of the same name have equally many replies.
                 let replies = |name: &String| {
-                    let same = listed.iter().zip(&written).find(|(one, _)| one.kind == *name);
-                    same.map_or(1, |(_, written)| written.replies)
+                    let same = listed.iter().zip(&compiled).find(|(one, _)| one.kind == *name);
+                    same.map_or(1, |(_, compiled)| compiled.replies)
                 };
                 Requests::Commands {
                     replies: plan.workload.kinds().iter().map(replies).collect(),
                     list: List::new(plan.seed, &listed, commands.data.as_ref()),
-                    written,
+                    compiled,
                 }
             }
             _ => Requests::Items(Items::new(plan)),
@@ -80,7 +88,7 @@ impl Protocol for Redis {
         Greeting::step(left, bytes)
     }
 
-    fn farewell(&self, _: &mut u8, out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, _: &mut u8, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(b"*1\r\n$4\r\nQUIT\r\n");
         true
     }
@@ -89,9 +97,9 @@ impl Protocol for Redis {
     fn write(&self, _: &mut u8, request: Request, _: u32, out: &mut Vec<u8>) {
         let items = match &self.requests {
             Requests::Items(items) => items,
-            Requests::Commands { list, written, .. } => {
+            Requests::Commands { list, compiled, .. } => {
                 let values = list.values(request.item);
-                return written[list.which(values)].write(values, out);
+                return compiled[list.index(values)].write(values, out);
             }
         };
         let ttl_s = if request.kind == Kind::SET { items.ttl_s(request.item) } else { 0 };
@@ -114,7 +122,7 @@ impl Protocol for Redis {
         }
     }
 
-    fn remove(&self, _: &mut u8, item: u32, _: u32, out: &mut Vec<u8>) {
+    fn write_removal(&self, _: &mut u8, item: u32, _: u32, out: &mut Vec<u8>) {
         let Requests::Items(items) = &self.requests else { return };
         // Writing to a Vec cannot fail.
         let _ = write!(out, "*2\r\n$3\r\nDEL\r\n${}\r\n", items.key_length(item));
@@ -123,31 +131,31 @@ impl Protocol for Redis {
     }
 
     #[inline]
-    fn read(&self, _: &mut u8, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some(end) = line_end(bytes) else { return Ok(Parsed::More) };
+    fn read(&self, _: &mut u8, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some(end) = line_end(bytes) else { return Ok(Incoming::More) };
         let garbage = || Garbage::new::<Self>(kind, bytes);
         if bytes[0] == b'>' {
             let mut push = Elements::aside();
-            let passed = push.pass(&bytes[..end], &mut Vec::new()).map_err(|_| garbage())?;
-            let rest = if passed.whole { Rest::NOTHING } else { Rest::Elements(push) };
-            return Ok(Parsed::Aside { head: passed.bytes, rest });
+            let extent = push.consume(&bytes[..end], &mut Vec::new()).map_err(|_| garbage())?;
+            let rest = if extent.whole { Remainder::EMPTY } else { Remainder::Elements(push) };
+            return Ok(Incoming::Aside { head: extent.bytes, rest });
         }
         if let Requests::Commands { replies, .. } = &self.requests {
-            let mut elements = Elements::of(replies.get(usize::from(kind.0)).copied().unwrap_or(1));
-            let passed = elements.pass(&bytes[..end], &mut Vec::new()).map_err(|_| garbage())?;
-            let rest = if passed.whole { Rest::NOTHING } else { Rest::Elements(elements) };
-            return Ok(Parsed::reply(end, rest, elements.outcome()));
+            let mut elements = Elements::new(replies.get(usize::from(kind.0)).copied().unwrap_or(1));
+            let extent = elements.consume(&bytes[..end], &mut Vec::new()).map_err(|_| garbage())?;
+            let rest = if extent.whole { Remainder::EMPTY } else { Remainder::Elements(elements) };
+            return Ok(Incoming::reply(end, rest, elements.outcome()));
         }
         let line = bytes[..end].strip_suffix(b"\r\n").ok_or_else(garbage)?;
         match (line.first(), kind) {
-            (Some(b'-'), _) => Ok(Parsed::line(end, Outcome::Error)),
-            (Some(b':'), Kind::REMOVED) if line == b":0" => Ok(Parsed::line(end, Outcome::Miss)),
-            (Some(b':'), Kind::REMOVED) | (Some(b'+'), Kind::SET) => Ok(Parsed::line(end, Outcome::Hit)),
-            _ if line == b"$-1" || line == b"_" => Ok(Parsed::line(end, Outcome::Miss)),
+            (Some(b'-'), _) => Ok(Incoming::line(end, Outcome::Error)),
+            (Some(b':'), Kind::REMOVED) if line == b":0" => Ok(Incoming::line(end, Outcome::Miss)),
+            (Some(b':'), Kind::REMOVED) | (Some(b'+'), Kind::SET) => Ok(Incoming::line(end, Outcome::Hit)),
+            _ if line == b"$-1" || line == b"_" => Ok(Incoming::line(end, Outcome::Miss)),
             (Some(b'$'), Kind::GET) => {
                 let size = number(&line[1..]).ok_or_else(garbage)?;
-                let rest = Rest::Bytes { left: size + 2, end: b"\r\n" };
-                Ok(Parsed::reply(end, rest, Outcome::Hit))
+                let rest = Remainder::Bytes { left: size + 2, end: b"\r\n" };
+                Ok(Incoming::reply(end, rest, Outcome::Hit))
             }
             _ => Err(garbage()),
         }
@@ -169,7 +177,7 @@ mod tests {
         Redis::new(&plan)
     }
 
-    fn written(codec: &Redis, request: Request) -> String {
+    fn encode(codec: &Redis, request: Request) -> String {
         let mut out = Vec::new();
         codec.write(&mut 0, request, 0, &mut out);
         String::from_utf8(out).unwrap()
@@ -180,18 +188,18 @@ mod tests {
         let codec = Redis::new(&plan("redis"));
         let value = String::from_utf8(filler(2)).unwrap();
         let expected = format!("*3\r\n$3\r\nSET\r\n$30\r\n0012{}\r\n$2\r\n{value}\r\n", "k".repeat(26));
-        assert_eq!(written(&codec, Request { kind: Kind::SET, item: 12, value_bytes: 2 }), expected);
+        assert_eq!(encode(&codec, Request { kind: Kind::SET, item: 12, value_bytes: 2 }), expected);
     }
 
     #[test]
     fn commands_are_what_the_plan_has_with_lengths_that_are_right() {
         let push = commands(&json!([{"command": "LPUSH l{{sequence:98}} {{string:3}} x"}]));
-        let one = |item| written(&push, Request { kind: Kind(0), item, value_bytes: 0 });
+        let one = |item| encode(&push, Request { kind: Kind(0), item, value_bytes: 0 });
         assert!(one(1).starts_with("*4\r\n$5\r\nLPUSH\r\n$3\r\nl99\r\n$3\r\n"), "{}", one(1));
         assert!(one(2).contains("$4\r\nl100\r\n$3\r\n") && one(2).ends_with("\r\n$1\r\nx\r\n"), "{}", one(2));
         let multi = commands(&json!([{"command": [["MULTI"], ["INCR", "n"], ["EXEC"]]}]));
         let expected = "*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\nn\r\n*1\r\n$4\r\nEXEC\r\n";
-        assert_eq!(written(&multi, Request { kind: Kind(0), item: 0, value_bytes: 0 }), expected);
+        assert_eq!(encode(&multi, Request { kind: Kind(0), item: 0, value_bytes: 0 }), expected);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use hindmost_plan::Login;
 
+use super::commands::command;
 use super::elements::Elements;
-use super::written::command;
 use crate::protocol::{quote, Opening, Refusal};
 
 /// The first commands on each connection, and the number of their replies.
@@ -19,24 +19,24 @@ impl Greeting {
         let Some(login) = login else { return greeting };
         // A password without a user belongs to the user `default`, whom servers before 6.0 do not know by
         // name.
-        let who: Vec<&str> = login.user.iter().chain(&login.password).map(|word| &**word).collect();
+        let credentials: Vec<&str> = login.user.iter().chain(&login.password).map(|word| &**word).collect();
         if let Some(version) = login.protocol.filter(|&version| version != 2) {
             let version = version.to_string();
             let user = login.user.as_deref().unwrap_or("default");
             match login.password.as_deref() {
-                Some(password) => greeting.say(&["HELLO", &version, "AUTH", user, password]),
-                None => greeting.say(&["HELLO", &version]),
+                Some(password) => greeting.push_command(&["HELLO", &version, "AUTH", user, password]),
+                None => greeting.push_command(&["HELLO", &version]),
             }
         } else if login.password.is_some() {
-            greeting.say(&[&["AUTH"], &who[..]].concat());
+            greeting.push_command(&[&["AUTH"], &credentials[..]].concat());
         }
         if let Some(database) = &login.database {
-            greeting.say(&["SELECT", database]);
+            greeting.push_command(&["SELECT", database]);
         }
         greeting
     }
 
-    fn say(&mut self, words: &[&str]) {
+    fn push_command(&mut self, words: &[&str]) {
         command(words, &mut self.bytes);
         self.replies += 1;
     }
@@ -50,18 +50,18 @@ impl Greeting {
 
     /// Parse one reply at the start of `bytes`; `left` replies are missing.
     pub fn step(left: &mut u8, bytes: &[u8]) -> Result<Opening, Refusal> {
-        let passed = Elements::of(1).pass(bytes, &mut Vec::new());
+        let extent = Elements::new(1).consume(bytes, &mut Vec::new());
         let foreign =
             |_| Refusal::Protocol(quote("it does not speak the Redis protocol: it answered", bytes));
-        let passed = passed.map_err(foreign)?;
-        if !passed.whole {
+        let extent = extent.map_err(foreign)?;
+        if !extent.whole {
             return Ok(Opening::More);
         }
         if matches!(bytes[0], b'-' | b'!') {
             return Err(Refusal::Login(quote("it answered", &bytes[1..])));
         }
         *left -= 1;
-        Ok(if *left == 0 { Opening::Done(passed.bytes) } else { Opening::Step(passed.bytes) })
+        Ok(if *left == 0 { Opening::Done(extent.bytes) } else { Opening::Step(extent.bytes) })
     }
 }
 
@@ -69,7 +69,7 @@ impl Greeting {
 mod tests {
     use super::*;
 
-    fn said(login: &Login) -> String {
+    fn greeting_text(login: &Login) -> String {
         String::from_utf8(Greeting::new(Some(login)).bytes).unwrap().replace("\r\n", " ")
     }
 
@@ -93,7 +93,7 @@ mod tests {
             (login(None, Some("pw"), None, Some(3)), "*5 $5 HELLO $1 3 $4 AUTH $7 default $2 pw "),
             (login(None, None, Some("1"), Some(2)), "*2 $6 SELECT $1 1 "),
         ] {
-            assert_eq!(said(&login), expected);
+            assert_eq!(greeting_text(&login), expected);
         }
     }
 
@@ -109,7 +109,10 @@ mod tests {
         assert_eq!(Greeting::step(&mut left, &[&hello[..], b"+OK"].concat()), Ok(Opening::Step(hello.len())));
         assert_eq!(Greeting::step(&mut left, b"+OK\r\n"), Ok(Opening::Done(5)));
         let refusal = Greeting::step(&mut 1, b"-WRONGPASS invalid username-password pair\r\n").unwrap_err();
-        assert!(matches!(&refusal, Refusal::Login(said) if said.contains("WRONGPASS")), "{refusal}");
+        assert!(
+            matches!(&refusal, Refusal::Login(greeting_text) if greeting_text.contains("WRONGPASS")),
+            "{refusal}"
+        );
         assert!(matches!(Greeting::step(&mut 1, b"HTTP/1.1 400\r\n"), Err(Refusal::Protocol(_))));
     }
 }

@@ -16,9 +16,9 @@ use hindmost_plan::{Escape, Message, Messages, Plan, Workload};
 use hindmost_random::mix;
 
 use self::frame::{apply, opcode, write_header, Frame, LARGEST_CONTROL, LARGEST_HEADER};
-use self::opening::{accepts, answered, key, request, Accept};
-use super::starts::Starts;
-use super::{Garbage, Opening, Outcome, Parsed, Protocol, Refusal, Rest};
+use self::opening::{accept_for, key, parse_answer, request, Accept};
+use super::prefixes::Prefixes;
+use super::{Garbage, Incoming, Opening, Outcome, Protocol, Refusal, Remainder};
 use crate::workload::{Kind, List, Request, Template};
 
 /// Most bytes kept of the start of an error, for reports.
@@ -29,12 +29,12 @@ pub struct Ws {
     list: List,
     sends: Vec<Send>,
     /// Outcome prefixes by kind.
-    replies: Vec<Starts>,
+    replies: Vec<Prefixes>,
     /// The opening request of each path, up to its key.
     openings: Vec<Vec<u8>>,
     seed: u64,
     /// Number of sessions created so far.
-    made: AtomicU32,
+    sessions: AtomicU32,
 }
 
 struct Send {
@@ -54,9 +54,9 @@ pub struct Session {
     /// Number of requests without a reply.
     waiting: u32,
     /// Outcome of a message whose last frame is missing.
-    begun: Option<Outcome>,
+    fragment: Option<Outcome>,
     /// A pong or close frame to be sent.
-    says: Vec<u8>,
+    pending: Vec<u8>,
     /// Whether the server has sent a close frame.
     closed: bool,
 }
@@ -79,26 +79,26 @@ impl Ws {
         kind: Kind,
         bytes: &[u8],
         frame: &Frame,
-    ) -> Result<Parsed, Garbage> {
+    ) -> Result<Incoming, Garbage> {
         let garbage = || Err(Garbage::new::<Self>(kind, bytes));
         let first = frame.opcode != opcode::CONTINUATION;
-        if first == session.begun.is_some() {
+        if first == session.fragment.is_some() {
             return garbage();
         }
         if session.waiting == 0 {
             // The server may send unrequested messages: a greeting or a push.
-            session.begun = (!frame.fin).then_some(Outcome::Hit);
-            return Ok(Parsed::Aside {
+            session.fragment = (!frame.fin).then_some(Outcome::Hit);
+            return Ok(Incoming::Aside {
                 head: frame.header,
-                rest: Rest::Bytes { left: frame.length, end: b"" },
+                rest: Remainder::Bytes { left: frame.length, end: b"" },
             });
         }
-        let Some(starts) = self.replies.get(usize::from(kind.0)) else { return garbage() };
+        let Some(prefixes) = self.replies.get(usize::from(kind.0)) else { return garbage() };
         let most = |most: usize| frame.header + frame.length.min(most as u64) as usize;
-        let (mut head, mut outcome) = (most(starts.decides), session.begun.unwrap_or(Outcome::Hit));
+        let (mut head, mut outcome) = (most(prefixes.longest), session.fragment.unwrap_or(Outcome::Hit));
         if first {
-            let Some(start) = bytes.get(frame.header..head) else { return Ok(Parsed::More) };
-            outcome = starts.outcome(start);
+            let Some(start) = bytes.get(frame.header..head) else { return Ok(Incoming::More) };
+            outcome = prefixes.outcome(start);
             if outcome == Outcome::Error {
                 head = most(WORDS);
             }
@@ -106,16 +106,16 @@ impl Ws {
             head = frame.header;
         }
         if bytes.len() < head {
-            return Ok(Parsed::More);
+            return Ok(Incoming::More);
         }
-        let rest = Rest::Bytes { left: frame.length - (head - frame.header) as u64, end: b"" };
+        let rest = Remainder::Bytes { left: frame.length - (head - frame.header) as u64, end: b"" };
         if !frame.fin {
-            session.begun = Some(outcome);
-            return Ok(Parsed::Aside { head, rest });
+            session.fragment = Some(outcome);
+            return Ok(Incoming::Aside { head, rest });
         }
-        session.begun = None;
+        session.fragment = None;
         session.waiting = session.waiting.saturating_sub(1);
-        Ok(Parsed::reply(head, rest, outcome))
+        Ok(Incoming::reply(head, rest, outcome))
     }
 }
 
@@ -123,7 +123,7 @@ impl Protocol for Ws {
     const PROTOCOL: hindmost_wire::Protocol = hindmost_wire::Protocol::Ws;
     /// Room for the server's answer to the opening.
     const MAX_HEAD: usize = 8 * 1024;
-    const ANSWERS: bool = true;
+    const HAS_CONTROL: bool = true;
 
     type Session = Session;
 
@@ -137,7 +137,7 @@ impl Protocol for Ws {
                 .requests
                 .iter()
                 .find(|one| one.name == *name)
-                .map(|one| Starts::new(one.miss.as_deref(), one.error.as_deref()))
+                .map(|one| Prefixes::new(one.miss.as_deref(), one.error.as_deref()))
         };
         let send = |one: &Message| Send {
             opcode: if one.binary { opcode::BINARY } else { opcode::TEXT },
@@ -149,21 +149,25 @@ impl Protocol for Ws {
             replies: kinds.iter().filter_map(of).collect(),
             openings: messages.paths.iter().map(|path| request(path, messages, plan)).collect(),
             seed: plan.seed,
-            made: AtomicU32::new(0),
+            sessions: AtomicU32::new(0),
         }
     }
 
     fn session(&self) -> Session {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
-        Session { number, says: Vec::with_capacity(LARGEST_HEADER + LARGEST_CONTROL), ..Session::default() }
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        Session {
+            number,
+            pending: Vec::with_capacity(LARGEST_HEADER + LARGEST_CONTROL),
+            ..Session::default()
+        }
     }
 
     fn begin(&self, session: &mut Session, out: &mut Vec<u8>) -> bool {
         session.openings += 1;
-        (session.waiting, session.begun, session.closed) = (0, None, false);
-        session.says.clear();
+        (session.waiting, session.fragment, session.closed) = (0, None, false);
+        session.pending.clear();
         let key = key(self.seed, u64::from(session.openings) << 32 | u64::from(session.number));
-        session.accept = accepts(&key);
+        session.accept = accept_for(&key);
         out.extend_from_slice(&self.openings[session.number as usize % self.openings.len()]);
         out.extend_from_slice(&key);
         out.extend_from_slice(b"\r\n\r\n");
@@ -171,13 +175,13 @@ impl Protocol for Ws {
     }
 
     fn opening(&self, session: &mut Session, bytes: &[u8], _: &mut Vec<u8>) -> Result<Opening, Refusal> {
-        answered(&session.accept, bytes)
+        parse_answer(&session.accept, bytes)
     }
 
     #[inline]
     fn write(&self, session: &mut Session, request: Request, _: u32, out: &mut Vec<u8>) {
         let values = self.list.values(request.item);
-        let Send { opcode, text } = &self.sends[self.list.which(values)];
+        let Send { opcode, text } = &self.sends[self.list.index(values)];
         let mask = (mix(self.seed ^ u64::from(request.item)) as u32 | 1).to_ne_bytes();
         write_header(*opcode, text.length(values), mask, out);
         let from = out.len();
@@ -187,57 +191,57 @@ impl Protocol for Ws {
     }
 
     /// Append a close frame. The server answers it and closes first (RFC 6455, 7.1.1).
-    fn farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
+    fn write_farewell(&self, _: &mut Session, out: &mut Vec<u8>) -> bool {
         write_header(opcode::CLOSE, 2, [0; 4], out);
         out.extend_from_slice(&1000_u16.to_be_bytes());
         true
     }
 
-    fn answer(&self, session: &mut Session, out: &mut Vec<u8>) {
-        if out.capacity() - out.len() >= session.says.len() {
-            out.append(&mut session.says);
+    fn write_control(&self, session: &mut Session, out: &mut Vec<u8>) {
+        if out.capacity() - out.len() >= session.pending.len() {
+            out.append(&mut session.pending);
         }
     }
 
-    fn leaves(&self, session: &Session) -> Option<u32> {
+    fn closing_tag(&self, session: &Session) -> Option<u32> {
         session.closed.then_some(0)
     }
 
-    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Parsed, Garbage> {
-        let Some(frame) = Frame::read(bytes) else { return Ok(Parsed::More) };
+    fn read(&self, session: &mut Session, kind: Kind, bytes: &[u8]) -> Result<Incoming, Garbage> {
+        let Some(frame) = Frame::read(bytes) else { return Ok(Incoming::More) };
         let frame = frame.map_err(|()| Garbage::new::<Self>(kind, bytes))?;
         if frame.opcode < opcode::CLOSE {
             return self.data(session, kind, bytes, &frame);
         }
         let head = frame.header + frame.length as usize;
-        let Some(carried) = bytes.get(frame.header..head) else { return Ok(Parsed::More) };
+        let Some(carried) = bytes.get(frame.header..head) else { return Ok(Incoming::More) };
         if frame.opcode != opcode::PONG {
             let closes = frame.opcode == opcode::CLOSE;
             // The pong for the latest ping replaces earlier ones (RFC 6455, 5.5.3). A close frame is answered
             // with its code.
-            session.says.clear();
+            session.pending.clear();
             let (of, echo) = if closes {
                 (opcode::CLOSE, &carried[..carried.len().min(2)])
             } else {
                 (opcode::PONG, carried)
             };
-            write_header(of, echo.len(), [0; 4], &mut session.says);
-            session.says.extend_from_slice(echo);
+            write_header(of, echo.len(), [0; 4], &mut session.pending);
+            session.pending.extend_from_slice(echo);
             session.closed |= closes;
             if closes && session.waiting > 0 {
                 session.waiting -= 1;
-                let reply = Parsed::reply(head, Rest::NOTHING, Outcome::Error);
-                let Parsed::Reply { rest, outcome, code, tag, .. } = reply else { return Ok(reply) };
-                return Ok(Parsed::Reply { head, rest, outcome, closes: true, code, tag });
+                let reply = Incoming::reply(head, Remainder::EMPTY, Outcome::Error);
+                let Incoming::Reply { rest, outcome, code, tag, .. } = reply else { return Ok(reply) };
+                return Ok(Incoming::Reply { head, rest, outcome, closes: true, code, tag });
             }
         }
-        Ok(Parsed::Aside { head, rest: Rest::NOTHING })
+        Ok(Incoming::Aside { head, rest: Remainder::EMPTY })
     }
 
-    fn complaint(head: &[u8]) -> Cow<'_, [u8]> {
+    fn error_text(head: &[u8]) -> Cow<'_, [u8]> {
         match Frame::read(head) {
             Some(Ok(Frame { opcode: opcode::CLOSE, header, .. })) => {
-                farewell(&head[header..]).into_bytes().into()
+                describe_close(&head[header..]).into_bytes().into()
             }
             Some(Ok(frame)) => head[frame.header..].into(),
             _ => head.into(),
@@ -246,7 +250,7 @@ impl Protocol for Ws {
 }
 
 /// Describe a server's close frame (RFC 6455, 7.4.1): the meaning of its code, and its reason.
-fn farewell(carried: &[u8]) -> String {
+fn describe_close(carried: &[u8]) -> String {
     let reason = String::from_utf8_lossy(carried.get(2..).unwrap_or_default());
     let meaning = meaning(carried);
     if reason.is_empty() {

@@ -40,7 +40,7 @@ pub fn key(seed: u64, number: u64) -> Key {
 }
 
 /// Return the server's expected answer to a key.
-pub fn accepts(key: &Key) -> Accept {
+pub fn accept_for(key: &Key) -> Accept {
     let mut joined = [0; 60];
     joined[..key.len()].copy_from_slice(key);
     joined[key.len()..].copy_from_slice(GUID);
@@ -55,7 +55,7 @@ pub fn accepts(key: &Key) -> Accept {
 ///
 /// # Errors
 /// [`Refusal`] if the server opens no WebSocket, or one with unrequested extensions.
-pub fn answered(accept: &Accept, bytes: &[u8]) -> Result<Opening, Refusal> {
+pub fn parse_answer(accept: &Accept, bytes: &[u8]) -> Result<Opening, Refusal> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         let known = bytes.len() >= SWITCHING.len() && !bytes.starts_with(SWITCHING) && bytes.contains(&b'\n');
         return if known { Err(no_websocket(bytes)) } else { Ok(Opening::More) };
@@ -96,6 +96,6 @@ mod tests {
     #[test]
     fn the_accepted_key_is_that_of_the_rfc() {
         // RFC 6455, 1.3.
-        assert_eq!(&accepts(b"dGhlIHNhbXBsZSBub25jZQ=="), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(&accept_for(b"dGhlIHNhbXBsZSBub25jZQ=="), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     }
 }

@@ -24,7 +24,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Return the first byte and the unmasked payload of a client's frame.
-fn carried(bytes: &[u8]) -> (u8, Vec<u8>) {
+fn unmask(bytes: &[u8]) -> (u8, Vec<u8>) {
     let (header, length) = match bytes[1] & 0x7f {
         126 => (4, usize::from(u16::from_be_bytes([bytes[2], bytes[3]]))),
         127 => (10, u64::from_be_bytes(bytes[2..10].try_into().unwrap()) as usize),
@@ -76,7 +76,7 @@ fn messages_of_any_length_are_masked_and_have_the_planned_content() {
         let (mut session, mut out) = (codec.session(), Vec::new());
         codec.write(&mut session, Request { kind: Kind(0), item: 5, value_bytes: 0 }, 0, &mut out);
         let opcode = if binary { opcode::BINARY } else { opcode::TEXT };
-        assert_eq!(carried(&out), (FIN | opcode, text.clone().into_bytes()));
+        assert_eq!(unmask(&out), (FIN | opcode, text.clone().into_bytes()));
         assert!(length == 0 || !out.ends_with(&text.as_bytes()[..1.min(length)]) || out[2..6] != [0; 4]);
         let Workload::Messages(messages) =
             serde_json::from_value(json!({"kind": "messages", "requests": [{"send": text}]})).unwrap()
@@ -138,15 +138,15 @@ fn pings_are_answered_and_a_close_is_reported_with_its_code() {
     let mut session = codec.session();
     let read = |session: &mut Session, bytes: &[u8]| {
         let mut words = Vec::new();
-        let tell = |said: &[u8]| words.extend_from_slice(&Ws::complaint(said));
+        let tell = |said: &[u8]| words.extend_from_slice(&Ws::error_text(said));
         let found = Reader::new::<Ws>().next(&codec, session, Kind(0), bytes, tell).unwrap();
         (found, String::from_utf8(words).unwrap())
     };
     assert_eq!(read(&mut session, &frame(FIN | 9, b"are you there")).0, None);
     let mut out = Vec::with_capacity(100);
-    codec.answer(&mut session, &mut out);
-    assert_eq!(carried(&out), (FIN | opcode::PONG, b"are you there".to_vec()));
-    assert_eq!(codec.leaves(&session), None);
+    codec.write_control(&mut session, &mut out);
+    assert_eq!(unmask(&out), (FIN | opcode::PONG, b"are you there".to_vec()));
+    assert_eq!(codec.closing_tag(&session), None);
 
     codec.write(&mut session, Request { kind: Kind(0), item: 1, value_bytes: 0 }, 0, &mut Vec::new());
     let (reply, words) = read(&mut session, &frame(FIN | opcode::CLOSE, b"\x03\xf3oops"));
@@ -156,18 +156,18 @@ fn pings_are_answered_and_a_close_is_reported_with_its_code() {
 
     codec.begin(&mut session, &mut Vec::new());
     assert_eq!(read(&mut session, &frame(FIN | opcode::CLOSE, b"")).0, None, "no request is pending");
-    assert_eq!(codec.leaves(&session), Some(0));
+    assert_eq!(codec.closing_tag(&session), Some(0));
     out.clear();
-    codec.answer(&mut session, &mut out);
-    assert_eq!(carried(&out), (FIN | opcode::CLOSE, Vec::new()));
+    codec.write_control(&mut session, &mut out);
+    assert_eq!(unmask(&out), (FIN | opcode::CLOSE, Vec::new()));
 }
 
 #[test]
 fn the_client_closes_with_a_normal_closure() {
     let codec = codec(json!({"kind": "messages"}));
     let mut out = Vec::new();
-    assert!(codec.farewell(&mut codec.session(), &mut out));
-    assert_eq!(carried(&out), (FIN | opcode::CLOSE, 1000_u16.to_be_bytes().to_vec()));
+    assert!(codec.write_farewell(&mut codec.session(), &mut out));
+    assert_eq!(unmask(&out), (FIN | opcode::CLOSE, 1000_u16.to_be_bytes().to_vec()));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn unrequested_messages_are_ignored() {
 fn read(codec: &Ws, session: &mut Session, bytes: &[u8]) -> (Option<Outcome>, String) {
     let (mut reader, mut words, mut last, mut rest) = (Reader::new::<Ws>(), Vec::new(), None, bytes);
     while let Some(reply) = reader
-        .next(codec, session, Kind(0), rest, |said| words.extend_from_slice(&Ws::complaint(said)))
+        .next(codec, session, Kind(0), rest, |said| words.extend_from_slice(&Ws::error_text(said)))
         .unwrap()
     {
         last = Some(reply.outcome);
@@ -211,7 +211,7 @@ fn a_session_continues_after_a_fragmented_message_and_drops_a_truncated_one() {
     assert_eq!(read(&codec, &mut session, &frame(opcode::TEXT, b"half")).0, None);
     read(&codec, &mut session, &frame(FIN | opcode::CLOSE, b""));
     codec.begin(&mut session, &mut Vec::new());
-    assert_eq!(codec.leaves(&session), None, "the new connection is not closing");
+    assert_eq!(codec.closing_tag(&session), None, "the new connection is not closing");
     ask(&codec, &mut session);
     assert_eq!(read(&codec, &mut session, &frame(FIN | opcode::TEXT, b"whole")).0, Some(Outcome::Hit));
 }
@@ -229,8 +229,8 @@ fn a_close_frame_answers_only_a_pending_request() {
     assert_eq!(read(&codec, &mut session, &farewell).0, Some(Outcome::Error));
     assert_eq!(read(&codec, &mut session, &farewell).0, None, "it has been answered");
     let mut out = Vec::with_capacity(100);
-    codec.answer(&mut session, &mut out);
-    assert_eq!(carried(&out), (FIN | opcode::CLOSE, b"\x03\xe8".to_vec()), "only the code is echoed");
+    codec.write_control(&mut session, &mut out);
+    assert_eq!(unmask(&out), (FIN | opcode::CLOSE, b"\x03\xe8".to_vec()), "only the code is echoed");
 }
 
 #[test]
@@ -239,9 +239,9 @@ fn the_last_ping_is_answered_once_there_is_space() {
     let mut session = codec.session();
     read(&codec, &mut session, &[frame(FIN | 9, b"first"), frame(FIN | 9, b"second")].concat());
     let mut out = Vec::with_capacity(8);
-    codec.answer(&mut session, &mut out);
+    codec.write_control(&mut session, &mut out);
     assert_eq!((out.len(), out.capacity()), (0, 8), "what does not fit waits");
     out.reserve(100);
-    codec.answer(&mut session, &mut out);
-    assert_eq!(carried(&out), (FIN | opcode::PONG, b"second".to_vec()));
+    codec.write_control(&mut session, &mut out);
+    assert_eq!(unmask(&out), (FIN | opcode::PONG, b"second".to_vec()));
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::RawFd;
 
-use super::{Segment, Sent, Source, Stamp};
+use super::{Segment, Source, Stamp, TransmitStamp};
 
 /// Space for the control messages of one read: `scm_timestamping` (48 bytes), `sock_extended_err` with an
 /// address (32), their headers (16 each), and a reserve.
@@ -29,7 +29,7 @@ const fn flags(source: Source) -> u32 {
 }
 
 /// Return the flags that request a transmit stamp for a write.
-const fn question(source: Source) -> u32 {
+const fn transmit_flags(source: Source) -> u32 {
     match source {
         Source::Software => libc::SOF_TIMESTAMPING_TX_SOFTWARE,
         Source::Hardware => libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_TX_HARDWARE,
@@ -41,7 +41,7 @@ struct Control([u8; CONTROL]);
 
 impl Control {
     /// Return the part that a call filled, according to `message`.
-    fn filled(&self, message: &libc::msghdr) -> &[u8] {
+    fn contents(&self, message: &libc::msghdr) -> &[u8] {
         &self.0[..message.msg_controllen.min(CONTROL)]
     }
 }
@@ -85,11 +85,11 @@ fn receive(fd: RawFd, into: *mut u8, length: usize, flags: i32) -> io::Result<(u
     // SAFETY: the header points to live buffers of the stated lengths, or the flags tell the kernel to write
     // no bytes.
     let got = check(unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_DONTWAIT | flags) })?;
-    Ok((got as usize, received(control.filled(&message))))
+    Ok((got as usize, receive_stamp(control.contents(&message))))
 }
 
 /// Return the receive stamp in the control messages of a read.
-pub fn received(control: &[u8]) -> Stamp {
+pub fn receive_stamp(control: &[u8]) -> Stamp {
     let mut stamp = Stamp::default();
     for (level, kind, data) in messages(control) {
         if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPING {
@@ -118,24 +118,24 @@ pub fn write_stamped(fd: RawFd, bytes: &[u8], source: Source) -> io::Result<usiz
         (*first).cmsg_level = libc::SOL_SOCKET;
         (*first).cmsg_type = libc::SO_TIMESTAMPING;
         (*first).cmsg_len = libc::CMSG_LEN(4) as _;
-        libc::CMSG_DATA(first).cast::<u32>().write_unaligned(question(source));
+        libc::CMSG_DATA(first).cast::<u32>().write_unaligned(transmit_flags(source));
         libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
     };
     check(sent).map(|n| n as usize)
 }
 
 /// Return one transmit stamp from the error queue, or `None` if it is empty or holds something else.
-pub fn next_sent(fd: RawFd) -> Option<Sent> {
+pub fn next_transmit_stamp(fd: RawFd) -> Option<TransmitStamp> {
     let mut control = Control([0; CONTROL]);
     let mut part = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     let mut message = header(&mut part, &mut control);
     // SAFETY: as in `receive`; only control messages are read, no bytes.
     check(unsafe { libc::recvmsg(fd, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) }).ok()?;
-    sent(control.filled(&message))
+    parse_transmit_stamp(control.contents(&message))
 }
 
 /// Return the transmit stamp in the control messages of an error.
-fn sent(control: &[u8]) -> Option<Sent> {
+fn parse_transmit_stamp(control: &[u8]) -> Option<TransmitStamp> {
     let (mut stamp, mut key) = (Stamp::default(), None);
     for (level, kind, data) in messages(control) {
         match (level, kind) {
@@ -144,7 +144,7 @@ fn sent(control: &[u8]) -> Option<Sent> {
             _ => {}
         }
     }
-    (stamp != Stamp::default()).then_some(Sent { key: key?, stamp })
+    (stamp != Stamp::default()).then_some(TransmitStamp { key: key?, stamp })
 }
 
 fn header(part: &mut libc::iovec, control: &mut Control) -> libc::msghdr {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     /// Return control messages as a kernel would write them.
-    fn left(parts: &[(i32, i32, Vec<u8>)]) -> Vec<u8> {
+    fn control_messages(parts: &[(i32, i32, Vec<u8>)]) -> Vec<u8> {
         let mut control = Vec::new();
         for (level, kind, data) in parts {
             control.extend((HEADER + data.len()).to_ne_bytes());
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_read_tells_each_sources_stamp() {
         let check = |parts: &[(i32, i32, Vec<u8>)], software_ns, hardware_ns| {
-            assert_eq!(received(&left(parts)), Stamp { software_ns, hardware_ns });
+            assert_eq!(receive_stamp(&control_messages(parts)), Stamp { software_ns, hardware_ns });
         };
         check(&[], 0, 0);
         check(&[timespecs([3, 5], [0, 0])], 3_000_000_005, 0);
@@ -246,18 +246,18 @@ mod tests {
 
     #[test]
     fn a_length_that_is_not_there_ends_the_messages() {
-        let whole = left(&[timespecs([3, 5], [0, 0])]);
+        let whole = control_messages(&[timespecs([3, 5], [0, 0])]);
         // No header, less than a header, more than the buffer, more than possible; truncated at any byte.
         for length in [0, HEADER - 1, whole.len() + 1, usize::MAX] {
-            let mut control = left(&[timespecs([9, 9], [0, 0]), timespecs([3, 5], [0, 0])]);
+            let mut control = control_messages(&[timespecs([9, 9], [0, 0]), timespecs([3, 5], [0, 0])]);
             control[whole.len()..whole.len() + ALIGNMENT].copy_from_slice(&length.to_ne_bytes());
-            assert_eq!(received(&control).software_ns, 9_000_000_009, "{length}");
+            assert_eq!(receive_stamp(&control).software_ns, 9_000_000_009, "{length}");
         }
         for cut in 0..whole.len() {
-            assert_eq!(received(&whole[..cut]), Stamp::default(), "{cut}");
+            assert_eq!(receive_stamp(&whole[..cut]), Stamp::default(), "{cut}");
         }
         let shifted: Vec<u8> = [&[0], &whole[..]].concat();
-        assert_eq!(received(&shifted[1..]).software_ns, 3_000_000_005, "at any alignment");
+        assert_eq!(receive_stamp(&shifted[1..]).software_ns, 3_000_000_005, "at any alignment");
     }
 
     #[test]
@@ -277,19 +277,21 @@ mod tests {
             }
             message.msg_controllen = (libc::CMSG_SPACE(5) + libc::CMSG_SPACE(4)) as _;
         }
-        let read: Vec<_> = messages(control.filled(&message)).collect();
+        let read: Vec<_> = messages(control.contents(&message)).collect();
         assert_eq!(read, [(7, 1, &[7; 5][..]), (8, 1, &[8; 4][..])]);
     }
 
     #[test]
     fn an_error_is_a_transmit_stamp_where_it_has_name_and_time() {
-        let of = |parts: &[(i32, i32, Vec<u8>)]| sent(&left(parts));
+        let of = |parts: &[(i32, i32, Vec<u8>)]| parse_transmit_stamp(&control_messages(parts));
         let origin = libc::SO_EE_ORIGIN_TIMESTAMPING;
         for (level, kind) in [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IPV6, libc::IPV6_RECVERR)] {
             let named = (level, kind, error(origin, 41));
-            let software = Sent { key: 41, stamp: Stamp { software_ns: 2_000_000_009, hardware_ns: 0 } };
+            let software =
+                TransmitStamp { key: 41, stamp: Stamp { software_ns: 2_000_000_009, hardware_ns: 0 } };
             assert_eq!(of(&[timespecs([2, 9], [0, 0]), named.clone()]), Some(software));
-            let hardware = Sent { key: 41, stamp: Stamp { software_ns: 0, hardware_ns: 2_000_000_009 } };
+            let hardware =
+                TransmitStamp { key: 41, stamp: Stamp { software_ns: 0, hardware_ns: 2_000_000_009 } };
             assert_eq!(of(&[timespecs([0, 0], [2, 9]), named.clone()]), Some(hardware));
             assert_eq!(of(std::slice::from_ref(&named)), None, "no stamp");
             assert_eq!(of(&[timespecs([0, 0], [0, 0]), named]), None, "no stamp");
@@ -309,7 +311,7 @@ mod tests {
             let hardware = libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
             assert_eq!(flags(source) & hardware != 0, source == Source::Hardware);
             assert_eq!(
-                question(source) & libc::SOF_TIMESTAMPING_TX_HARDWARE != 0,
+                transmit_flags(source) & libc::SOF_TIMESTAMPING_TX_HARDWARE != 0,
                 source == Source::Hardware
             );
         }

@@ -32,7 +32,7 @@ use std::os::fd::RawFd;
 
 use hindmost_host::Nic;
 
-pub use messages::{next_sent, peek, read, received, take, CONTROL};
+pub use messages::{next_transmit_stamp, peek, read, receive_stamp, take, CONTROL};
 
 /// The kernel's stamps of one packet, in nanoseconds; 0 if missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Stamp {
 
 /// A transmit stamp. Software and hardware stamps of one write are separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct TransmitStamp {
     /// Identifies the write by its last byte: the number of bytes written before it since stamps were
     /// enabled, modulo 2^32.
     pub key: u32,
@@ -138,7 +138,7 @@ impl Stamper {
 
     /// Create a stamper with the given source.
     #[cfg(test)]
-    pub fn by(source: Source) -> Self {
+    pub fn with_source(source: Source) -> Self {
         Self { source: Some(source), ..Self::default() }
     }
 
@@ -153,7 +153,7 @@ impl Stamper {
     }
 
     /// Return why stamps are missing although they were requested.
-    pub fn refused(&self) -> Option<&str> {
+    pub fn refusal(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
@@ -229,19 +229,19 @@ mod tests {
         let (mut client, mut server) = pair();
         let mut stamper = stamper();
         stamper.enable(client.as_raw_fd());
-        assert_eq!((stamper.source(), stamper.refused()), (Some(Source::Software), None));
+        assert_eq!((stamper.source(), stamper.refusal()), (Some(Source::Software), None));
         assert_eq!(stamper.nic().map(|nic| nic.name.as_str()), Some("lo"));
         assert_eq!(stamper.write(client.as_raw_fd(), b"hello").unwrap(), 5);
-        let sent = next_sent(client.as_raw_fd()).unwrap();
+        let sent = next_transmit_stamp(client.as_raw_fd()).unwrap();
         assert_eq!(sent.key, 4, "the last byte, counted from 0");
-        assert_eq!(next_sent(client.as_raw_fd()), None);
+        assert_eq!(next_transmit_stamp(client.as_raw_fd()), None);
         server.read_exact(&mut [0; 5]).unwrap();
         let came = first_stamp(&client, &mut server);
         assert!(sent.stamp.has(Source::Software));
         assert!(came.software_ns > sent.stamp.software_ns);
         assert!(!came.has(Source::Hardware));
         io::Write::write_all(&mut client, b"x").unwrap();
-        assert_eq!(next_sent(client.as_raw_fd()), None, "no stamp was requested");
+        assert_eq!(next_transmit_stamp(client.as_raw_fd()), None, "no stamp was requested");
     }
 
     /// Read both replies to a request together. Return whether the first one's stamp is shared, and by how
@@ -286,7 +286,7 @@ mod tests {
         let mut stamper = stamper();
         assert_eq!(stamper.write(client.as_raw_fd(), b"hello").unwrap(), 5);
         assert_eq!(stamper.source(), None);
-        assert!(stamper.refused().is_some());
+        assert!(stamper.refusal().is_some());
         assert_eq!(stamper.write(client.as_raw_fd(), b"again").unwrap(), 5);
         let mut got = [0; 10];
         server.read_exact(&mut got).unwrap();
@@ -298,8 +298,8 @@ mod tests {
         let mut stamper = stamper();
         stamper.enable(-1);
         assert_eq!(stamper.source(), None);
-        assert!(stamper.refused().unwrap().contains("SO_TIMESTAMPING"));
-        assert_eq!(Stamper::new("127.0.0.1:1".parse().ok(), false).refused(), None, "not requested");
+        assert!(stamper.refusal().unwrap().contains("SO_TIMESTAMPING"));
+        assert_eq!(Stamper::new("127.0.0.1:1".parse().ok(), false).refusal(), None, "not requested");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustls::{ClientConfig, Error, InconsistentKeys, RootCertStore};
 use super::problem::TlsProblem;
 use super::request;
 use super::tickets::Tickets;
-use super::verifier::{Anyone, Verifier};
+use super::verifier::{AcceptAny, Verifier};
 
 /// Everything that a client needs for TLS connections.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Credentials {
     }
 
     /// Describe the trusted certificate authorities for messages.
-    pub fn trusted(&self) -> &str {
+    pub fn trusted_cas(&self) -> &str {
         &self.trusted
     }
 }
@@ -94,7 +94,7 @@ fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<(Arc<dyn rustls::client::danger::ServerCertVerifier>, String), TlsProblem> {
     if !tls.verify {
-        return Ok((Arc::new(Anyone(provider.clone())), "no CA (verification is off)".to_owned()));
+        return Ok((Arc::new(AcceptAny(provider.clone())), "no CA (verification is off)".to_owned()));
     }
     let (trusted, called) = match &tls.ca {
         Some(path) => (certificates(path, "CA")?, format!("a CA in {path}")),
@@ -169,7 +169,7 @@ fn mismatch(error: &Error, certificate: &str, key: &str) -> TlsProblem {
     let (certificate, key) = (certificate.to_owned(), key.to_owned());
     match error {
         Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-            TlsProblem::KeyOfAnother { certificate, key }
+            TlsProblem::KeyMismatch { certificate, key }
         }
         Error::InvalidCertificate(e) => {
             TlsProblem::File { what: "client certificate", path: certificate, reason: e.to_string() }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! write   encrypt into the worker's buffer, write(2); the session keeps what the kernel does not accept
-//! read    read(2) into the worker's buffer, decrypt in place, copy out; the session keeps an incomplete record
+//! read    read(2) into the worker's buffer, decrypt in place, copy out; the session keeps an incomplete
+//! record
 //! ```
 //!
 //! rustls allocates once per record sent and received, and frees the memory in the same call. Nothing else on
@@ -33,7 +34,7 @@ pub use self::credentials::Credentials;
 pub use self::problem::TlsProblem;
 use self::session::{Session, Step};
 pub use self::trial::try_handshake;
-use super::{Handshake, Ready, Sent, Stamp, Stamped, Stamper, Transport};
+use super::{Handshake, Ready, Stamp, StampedTransport, Stamper, TransmitStamp, Transport};
 
 /// Bytes of records per read. Plaintext is shorter than its records, so a caller's buffer of this size holds
 /// everything.
@@ -69,7 +70,7 @@ impl Server {
         Self {
             config: credentials.config(slots),
             name: credentials.name().clone(),
-            trusted: credentials.trusted().to_owned(),
+            trusted: credentials.trusted_cas().to_owned(),
             request: credentials.request().to_owned(),
         }
     }
@@ -100,10 +101,10 @@ impl<T: Transport> Tls<T> {
         let Self { inner, sessions, arrived, servers, .. } = self;
         let Server { name, trusted, request, .. } = &servers[slot as usize % servers.len()];
         let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
-        if session.step == Step::Reached && !request.is_empty() {
-            session.ask(request);
+        if session.step == Step::Connected && !request.is_empty() {
+            session.request_tls(request);
         }
-        if session.step == Step::Asked {
+        if session.step == Step::Requested {
             if !session.flush(inner, slot)? {
                 inner.watch_writes(slot, true)?;
                 return Err(ErrorKind::WouldBlock.into());
@@ -112,10 +113,10 @@ impl<T: Transport> Tls<T> {
             if inner.read(slot, &mut arrived[..1])? == 0 {
                 return Err(TlsProblem::HungUp.into());
             }
-            request::granted(arrived[0])?;
+            request::check_answer(arrived[0])?;
         }
-        let heard = if session.step == Step::Greeted {
-            let kept = session.unfold(arrived);
+        let heard = if session.step == Step::HelloSent {
+            let kept = session.restore_partial(arrived);
             match inner.read(slot, &mut arrived[kept..]) {
                 Ok(0) => return Err(TlsProblem::HungUp.into()),
                 Ok(n) => kept + n,
@@ -123,13 +124,13 @@ impl<T: Transport> Tls<T> {
                 Err(e) => return Err(e),
             }
         } else {
-            session.step = Step::Greeted;
+            session.step = Step::HelloSent;
             0
         };
-        let taken = session.greet(&mut arrived[..heard]);
+        let taken = session.process_handshake(&mut arrived[..heard]);
         // On an error, the flush sends the alert that explains it.
         let flushed = session.flush(inner, slot);
-        taken.map_err(|e| TlsProblem::of_handshake(&e, &arrived[..heard], name, trusted))?;
+        taken.map_err(|e| TlsProblem::from_handshake_error(&e, &arrived[..heard], name, trusted))?;
         if !flushed? {
             inner.watch_writes(slot, true)?;
             return Err(ErrorKind::WouldBlock.into());
@@ -153,22 +154,24 @@ impl<T: Transport> Tls<T> {
         if !session.flush(inner, slot)? {
             return Err(ErrorKind::WouldBlock.into());
         }
-        let known = session.held(bytes.len());
+        let known = session.take_withheld(bytes.len());
         let fresh = &bytes[known..bytes.len().min(known + WRITE_BYTES)];
         if fresh.is_empty() {
             return Ok((known, S::default()));
         }
-        let records = session.seal(fresh, sealed).map_err(TlsProblem::of_session)?;
+        let records = session.encrypt(fresh, sealed).map_err(TlsProblem::from_session_error)?;
         let (written, said) = match write(inner, slot, &sealed[..records]) {
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => (0, S::default()),
-            other => other.map_err(|e| if session.heard { e } else { TlsProblem::of_silence(e) })?,
+            other => {
+                other.map_err(|e| if session.has_answered { e } else { TlsProblem::from_io_error(e) })?
+            }
         };
         let all = known + fresh.len();
         if written == records {
             return Ok((all, said));
         }
         // Report one byte less until the records are written, so that the caller writes again.
-        session.hold(&sealed[written..records]);
+        session.withhold(&sealed[written..records]);
         if all == 1 {
             return Err(ErrorKind::WouldBlock.into());
         }
@@ -186,7 +189,7 @@ impl<T: Transport> Tls<T> {
         let Self { inner, sessions, arrived, unread, .. } = self;
         let Some(session) = &mut sessions[slot as usize] else { return Err(ErrorKind::NotConnected.into()) };
         if let Some(early) = session.take_early(into) {
-            session.heard = true;
+            session.has_answered = true;
             if session.has_early() {
                 unread.push(slot);
             }
@@ -196,24 +199,25 @@ impl<T: Transport> Tls<T> {
             return Ok((0, S::default()));
         }
         let most = arrived.len().min(into.len());
-        let kept = session.unfold(arrived);
+        let kept = session.restore_partial(arrived);
         if kept >= most {
             return Err(TlsProblem::TooLong.into());
         }
         let (n, said) = read(inner, slot, &mut arrived[kept..most]).map_err(|e| {
-            if session.heard {
+            if session.has_answered {
                 e
             } else {
-                TlsProblem::of_silence(e)
+                TlsProblem::from_io_error(e)
             }
         })?;
         if n == 0 {
             return Ok((0, said));
         }
-        let plain = session.open(&mut arrived[..kept + n], into).map_err(TlsProblem::of_session)?;
+        let plain =
+            session.decrypt(&mut arrived[..kept + n], into).map_err(TlsProblem::from_session_error)?;
         session.flush(inner, slot)?;
         if plain > 0 {
-            session.heard = true;
+            session.has_answered = true;
             if session.closed {
                 unread.push(slot);
             }
@@ -236,23 +240,24 @@ impl<T: Transport> Transport for Tls<T> {
         self.inner.connect(slot)?;
         let Server { config, name, .. } = &self.servers[slot as usize % self.servers.len()];
         let connection = UnbufferedClientConnection::new(config.clone(), name.clone());
-        self.sessions[slot as usize] = Some(Session::new(connection.map_err(TlsProblem::of_session)?));
+        self.sessions[slot as usize] =
+            Some(Session::new(connection.map_err(TlsProblem::from_session_error)?));
         Ok(())
     }
 
-    fn connected(&mut self, slot: u32) -> io::Result<()> {
-        if self.session(slot)?.step == Step::Called {
-            self.inner.connected(slot)?;
-            self.session(slot)?.step = Step::Reached;
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()> {
+        if self.session(slot)?.step == Step::Connecting {
+            self.inner.finish_connect(slot)?;
+            self.session(slot)?.step = Step::Connected;
         }
-        self.shake_hands(slot).map_err(TlsProblem::of_silence)?;
+        self.shake_hands(slot).map_err(TlsProblem::from_io_error)?;
         if self.session(slot)?.has_early() {
             self.unread.push(slot);
         }
         Ok(())
     }
 
-    fn secured(&self, slot: u32) -> Option<Handshake> {
+    fn handshake(&self, slot: u32) -> Option<Handshake> {
         self.sessions[slot as usize].as_ref().map(Session::handshake)
     }
 
@@ -303,7 +308,7 @@ impl<T: Transport> Transport for Tls<T> {
     }
 }
 
-impl<T: Stamped> Stamped for Tls<T> {
+impl<T: StampedTransport> StampedTransport for Tls<T> {
     fn stamps(&self) -> &Stamper {
         self.inner.stamps()
     }
@@ -312,8 +317,8 @@ impl<T: Stamped> Stamped for Tls<T> {
         self.write_with(slot, bytes, T::write_stamped)
     }
 
-    fn sent(&mut self, slot: u32) -> Option<Sent> {
-        self.inner.sent(slot)
+    fn next_transmit_stamp(&mut self, slot: u32) -> Option<TransmitStamp> {
+        self.inner.next_transmit_stamp(slot)
     }
 
     fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {

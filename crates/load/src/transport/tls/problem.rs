@@ -21,7 +21,7 @@ pub enum TlsProblem {
     },
     /// Key and certificate do not match.
     #[error("the key in {key} does not match the certificate in {certificate}")]
-    KeyOfAnother {
+    KeyMismatch {
         /// The certificate's file.
         certificate: String,
         /// The key's file.
@@ -49,7 +49,7 @@ pub enum TlsProblem {
     Off,
     /// The server does not know the request for TLS.
     #[error("the server answered the request for TLS with byte {0:#04x} instead of `S` (yes) or `N` (no)")]
-    Unasked(u8),
+    UnexpectedAnswer(u8),
     /// The server closed the connection instead of answering.
     #[error("the server closed the connection during the TLS handshake")]
     HungUp,
@@ -74,9 +74,9 @@ impl TlsProblem {
     /// Return the stable code of the problem.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::File { .. } | Self::KeyOfAnother { .. } | Self::Name(_) | Self::NoRoots => "tls-file",
+            Self::File { .. } | Self::KeyMismatch { .. } | Self::Name(_) | Self::NoRoots => "tls-file",
             Self::Certificate { .. } => "tls-certificate",
-            Self::Plain(_) | Self::Unasked(_) => "tls-plain",
+            Self::Plain(_) | Self::UnexpectedAnswer(_) => "tls-plain",
             Self::Off => "tls-off",
             Self::Version(_) => "tls-version",
             Self::HungUp | Self::Silent | Self::Refused(_) => "tls-refused",
@@ -86,16 +86,16 @@ impl TlsProblem {
 
     /// Explain why an established TLS connection ended.
     #[allow(clippy::needless_pass_by_value)] // required by map_err
-    pub(super) fn of_session(error: Error) -> Self {
+    pub(super) fn from_session_error(error: Error) -> Self {
         match error {
-            Error::AlertReceived(alert) => Self::Refused(said(alert)),
+            Error::AlertReceived(alert) => Self::Refused(alert_text(alert)),
             other => Self::Session(other.to_string()),
         }
     }
 
     /// Treat a reset before the server's first message as the end of the handshake: its alert is lost if the
     /// server had not read everything.
-    pub(super) fn of_silence(error: io::Error) -> io::Error {
+    pub(super) fn from_io_error(error: io::Error) -> io::Error {
         match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::HungUp.into(),
             _ => error,
@@ -104,19 +104,25 @@ impl TlsProblem {
 
     /// Explain why a handshake failed. `heard`: the server's last bytes. `trusted`: description of the
     /// trusted CAs.
-    pub(super) fn of_handshake(error: &Error, heard: &[u8], name: &ServerName<'_>, trusted: &str) -> Self {
+    pub(super) fn from_handshake_error(
+        error: &Error,
+        heard: &[u8],
+        name: &ServerName<'_>,
+        trusted: &str,
+    ) -> Self {
         match error {
-            Error::InvalidCertificate(reason) => {
-                Self::Certificate { name: name.to_str().into_owned(), reason: why(reason, trusted) }
-            }
+            Error::InvalidCertificate(reason) => Self::Certificate {
+                name: name.to_str().into_owned(),
+                reason: certificate_reason(reason, trusted),
+            },
             Error::AlertReceived(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure) => {
-                Self::Version(said_by(error))
+                Self::Version(error_text(error))
             }
             Error::PeerIncompatible(
                 PeerIncompatible::ServerDoesNotSupportTls12Or13
                 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
             ) => Self::Version(error.to_string()),
-            Error::AlertReceived(alert) => Self::Refused(said(*alert)),
+            Error::AlertReceived(alert) => Self::Refused(alert_text(*alert)),
             // Records begin with a type from 20 to 24 (RFC 8446, 5.1).
             Error::InvalidMessage(_) if heard.first().is_some_and(|byte| !(20..=24).contains(byte)) => {
                 let line = heard.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or(heard);
@@ -133,15 +139,15 @@ impl From<TlsProblem> for io::Error {
     }
 }
 
-fn said_by(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     match error {
-        Error::AlertReceived(alert) => said(*alert),
+        Error::AlertReceived(alert) => alert_text(*alert),
         other => other.to_string(),
     }
 }
 
 /// Describe an alert.
-fn said(alert: AlertDescription) -> String {
+fn alert_text(alert: AlertDescription) -> String {
     let meaning = match alert {
         AlertDescription::CertificateRequired => "it requires a client certificate",
         AlertDescription::BadCertificate => "it does not accept the client's certificate",
@@ -154,17 +160,20 @@ fn said(alert: AlertDescription) -> String {
     format!("{meaning} (alert {alert:?})")
 }
 
-fn why(reason: &CertificateError, trusted: &str) -> String {
+fn certificate_reason(reason: &CertificateError, trusted: &str) -> String {
     match reason {
         CertificateError::UnknownIssuer => format!("it was not issued by {trusted}"),
         CertificateError::BadSignature => {
             format!("it was not issued by {trusted}; a CA of the same name has another key")
         }
         CertificateError::ExpiredContext { time, not_after } => {
-            format!("it expired {} ago", ago(*not_after, *time))
+            format!("it expired {} ago", format_duration(*not_after, *time))
         }
         CertificateError::NotValidYetContext { time, not_before } => {
-            format!("it becomes valid in {}; is this host's clock right?", ago(*time, *not_before))
+            format!(
+                "it becomes valid in {}; is this host's clock right?",
+                format_duration(*time, *not_before)
+            )
         }
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
             "it contains no names (subjectAltName)".to_owned()
@@ -187,7 +196,7 @@ fn bare(name: &str) -> &str {
 }
 
 /// Format a duration for people.
-fn ago(from: UnixTime, to: UnixTime) -> String {
+fn format_duration(from: UnixTime, to: UnixTime) -> String {
     let seconds = to.as_secs().saturating_sub(from.as_secs());
     match seconds {
         0..7_200 => format!("{} minutes", seconds / 60),

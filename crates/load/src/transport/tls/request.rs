@@ -11,11 +11,11 @@ pub fn bytes(request: &str) -> Vec<u8> {
 }
 
 /// Check the server's answer to the request.
-pub fn granted(answer: u8) -> Result<(), TlsProblem> {
+pub fn check_answer(answer: u8) -> Result<(), TlsProblem> {
     match answer {
         b'S' => Ok(()),
         b'N' => Err(TlsProblem::Off),
-        other => Err(TlsProblem::Unasked(other)),
+        other => Err(TlsProblem::UnexpectedAnswer(other)),
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
         while last == ErrorKind::WouldBlock {
             transport.wait(Nanos(MS), true, &mut ready).unwrap();
             assert!(!ready.is_empty(), "the handshake hangs");
-            last = transport.connected(0).unwrap_err().kind();
+            last = transport.finish_connect(0).unwrap_err().kind();
         }
         let wire = &transport.inner.wire;
         assert_eq!(wire.len(), 1);
@@ -64,10 +64,10 @@ mod tests {
         for (answer, problem) in [
             (b'S', None),
             (b'N', Some(TlsProblem::Off)),
-            (b'E', Some(TlsProblem::Unasked(b'E'))),
-            (0x15, Some(TlsProblem::Unasked(0x15))),
+            (b'E', Some(TlsProblem::UnexpectedAnswer(b'E'))),
+            (0x15, Some(TlsProblem::UnexpectedAnswer(0x15))),
         ] {
-            assert_eq!(granted(answer).err(), problem);
+            assert_eq!(check_answer(answer).err(), problem);
         }
     }
 }

@@ -22,13 +22,13 @@ pub const fn sealed_bytes(plain: usize) -> usize {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// TCP is connecting.
-    Called,
+    Connecting,
     /// TCP is connected.
-    Reached,
+    Connected,
     /// The client has requested TLS and awaits one byte.
-    Asked,
+    Requested,
     /// The client has sent its hello.
-    Greeted,
+    HelloSent,
 }
 
 pub struct Session {
@@ -38,7 +38,7 @@ pub struct Session {
     pub closed: bool,
     /// Whether the server has sent data after the handshake. Before that, TLS 1.3 does not tell whether it
     /// accepts the client.
-    pub heard: bool,
+    pub has_answered: bool,
     /// The beginning of an incomplete record.
     incoming: Vec<u8>,
     /// Data that followed the server's part of the handshake.
@@ -47,28 +47,28 @@ pub struct Session {
     outgoing: Vec<u8>,
     sent: usize,
     /// Whether the caller was told one byte less than `outgoing` holds.
-    holds: bool,
+    withholds_byte: bool,
 }
 
 impl Session {
     pub fn new(connection: UnbufferedClientConnection) -> Self {
         Self {
             connection,
-            step: Step::Called,
+            step: Step::Connecting,
             closed: false,
-            heard: false,
+            has_answered: false,
             incoming: Vec::new(),
             early: Vec::new(),
             outgoing: Vec::new(),
             sent: 0,
-            holds: false,
+            withholds_byte: false,
         }
     }
 
     /// Send `bytes` before any record.
-    pub fn ask(&mut self, bytes: &[u8]) {
+    pub fn request_tls(&mut self, bytes: &[u8]) {
         self.outgoing.extend_from_slice(bytes);
-        self.step = Step::Asked;
+        self.step = Step::Requested;
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -100,14 +100,14 @@ impl Session {
 
     /// Copy the incomplete record to the start of `arrived`; new bytes go after it.
     #[inline]
-    pub fn unfold(&self, arrived: &mut [u8]) -> usize {
+    pub fn restore_partial(&self, arrived: &mut [u8]) -> usize {
         arrived[..self.incoming.len()].copy_from_slice(&self.incoming);
         self.incoming.len()
     }
 
     /// Decrypt the records of `arrived` into `into`. Return the number of plaintext bytes.
     #[inline]
-    pub fn open(&mut self, arrived: &mut [u8], into: &mut [u8]) -> Result<usize, Error> {
+    pub fn decrypt(&mut self, arrived: &mut [u8], into: &mut [u8]) -> Result<usize, Error> {
         let mut plain = 0;
         self.process(arrived, |_, payload| {
             into[plain..plain + payload.len()].copy_from_slice(payload);
@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Process records during the handshake, and store any data for later.
-    pub fn greet(&mut self, arrived: &mut [u8]) -> Result<(), Error> {
+    pub fn process_handshake(&mut self, arrived: &mut [u8]) -> Result<(), Error> {
         let result = self.process(arrived, Vec::extend_from_slice);
         if result.is_err() {
             // Encode the alert for the server's log. The first error ends the connection.
@@ -168,7 +168,7 @@ impl Session {
 
     /// Encrypt `plain` into `sealed`. Return the length of the records.
     #[inline]
-    pub fn seal(&mut self, plain: &[u8], sealed: &mut [u8]) -> Result<usize, Error> {
+    pub fn encrypt(&mut self, plain: &[u8], sealed: &mut [u8]) -> Result<usize, Error> {
         let mut length = 0;
         loop {
             let UnbufferedStatus { discard, state } = self.connection.process_tls_records(&mut self.incoming);
@@ -190,15 +190,15 @@ impl Session {
 
     /// Return how many of the `offered` bytes are already encrypted.
     #[inline]
-    pub fn held(&mut self, offered: usize) -> usize {
-        usize::from(std::mem::take(&mut self.holds)).min(offered)
+    pub fn take_withheld(&mut self, offered: usize) -> usize {
+        usize::from(std::mem::take(&mut self.withholds_byte)).min(offered)
     }
 
     /// Keep `records` until the kernel accepts them.
     #[cold]
-    pub fn hold(&mut self, records: &[u8]) {
+    pub fn withhold(&mut self, records: &[u8]) {
         self.outgoing.extend_from_slice(records);
-        self.holds = true;
+        self.withholds_byte = true;
     }
 
     /// Write pending records. Return whether none is left.

@@ -58,7 +58,7 @@ impl Transport for Narrow {
         Ok(())
     }
 
-    fn connected(&mut self, _: u32) -> io::Result<()> {
+    fn finish_connect(&mut self, _: u32) -> io::Result<()> {
         Ok(())
     }
 
@@ -113,20 +113,20 @@ impl Transport for Narrow {
     }
 }
 
-fn blocked<T>(result: &io::Result<T>) -> bool {
+fn is_blocked<T>(result: &io::Result<T>) -> bool {
     result.as_ref().is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
 }
 
 /// Return a connection after its TLS handshake.
-fn secured(narrow: Narrow) -> Tls<Narrow> {
+fn connect_tls(narrow: Narrow) -> Tls<Narrow> {
     let tls = serde_json::from_value(json!({"verify": false})).unwrap();
     let credentials = Credentials::load(&tls, "localhost:1", Protocol::Memcached).unwrap();
     let mut tls = Tls::new(narrow, &[credentials], 1);
     tls.connect(0).unwrap();
     for _ in 0..100_000 {
-        match tls.connected(0) {
+        match tls.finish_connect(0) {
             Ok(()) => return tls,
-            other => assert!(blocked(&other), "{other:?}"),
+            other => assert!(is_blocked(&other), "{other:?}"),
         }
     }
     panic!("the handshake does not end");
@@ -141,7 +141,7 @@ fn ready(tls: &mut Tls<Narrow>) -> bool {
 #[test]
 fn written_bytes_arrive_once_however_few_the_kernel_accepts() {
     for takes in [700, 5_000, 70_000] {
-        let mut tls = secured(Narrow::new(takes, 9_000));
+        let mut tls = connect_tls(Narrow::new(takes, 9_000));
         let request: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
         for part in [&request[..1], &request[1..]] {
             let (mut at, mut tries) = (0, 0);
@@ -149,7 +149,7 @@ fn written_bytes_arrive_once_however_few_the_kernel_accepts() {
                 tries += 1;
                 assert!(tries < 100_000, "{at} of {} are taken", part.len());
                 let taken = tls.write(0, &part[at..]);
-                assert!(taken.is_ok() || blocked(&taken), "{taken:?}");
+                assert!(taken.is_ok() || is_blocked(&taken), "{taken:?}");
                 at += taken.unwrap_or(0);
             }
         }
@@ -162,7 +162,7 @@ fn data_after_the_handshake_is_reported_until_it_is_read() {
     let words = b"a greeting";
     let mut narrow = Narrow::new(usize::MAX, usize::MAX);
     narrow.say(words);
-    let mut tls = secured(narrow);
+    let mut tls = connect_tls(narrow);
     let mut read = Vec::new();
     while read.len() < words.len() {
         assert!(ready(&mut tls), "{read:?}: the session still has data");
@@ -177,7 +177,7 @@ fn data_after_the_handshake_is_reported_until_it_is_read() {
 fn a_closed_connection_reports_no_old_data() {
     let mut narrow = Narrow::new(usize::MAX, usize::MAX);
     narrow.say(b"a greeting");
-    let mut tls = secured(narrow);
+    let mut tls = connect_tls(narrow);
     tls.close(0);
     assert!(!ready(&mut tls));
 }
@@ -186,7 +186,7 @@ fn a_closed_connection_reports_no_old_data() {
 fn a_close_notify_ends_the_stream() {
     // In pieces, and at once, with the close right after the last data.
     for gives in [100, usize::MAX] {
-        let mut tls = secured(Narrow::new(usize::MAX, gives));
+        let mut tls = connect_tls(Narrow::new(usize::MAX, gives));
         tls.inner.say(&[b'x'; 1_000]);
         tls.inner.server.send_close_notify();
         let (mut read, mut bytes) = (0, vec![0; 20_000]);
@@ -198,7 +198,7 @@ fn a_close_notify_ends_the_stream() {
                     assert!(gives == 100 || ready(&mut tls), "the end is still to be read");
                 }
                 other => {
-                    assert!(blocked(&other) && gives == 100 && read < 1_000, "{read} of 1000: {other:?}");
+                    assert!(is_blocked(&other) && gives == 100 && read < 1_000, "{read} of 1000: {other:?}");
                 }
             }
         }
@@ -209,11 +209,11 @@ fn a_close_notify_ends_the_stream() {
 #[test]
 fn a_reset_before_the_servers_first_message_is_a_refusal() {
     for heard in [false, true] {
-        let mut tls = secured(Narrow::new(usize::MAX, usize::MAX));
+        let mut tls = connect_tls(Narrow::new(usize::MAX, usize::MAX));
         let mut bytes = [0; 100];
         if heard {
             tls.inner.say(b"word");
-            while blocked(&tls.read(0, &mut bytes)) {}
+            while is_blocked(&tls.read(0, &mut bytes)) {}
         }
         tls.inner.resets = true;
         for error in [tls.read(0, &mut bytes).unwrap_err(), tls.write(0, b"get").unwrap_err()] {

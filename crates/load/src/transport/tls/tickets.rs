@@ -10,12 +10,12 @@ use rustls::NamedGroup;
 /// The tickets of one server, independent of its name.
 #[derive(Debug)]
 pub struct Tickets {
-    kept: Mutex<Kept>,
+    sessions: Mutex<Sessions>,
     most: usize,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Sessions {
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
@@ -24,45 +24,45 @@ struct Kept {
 impl Tickets {
     /// Create a store for `most` tickets. A new ticket replaces the oldest.
     pub fn new(most: usize) -> Self {
-        let kept = Kept { tls13: VecDeque::with_capacity(most), ..Kept::default() };
-        Self { kept: Mutex::new(kept), most }
+        let sessions = Sessions { tls13: VecDeque::with_capacity(most), ..Sessions::default() };
+        Self { sessions: Mutex::new(sessions), most }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ClientSessionStore for Tickets {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
-        self.kept().group = Some(group);
+        self.lock().group = Some(group);
     }
 
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        self.kept().group
+        self.lock().group
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.kept().tls12 = Some(value);
+        self.lock().tls12 = Some(value);
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.kept().tls12.clone()
+        self.lock().tls12.clone()
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {
-        self.kept().tls12 = None;
+        self.lock().tls12 = None;
     }
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
-        let mut kept = self.kept();
-        if kept.tls13.len() >= self.most {
-            kept.tls13.pop_front();
+        let mut sessions = self.lock();
+        if sessions.tls13.len() >= self.most {
+            sessions.tls13.pop_front();
         }
-        kept.tls13.push_back(value);
+        sessions.tls13.push_back(value);
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.kept().tls13.pop_back()
+        self.lock().tls13.pop_back()
     }
 }

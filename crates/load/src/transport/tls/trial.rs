@@ -49,21 +49,24 @@ fn shake_hands<S: Read + Write>(mut stream: S, credentials: &Credentials) -> Res
         let mut answer = [0];
         let asked = stream.write_all(credentials.request()).and_then(|()| stream.read_exact(&mut answer));
         asked.map_err(|e| cut_short(&e))?;
-        request::granted(answer[0])?;
+        request::check_answer(answer[0])?;
     }
     let connection = ClientConnection::new(credentials.config(1), credentials.name().clone());
-    let mut connection = connection.map_err(TlsProblem::of_session)?;
-    let mut listening = Listening { stream, heard: Vec::new() };
-    match connection.complete_io(&mut listening) {
+    let mut connection = connection.map_err(TlsProblem::from_session_error)?;
+    let mut recording = RecordingStream { stream, heard: Vec::new() };
+    match connection.complete_io(&mut recording) {
         Ok(_) => {
             connection.send_close_notify();
-            let _ = connection.write_tls(&mut listening);
+            let _ = connection.write_tls(&mut recording);
             Ok(())
         }
         Err(e) => Err(match e.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-            Some(error) => {
-                TlsProblem::of_handshake(error, &listening.heard, credentials.name(), credentials.trusted())
-            }
+            Some(error) => TlsProblem::from_handshake_error(
+                error,
+                &recording.heard,
+                credentials.name(),
+                credentials.trusted_cas(),
+            ),
             None => cut_short(&e),
         }),
     }
@@ -78,12 +81,12 @@ fn cut_short(error: &io::Error) -> TlsProblem {
 }
 
 /// A stream that records the first bytes read.
-struct Listening<S> {
+struct RecordingStream<S> {
     stream: S,
     heard: Vec<u8>,
 }
 
-impl<S: Read> Read for Listening<S> {
+impl<S: Read> Read for RecordingStream<S> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let n = self.stream.read(into)?;
         let room = FIRST_WORDS.saturating_sub(self.heard.len());
@@ -92,7 +95,7 @@ impl<S: Read> Read for Listening<S> {
     }
 }
 
-impl<S: Write> Write for Listening<S> {
+impl<S: Write> Write for RecordingStream<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.write(bytes)
     }

@@ -69,9 +69,9 @@ impl ServerCertVerifier for Verifier {
 
 /// Accepts any certificate whose key the server has, for `--insecure`.
 #[derive(Debug)]
-pub struct Anyone(pub Arc<CryptoProvider>);
+pub struct AcceptAny(pub Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -21,7 +21,7 @@ const SEND: u8 = 2;
 const TRIES: u32 = 16;
 
 impl Uring {
-    pub(super) fn name(&self, what: u8, slot: u32) -> u64 {
+    pub(super) fn user_data(&self, what: u8, slot: u32) -> u64 {
         u64::from(what) << 56 | u64::from(self.lines[slot as usize].generation) << 32 | u64::from(slot)
     }
 
@@ -50,7 +50,7 @@ impl Uring {
 
     /// After a failed send of `slot`, receive the bytes that the server sent before.
     #[cold]
-    pub(super) fn take_what_came(&mut self, slot: u32) -> io::Result<()> {
+    pub(super) fn receive_pending(&mut self, slot: u32) -> io::Result<()> {
         if self.lines[slot as usize].ended.is_none() {
             self.enter(GETEVENTS)?;
             self.harvest();
@@ -69,7 +69,7 @@ impl Uring {
         } else {
             opcode::RecvMulti::new(fd, GROUP).build()
         };
-        let name = self.name(RECEIVE, slot);
+        let name = self.user_data(RECEIVE, slot);
         self.push(&entry.user_data(name))
     }
 
@@ -89,8 +89,8 @@ impl Uring {
             let (what, generation, slot) = ((name >> 56) as u8, (name >> 32) as u32 & 0xff_ffff, name as u32);
             let current = self.lines[slot as usize].generation == generation;
             match what {
-                RECEIVE => self.received(slot, current, result, flags),
-                SEND => self.send_ended(slot, current, result),
+                RECEIVE => self.on_receive(slot, current, result, flags),
+                SEND => self.on_send(slot, current, result),
                 _ if current => {
                     self.lines[slot as usize].connected = true;
                     self.announce(slot);
@@ -100,7 +100,7 @@ impl Uring {
         }
     }
 
-    fn received(&mut self, slot: u32, current: bool, result: i32, flags: u32) {
+    fn on_receive(&mut self, slot: u32, current: bool, result: i32, flags: u32) {
         let buffer = cqueue::buffer_select(flags);
         if !current {
             if let Some(id) = buffer {
@@ -148,11 +148,11 @@ impl Uring {
         Piece {
             start: (payload.as_ptr() as usize - bytes.as_ptr() as usize) as u32,
             length: payload.len() as u32,
-            stamp: stamps::received(message.control_data()),
+            stamp: stamps::receive_stamp(message.control_data()),
         }
     }
 
-    fn send_ended(&mut self, slot: u32, current: bool, result: i32) {
+    fn on_send(&mut self, slot: u32, current: bool, result: i32) {
         let line = &mut self.lines[slot as usize];
         line.sending = 0;
         if !current {
@@ -188,7 +188,7 @@ impl Uring {
         let entry = opcode::Send::new(Fd(socket.as_raw_fd()), rest.as_ptr(), length)
             .flags(libc::MSG_NOSIGNAL)
             .build();
-        let name = self.name(SEND, slot);
+        let name = self.user_data(SEND, slot);
         self.push(&entry.user_data(name))?;
         // Set only now: an entry that the ring did not accept would never complete.
         self.lines[slot as usize].sending = length;
@@ -236,7 +236,7 @@ mod tests {
         uring.lines[0].sending = 10;
         // SAFETY: a Nop points to no memory.
         while unsafe { uring.ring.submission().push(&opcode::Nop::new().build()) }.is_ok() {}
-        uring.send_ended(0, true, 4);
+        uring.on_send(0, true, 4);
         let line = &uring.lines[0];
         assert_eq!((line.failed, line.sending), (Some(libc::EEXIST), 0));
         assert_eq!(uring.announcements, [0], "the worker gets an event");

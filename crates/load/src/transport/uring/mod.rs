@@ -27,8 +27,8 @@ use io_uring::{opcode, IoUring};
 use self::buffers::Buffers;
 use self::line::{Chunk, Line, NO_CHUNK};
 use super::peers::Peers;
-use super::stamps::{self, Segment, Sent, Stamp, Stamper};
-use super::{Ready, Stamped, Transport};
+use super::stamps::{self, Segment, Stamp, Stamper, TransmitStamp};
+use super::{Ready, StampedTransport, Transport};
 
 /// Size of the submission queue.
 const ENTRIES: u32 = 256;
@@ -89,7 +89,7 @@ impl Uring {
             lines: (0..slots).map(|_| Line::new()).collect(),
             announcements: VecDeque::with_capacity(slots as usize),
             unarmed: Vec::with_capacity(slots as usize),
-            stamper: Stamper::new(peers.of(0).address(), stamping),
+            stamper: Stamper::new(peers.peer(0).address(), stamping),
             peers,
         })
     }
@@ -106,11 +106,11 @@ impl Transport for Uring {
         let fd = Fd(stream.as_raw_fd());
         let line = &mut self.lines[slot as usize];
         line.socket = Some(stream);
-        let name = self.name(CONNECT, slot);
+        let name = self.user_data(CONNECT, slot);
         self.push(&opcode::PollAdd::new(fd, libc::POLLOUT as u32).build().user_data(name))
     }
 
-    fn connected(&mut self, slot: u32) -> io::Result<()> {
+    fn finish_connect(&mut self, slot: u32) -> io::Result<()> {
         let line = &mut self.lines[slot as usize];
         let Some(socket) = &line.socket else { return Err(ErrorKind::NotConnected.into()) };
         if let Some(error) = socket.take_error()? {
@@ -212,7 +212,7 @@ impl Transport for Uring {
     }
 }
 
-impl Stamped for Uring {
+impl StampedTransport for Uring {
     fn stamps(&self) -> &Stamper {
         &self.stamper
     }
@@ -232,8 +232,8 @@ impl Stamped for Uring {
         Ok((n, line.written.wrapping_sub(1)))
     }
 
-    fn sent(&mut self, slot: u32) -> Option<Sent> {
-        stamps::next_sent(self.descriptor(slot)?)
+    fn next_transmit_stamp(&mut self, slot: u32) -> Option<TransmitStamp> {
+        stamps::next_transmit_stamp(self.descriptor(slot)?)
     }
 
     fn read_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
@@ -246,7 +246,7 @@ impl Stamped for Uring {
 
     fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
         if self.lines[slot as usize].failed.is_some() {
-            self.take_what_came(slot)?;
+            self.receive_pending(slot)?;
         }
         let line = &self.lines[slot as usize];
         let (mut got, mut stamp, mut at) = (0, Stamp::default(), line.first);

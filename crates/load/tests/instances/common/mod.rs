@@ -1,7 +1,7 @@
 //! Shared parts of the tests with real sockets: plans, folders, servers.
 
+mod during_measurement;
 mod files;
-mod meanwhile;
 mod servers;
 
 use std::net::SocketAddr;
@@ -13,9 +13,9 @@ use hindmost_load::LoadError;
 use hindmost_plan::{Plan, PlanError};
 use serde_json::{json, Value};
 
+pub use during_measurement::DuringMeasurement;
 pub use files::{intervals, requests, Request};
-pub use meanwhile::Meanwhile;
-pub use servers::{synth, Managed};
+pub use servers::{synth, ServerProcess};
 
 /// A temporary folder that is removed on drop.
 pub struct Folder(PathBuf);
@@ -81,7 +81,7 @@ pub fn phases(measure_s: f64) -> Value {
 }
 
 /// Return the available I/O methods: old kernels lack `io_uring`, and administrators may disable it.
-pub fn ways() -> &'static [&'static str] {
+pub fn io_methods() -> &'static [&'static str] {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     match hindmost_load::transport::Uring::new(address.into(), 1, false) {
         Ok(_) => &["epoll", "io_uring"],
@@ -90,12 +90,12 @@ pub fn ways() -> &'static [&'static str] {
 }
 
 /// The output of a run: its result document and its files.
-pub struct Ran {
+pub struct Run {
     pub result: Value,
     pub folder: Folder,
 }
 
-impl Ran {
+impl Run {
     pub fn count(&self, name: &str) -> u64 {
         self.result["counts"][name].as_u64().unwrap()
     }
@@ -125,18 +125,18 @@ impl Ran {
     }
 }
 
-pub fn run(plan: &Plan) -> Result<Ran, LoadError> {
+pub fn run(plan: &Plan) -> Result<Run, LoadError> {
     run_with(plan, &mut ImmediateController::default())
 }
 
 /// Run a client, and check its counts and its result file against each other.
-pub fn run_with(plan: &Plan, link: &mut dyn Controller) -> Result<Ran, LoadError> {
+pub fn run_with(plan: &Plan, link: &mut dyn Controller) -> Result<Run, LoadError> {
     let folder = Folder::new();
     let result = engine::run(plan, folder.path(), link)?;
-    assert!(result.counts.closes(), "{:?}", result.counts);
+    assert!(result.counts.is_balanced(), "{:?}", result.counts);
     let result = serde_json::to_value(&result).unwrap();
     let text = std::fs::read_to_string(folder.path().join("instance-0.json")).unwrap();
     let file: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&file["counts"], &file["kinds"]), (&result["counts"], &result["kinds"]));
-    Ok(Ran { result, folder })
+    Ok(Run { result, folder })
 }

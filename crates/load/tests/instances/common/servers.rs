@@ -13,24 +13,24 @@ pub fn synth() -> Running {
 }
 
 /// A real server on a free port, stopped on drop.
-pub struct Managed {
+pub struct ServerProcess {
     child: Child,
     pub address: String,
     _folder: Folder,
 }
 
-impl Managed {
+impl ServerProcess {
     /// Start memcached, or return `None` if it is not installed.
     pub fn memcached() -> Option<Self> {
         Self::memcached_with(&[])
     }
 
     pub fn memcached_with(more: &[&str]) -> Option<Self> {
-        Self::start("memcached", |port, _| Self::of_memcached(port, more))
+        Self::start("memcached", |port, _| Self::memcached_arguments(port, more))
     }
 
     /// Return the arguments of memcached.
-    pub fn of_memcached(port: &str, more: &[&str]) -> Vec<String> {
+    pub fn memcached_arguments(port: &str, more: &[&str]) -> Vec<String> {
         let usual = ["-p", port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody", "-t", "1", "-m", "256"];
         usual.iter().chain(more).map(|&one| one.to_owned()).collect()
     }
@@ -116,7 +116,7 @@ impl Managed {
     }
 }
 
-impl Drop for Managed {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

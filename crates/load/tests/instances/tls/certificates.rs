@@ -10,12 +10,12 @@ pub struct Certificates(Folder);
 
 impl Certificates {
     /// Create a server certificate for `names`, valid for a day.
-    pub fn of(names: &[&str]) -> Self {
+    pub fn issue(names: &[&str]) -> Self {
         Self::until(names, SystemTime::now() + Duration::from_secs(86_400))
     }
 
     /// Create an expired server certificate.
-    pub fn expired(names: &[&str]) -> Self {
+    pub fn issue_expired(names: &[&str]) -> Self {
         Self::until(names, SystemTime::now() - Duration::from_secs(60))
     }
 

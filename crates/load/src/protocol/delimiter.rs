@@ -1,23 +1,23 @@
 //! A scanner for bytes up to a delimiter.
 
-use super::passing::Passed;
+use super::framing::Extent;
 
 /// Scans up to and including a delimiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delimited {
+pub struct UntilDelimiter {
     delimiter: &'static [u8],
     /// Length of the delimiter's prefix that the last bytes matched.
     matched: u8,
 }
 
-impl Delimited {
+impl UntilDelimiter {
     /// Create a scanner for `delimiter`, which has 1 to 255 bytes.
     pub const fn new(delimiter: &'static [u8]) -> Self {
         Self { delimiter, matched: 0 }
     }
 
     /// Scan `piece` up to the end of the delimiter.
-    pub fn pass(&mut self, piece: &[u8]) -> Passed {
+    pub fn consume(&mut self, piece: &[u8]) -> Extent {
         for (at, &byte) in piece.iter().enumerate() {
             let mut matched = usize::from(self.matched);
             // Find the longest prefix of the delimiter that these bytes end with (Knuth, Morris and Pratt
@@ -29,9 +29,9 @@ impl Delimited {
             matched += usize::from(self.delimiter[matched] == byte);
             self.matched = matched as u8;
             if matched == self.delimiter.len() {
-                return Passed { bytes: at + 1, whole: true };
+                return Extent { bytes: at + 1, whole: true };
             }
         }
-        Passed { bytes: piece.len(), whole: false }
+        Extent { bytes: piece.len(), whole: false }
     }
 }

@@ -7,7 +7,7 @@ use hindmost_plan::{Command, Data, Escape};
 use crate::workload::{Template, Values};
 
 /// A compiled request of the list: one command, or several consecutive ones.
-pub struct Written {
+pub struct CompiledCommand {
     parts: Vec<Part>,
     /// Number of its replies.
     pub replies: u32,
@@ -20,7 +20,7 @@ enum Part {
     Word(Template),
 }
 
-impl Written {
+impl CompiledCommand {
     /// Compile a request of the plan.
     pub fn new(command: &Command, data: Option<&Data>) -> Self {
         let commands = command.command.commands();
@@ -61,11 +61,11 @@ impl Written {
 
     /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
-        let of = |part: &Part| match part {
+        let kind = |part: &Part| match part {
             Part::Same(bytes) => bytes.len(),
             Part::Word(template) => template.largest() + 16,
         };
-        self.parts.iter().map(of).sum()
+        self.parts.iter().map(kind).sum()
     }
 }
 

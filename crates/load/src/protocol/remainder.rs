@@ -2,15 +2,15 @@
 //! length.
 
 use super::chunks::Chunks;
-use super::delimited::Delimited;
-use super::passing::{pass_bytes, Misplaced, Passed};
+use super::delimiter::UntilDelimiter;
+use super::framing::{consume_bytes, Extent, FramingError};
 use super::postgresql::Messages;
 use super::redis::Elements;
 use super::Outcome;
 
 /// The bytes that still belong to a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum Remainder {
     /// A fixed number of bytes.
     Bytes {
         /// Number of missing bytes.
@@ -27,24 +27,24 @@ pub enum Rest {
     /// PostgreSQL's messages, up to `ReadyForQuery`.
     Messages(Messages),
     /// All bytes up to and including a delimiter.
-    Delimited(Delimited),
+    UntilDelimiter(UntilDelimiter),
 }
 
-impl Rest {
+impl Remainder {
     /// The head is the whole reply.
-    pub const NOTHING: Self = Self::Bytes { left: 0, end: b"" };
+    pub const EMPTY: Self = Self::Bytes { left: 0, end: b"" };
 
     /// Consume the start of `piece` that belongs to the reply: the whole piece if the reply is still
     /// incomplete. The start of an error text is appended to `words` as far as there is space.
     #[inline]
-    pub fn pass(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Passed, Misplaced> {
+    pub fn consume(&mut self, piece: &[u8], words: &mut Vec<u8>) -> Result<Extent, FramingError> {
         match self {
-            Self::Bytes { left, end } => pass_bytes(left, end, piece),
-            Self::UntilClosed => Ok(Passed { bytes: piece.len(), whole: false }),
-            Self::Chunks(chunks) => chunks.pass(piece),
-            Self::Elements(elements) => elements.pass(piece, words),
-            Self::Messages(messages) => messages.pass(piece, words),
-            Self::Delimited(delimited) => Ok(delimited.pass(piece)),
+            Self::Bytes { left, end } => consume_bytes(left, end, piece),
+            Self::UntilClosed => Ok(Extent { bytes: piece.len(), whole: false }),
+            Self::Chunks(chunks) => chunks.consume(piece),
+            Self::Elements(elements) => elements.consume(piece, words),
+            Self::Messages(messages) => messages.consume(piece, words),
+            Self::UntilDelimiter(scanner) => Ok(scanner.consume(piece)),
         }
     }
 
@@ -52,7 +52,7 @@ impl Rest {
     #[inline]
     pub const fn outcome(&self) -> Option<Outcome> {
         match self {
-            Self::Bytes { .. } | Self::UntilClosed | Self::Chunks(_) | Self::Delimited(_) => None,
+            Self::Bytes { .. } | Self::UntilClosed | Self::Chunks(_) | Self::UntilDelimiter(_) => None,
             Self::Elements(elements) => Some(elements.outcome()),
             Self::Messages(messages) => Some(messages.outcome()),
         }
@@ -64,12 +64,12 @@ mod tests {
     use super::*;
 
     fn check(pieces: &[&[u8]], expected: Option<usize>) {
-        let mut rest = Rest::Bytes { left: 7, end: b"\r\nE\n" };
+        let mut rest = Remainder::Bytes { left: 7, end: b"\r\nE\n" };
         let mut taken = 0;
         for piece in pieces {
-            match rest.pass(piece, &mut Vec::new()) {
-                Ok(Passed { bytes, whole: true }) => return assert_eq!(Some(taken + bytes), expected),
-                Ok(Passed { bytes, whole: false }) => taken += bytes,
+            match rest.consume(piece, &mut Vec::new()) {
+                Ok(Extent { bytes, whole: true }) => return assert_eq!(Some(taken + bytes), expected),
+                Ok(Extent { bytes, whole: false }) => taken += bytes,
                 Err(_) => return assert_eq!(None, expected, "{pieces:?}"),
             }
         }
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn nothing_is_whole_at_once() {
-        let mut rest = Rest::NOTHING;
-        assert_eq!(rest.pass(b"next", &mut Vec::new()), Ok(Passed { bytes: 0, whole: true }));
-        assert_eq!(rest.pass(b"", &mut Vec::new()), Ok(Passed { bytes: 0, whole: true }));
+        let mut rest = Remainder::EMPTY;
+        assert_eq!(rest.consume(b"next", &mut Vec::new()), Ok(Extent { bytes: 0, whole: true }));
+        assert_eq!(rest.consume(b"", &mut Vec::new()), Ok(Extent { bytes: 0, whole: true }));
     }
 }

@@ -19,7 +19,7 @@ pub struct EndpointRecord {
 
 impl EndpointRecord {
     #[inline]
-    pub(super) fn ended(&mut self, row: &Row) {
+    pub(super) fn record(&mut self, row: &Row) {
         self.counts.count(row.status);
         match row.status {
             Status::Hit | Status::Miss => self.latency.record(row.done_ns - row.due_ns),

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::{Segment, Sent, Stamp, Stamper, Transport};
+use super::{Segment, Stamp, Stamper, TransmitStamp, Transport};
 
 /// Kernel time stamps of requests and replies. The default methods suit a transport without stamps: they move
 /// bytes as [`Transport`] does and return no stamps.
-pub trait Stamped: Transport {
+pub trait StampedTransport: Transport {
     /// Return the source of stamps, if any.
     fn stamps(&self) -> &Stamper {
         Stamper::NONE
@@ -19,7 +19,7 @@ pub trait Stamped: Transport {
     }
 
     /// Return the next available transmit stamp.
-    fn sent(&mut self, _slot: u32) -> Option<Sent> {
+    fn next_transmit_stamp(&mut self, _slot: u32) -> Option<TransmitStamp> {
         None
     }
 
@@ -28,8 +28,8 @@ pub trait Stamped: Transport {
         self.read(slot, into).map(|n| (n, Stamp::default()))
     }
 
-    /// Read as [`Stamped::read_stamped`] does, but leave the bytes in the socket for [`Stamped::take`]. Only
-    /// called on a transport with stamps; the default consumes the bytes.
+    /// Read as [`StampedTransport::read_stamped`] does, but leave the bytes in the socket for
+    /// [`StampedTransport::take`]. Only called on a transport with stamps; the default consumes the bytes.
     fn peek_stamped(&mut self, slot: u32, into: &mut [u8]) -> io::Result<(usize, Stamp)> {
         self.read_stamped(slot, into)
     }

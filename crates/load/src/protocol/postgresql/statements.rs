@@ -2,11 +2,11 @@
 
 use hindmost_plan::{Data, Escape, Statement};
 
-use super::opening::{message, text};
+use super::opening::{message, write_text};
 use crate::workload::{Template, Values};
 
 /// A compiled statement of the list.
-pub enum Written {
+pub enum CompiledStatement {
     /// A simple query.
     Simple(Template),
     /// A prepared statement: its Bind message up to the number of parameters, and the parameters.
@@ -36,12 +36,12 @@ fn name(at: usize) -> String {
 }
 
 /// Return the messages that prepare the statements with parameters, named by number, and a Sync.
-pub fn preparation<'s>(statements: impl Iterator<Item = (usize, &'s Statement)>) -> Vec<u8> {
+pub fn prepare_messages<'s>(statements: impl Iterator<Item = (usize, &'s Statement)>) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, one) in statements.filter(|(_, one)| one.parameters.is_some()) {
         message(b'P', &mut out, |out| {
-            text(&name(at), out);
-            text(&one.sql, out);
+            write_text(&name(at), out);
+            write_text(&one.sql, out);
             // The server infers the parameter types.
             out.extend_from_slice(&[0, 0]);
         });
@@ -52,7 +52,7 @@ pub fn preparation<'s>(statements: impl Iterator<Item = (usize, &'s Statement)>)
     out
 }
 
-impl Written {
+impl CompiledStatement {
     /// Compile statement number `at` of the plan.
     pub fn new(at: usize, statement: &Statement, data: Option<&Data>) -> Self {
         let mut before = Template::default();
@@ -61,8 +61,8 @@ impl Written {
             return Self::Simple(before);
         };
         let mut bind = Vec::new();
-        text("", &mut bind);
-        text(&name(at), &mut bind);
+        write_text("", &mut bind);
+        write_text(&name(at), &mut bind);
         bind.extend_from_slice(AS_TEXTS);
         bind.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
         let compiled = parameters.iter().map(|parameter| {
@@ -115,10 +115,10 @@ mod tests {
     use super::*;
     use crate::workload::List;
 
-    fn written(sql: &str, parameters: Option<&[&str]>) -> Vec<u8> {
+    fn encode(sql: &str, parameters: Option<&[&str]>) -> Vec<u8> {
         let parameters = parameters.map(|all| all.iter().map(|&one| one.to_owned()).collect());
         let statement = Statement { name: None, weight: 1.0, sql: sql.to_owned(), parameters };
-        let one = Written::new(3, &statement, None);
+        let one = CompiledStatement::new(3, &statement, None);
         let list = List::new(1, &[Listed { kind: "a".to_owned(), weight: 1.0 }], None);
         let mut out = Vec::new();
         one.write(list.values(7), &mut out);
@@ -128,13 +128,13 @@ mod tests {
 
     #[test]
     fn a_simple_query_is_its_text() {
-        assert_eq!(written("SELECT {{sequence}}", None), b"Q\0\0\0\x0dSELECT 7\0");
+        assert_eq!(encode("SELECT {{sequence}}", None), b"Q\0\0\0\x0dSELECT 7\0");
     }
 
     #[test]
     fn a_prepared_statement_is_bound_executed_and_synced() {
         let bound = b"B\0\0\0\x19\0s3\0\0\0\0\x02\0\0\0\x017\0\0\0\x02ab\0\0";
-        assert_eq!(written("SELECT $1, $2", Some(&["{{sequence}}", "ab"])), [&bound[..], EXECUTE].concat());
+        assert_eq!(encode("SELECT $1, $2", Some(&["{{sequence}}", "ab"])), [&bound[..], EXECUTE].concat());
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             parameters,
         };
         let all = [one("A", None), one("B", Some(Vec::new()))];
-        assert_eq!(preparation(all.iter().enumerate()), b"P\0\0\0\x0bs1\0B\0\0\0S\0\0\0\x04");
-        assert!(preparation(all[..1].iter().enumerate()).is_empty());
+        assert_eq!(prepare_messages(all.iter().enumerate()), b"P\0\0\0\x0bs1\0B\0\0\0S\0\0\0\x04");
+        assert!(prepare_messages(all[..1].iter().enumerate()).is_empty());
     }
 }

@@ -3,19 +3,19 @@
 use super::Outcome;
 
 /// The prefixes of replies that are misses or errors.
-pub struct Starts {
+pub struct Prefixes {
     miss: Option<Vec<u8>>,
     error: Option<Vec<u8>>,
     /// Length of the longest prefix.
-    pub decides: usize,
+    pub longest: usize,
 }
 
-impl Starts {
+impl Prefixes {
     /// Create the prefixes of a workload.
     pub fn new(miss: Option<&str>, error: Option<&str>) -> Self {
-        let decides = [miss, error].iter().filter_map(|start| start.map(str::len)).max();
+        let longest = [miss, error].iter().filter_map(|start| start.map(str::len)).max();
         let bytes = |text: &str| text.as_bytes().to_vec();
-        Self { miss: miss.map(bytes), error: error.map(bytes), decides: decides.unwrap_or(0) }
+        Self { miss: miss.map(bytes), error: error.map(bytes), longest: longest.unwrap_or(0) }
     }
 
     /// Return the outcome of a reply that begins with `start`. An error takes precedence over a miss.

@@ -1,9 +1,9 @@
 use std::path::Path;
 
 use super::certificates::Certificates;
-use crate::common::Managed;
+use crate::common::ServerProcess;
 
-impl Managed {
+impl ServerProcess {
     /// Start nginx with TLS and additional `directives`.
     pub fn nginx_tls(keepalive: u32, certificates: &Certificates, directives: &str) -> Option<Self> {
         let (certificate, key) = (certificates.file("server.pem"), certificates.file("server.key"));

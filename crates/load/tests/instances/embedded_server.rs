@@ -1,6 +1,6 @@
 //! Complete runs of a client against the embedded server: phases, loops, files.
 
-use super::common::{intervals, plan, requests, run, synth, ways, Request, MEASURE_S};
+use super::common::{intervals, io_methods, plan, requests, run, synth, Request, MEASURE_S};
 use hindmost_load::LoadError;
 use hindmost_synth::{Server, ServerConfig};
 use serde_json::{json, Value};
@@ -9,13 +9,13 @@ use serde_json::{json, Value};
 fn counts_balance_for_every_loop_pacing_and_law() {
     let server = synth();
     let address = server.local_address().to_string();
-    for (load, pacing, ways) in [
-        (json!({"loop": "open", "rate_per_s": 3000.0}), "sleep", ways()),
+    for (load, pacing, io_methods) in [
+        (json!({"loop": "open", "rate_per_s": 3000.0}), "sleep", io_methods()),
         (json!({"loop": "open", "rate_per_s": 3000.0, "arrivals": "deterministic"}), "spin", &["epoll"][..]),
         (json!({"loop": "closed", "rate_per_s": 3000.0}), "sleep", &["epoll"]),
-        (json!({"loop": "closed"}), "spin", ways()),
+        (json!({"loop": "closed"}), "spin", io_methods()),
     ] {
-        for io in ways {
+        for io in io_methods {
             let changes = json!({"load": load, "pacing": pacing, "io": io});
             let ran = run(&plan("memcached", &address, &changes)).unwrap();
             ran.assert_clean(&changes.to_string());
@@ -34,7 +34,7 @@ fn counts_balance_for_every_loop_pacing_and_law() {
 
 #[test]
 fn the_files_agree_with_the_counts() {
-    for io in ways() {
+    for io in io_methods() {
         files_agree(io);
     }
 }
@@ -122,7 +122,9 @@ fn values_of_any_size_are_stored_and_returned() {
         (json!({"choice": [[1, 1.0], [5000, 1.0]]}), 2000.0),
         (json!({"uniform": [100_000, 900_000]}), 100.0),
     ];
-    for ((value_bytes, rate), io) in sizes.iter().flat_map(|size| ways().iter().map(move |io| (size, io))) {
+    for ((value_bytes, rate), io) in
+        sizes.iter().flat_map(|size| io_methods().iter().map(move |io| (size, io)))
+    {
         let changes = json!({
             "io": io, "load": {"loop": "open", "rate_per_s": rate},
             "workload": {"kind": "key-value", "keys": 20, "get_ratio": 0.5, "value_bytes": value_bytes},
@@ -191,7 +193,7 @@ fn a_warm_up_ends_soon_after_its_minimum() {
 #[test]
 fn a_thousand_connections_open_and_carry_requests() {
     let server = synth();
-    for io in ways() {
+    for io in io_methods() {
         let load = json!({"loop": "open", "rate_per_s": 6000.0});
         let changes = json!({"io": io, "connections": 900, "preload": false, "load": load});
         let ran = run(&plan("memcached", &server.local_address().to_string(), &changes)).unwrap();

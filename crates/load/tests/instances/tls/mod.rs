@@ -13,12 +13,12 @@ use hindmost_plan::{Plan, Protocol};
 use serde_json::{json, Value};
 
 use self::certificates::Certificates;
-use super::common::{intervals, phases, plan, run, Managed, Ran};
+use super::common::{intervals, phases, plan, run, Run, ServerProcess};
 
 const HERE: [&str; 2] = ["127.0.0.1", "localhost"];
 
 /// Return the usual short plan, with TLS as in `tls`.
-fn secured(protocol: &str, address: &str, tls: &Value, changes: &Value) -> Plan {
+fn tls_plan(protocol: &str, address: &str, tls: &Value, changes: &Value) -> Plan {
     let mut all = json!({"target": {"protocol": protocol, "address": address, "tls": tls}});
     all.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     plan(protocol, address, &all)
@@ -28,8 +28,8 @@ fn trusting(certificates: &Certificates) -> Value {
     json!({"ca": certificates.file("ca.pem")})
 }
 
-fn failed(protocol: &str, server: &Managed, tls: &Value) -> TlsProblem {
-    match run(&secured(protocol, &server.address, tls, &json!({}))).err().unwrap() {
+fn tls_problem(protocol: &str, server: &ServerProcess, tls: &Value) -> TlsProblem {
+    match run(&tls_plan(protocol, &server.address, tls, &json!({}))).err().unwrap() {
         LoadError::Tls { address, problem } if address == server.address => problem,
         other => panic!("{other}"),
     }
@@ -37,14 +37,14 @@ fn failed(protocol: &str, server: &Managed, tls: &Value) -> TlsProblem {
 
 #[test]
 fn nginx_answers_over_tls_with_one_handshake_per_connection() {
-    let certificates = Certificates::of(&HERE);
+    let certificates = Certificates::issue(&HERE);
     for (versions, load) in
         [("TLSv1.2", json!({"loop": "open", "rate_per_s": 3000.0})), ("TLSv1.3", json!({"loop": "closed"}))]
     {
         let directives = format!("ssl_protocols {versions};");
-        let Some(server) = Managed::nginx_tls(1_000_000, &certificates, &directives) else { return };
+        let Some(server) = ServerProcess::nginx_tls(1_000_000, &certificates, &directives) else { return };
         let changes = json!({"load": load});
-        let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
+        let ran = run(&tls_plan("http", &server.address, &trusting(&certificates), &changes)).unwrap();
         ran.assert_clean(versions);
         let connects = &ran.result["connects"];
         let handshakes =
@@ -55,12 +55,12 @@ fn nginx_answers_over_tls_with_one_handshake_per_connection() {
 
 #[test]
 fn each_connection_has_a_handshake_that_is_resumed_if_the_plan_says_so() {
-    let certificates = Certificates::of(&HERE);
-    let Some(server) = Managed::nginx_tls(1, &certificates, "") else { return };
+    let certificates = Certificates::issue(&HERE);
+    let Some(server) = ServerProcess::nginx_tls(1, &certificates, "") else { return };
     for resumption in [true, false] {
         let tls = json!({"ca": certificates.file("ca.pem"), "resumption": resumption});
         let changes = json!({"load": {"loop": "open", "rate_per_s": 200.0}});
-        let ran = run(&secured("http", &server.address, &tls, &changes)).unwrap();
+        let ran = run(&tls_plan("http", &server.address, &tls, &changes)).unwrap();
         ran.assert_clean("closing");
         let count = |name: &str| ran.result["connects"][name].as_u64().unwrap();
         assert_eq!(count("all"), count("full_handshakes") + count("resumed_handshakes"));
@@ -75,8 +75,8 @@ fn each_connection_has_a_handshake_that_is_resumed_if_the_plan_says_so() {
 
 #[test]
 fn replies_larger_than_a_record_and_requests_larger_than_a_socket_arrive() {
-    let certificates = Certificates::of(&HERE);
-    let Some(server) = Managed::redis_tls(&certificates) else { return };
+    let certificates = Certificates::issue(&HERE);
+    let Some(server) = ServerProcess::redis_tls(&certificates) else { return };
     let tls = json!({
         "ca": certificates.file("ca.pem"),
         "certificate": certificates.file("client.pem"), "key": certificates.file("client.key"),
@@ -86,7 +86,7 @@ fn replies_larger_than_a_record_and_requests_larger_than_a_socket_arrive() {
             "load": {"loop": "open", "rate_per_s": rate},
             "workload": {"kind": "key-value", "keys": 20, "get_ratio": 0.5, "value_bytes": value_bytes},
         });
-        let ran = run(&secured("redis", &server.address, &tls, &changes)).unwrap();
+        let ran = run(&tls_plan("redis", &server.address, &tls, &changes)).unwrap();
         if value_bytes.is_object() {
             ran.assert_clean(&value_bytes.to_string());
         } else {
@@ -98,20 +98,20 @@ fn replies_larger_than_a_record_and_requests_larger_than_a_socket_arrive() {
 
 #[test]
 fn memcached_answers_over_tls() {
-    let certificates = Certificates::of(&HERE);
-    let Some(server) = Managed::memcached_tls(&certificates) else { return };
-    let ran = run(&secured("memcached", &server.address, &trusting(&certificates), &json!({}))).unwrap();
+    let certificates = Certificates::issue(&HERE);
+    let Some(server) = ServerProcess::memcached_tls(&certificates) else { return };
+    let ran = run(&tls_plan("memcached", &server.address, &trusting(&certificates), &json!({}))).unwrap();
     ran.assert_clean("memcached");
     assert_eq!(ran.count("misses"), 0);
 }
 
 #[test]
 fn wire_latency_of_tls_records_is_within_service_latency() {
-    let certificates = Certificates::of(&HERE);
-    let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
+    let certificates = Certificates::issue(&HERE);
+    let Some(server) = ServerProcess::nginx_tls(1_000_000, &certificates, "") else { return };
     // One request at a time per connection: replies that arrive together have no wire latency.
     let changes = json!({"stamp_every": 1, "load": {"loop": "closed", "rate_per_s": 500.0}});
-    let ran = run(&secured("http", &server.address, &trusting(&certificates), &changes)).unwrap();
+    let ran = run(&tls_plan("http", &server.address, &trusting(&certificates), &changes)).unwrap();
     let stamps = &ran.result["stamps"];
     let (asked, came) = (stamps["asked"].as_u64().unwrap(), stamps["came"].as_u64().unwrap());
     assert!(10 * came > asked, "{stamps}");
@@ -120,9 +120,9 @@ fn wire_latency_of_tls_records_is_within_service_latency() {
 
 #[test]
 fn an_unverifiable_certificate_is_reported_with_name_ca_and_reason() {
-    let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
-    let Some(server) = Managed::nginx_tls(9, &ours, "") else { return };
-    let unverified = |server: &Managed, tls: &Value| match failed("http", server, tls) {
+    let (ours, others) = (Certificates::issue(&HERE), Certificates::issue(&HERE));
+    let Some(server) = ServerProcess::nginx_tls(9, &ours, "") else { return };
+    let unverified = |server: &ServerProcess, tls: &Value| match tls_problem("http", server, tls) {
         TlsProblem::Certificate { name, reason } => (name, reason),
         other => panic!("{other}"),
     };
@@ -132,31 +132,32 @@ fn an_unverifiable_certificate_is_reported_with_name_ca_and_reason() {
     let (name, reason) = unverified(&server, &elsewhere);
     // The names in the certificate.
     assert!(name == "elsewhere.example" && reason.contains("127.0.0.1"), "{name} {reason}");
-    assert!(run(&secured("http", &server.address, &json!({"verify": false}), &json!({}))).is_ok());
-    let expired = Certificates::expired(&HERE);
-    let Some(server) = Managed::nginx_tls(9, &expired, "") else { return };
+    assert!(run(&tls_plan("http", &server.address, &json!({"verify": false}), &json!({}))).is_ok());
+    let expired = Certificates::issue_expired(&HERE);
+    let Some(server) = ServerProcess::nginx_tls(9, &expired, "") else { return };
     unverified(&server, &trusting(&expired));
 }
 
 #[test]
 fn missing_client_certificates_and_unsupported_versions_are_reported() {
-    let certificates = Certificates::of(&HERE);
-    let Some(plain) = Managed::nginx(9) else { return };
-    let problem = failed("http", &plain, &trusting(&certificates));
+    let certificates = Certificates::issue(&HERE);
+    let Some(plain) = ServerProcess::nginx(9) else { return };
+    let problem = tls_problem("http", &plain, &trusting(&certificates));
     assert!(matches!(&problem, TlsProblem::Plain(said) if said.contains("HTTP/1.1 400")), "{problem}");
-    let Some(redis) = Managed::redis_tls(&certificates) else { return };
+    let Some(redis) = ServerProcess::redis_tls(&certificates) else { return };
     // With TLS 1.3 the refusal arrives after the handshake: while connecting, or while the keys are stored.
-    let refused = run(&secured("redis", &redis.address, &trusting(&certificates), &json!({}))).err().unwrap();
+    let refused =
+        run(&tls_plan("redis", &redis.address, &trusting(&certificates), &json!({}))).err().unwrap();
     assert!(matches!(refused.code(), "tls-refused" | "preload"), "{refused}");
-    let Some(old) = Managed::nginx_tls(9, &certificates, "ssl_protocols TLSv1.1;") else { return };
-    let problem = failed("http", &old, &trusting(&certificates));
+    let Some(old) = ServerProcess::nginx_tls(9, &certificates, "ssl_protocols TLSv1.1;") else { return };
+    let problem = tls_problem("http", &old, &trusting(&certificates));
     assert!(matches!(problem, TlsProblem::Version(_)), "{problem}");
 }
 
 #[test]
 fn unusable_files_are_named_before_the_first_connection() {
-    let (ours, others) = (Certificates::of(&HERE), Certificates::of(&HERE));
-    let nowhere = Managed::nginx_tls(9, &ours, "");
+    let (ours, others) = (Certificates::issue(&HERE), Certificates::issue(&HERE));
+    let nowhere = ServerProcess::nginx_tls(9, &ours, "");
     let Some(server) = nowhere else { return };
     let ca = ours.file("ca.pem");
     let nowhere = "/nowhere/ca.pem".to_owned();
@@ -166,35 +167,35 @@ fn unusable_files_are_named_before_the_first_connection() {
         (json!({"ca": key}), &key),
         (json!({"ca": ca, "certificate": certificate, "key": certificate}), &certificate),
     ] {
-        let problem = failed("http", &server, &tls);
+        let problem = tls_problem("http", &server, &tls);
         assert!(matches!(&problem, TlsProblem::File { path, .. } if path == file), "{problem}");
     }
     let others = others.file("client.key");
-    let problem = failed("http", &server, &json!({"ca": ca, "certificate": certificate, "key": others}));
-    assert_eq!(problem, TlsProblem::KeyOfAnother { certificate, key: others });
+    let problem = tls_problem("http", &server, &json!({"ca": ca, "certificate": certificate, "key": others}));
+    assert_eq!(problem, TlsProblem::KeyMismatch { certificate, key: others });
 }
 
 #[test]
 fn a_trusted_self_signed_certificate_is_accepted() {
     let certificates = Certificates::own_ca(&HERE);
-    let Some(server) = Managed::nginx_tls(1_000_000, &certificates, "") else { return };
+    let Some(server) = ServerProcess::nginx_tls(1_000_000, &certificates, "") else { return };
     let tls = json!({"ca": certificates.file("server.pem")});
-    run(&secured("http", &server.address, &tls, &json!({}))).unwrap().assert_clean("its own CA");
+    run(&tls_plan("http", &server.address, &tls, &json!({}))).unwrap().assert_clean("its own CA");
     let problem =
-        failed("http", &server, &json!({"ca": certificates.file("server.pem"), "sni": "elsewhere"}));
+        tls_problem("http", &server, &json!({"ca": certificates.file("server.pem"), "sni": "elsewhere"}));
     assert!(matches!(&problem, TlsProblem::Certificate { name, .. } if name == "elsewhere"), "{problem}");
 }
 
 #[test]
 fn nginx_negotiates_http2_over_tls() {
-    let certificates = Certificates::of(&HERE);
+    let certificates = Certificates::issue(&HERE);
     let [certificate, key] = ["server.pem", "server.key"].map(|name| certificates.file(name));
     let files = format!("ssl_certificate {certificate}; ssl_certificate_key {key};");
-    let Some(server) = Managed::nginx_with(100, "ssl http2", &files) else { return };
-    let count = |ran: &Ran, name: &str| ran.result["connects"][name].as_u64().unwrap();
+    let Some(server) = ServerProcess::nginx_with(100, "ssl http2", &files) else { return };
+    let count = |ran: &Run, name: &str| ran.result["connects"][name].as_u64().unwrap();
     let once = || {
         let changes = json!({"phases": phases(0.5)});
-        let ran = run(&secured("http2", &server.address, &trusting(&certificates), &changes)).unwrap();
+        let ran = run(&tls_plan("http2", &server.address, &trusting(&certificates), &changes)).unwrap();
         assert_eq!(ran.count("due"), ran.count("done") + ran.count("unsent"), "{}", ran.result["counts"]);
         ran
     };
@@ -230,19 +231,19 @@ fn only_one_byte_of_the_answer_to_a_tls_request_is_trusted() {
     let tls = json!({"verify": false});
     let cases: [(&[u8], Test); 5] = [
         (b"N", |problem| *problem == TlsProblem::Off),
-        (b"E", |problem| *problem == TlsProblem::Unasked(0x45)),
-        (b"\x15\x03\x01\0\x02\x02\x28", |problem| *problem == TlsProblem::Unasked(0x15)),
+        (b"E", |problem| *problem == TlsProblem::UnexpectedAnswer(0x45)),
+        (b"\x15\x03\x01\0\x02\x02\x28", |problem| *problem == TlsProblem::UnexpectedAnswer(0x15)),
         (b"", |problem| *problem == TlsProblem::HungUp),
         // An attacker injects a message before TLS that only the server may send: AuthenticationOk.
         (b"SR\0\0\0\x08\0\0\0\0", |problem| matches!(problem, TlsProblem::Plain(_))),
     ];
     for (answer, is_told) in cases {
         let address = answering(answer);
-        let plan = secured("postgresql", &address, &tls, &json!({"workload": {"kind": "sql"}}));
+        let plan = tls_plan("postgresql", &address, &tls, &json!({"workload": {"kind": "sql"}}));
         let tls = plan.target.tls.as_ref().unwrap();
-        let alone = try_handshake(tls, &address, Protocol::Postgresql, Duration::from_secs(20)).unwrap_err();
+        let inner = try_handshake(tls, &address, Protocol::Postgresql, Duration::from_secs(20)).unwrap_err();
         let LoadError::Tls { problem, .. } = run(&plan).err().unwrap() else { panic!("{answer:?}") };
         assert!(is_told(&problem), "{answer:?}: {problem}");
-        assert_eq!(alone, problem);
+        assert_eq!(inner, problem);
     }
 }
