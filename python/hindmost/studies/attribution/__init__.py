@@ -1,4 +1,4 @@
-"""Attribution: runs of a design's cells at every load, and what they say of the factors."""
+"""Attribution: runs of a design's cells at every load, and the effects of its factors."""
 
 from hindmost.studies.attribution.answer import FILE, answer
 from hindmost.studies.attribution.confirm import recommended

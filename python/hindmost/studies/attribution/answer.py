@@ -1,4 +1,4 @@
-"""From the runs of all cells to the answer: ``attribution.json`` (`hindmost.store.attribution`)."""
+"""From the runs of all cells to the answer, ``attribution.json`` (`hindmost.store.attribution`)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ FILE = "attribution.json"
 
 
 def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> documents.Attribution:
-    """Everything that a study's runs say of its factors.
+    """Compute the answer from a study's runs.
 
     Parameters
     ----------
     runner : Runner
-        Knows where the runs lie.
+        Knows where the runs are stored.
     applied : mapping, optional
-        The levels that the host was left in.
+        Levels in which the host was left.
 
     Returns
     -------
     Attribution
-        A document ``hindmost.attribution/1``.
+        Document ``hindmost.attribution/1``.
     """
     plan = runner.plan
     runs = _judged_runs(runner)
@@ -48,9 +48,9 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         for load in plan.loads
         for label in plan.labels
     }
-    adjustment, told = effects.adjusted_together(plan, found)
+    adjustment, answers = effects.adjusted_together(plan, found)
     loads = [
-        _load(runner, load, runs[load.name], {q: told[load.name, q] for q in plan.labels})
+        _load(runner, load, runs[load.name], {q: answers[load.name, q] for q in plan.labels})
         for load in plan.loads
     ]
     evidence: documents.Evidence = {
@@ -83,7 +83,7 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
 
 
 def _judged_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
-    """The runs of every load and cell: by calm latency, unless all of them together refuse it."""
+    """Read the runs of every load and cell, by isolated latency unless all runs together rule it out."""
     readings, loads = runner.readings, runner.plan.loads
     readings.refused = None
     runs = {load.name: runs_of(runner, load) for load in loads}
@@ -92,7 +92,7 @@ def _judged_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
 
 
 def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
-    """The runs of every cell of the design at a load, those of the control with its cell's."""
+    """Read the runs of every cell of the design at a load; the control's runs are added to its cell."""
     found = {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
     control = runner.plan.control
     if control in found:
@@ -101,7 +101,7 @@ def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
 
 
 def control_of(runner: Runner, load: LoadPoint) -> CellRuns:
-    """The control's runs at a load."""
+    """Read the control's runs at a load."""
     return _read(runner, load, CONTROL, runner.plan.control)
 
 
@@ -124,7 +124,7 @@ def _factors(plan: AttributionPlan) -> list[documents.Factor]:
 
 
 def blocks_of(runs: Mapping[str, Mapping[Cell, CellRuns]]) -> int:
-    """Blocks that were begun."""
+    """Return the number of blocks that were started."""
     every = [block for cells in runs.values() for one in cells.values() for block in one.blocks]
     return max(every, default=0)
 
@@ -173,7 +173,7 @@ def _load(
 
 
 def _theft(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.Theft | None:
-    """The interference at a load, over the runs that count; None where it was not observed."""
+    """Summarise the interference at a load over the runs that count; None if it was not observed."""
     every = [run.calm for one in runs.values() for run in one.runs]
     known = [calm for calm in every if calm is not None and calm.refused is None]
     if not known:
@@ -204,7 +204,7 @@ def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
 
 
 def _figure(plan: AttributionPlan, values: list[float]) -> Value:
-    """A cell's figure as the model has it: on the scale of ratios the geometric mean over runs."""
+    """Estimate a cell's figure as the model does: on the ratio scale, the geometric mean over runs."""
     if plan.file.scale == "us" or not all(0.0 < value < math.inf for value in values):
         return to_value(positive_mean_interval(values))
     mean = mean_interval([math.log(value) for value in values], skew_guard=False)

@@ -1,4 +1,4 @@
-"""``--apply``: leave the host in the recommended setting, through the journal, and say the rest."""
+"""``--apply``: set the host as recommended, through the journal, and report the other settings."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hindmost.studies.attribution.plan import AttributionPlan
 
 
 def set_knob(knob: str, level: str) -> None:
-    """Set a knob of the host until it is restored."""
+    """Set a host setting until it is restored."""
     told(lambda: _engine.set_knob(knob, level, str(FOLDER)))
 
 
 def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], None]) -> dict[str, str] | None:
-    """Set the host's knobs as recommended, until ``hindmost host knobs restore``; None if nothing was set.
+    """Set the host as recommended, until ``hindmost host knobs restore``; None if nothing was set.
 
-    Only a confirmed setting is applied. Factors that belong to the server (its options, where its threads
-    run) are said: they are in how it is started.
+    Only a confirmed recommendation is applied. Factors of the server (its options, its CPUs) are reported
+    only, because they concern how it is started.
     """
     after = recommended(plan, result)
     if after is None:
@@ -38,8 +38,8 @@ def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], Non
         if kind_of(table.setting) == "host":
             knob = str(table.setting["knob"])
             set_knob(knob, level)
-            say(f"{knob} is {level} now; to put it back: hindmost host knobs restore")
+            say(f"{knob} is {level} now; to undo: hindmost host knobs restore")
             done[table.name] = level
         else:
-            say(f"for the server's start: {table.name} = {level}")
+            say(f"start the server with {table.name} = {level}")
     return done

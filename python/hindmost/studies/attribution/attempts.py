@@ -1,7 +1,7 @@
-"""Every attempt at a run of an attribution study, in order, and how each ended.
+"""The ledger of all attempts at runs of an attribution study, with their outcomes.
 
-``ledger.jsonl`` has one JSON object a line, appended and synced. A power cut may tear the last line, which is
-then ignored. Runs are found by their folders; the ledger records the failed attempts.
+``ledger.jsonl`` has one JSON object per line, appended and synced. A power cut may truncate the last line,
+which is then ignored. Runs are found by their folders; the ledger records the failed attempts.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from hindmost.store import now_utc
 
 FILE = "ledger.jsonl"
 GIVEN_UP = 2
-"""A failure may be the host's fault once (a port that was taken, no memory for a moment); twice it is the
-cell's, which is then given up at that load."""
+"""Failures after which a cell is given up at a load. The first may be the host's fault (a used port, a moment
+without memory)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. ``why``: the failure, None where there is a run."""
+    """One attempt; ``why`` is the failure, or None if the run exists."""
 
     load: str
     cell: str
@@ -41,7 +41,7 @@ class Attempts:
         self.path = folder / FILE
 
     def add(self, entry: Attempt, levels: Mapping[str, str]) -> None:
-        """Write one down."""
+        """Append an attempt."""
         line: dict[str, Any] = {
             "at": now_utc(),
             "load": entry.load,
@@ -59,7 +59,7 @@ class Attempts:
             os.fsync(file.fileno())
 
     def entries(self) -> list[Attempt]:
-        """All so far."""
+        """Return all attempts so far."""
         try:
             lines = read_text(self.path).splitlines()
         except FileNotFoundError:
@@ -69,21 +69,21 @@ class Attempts:
             try:
                 one = json.loads(line)
                 found.append(Attempt(one["load"], one["cell"], one["block"], one["seconds"], _failure(one)))
-            except (ValueError, KeyError, TypeError):  # torn by a crash: that run is repeated
+            except (ValueError, KeyError, TypeError):  # truncated by a crash: that run is repeated
                 continue
         return found
 
     def failures(self, load: str, cell: str) -> list[Note]:
-        """Why attempts at a cell failed."""
+        """Return the reasons why attempts at a cell failed."""
         return [one.why for one in self.entries() if (one.load, one.cell) == (load, cell) and one.why]
 
     def remade(self, least: int) -> int:
-        """How many runs were made again: those whose number is `least` or more."""
+        """Return the number of repeated runs: those with a number of at least `least`."""
         return sum(one.block >= least for one in self.entries())
 
 
 def _failure(line: Mapping[str, Any]) -> Note | None:
-    """The failure of a line; lines of earlier versions have no code."""
+    """Return the failure in a line; lines of earlier versions have no code."""
     if line["why"] is None:
         return None
     return Note(line.get("code", "run-failed"), line["why"], line.get("values", {}))

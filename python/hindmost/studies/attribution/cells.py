@@ -1,7 +1,7 @@
-"""What the runs of each cell report: the only place of a study of factors that reads runs.
+"""Figures of the runs of each cell; the only part of an attribution study that reads runs.
 
-A run's figures are read once and kept, of its distribution the bins that hold something. A run is numbered
-by its block; one that is made again because the one before was not sound has `AGAIN` more.
+The figures of a run are read once and kept, together with the non-empty bins of its distribution. The number
+of a run is its block's, plus `AGAIN` for each repetition.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
 LEAST_RUNS = 3
-"""A cell with fewer sound runs does not count: two that are alike by luck say that there is no scatter."""
+"""Valid runs that a cell needs to count: two may agree by chance and then show no scatter."""
 _YEAR_NS = 3.2e16
 
 
 def run_number(block: int, attempt: int) -> int:
-    """The number of a block's run; attempts count from 0.
+    """Return the number of a block's run; attempts count from 0.
 
     >>> run_number(3, 0), run_number(3, 1)
     (3, 10003)
@@ -41,14 +41,13 @@ def run_number(block: int, attempt: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunValues:
-    """One run: by quantile and ``mean`` its latency in microseconds (inf: infinitely late).
+    """The figures of one run: latency by quantile, and ``mean``, in µs (infinite if infinitely late).
 
-    ``within``: sampling variance of each, None where it cannot be known; ``busy``: processors' worth of
-    time that the server used; ``seconds``: what the run took; ``overloaded``: how little of the asked rate
-    the server carried; its latencies then say how long the run was, and nothing else;
-    ``unsound``: why the run is excluded, None where it counts; ``bins``: lower and upper edges (microseconds)
-    and counts of its latencies. ``raw``: what was measured, where ``values`` are calm ones (empty: the
-    same); ``calm``: what others took, None where nobody looked.
+    ``within``: sampling variance of each figure; None if unknown. ``busy``: CPUs that the server used.
+    ``seconds``: duration of the run. ``overloaded``: why the server did not reach the requested rate; its
+    latencies then depend only on the length of the run. ``unsound``: why the run is excluded; None if it
+    counts. ``bins``: lower and upper bounds (µs) and counts of its latencies. ``raw``: measured latency if
+    ``values`` are isolated latency, else empty. ``calm``: interference; None if the run did not look for it.
     """
 
     block: int
@@ -66,9 +65,9 @@ class RunValues:
 
 @dataclass(slots=True)
 class CellRuns:
-    """The sound runs of one cell at one load, in the order of blocks, and what is wrong with the others.
+    """The valid runs of one cell at one load, by block, and what is wrong with the others.
 
-    ``extra``: of the control's cell, how many of its runs, the last ones, were made as the control.
+    ``extra``: how many of its runs, the last ones, were made as the control; only for the control's cell.
     """
 
     cell: Cell
@@ -80,19 +79,19 @@ class CellRuns:
 
     @property
     def blocks(self) -> list[int]:
-        """Blocks of the sound runs."""
+        """Blocks of the valid runs."""
         return [run.block for run in self.runs]
 
     def column(self, label: str) -> list[float]:
-        """One figure of every sound run."""
+        """Return one figure of every valid run."""
         return [run.values[label] for run in self.runs]
 
     def measured(self, label: str) -> list[float]:
-        """One figure of every sound run, as it was measured."""
+        """Return one figure of every valid run as measured, without isolated latency."""
         return [(run.raw or run.values)[label] for run in self.runs]
 
     def joined(self, control: CellRuns) -> CellRuns:
-        """With the runs that the control made of the same cell: one setting has one figure."""
+        """Return a copy with the control's runs of the same cell added, so that a setting has one figure."""
         return CellRuns(
             self.cell,
             [*self.runs, *control.runs],
@@ -103,19 +102,18 @@ class CellRuns:
         )
 
     def usable(self, label: str) -> bool:
-        """Whether it can be compared: `LEAST_RUNS` at least, none overloaded or infinitely late."""
+        """Whether it can be compared: `LEAST_RUNS` runs or more, none overloaded or infinitely late."""
         enough = len(self.runs) >= LEAST_RUNS
         return self.failure is None and enough and all(map(math.isfinite, self.column(label)))
 
 
 class Readings:
-    """Reads runs once.
+    """Reads runs, each once.
 
     Attributes
     ----------
     refused : Note or None
-        Why the isolated latency of these runs must not be used, judged by all of them together: the measured
-        latency counts.
+        Why isolated latency must not be used, judged by all runs together; measured latency then counts.
     """
 
     def __init__(self) -> None:
@@ -124,7 +122,7 @@ class Readings:
         self.refused: Note | None = None
 
     def judge(self, runs: Iterable[RunValues]) -> None:
-        """Decide from all runs that count whether interruptions were interference."""
+        """Decide from all runs that count whether their interruptions were interference."""
         refusal = find_refusal([run.calm for run in runs if run.calm is not None])
         self.refused = (
             None
@@ -133,10 +131,10 @@ class Readings:
         )
 
     def cell(self, part: Study | None, cell: Cell, attempts: Attempts, where: tuple[str, str]) -> CellRuns:
-        """What a cell's study holds, if there is one; ``where``: its load's folder and its own."""
+        """Read a cell's study, if it exists; ``where``: the folders of its load and of the cell."""
         found = CellRuns(cell)
         runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
-        sound = {run.block: run for run in reversed(runs) if run.unsound is None}  # of a block, the first
+        sound = {run.block: run for run in reversed(runs) if run.unsound is None}  # the first of each block
         found.runs = [sound[block] for block in sorted(sound)]
         unsound = [run.unsound for run in runs if run.unsound is not None]
         found.invalid = len(unsound)
@@ -148,19 +146,19 @@ class Readings:
         return found
 
     def run(self, part: Study, number: int) -> RunValues:
-        """One run; by its calm latency, unless that is refused for the run or for all."""
+        """Read one run, by isolated latency unless that is refused for the run or for all."""
         key = (str(part.folder), number)
         if key not in self._known:
             self.know(key, *self._read(part, number))
         return self.known(key)
 
     def know(self, key: tuple[str, int], measured: RunValues, host: bool) -> None:
-        """Keep a run that was read; ``host``: it is not sound because of what the host did."""
+        """Keep a run that was read; ``host``: the run is excluded because of interference."""
         self._known[key] = by_calm(measured, host=host)
         self._measured[key] = measured
 
     def known(self, key: tuple[str, int]) -> RunValues:
-        """A run that is kept."""
+        """Return a run that was kept."""
         return self._known[key] if self.refused is None else self._measured[key]
 
     def _read(self, part: Study, number: int) -> tuple[RunValues, bool]:
@@ -186,15 +184,15 @@ class Readings:
 
 
 def by_calm(measured: RunValues, *, host: bool) -> RunValues:
-    """A run by what its server does on processors of its own: what the host took disturbs it no more.
+    """Return a run with isolated latency, which is free of the host's interference.
 
-    Where thefts are refused as an explanation, what was measured stands, and whether it is sound.
+    If its interruptions cannot be explained by interference, the measured run and its validity stand.
     """
     calm = measured.calm
     if calm is None or calm.refused is not None or not calm.thefts:
         return measured
     if not set(calm.values) >= {name for name in measured.values if name[0] == "p"}:
-        return measured  # one is not known, and figures of both kinds are not mixed
+        return measured  # one figure is unknown, and figures of both kinds are not mixed
     return replace(
         measured,
         values=measured.values | calm.values,
@@ -205,7 +203,7 @@ def by_calm(measured: RunValues, *, host: bool) -> RunValues:
 
 
 def _bins(latency: Histogram) -> Bins:
-    """What it holds; requests that were infinitely late come as slower than a year."""
+    """Return the non-empty bins; infinitely late requests are placed in a bin above a year."""
     low, high, counts = (np.frombuffer(raw, dtype=np.uint64).astype(np.float64) for raw in latency.bins())
     late = float(latency.censored)
     if late:

@@ -1,9 +1,9 @@
-"""What fresh runs say of the recommended setting next to the present one (Treadmill, Figure 12).
+"""Confirmation: fresh runs of the recommended setting next to the present one (Treadmill, Figure 12).
 
-The setting was chosen because it looked least, so its own runs flatter it (the winner's curse): only fresh
-ones count. They are made in pairs, whose order is drawn, and compared by the signed ranks of their
-logarithms: one disturbed pair of four made a switch that does nothing "refuted" by a mean. Fewer than 6
-pairs decide nothing.
+The setting was chosen because its figure was lowest, so its own runs flatter it (the winner's curse), and
+only fresh runs count. They are made in pairs of random order, and compared by the signed ranks of their log
+ratios: a mean would call a change without effect "refuted" for one disturbed pair of four. Fewer than 6 pairs
+decide nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Outcome = Literal["confirmed", "refuted", "undecided"]
 
 
 def recommended(plan: AttributionPlan, document: documents.Evidence) -> Cell | None:
-    """The recommended setting, if there is one that is not the present one."""
+    """Return the recommended setting; None if there is none or it is the present one."""
     levels = document["recommendation"]["levels"]
     return None if levels is None else plan.cell(levels)
 
@@ -37,7 +37,7 @@ def recommended(plan: AttributionPlan, document: documents.Evidence) -> Cell | N
 def confirmations(
     runner: Runner, document: documents.Evidence
 ) -> tuple[list[documents.Confirmation], list[documents.Unconfirmed]]:
-    """What the fresh runs of both settings say, load by load; and the loads without any, and why."""
+    """Compare the fresh runs of both settings at each load; also return the loads without any, and why."""
     after = recommended(runner.plan, document)
     if after is None:
         return [], []
@@ -55,7 +55,7 @@ def confirmations(
 def _at(
     runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell
 ) -> documents.Confirmation | Note:
-    """The confirmation at a load, or why there is none."""
+    """Return the confirmation at a load, or the reason why there is none."""
     plan, name = runner.plan, runner.plan.wanted
     cells = dict(zip(SIDES, (plan.control, after), strict=True))
     sides: dict[str, CellRuns] = {}
@@ -71,7 +71,7 @@ def _at(
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if not pairs:
         unsound = next((one.why_invalid for one in sides.values() if one.why_invalid), None)
-        why = "none was made" if unsound is None else unsound.text
+        why = "no pair was made" if unsound is None else unsound.text
         values = {} if unsound is None else {"why": unsound.code, **unsound.values}
         return Note("no-clean-pair", f"no pair of fresh runs counts: {why}", values)
     columns = {
@@ -136,7 +136,7 @@ def _ratio(one: Comparison) -> documents.Ratio:
 def _promised(
     plan: AttributionPlan, answer: documents.Load, cells: Mapping[str, Cell]
 ) -> dict[str, documents.Ratio]:
-    """The ratio that the model says, without an interval: it is of the same runs that chose the setting."""
+    """Return the model's ratio without an interval, because it uses the runs that chose the setting."""
     out: dict[str, documents.Ratio] = {}
     for label in plan.labels:
         values = {plan.cell(one["levels"]): one["value"] for one in answer["quantiles"][label]["predicted"]}
@@ -147,7 +147,7 @@ def _promised(
 
 
 def _least_pairs(one: Comparison) -> int | None:
-    """The pairs that an answer needs at least, where there are fewer."""
+    """Return the smallest number of pairs that decides, if there are fewer."""
     return max(LEAST_PAIRS, one.pairs + one.needed) if one.needed else None
 
 

@@ -1,10 +1,10 @@
-"""The course of a study of factors: a rehearsal, blocks of runs until enough is known, a confirmation.
+"""The course of an attribution study: a rehearsal, blocks of runs until the effects are known, a confirmation.
 
 ::
 
-    rehearsal      every level of every factor once: set, verified, server started, put back
+    rehearsal      every level of every factor once: set, verified, server started, restored
     block 1..n     each cell and the control once, in random order; at each cell all loads, in random order
-    look           after the least number of blocks, and then after each batch: is every effect decided?
+    look           after the least number of blocks, and after each batch: is every effect decided?
     confirmation   the recommended setting and the control, alternating, on fresh servers
 """
 
@@ -25,7 +25,7 @@ from hindmost.studies.pairs import Step as PairStep
 from hindmost.studies.pairs import interleave
 
 CONTROL = "control"
-"""Folder of the control's runs: the same cell may be one of the design's, whose runs are kept apart."""
+"""Folder of the control's runs, which are kept apart from those of the design's same cell."""
 SIDES = ("before", "after")
 
 
@@ -42,23 +42,23 @@ class Step:
 
 
 class OnStep(Protocol):
-    """Whoever wants to see how far it is."""
+    """Receives the progress of a study."""
 
     def __call__(self, step: Step) -> None:
-        """One run is over."""
+        """Report that a run is over."""
 
 
 class Course:
-    """Makes the runs of a study; what is stored is not made again.
+    """Makes the runs of a study; stored runs are reused.
 
     Parameters
     ----------
     runner : Runner
-        Makes each.
+        Makes each run.
     on_step : callable
-        Called with each run when it is over.
+        Called after each run.
     enough : callable
-        Asked after each block from the least number on, with their number; says whether they are enough.
+        Called after each block, from the least number on, with the number of blocks; returns whether to stop.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class Course:
         self.enough = enough
 
     def rehearse(self) -> None:
-        """Try every level of every factor once, from the control; raises before anything long has begun.
+        """Try every level of every factor once, before any long measurement starts.
 
         Raises
         ------
         HostUnfit
-            A level cannot be set here, or is not what it reads afterwards.
+            A level cannot be set here, or does not read back as set.
         TargetError
-            The server does not start with the control's setting at all.
+            The server does not start with the control's setting.
         """
         names = [factor.name for factor in self.plan.design.factors]
         try:
@@ -94,13 +94,13 @@ class Course:
                 try:
                     self.runner.rehearse(cell)
                 except TargetError:
-                    continue  # some cell may still start; if none does, they are reported as such
+                    continue  # other cells may still start; if none does, the runs report it
                 except HindmostError as error:
                     setting = {"factor": names[place], "level": factor.levels[level]}
                     raise _unfit(f"{names[place]} = {factor.levels[level]}", error, **setting) from None
 
     def blocks(self) -> int:
-        """Make blocks until they are enough; returns how many there are."""
+        """Make blocks until there are enough, and return their number."""
         least, most = self.plan.blocks
         span = f"{least}..{most}" if least < most else str(most)
         made = done = 0
@@ -117,7 +117,7 @@ class Course:
         return made
 
     def _block(self, number: int) -> list[tuple[LoadPoint, str, Cell]]:
-        """One block: cells in random order, and at each all loads in random order."""
+        """Return the runs of one block: cells in random order, each at all loads in random order."""
         order = random.Random(f"{self.plan.file.seed} loads of block {number}")
         found = []
         for run in self._scheduled(number):
@@ -136,12 +136,12 @@ class Course:
         cells = dict(zip(SIDES, (before, after), strict=True))
         remaking = RepeatBudget(self.plan.file.confirm.runs, self.plan.measure.remake)
 
-        def passed_on(step: PairStep) -> None:
+        def report(step: PairStep) -> None:
             what = f"confirming, pair {step.round} of {max(step.round, remaking.requested)}"
             self.on_step(Step(what, load, cells[step.arm], step.done, step.of, step.why))
 
         sides = {side: self.runner.side(load, _folder(side, cell), cell) for side, cell in cells.items()}
-        interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, passed_on)
+        interleave(sides, f"{self.plan.file.seed} {load.folder} pair", remaking, report)
 
 
 def _folder(side: str, cell: Cell) -> str:

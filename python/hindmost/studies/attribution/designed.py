@@ -1,4 +1,4 @@
-"""From a study file that was checked, or a study's manifest, to a plan with its design."""
+"""From a checked study file, or a study's manifest, to a plan with its design."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ from hindmost.studies.attribution.scale import Smallest
 from hindmost.targets import Managed, parse_target
 
 BLOCKS = (10, 20)
-"""Ten before the first look: with fewer, intervals are too short when runs come in two kinds."""
+"""Blocks at least and at most. With fewer than ten before the first look, intervals are too short if runs
+come in two kinds."""
 RESTART_S = 0.8
-"""What a run takes next to warm-up and measurement: knobs, starting a server, calibrating, writing files."""
+"""Time of a run besides warm-up and measurement, s: settings, server start, calibration, files."""
 
 
 def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> AttributionPlan:
-    """The plan of a study whose runs can be made on this host: its server is known, every level checked.
+    """Return the plan of a study whose runs can be made on this host, with every level checked.
 
     Parameters
     ----------
     dry : bool
-        Nothing is tried: what only a trial shows (a command's answer, a group) stays open.
+        Try nothing; what only a trial shows (a command's answer, a group) then stays open.
 
     Raises
     ------
     UsageError
-        If the target runs already, or factors or design cannot be meant.
+        The target is already running, or the factors or the design are not valid.
     HostUnfit
-        If a factor cannot be set here.
+        A factor cannot be set on this host.
     """
     target = parse_target(file.target)
     if not isinstance(target, Managed):
         raise UsageError(
             "needs-managed-target",
-            f"{file.target} runs already, but each run must start the server with its setting",
+            f"{file.target} is already running, but each run must start the server with its setting",
             hint="use a preset, or a target file with the commands that start and stop it",
             target=file.target,
         )
@@ -59,17 +60,17 @@ def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> Attr
 
 
 def to_run(study: Study) -> AttributionPlan:
-    """The plan of a study that goes on, or begins."""
+    """Return the plan of a study that starts or is resumed."""
     return planned(read_study(file_of(study), str(study.folder)), plan_of(study))
 
 
 def to_read(study: Study) -> AttributionPlan:
-    """The plan of a stored study, of the study alone, on any machine: it has no server and no knobs.
+    """Return the plan of a stored study, without server and settings, on any machine.
 
     Raises
     ------
     StudyError
-        If its manifest is not whole.
+        Its manifest is incomplete.
     """
     file = read_study(file_of(study), str(study.folder))
     found = study.manifest.get("sets")
@@ -77,7 +78,7 @@ def to_read(study: Study) -> AttributionPlan:
         path = study.folder / "manifest.json"
         raise StudyError(
             "bad-file",
-            f"{path} does not say what each factor sets",
+            f"{path} does not contain what each factor sets",
             hint=f"head -c 2000 {path}",
             path=str(path),
             key="sets",
@@ -87,13 +88,13 @@ def to_read(study: Study) -> AttributionPlan:
 
 
 def file_of(study: Study) -> dict[str, Any]:
-    """The study file that a study was begun with."""
+    """Return the study file with which a study was started."""
     file = study.manifest.get("attribution")
     if not isinstance(file, dict):
         path = study.folder / "manifest.json"
         raise StudyError(
             "bad-file",
-            f"{path} holds no study file",
+            f"{path} contains no study file",
             hint=f"head -c 2000 {path}",
             path=str(path),
             key="attribution",
@@ -108,7 +109,7 @@ def _designed(
     knobs: tuple[Knob, ...],
     sets: tuple[tuple[str, str], ...],
 ) -> AttributionPlan:
-    """The plan with its design, which follows from the file and the length of a run."""
+    """Add the design, which follows from the file and the length of a run."""
     factors = tuple(Factor(one.name, tuple(one.levels)) for one in file.factor)
     design = choose(
         factors,
@@ -151,7 +152,7 @@ def _designed(
 
 
 def _smallest(file: StudyFile) -> Smallest:
-    """The smallest effect that matters: a share; where effects add up, a time will do, too."""
+    """Return the smallest effect that matters: a share, or a time on the additive scale."""
     try:
         return Smallest(parse_percent(file.delta, "delta"))
     except UsageError:
@@ -183,12 +184,12 @@ def _controlled(plan: AttributionPlan) -> AttributionPlan:
 
 
 def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
-    """The richest design and the blocks that a budget pays for, its confirmation included.
+    """Choose the richest design and the number of blocks that a budget allows, including the confirmation.
 
     Raises
     ------
     UsageError
-        If it does not pay for any; names the least that would.
+        The budget allows none; the error names the smallest that would.
     """
     if budget is None:
         return plan
@@ -223,23 +224,23 @@ def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:
 
 
 def _refuse_set_already(file: StudyFile, measure: MeasurePlan, knobs: Sequence[Knob]) -> None:
-    """Refuse a factor that ``[target]`` of the fleet sets for the whole study."""
+    """Refuse a factor that ``[target]`` of the fleet file already sets for the whole study."""
     fixed = {f"host:{name}" for name in (measure.fleet or {})["target"].get("knobs", {})}
     for table, knob in zip(file.factor, knobs, strict=True):
         if met := sorted(knob.sets & fixed):
             raise UsageError(
                 "conflicting-factors",
-                f"factor {table.name!r} sets {met[0]}, which [target] of the fleet file sets, too",
-                hint="leave it out of one of them",
+                f"factor {table.name!r} sets {met[0]}, which [target] of the fleet file sets too",
+                hint="remove it from one of them",
                 factors=[table.name],
                 sets=met[0],
             )
 
 
 def _knob(table: FactorTable, target: Managed, *, dry: bool, there: bool) -> Knob:
-    """What a factor sets, every level checked, and tried where that takes a trial.
+    """Return the setting of a factor, with every level checked, and tried if it takes a trial.
 
-    Of a server on another host (`there`), that host checks them, in the rehearsal.
+    If the server is on another host (`there`), that host checks the levels in the rehearsal.
     """
     where = f"factor {table.name!r}"
     kind = kind_of(table.setting, where)

@@ -1,4 +1,4 @@
-"""Whether the host changed while a study went on: the control over the blocks."""
+"""Drift: whether the host changed during a study, seen in the control over the blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hindmost.studies.attribution.cells import CellRuns
 
 
 def drift_of(control: CellRuns, label: str) -> Drift | None:
-    """The control's change a block, as a share of its mean; None with fewer runs than can show one."""
+    """Return the control's change per block, as a share of its mean; None with too few runs."""
     values = control.column(label)
     finite = [value for value in values if math.isfinite(value)]
     trend = order_effect(finite) if finite else None

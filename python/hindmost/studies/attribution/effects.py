@@ -1,7 +1,7 @@
-"""What the models of a study say of its factors, for all loads and quantiles together.
+"""Effects of the factors, for all loads and quantiles together.
 
-Intervals and p-values know of blocks. An effect is *shown* by its adjusted p alone, over all terms, quantiles
-and loads: what its own interval excludes is no finding among a hundred questions.
+Intervals and p-values take blocks into account. An effect is *shown* only by its p-value, adjusted over all
+terms, quantiles and loads: an interval of its own that excludes zero is no finding among a hundred questions.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from hindmost.studies.attribution.settings import predicted, ranked, reversals
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An effect with what follows for it among all that was asked.
+    """An effect, judged among all effects of the study.
 
-    ``effect``: of an interaction the whole of what goes beyond its parts. ``adjusted``: NaN of the intercept.
-    ``more_runs``: of each cell that would about decide it; None where it is decided, or none in reach would.
+    ``effect``: for an interaction, everything beyond its parts. ``adjusted``: p-value; NaN for the intercept.
+    ``more_runs``: runs of each cell that would about decide it; None if it is decided or no practical number
+    would.
     """
 
     effect: Effect
@@ -41,9 +42,9 @@ class Judged:
 def judged_together(
     plan: AttributionPlan, found: Mapping[Key, Found], coding: Coding, permuted: Mapping[Key, list[float]]
 ) -> tuple[Adjustment, dict[Key, list[Judged]]]:
-    """Judge all effects of a coding, the intercept first; and how p-values were adjusted.
+    """Judge all effects of a coding, the intercept first; also return how p-values were adjusted.
 
-    ``permuted``: p-values by exchange of runs, which a screening is judged by.
+    ``permuted``: p-values by exchange of runs, which judge a screening.
     """
     fits = {key: one.fit for key, one in found.items() if one.fit is not None}
     effects = {key: _whole(found[key].effects(coding), coding) for key in fits}
@@ -61,7 +62,7 @@ def judged_together(
 
 
 def _whole(effects: Sequence[Effect], coding: Coding) -> list[Effect]:
-    """Interactions whole: the coding of averages halves them for every further factor."""
+    """Undo the halving of interactions for every further factor in the coding of averages."""
     if coding == "corner":
         return list(effects)
     out = []
@@ -80,7 +81,7 @@ def _judged(effect: Effect, p: float, smallest: float, alpha: float, family: int
         verdict = "undecided"
     if verdict != "undecided":
         return Judged(effect, p, verdict, None)
-    # As wide as an interval must be that decides among all that was asked (Bonferroni: a little too wide).
+    # The width of an interval that decides among all effects (Bonferroni, so slightly too wide).
     wider = t_quantile(effect.degrees, 1.0 - alpha / family / 2.0) * effect.error
     wide = replace(effect, low=effect.value - wider, high=effect.value + wider)
     return Judged(effect, p, verdict, more_runs(wide, smallest, effect.runs) or None)
@@ -89,7 +90,7 @@ def _judged(effect: Effect, p: float, smallest: float, alpha: float, family: int
 def adjusted_together(
     plan: AttributionPlan, found: Mapping[Key, Found]
 ) -> tuple[Adjustment, dict[Key, documents.QuantileAnswer]]:
-    """The answer for each load and quantile; p-values are adjusted over all of them, and how."""
+    """Answer each load and quantile, with p-values adjusted over all of them; also return how."""
     permuted = exchanged({key: one.fit for key, one in found.items() if one.fit is not None})
     tables: dict[str, dict[Key, list[documents.Effect]]] = {}
     how: Adjustment = "holm"
@@ -149,7 +150,7 @@ def _effects(
 
 
 def _microseconds(found: Found, effect: Effect, coding: Coding) -> tuple[float | None, float, float, float]:
-    """What an effect is added to, and the effect with its interval; of the intercept its figure alone."""
+    """Return the base of an effect, and the effect with its interval, µs; for the intercept its figure."""
     if not effect.term:
         figure = found.scale(coding).figure
         return None, figure(effect.value), figure(effect.low), figure(effect.high)
@@ -167,7 +168,7 @@ def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
 
 
 def _explained(found: Found, label: str) -> documents.Explained | None:
-    """Shares of the variance of what runs report; the pseudo-R^2 is the paper's, on the same values."""
+    """Return shares of the variance of run figures, and the paper's pseudo-R² of the same values."""
     if found.fit is None:
         return None
     within = {cell: [_within(run, label, found.ratio) for run in of] for cell, of in found.runs.items()}
@@ -189,13 +190,13 @@ def _explained(found: Found, label: str) -> documents.Explained | None:
 
 
 def _within(run: RunValues, label: str, ratio: bool) -> float | None:
-    """Sampling variance of a run's value; of its logarithm, relative to the value."""
+    """Return the sampling variance of a run's value; on the ratio scale, of its logarithm."""
     one = run.within[label]
     return one / run.values[label] ** 2 if one is not None and ratio else one
 
 
 def undecided(plan: AttributionPlan, found: Mapping[Key, Found]) -> list[tuple[str, str, Effect]]:
-    """Average effects that are neither shown nor too small to matter, with load and quantile."""
+    """Return average effects that are neither shown nor too small to matter, with load and quantile."""
     fits = {key: one.fit for key, one in found.items() if one.fit is not None}
     permuted = exchanged(fits) if plan.design.kind == "screening" else {}
     _, rows = judged_together(plan, found, "average", permuted)

@@ -1,4 +1,4 @@
-"""When the blocks are enough: every effect of interest is shown, or too small to matter."""
+"""The stopping rule for blocks: every effect of interest is shown, or too small to matter."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hindmost.studies.attribution.runner import Runner
 
 
 def enough(runner: Runner, made: int) -> bool:
-    """Look after `made` blocks, if a look is due then (`hindmost.design.Sequential`).
+    """Return whether to stop after `made` blocks, at the looks of `hindmost.design.Sequential` only.
 
-    Of interest are average main effects and interactions of two factors, at every load and quantile.
+    Effects of interest are average main effects and two-factor interactions, at every load and quantile.
     """
     plan = runner.plan
     if made not in plan.looks.looks or made >= plan.blocks[1]:

@@ -1,9 +1,9 @@
-"""The family of a study's questions: p-values that hold for all terms, quantiles and loads together.
+"""P-values adjusted over all effects of a study: all terms, quantiles and loads together.
 
-Joint draws of all coefficients of a load (Romano and Wolf's step-down) know how much the coefficients and
-quantiles of the same runs have in common; where they cannot be drawn, Holm's procedure needs nothing but the
-p-values. A screening looks for suspects to try again: there the share of false alarms is held down (Benjamini
-and Hochberg), on p-values by exchange of runs.
+Joint draws of all coefficients of a load (Romano and Wolf's step-down) use the correlation between
+coefficients and quantiles of the same runs. If they cannot be drawn, Holm's procedure needs only the
+p-values. A screening looks for factors to study again, so it limits the share of false alarms (Benjamini and
+Hochberg), on p-values by exchange of runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EXCHANGES = 999
 
 
 def exchanged(fits: Mapping[Key, RunFit]) -> dict[Key, list[float]]:
-    """P of every average effect by exchanging runs within blocks, intercepts left out."""
+    """Return the p-value of every average effect except intercepts, by exchanging runs within blocks."""
     return {key: [p for _, p in coefficient_ps(fit, "average", EXCHANGES)] for key, fit in fits.items()}
 
 
@@ -44,21 +44,21 @@ def adjusted(
     *,
     screening: bool,
 ) -> tuple[Adjustment, dict[Key, list[float]]]:
-    """P-values of all effects but intercepts, adjusted over all of them."""
-    asked = {key: [one for one in effects[key] if one.term] for key in fits}
+    """Adjust the p-values of all effects except intercepts, over all of them."""
+    terms = {key: [one for one in effects[key] if one.term] for key in fits}
     if screening:
-        flat = false_discovery([p for key in asked for p in by_exchange[key]])
-        return "false-discovery", _parted(flat, asked)
+        flat = false_discovery([p for key in terms for p in by_exchange[key]])
+        return "false-discovery", _parted(flat, terms)
     drawn = _drawn(fits, coding)
     if drawn is not None:
-        flat = step_down([one.value / one.error for of in asked.values() for one in of], drawn)
-        return "romano-wolf", _parted(flat, asked)
-    lists = holm_families([[one.p for one in of] for of in asked.values()])
-    return "holm", dict(zip(asked, lists, strict=True))
+        flat = step_down([one.value / one.error for of in terms.values() for one in of], drawn)
+        return "romano-wolf", _parted(flat, terms)
+    lists = holm_families([[one.p for one in of] for of in terms.values()])
+    return "holm", dict(zip(terms, lists, strict=True))
 
 
 def _drawn(fits: Mapping[Key, RunFit], coding: Coding) -> np.ndarray | None:
-    """Joint draws, quantiles of a load from the same runs; None where they are not, or errors are 0."""
+    """Draw all coefficients jointly; None if a load's quantiles come from different runs, or errors are 0."""
     columns = []
     for seed, load in enumerate(dict.fromkeys(load for load, _ in fits), start=1):
         of_load = [fit for (name, _), fit in fits.items() if name == load]
@@ -70,6 +70,6 @@ def _drawn(fits: Mapping[Key, RunFit], coding: Coding) -> np.ndarray | None:
     return whole if whole.size and np.isfinite(whole).all() else None
 
 
-def _parted(flat: Sequence[float], asked: Mapping[Key, Sequence[Effect]]) -> dict[Key, list[float]]:
-    rest = iter(flat)
-    return {key: [next(rest) for _ in of] for key, of in asked.items()}
+def _parted(flat: Sequence[float], terms: Mapping[Key, Sequence[Effect]]) -> dict[Key, list[float]]:
+    values = iter(flat)
+    return {key: [next(values) for _ in of] for key, of in terms.items()}

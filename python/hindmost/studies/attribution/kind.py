@@ -1,4 +1,4 @@
-"""The kind ``attribution``: runs of a design's cells at every load, and what they say of the factors."""
+"""The kind ``attribution``: runs of a design's cells at every load, and the effects of its factors."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.talk import Talk
 
 EXITS = {"answered": Exit.DONE, "open": Exit.INCONCLUSIVE}
-"""What a verdict says to scripts; any other is that the runs tell nothing."""
+"""Exit code for each verdict; any other verdict means that the runs show nothing."""
 
 
 def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) -> Attribution:
-    """Make all runs that are not there yet: rehearsal, blocks, confirmation; returns the answer.
+    """Make the missing runs (rehearsal, blocks, confirmation), and return the answer.
 
     Parameters
     ----------
     confirm : bool
         Make fresh runs of the recommended setting.
     apply : bool
-        Leave the host in it, if it was confirmed.
+        Leave the host in the recommended setting, if it was confirmed.
 
     Raises
     ------
     HostUnfit
-        A level cannot be had here; nothing was measured.
+        A level cannot be set on this host; nothing was measured.
     TargetError, StudyError
         The server does not start at all; a run cannot be stored.
     """
@@ -58,13 +58,13 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
 def _answered(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Attribution:
     plan = runner.plan
     for one in recover(FOLDER):
-        failed = f": could not be put back: {one['failure']}" if one["failure"] else ""
-        talk.say(f"left by a study that was killed: {one['name']} is {one['value']} again{failed}")
+        failed = f": could not be restored: {one['failure']}" if one["failure"] else ""
+        talk.say(f"restored after a killed study: {one['name']} is {one['value']} again{failed}")
     course = Course(runner, talk.cells(plan), lambda made: enough(runner, made))
     talk.say("rehearsal: every level once")
     course.rehearse()
     blocks = course.blocks()
-    talk.say(f"{blocks} blocks are there; the answer is worked out")
+    talk.say(f"{blocks} blocks are complete; computing the answer")
     result = answer(runner)
     after = recommended(plan, result)
     if confirm and not plan.file.confirm.skip and after is not None:
@@ -77,12 +77,12 @@ def _answered(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Attr
 
 
 def read(study: Study) -> Attribution:
-    """The answer of a stored study, from its runs."""
+    """Return the answer of a stored study, computed from its runs."""
     result = answer(Runner(study, to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
         raise StudyError(
             "no-finished-runs",
-            f"{study.folder} holds no finished run",
+            f"{study.folder} contains no finished run",
             hint=study.resume_command,
             path=str(study.folder),
         )

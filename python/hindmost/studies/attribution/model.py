@@ -1,4 +1,4 @@
-"""One quantile at one load: the model of all cells, from what their sound runs report."""
+"""The model of one quantile at one load, fitted to the valid runs of all cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hindmost.studies.attribution.scale import Scale
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A fitted model, and the runs of each cell that went into it; None of all if there was too little."""
+    """A fitted model, and the runs of each cell behind it; ``fit`` is None with too few runs."""
 
     fit: RunFit | None
     runs: Mapping[Cell, list[RunValues]]
@@ -25,11 +25,11 @@ class Found:
     ratio: bool = True
 
     def effects(self, coding: Coding) -> list[Effect]:
-        """Coefficients, the intercept first, with intervals of the level that is due."""
+        """Return the coefficients with intervals, the intercept first."""
         return [] if self.fit is None else self.fit.effects(coding, self.confidence)
 
     def scale(self, coding: Coding) -> Scale:
-        """How effects of a coding become microseconds: its intercept is all low, or the mean of all cells."""
+        """Return the scale of a coding's effects; its intercept is all-low, or the mean of all cells."""
         effects = self.effects(coding)
         plain = Scale(self.ratio, 1.0)
         return Scale(self.ratio, plain.figure(effects[0].value) if effects else math.nan)
@@ -41,11 +41,11 @@ def analyse(
     label: str,
     confidence: float = 0.95,
 ) -> Found:
-    """Fit the design's model to what the runs report for one quantile; intervals of this confidence."""
+    """Fit the design's model to one quantile of the runs, with intervals of this confidence."""
     runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
     ratio = plan.file.scale == "ratio"
     if not runs:
-        return Found(None, runs, f"no cell has {LEAST_RUNS} sound runs")
+        return Found(None, runs, f"no cell has {LEAST_RUNS} valid runs")
     try:
         fit = fit_runs(
             {cell: [run.values[label] for run in of] for cell, of in runs.items()},

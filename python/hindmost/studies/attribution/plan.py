@@ -1,4 +1,4 @@
-"""What a study of factors does, resolved: knobs in the place of words, a design, a server to start."""
+"""The resolved plan of an attribution study: settings, a design, a server to start."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hindmost.studies.attribution.scale import Smallest
 from hindmost.targets import Managed
 
 CONFIDENCE = 0.95
-"""Of each effect's intervals, at all looks together."""
+"""Confidence of each effect's intervals, for all looks together."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """One load; ``folder`` is where its cells lie."""
+    """One load; ``folder`` contains its cells."""
 
     name: str
     rate_per_s: float
@@ -31,24 +31,24 @@ class LoadPoint:
 
 @dataclass(frozen=True, slots=True)
 class AttributionPlan:
-    """All that decides what a study of factors does.
+    """Everything that determines what an attribution study does.
 
     Attributes
     ----------
     file : StudyFile
-        What was asked.
+        The study file.
     measure : MeasurePlan
-        How each run is made; its rate is the first load's.
+        How to make each run; its rate is the first load's.
     target : Managed or None
-        The server; None of a study that is only read.
+        The server; None for a study that is only read.
     knobs : tuple of Knob
-        One for each factor, in the order of the design's; none of a study that is only read.
+        One setting for each factor, in the design's order; empty for a study that is only read.
     sets : tuple of (kind, what)
-        What each factor sets, in words.
+        Description of what each factor sets.
     blocks : (int, int)
-        Runs of each cell, at least and at most.
+        Fewest and most runs of each cell.
     control : Cell
-        Run once more in each block.
+        Cell that is run once more in each block.
     delta : Smallest
         The smallest effect that matters.
     """
@@ -66,49 +66,49 @@ class AttributionPlan:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the asked quantiles."""
+        """Names of the requested quantiles."""
         return self.measure.labels
 
     @property
     def wanted(self) -> str:
-        """The quantile that the recommended setting makes low: the one asked for, or the highest."""
-        asked = self.file.confirm.quantile
-        return self.labels[-1] if asked is None else label(parse_quantiles(asked)[0])
+        """The quantile that the recommended setting should lower: the requested one, or the highest."""
+        quantile = self.file.confirm.quantile
+        return self.labels[-1] if quantile is None else label(parse_quantiles(quantile)[0])
 
     @property
     def asked_loads(self) -> tuple[LoadPoint, ...]:
-        """The loads at which it is to be low."""
+        """The loads at which it should be low."""
         at = self.file.confirm.load
         return tuple(load for load in self.loads if at is None or load.name == at)
 
     @property
     def model(self) -> Factorial:
-        """The terms that the design can tell."""
+        """The terms that the design can estimate."""
         levels = {factor.name: len(factor.levels) for factor in self.design.factors}
         return Factorial(levels, [term for term in self.design.terms if term])
 
     @property
     def looks(self) -> Sequential:
-        """After how many blocks to look at the effects, and with which confidence."""
+        """The numbers of blocks after which to look at the effects, and the confidence of each look."""
         least, most = self.blocks
         return Sequential(first=max(2, least), most=max(2, most), confidence=CONFIDENCE)
 
     def confidence(self, blocks: int) -> float:
-        """The confidence of intervals after so many blocks: that of the last look that was due."""
-        due = [look for look in self.looks.looks if look <= blocks]
-        return self.looks.confidence_at(due[-1] if due else self.looks.looks[0])
+        """Return the confidence of intervals after this many blocks: that of the last scheduled look."""
+        past = [look for look in self.looks.looks if look <= blocks]
+        return self.looks.confidence_at(past[-1] if past else self.looks.looks[0])
 
     @property
     def run_s(self) -> float:
-        """Seconds of warm-up, calibration and measurement of one run."""
+        """Time of warm-up, calibration and measurement of one run, s."""
         return self.measure.duration_s + float(self.measure.warmup) + self.measure.calibration_s
 
     def levels(self, cell: Cell) -> dict[str, str]:
-        """A cell in the words of the study file, such as ``{'threads': '1', 'huge pages': 'always'}``."""
+        """Return a cell in the study file's words, such as ``{'threads': '1', 'huge pages': 'always'}``."""
         return self.design.setting(cell)
 
     def cell(self, levels: dict[str, str]) -> Cell:
-        """The cell of levels in words; factors that are not named stand at their first."""
+        """Return the cell of named levels; other factors are at their first level."""
         return tuple(
             factor.levels.index(levels[factor.name]) if factor.name in levels else 0
             for factor in self.design.factors
@@ -116,7 +116,7 @@ class AttributionPlan:
 
 
 def folder_of(cell: Cell) -> str:
-    """Where a cell's runs lie within its load's folder.
+    """Return the folder of a cell's runs within its load's folder.
 
     >>> folder_of((0, 1, 0))
     '0-1-0'
@@ -125,7 +125,7 @@ def folder_of(cell: Cell) -> str:
 
 
 def load_points(file: StudyFile, rates: Sequence[float]) -> tuple[LoadPoint, ...]:
-    """Loads with their rates and folders."""
+    """Return the loads with their rates and folders."""
     return tuple(
         LoadPoint(one.name, rate, f"{place}-{''.join(c if c.isalnum() else '-' for c in one.name)}")
         for place, (one, rate) in enumerate(zip(file.load, rates, strict=True), start=1)
@@ -133,12 +133,12 @@ def load_points(file: StudyFile, rates: Sequence[float]) -> tuple[LoadPoint, ...
 
 
 def refuse_clashes(names: Sequence[str], knobs: Sequence[Knob]) -> None:
-    """Refuse two factors that write the same thing: neither would have its level.
+    """Refuse two factors that set the same thing, because neither would keep its level.
 
     Raises
     ------
     UsageError
-        Names both, and what they share.
+        Names both factors, and what they share.
     """
     owner: dict[str, str] = {}
     for name, knob in zip(names, knobs, strict=True):
@@ -155,9 +155,9 @@ def refuse_clashes(names: Sequence[str], knobs: Sequence[Knob]) -> None:
 
 
 def same_study(before: dict[str, Any], now: StudyFile) -> list[str]:
-    """What differs between the file that a study was begun with and the one at hand, as far as it matters.
+    """Return which keys differ between a study's file and a new one, and must not.
 
-    How many blocks, how much time, what is made again and what to confirm may change.
+    The numbers of blocks and repetitions, the budget and the confirmation may change.
     """
     left = {"design", "confirm", "delta", "scale", "name"}
     new = now.model_dump(mode="json")
@@ -172,5 +172,5 @@ def same_study(before: dict[str, Any], now: StudyFile) -> list[str]:
 
 
 def _alike(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of ``hindmost measure`` that must stay, so that runs are alike."""
+    """Return the options of ``hindmost measure`` that must stay the same for all runs."""
     return {name: value for name, value in options.items() if name != "remake"}

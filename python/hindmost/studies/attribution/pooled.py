@@ -16,7 +16,7 @@ from hindmost.studies.attribution.cells import RunValues
 def pooled(
     runs: Mapping[Cell, list[RunValues]], model: Factorial, label: str, confidence: float
 ) -> documents.PooledEffects | None:
-    """Effects with errors that know of runs, and naive ones for contrast; None where there is too little."""
+    """Estimate effects with errors that account for runs, and naive ones; None with too few runs."""
     of_cell = {cell: [run.bins for run in of if run.bins is not None] for cell, of in runs.items()}
     if not of_cell or any(len(of) < 2 for of in of_cell.values()):
         return None
@@ -25,7 +25,7 @@ def pooled(
         fit = fit_pooled(Requests.of_histograms(of_cell), model, level)
         effects = fit.effects("corner", confidence)
     except ValueError:
-        return None  # a cell's pool is infinitely late at this quantile, though none of its runs is
+        return None  # a cell's pooled quantile is infinitely late, although no run's is
     stretched = [cell.design_effect for cell in fit.cells if math.isfinite(cell.design_effect)]
     return {
         "effects": [

@@ -1,4 +1,4 @@
-"""What weakens an answer or leaves it open, each with what would help."""
+"""Reasons that weaken an answer or leave it open, each with a hint."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from hindmost.studies.attribution.cells import LEAST_RUNS
 from hindmost.studies.attribution.plan import AttributionPlan
 
 FEW_RUNS = 5
-"""With fewer runs a cell, runs of two kinds (30 % slow ones) are covered by 82 % instead of 95 %."""
+"""Runs of each cell below which intervals are too short: with two kinds of runs (30 % slow), 82 % instead of
+95 %."""
 MANY_INVALID = 0.2
 
 
 def reasons_of(plan: AttributionPlan, document: Evidence) -> list[Reason]:
-    """All of them, those of cells and runs first."""
+    """Return all reasons, those about cells and runs first."""
     looks = (cells_without_figures(document), _theft(document), _sample(document), _drift(document))
     return [*(one for look in looks for one in look), *_undecided(plan, document)]
 
@@ -32,7 +33,7 @@ def _reason(
 
 
 def cells_without_figures(document: Evidence) -> list[Reason]:
-    """Cells that have no figure, and why; runs that the instrument distorted."""
+    """Report cells without a figure, and distorted runs."""
     out = []
     for load in document["loads"]:
         failed = [(cell["levels"], cell["failure"]) for cell in load["cells"] if cell["failure"]]
@@ -45,7 +46,7 @@ def cells_without_figures(document: Evidence) -> list[Reason]:
                     "failed-cell",
                     "note",
                     f"at {load['name']} load there is no figure for {setting}: {failure['text']}{more}",
-                    "lower the rate, or leave out the level; the model does without these cells",
+                    "lower the rate, or leave out the level; the model is fitted without these cells",
                     load=load["name"],
                     levels=levels,
                     why=failure["code"],
@@ -71,22 +72,22 @@ def cells_without_figures(document: Evidence) -> list[Reason]:
 
 
 def _theft(document: Evidence) -> list[Reason]:
-    """How much interference there was, and which latency the figures therefore are."""
+    """Report the interference, and whether figures are isolated or measured latency."""
     out = []
     for load in document["loads"]:
         one = load["theft"]
         if one is None or not one["runs"]:
             continue
         refused = one["refused"]
-        took = (
+        interference = (
             f"at {load['name']} load the hypervisor or other processes used {one['taken_share']:.1%} of the"
             f" CPUs, in {one['runs']} of {one['of']} runs"
         )
         if refused:
-            text = f"{took}, but figures are latency as measured: {refused['text']}"
+            text = f"{interference}, but figures are latency as measured: {refused['text']}"
         else:
             text = (
-                f"{took}: figures are isolated latency, that of the server with the CPUs to itself"
+                f"{interference}: figures are isolated latency, as if the server had the CPUs to itself"
                 f" ({one['counted_share']:.0%} of requests count); the measured latency is next to it"
             )
         values: dict[str, Any] = {
@@ -130,7 +131,7 @@ def _drift(document: Evidence) -> list[Reason]:
                     "control-drift",
                     "note",
                     f"at {load['name']} load the control's {one['quantile']} changed by"
-                    f" {one['share_per_block']:+.1%} a block (p = {one['p']:.2g}): the host changed;"
+                    f" {one['share_per_block']:+.1%} per block (p = {one['p']:.2g}): the host changed;"
                     " blocks remove most of the drift from the comparisons",
                     "`hindmost host doctor`",
                     load=load["name"],
@@ -143,13 +144,13 @@ def _drift(document: Evidence) -> list[Reason]:
 
 
 def factors_without_effect(plan: AttributionPlan, load: Load) -> list[str]:
-    """Factors whose main effect the runs of a load cannot tell, because cells have too few sound runs."""
-    told = {name for effect in load["quantiles"][plan.wanted]["average"] for name in effect["factors"]}
-    return [term[0] for term in plan.model.terms if len(term) == 1 and term[0] not in told]
+    """Return factors whose main effect cannot be estimated at a load, for lack of valid runs."""
+    known = {name for effect in load["quantiles"][plan.wanted]["average"] for name in effect["factors"]}
+    return [term[0] for term in plan.model.terms if len(term) == 1 and term[0] not in known]
 
 
 def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
-    """Main effects that more runs would decide."""
+    """Report main effects that more runs would decide."""
     name = plan.wanted
     out = []
     for load in document["loads"]:
@@ -165,7 +166,7 @@ def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
         more = [effect["more_runs"] for effect in open_ if effect["more_runs"]]
         runs = f"about {max(more)} more runs of each cell" if more else "no practical number of runs"
         if without:
-            more, runs = [], f"{LEAST_RUNS} sound runs of each cell"
+            more, runs = [], f"{LEAST_RUNS} valid runs of each cell"
         out.append(
             _reason(
                 "undecided-factors",

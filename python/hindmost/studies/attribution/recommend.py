@@ -1,9 +1,9 @@
-"""Which setting to recommend, if any: one that is lower than the present one beyond doubt, or none.
+"""The recommendation: a setting that is clearly lower than the present one, or none.
 
-The least of many figures is partly luck (the winner's curse), and a cell of few runs has the most of it. So
-a setting is recommended only if it was run often enough to count, and if comparisons of all settings with
-the present one, which hold together, show it to be lower. What it costs at other percentiles and loads is
-told, and told first where it is more than what is won. Fresh runs then confirm it, or do not (`confirm`).
+The lowest of many figures is partly chance (the winner's curse), most of all in a cell with few runs. So a
+setting is recommended only if it has enough runs, and if comparisons of all settings with the present one,
+which hold simultaneously, show it to be lower. Its costs at other percentiles and loads are reported, and
+come first if they exceed the gain. Fresh runs then confirm it, or do not (`confirm`).
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from hindmost.studies.attribution.scale import Scale, positive
 from hindmost.studies.attribution.settings import allowed, told
 
 Cells = Mapping[str, Mapping[Cell, CellRuns]]
-"""Of each load, by its name."""
+"""Cells by load name."""
 
 
 def recommendation(
     plan: AttributionPlan, found: Mapping[Key, Found], cells: Cells
 ) -> documents.Recommendation:
-    """The setting to use, or why there is none yet.
+    """Return the setting to use, or why there is none yet.
 
     Parameters
     ----------
     plan : AttributionPlan
-        Says which quantile is to be low, and at which loads.
+        Determines which quantile should be low, and at which loads.
     found : mapping
         The model of each load and quantile.
     cells : mapping
-        The runs behind them.
+        The runs behind the models.
     """
     asked = [found[load.name, plan.wanted] for load in plan.asked_loads]
     if any(one.fit is None or plan.control not in one.runs for one in asked):
@@ -60,13 +60,13 @@ def recommendation(
     if any(one.lower for one in compared):
         return _open(plan, _too_little(plan, cells))
     if all(by_cell[cell].higher for cell in counted):
-        text = f"the present setting is shown to have the lowest {plan.wanted}{_where(plan)}: leave it"
+        text = f"the present setting is shown to have the lowest {plan.wanted}{_where(plan)}: keep it"
         return _said(plan, "present", text)
     return _tied(plan, asked, [by_cell[cell] for cell in counted])
 
 
 def _counts(asked: list[Found], cells: Cells, cell: Cell) -> bool:
-    """Whether a cell has enough runs where it is asked about, and works at every load."""
+    """Whether a cell has enough runs at the requested loads, and works at every load."""
     works = all(of[cell].failure is None for of in cells.values() if cell in of)
     return works and all(cell in one.runs for one in asked)
 
@@ -74,20 +74,20 @@ def _counts(asked: list[Found], cells: Cells, cell: Cell) -> bool:
 def _better(
     plan: AttributionPlan, found: Mapping[Key, Found], asked: list[Found], lower: list[Against]
 ) -> documents.Recommendation:
-    """Of settings that differ by less than what matters from the lowest, the one that changes least."""
+    """Recommend, among settings practically as low as the lowest, the one with the fewest changes."""
     enough = min(one.value for one in lower) + smallest(plan, asked)
     near = [one for one in lower if one.value <= enough]
     pick = min(near, key=lambda one: (changes(plan, one.cell), one.value, one.cell))
     gain = _ratio_to_control(plan, asked, pick)
     prices = _prices(plan, found, pick.cell, 1.0 / gain["value"])
     first = [one for one in prices if one["more_than_gained"]]
-    said = f"{plan.wanted}{_where(plan)} is then {times(gain)}"
+    gain_text = f"{plan.wanted}{_where(plan)} is then {times(gain)}"
     setting = changed_text(plan, pick.cell)
     if first:
         costs = "; ".join(_price_text(one) for one in first)
-        text = f"{costs}: more than {plan.wanted} gains, if {setting} is set ({said})"
+        text = f"{costs}: more than {plan.wanted} gains, if {setting} is set ({gain_text})"
     else:
-        text = f"set {setting} for the lowest {plan.wanted}: {said}"
+        text = f"set {setting} for the lowest {plan.wanted}: {gain_text}"
         if prices:
             text += f"; but {'; '.join(_price_text(one) for one in prices)}"
     return {
@@ -113,7 +113,7 @@ def _tied(plan: AttributionPlan, asked: list[Found], compared: list[Against]) ->
 
 
 def _too_little(plan: AttributionPlan, cells: Cells) -> int:
-    """Blocks until every cell that can have runs counts, as often as its runs were sound so far."""
+    """Return how many blocks every cell still needs to count, at its share of valid runs so far."""
     most = 1
     for load in plan.asked_loads:
         for one in cells[load.name].values():
@@ -128,8 +128,8 @@ def _too_little(plan: AttributionPlan, cells: Cells) -> int:
 def _open(plan: AttributionPlan, blocks: int) -> documents.Recommendation:
     where = f"{plan.wanted}{_where(plan)}"
     text = (
-        f"no setting can be recommended yet for {where}: {_blocks(blocks)}, since a setting counts with"
-        f" {LEAST_RUNS} sound runs"
+        f"no setting can be recommended yet for {where}: {_blocks(blocks)} needed, because a setting counts"
+        f" with {LEAST_RUNS} valid runs"
     )
     return {**_said(plan, "open", text), "more_blocks": blocks}
 
@@ -156,38 +156,38 @@ def _said(plan: AttributionPlan, outcome: documents.Recommended, text: str) -> d
 def _rule(plan: AttributionPlan) -> str:
     over = " on average over the loads" if len(plan.asked_loads) > 1 else _where(plan)
     return (
-        f"a setting counts with {LEAST_RUNS} sound runs at each load; of those whose {plan.wanted}{over} is"
-        " shown to be below that of the present setting, in comparisons that hold for all settings together,"
-        f" and that are within {plan.delta.text} of the lowest, the one that changes the fewest factors;"
-        " fresh runs then confirm it, or do not"
+        f"a setting counts with {LEAST_RUNS} valid runs at each load; among those whose"
+        f" {plan.wanted}{over} is shown to be below the present setting's, in comparisons that hold for all settings together,"
+        f" and within {plan.delta.text} of the lowest, the one that changes the fewest factors is"
+        " recommended; fresh runs then confirm it, or do not"
     )
 
 
 def _where(plan: AttributionPlan) -> str:
-    """At which loads, where that is not all of the study."""
+    """Name the requested load, or all loads."""
     if len(plan.asked_loads) == 1:
         return f" at {plan.asked_loads[0].name} load"
     return " over all loads"
 
 
 def changes(plan: AttributionPlan, cell: Cell) -> int:
-    """How many factors a cell changes of the present setting."""
+    """Return how many factors a cell changes from the present setting."""
     return sum(a != b for a, b in zip(cell, plan.control, strict=True))
 
 
 def changed_text(plan: AttributionPlan, cell: Cell) -> str:
-    """What a cell changes of the present setting, in words."""
+    """Describe what a cell changes from the present setting."""
     levels, now = plan.levels(cell), plan.levels(plan.control)
     return ", ".join(f"{name} = {level}" for name, level in levels.items() if now[name] != level)
 
 
 def smallest(plan: AttributionPlan, asked: list[Found]) -> float:
-    """The smallest difference that matters, in the unit of the fits, on average over the loads."""
+    """Return the smallest difference that matters, in the unit of the fits, averaged over the loads."""
     return sum(one.scale("average").smallest(plan.delta) for one in asked) / len(asked)
 
 
 def _ratio_to_control(plan: AttributionPlan, asked: list[Found], one: Against) -> documents.Ratio:
-    """A difference from the control as a ratio; where effects add up, of the mean of the loads."""
+    """Return a difference from the control as a ratio; on the additive scale, to the mean of the loads."""
     base = sum(_figure(found, plan.control) for found in asked) / len(asked)
     if plan.file.scale == "ratio":
         value, low, high = map(Scale(True, 1.0).figure, (one.value, one.low, one.high))
@@ -198,7 +198,7 @@ def _ratio_to_control(plan: AttributionPlan, asked: list[Found], one: Against) -
 
 
 def _figure(found: Found, cell: Cell) -> float:
-    """A cell's figure in microseconds, by the model."""
+    """Return a cell's figure by the model, µs."""
     assert found.fit is not None
     (value,), _, _ = found.fit.estimate(found.fit.rows([cell]))
     return math.exp(value) if found.ratio else float(value)
@@ -207,7 +207,7 @@ def _figure(found: Found, cell: Cell) -> float:
 def _prices(
     plan: AttributionPlan, found: Mapping[Key, Found], after: Cell, gained: float
 ) -> list[documents.Price]:
-    """Other percentiles and loads that the setting makes longer by what matters, the worst first."""
+    """Return other percentiles and loads that the setting makes notably longer, worst first."""
     asked = {(load.name, plan.wanted) for load in plan.asked_loads} if len(plan.asked_loads) == 1 else set()
     prices: list[documents.Price] = []
     for (load, label), one in found.items():
@@ -237,7 +237,7 @@ def _price_text(one: documents.Price) -> str:
 
 
 def times(ratio: documents.Ratio) -> str:
-    """A ratio in words.
+    """Format a ratio with its interval.
 
     >>> times({"value": 0.571, "low": 0.509, "high": 0.634})
     '0.571 times as long [0.509, 0.634]'
@@ -247,7 +247,7 @@ def times(ratio: documents.Ratio) -> str:
 
 
 def _three(value: float | None) -> str:
-    """Three digits; what is beyond any use is only said to be.
+    """Format three digits; extreme values are only bounded.
 
     >>> _three(0.5713), _three(248125835784.0), _three(0.0)
     ('0.571', '> 1000', '< 0.001')

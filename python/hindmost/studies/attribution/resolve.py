@@ -1,4 +1,4 @@
-"""From a study file, or a study's folder, to a plan that was checked, and to what makes the study's runs."""
+"""From a study file or a study's folder to a checked plan and the study."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def resolve(
     remake: str | None = None,
     dry: bool = False,
 ) -> tuple[AttributionPlan, Study | None]:
-    """Everything that was asked for, checked before anything is changed or started.
+    """Read and check everything that was requested, before anything is changed or started.
 
     Parameters
     ----------
     where : Path
-        A study file, or the folder of a study.
+        A study file, or a study's folder.
     dry : bool
-        Nothing that the file names is run, not even to see whether it can be.
+        Run nothing that the file names, not even to check it.
 
     Raises
     ------
     UsageError
-        If something of it cannot be meant.
+        The file or an option is not valid.
     HostUnfit
-        If a factor cannot be set here.
+        A factor cannot be set on this host.
     """
     if where.is_dir() and out is not None:
         raise UsageError(
@@ -70,7 +70,7 @@ def resolve(
         if before is None:
             raise UsageError(
                 "no-such-study",
-                f"{where} holds no study",
+                f"{where} contains no study",
                 hint="hindmost attribute STUDY.toml",
                 path=str(where),
             )
@@ -78,24 +78,24 @@ def resolve(
         if without is not None:
             raise UsageError(
                 "study-differs",
-                "--without cannot remove factors from a study that was begun",
+                "--without cannot remove factors from a study that has started",
                 hint=f"hindmost attribute {where}",
                 option="--without",
                 value=without,
             )
     else:
         file = _left_out(_beside(load_study_file(where), where.parent), without)
-        trust(file.model_dump(mode="json"))  # the user has named it
+        trust(file.model_dump(mode="json"))  # the user named this file
         _refuse_too_few(file)
         if before is not None and (changed := same_study(before, file)):
             raise UsageError(
                 "study-differs",
-                f"{folder} was begun with another {changed[0]}, so its runs and new ones would not be alike",
+                f"{folder} was started with another {changed[0]}, so new runs would not be comparable",
                 hint="choose another --out; only blocks, budget, remake, delta and [confirm] may change",
                 path=str(folder),
                 key=changed[0],
             )
-    if budget is not None:  # it decides the design: whoever goes on, or reports, must find the same
+    if budget is not None:  # the budget determines the design, so it is stored for resuming and reporting
         file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
     if remake is not None:
         file = file.model_copy(update={"measure": {**file.measure, "remake": remake}})
@@ -104,7 +104,7 @@ def resolve(
 
 
 def told_before(plan: AttributionPlan) -> str:
-    """What will be run, how long it takes, and what it cannot tell."""
+    """Describe what will be run, how long it takes, and what it cannot decide."""
     least, most = plan.blocks
     each = plan.run_s
     first, last = (cost(plan.design, n, each, RESTART_S, len(plan.loads)) for n in (least, most))
@@ -124,14 +124,14 @@ def told_before(plan: AttributionPlan) -> str:
 
 
 def untried(plan: AttributionPlan) -> str:
-    """What a dry run leaves open; empty where that is nothing."""
+    """Name the factors that a dry run leaves untried; empty if there are none."""
     factors = zip(plan.file.factor, plan.knobs, strict=True)
     names = [one.name for one, knob in factors if takes_a_trial(knob)]
-    return f"note: nothing is run, so not tried: {', '.join(names)}" if names else ""
+    return f"note: a dry run does not try {', '.join(names)}" if names else ""
 
 
 def _refuse_too_few(file: StudyFile) -> None:
-    """Refuse what cannot decide anything, before hours are spent on it."""
+    """Refuse designs that cannot decide anything, before hours are spent on them."""
     blocks = file.design.blocks
     if blocks is not None and parse_runs(blocks)[0] < LEAST_RUNS:
         raise UsageError(
@@ -154,7 +154,7 @@ def _refuse_too_few(file: StudyFile) -> None:
 
 
 def _beside(file: StudyFile, folder: Path) -> StudyFile:
-    """Files that a study file names lie next to it; their whole paths are kept, to go on from anywhere."""
+    """Resolve paths relative to the study file, so that the study can be resumed from any directory."""
     changes: dict[str, Any] = {}
     if (folder / file.target).is_file():
         changes["target"] = str((folder / file.target).resolve())
@@ -167,7 +167,7 @@ def _beside(file: StudyFile, folder: Path) -> StudyFile:
 
 
 def _left_out(file: StudyFile, without: str | None) -> StudyFile:
-    """The study without some factors; each then stands as the target and the host have it."""
+    """Remove factors from the study; each then keeps the level that the target and the host have."""
     if without is None:
         return file
     names = [name.strip() for name in without.split(",")]
@@ -198,7 +198,7 @@ def _left_out(file: StudyFile, without: str | None) -> StudyFile:
 
 
 def _measure(file: StudyFile) -> MeasurePlan:
-    """How each run is made, from the file's table of options of ``hindmost measure``."""
+    """Build the plan of each run from the file's options of ``hindmost measure``."""
     options = {"warmup": "1s", "duration": "3s", **file.measure}
     if options["warmup"] == "auto":
         raise UsageError(
@@ -218,13 +218,15 @@ def _measure(file: StudyFile) -> MeasurePlan:
 
 
 def _remade(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:
-    """The plan of a study that goes on; what may be made again is as it is asked for now."""
-    asked = file.measure.get("remake")
-    return plan if asked is None else plan.model_copy(update={"remake": parse_share(str(asked), "--remake")})
+    """Return the plan of a resumed study, with the repeat budget of the present file."""
+    remake = file.measure.get("remake")
+    return (
+        plan if remake is None else plan.model_copy(update={"remake": parse_share(str(remake), "--remake")})
+    )
 
 
 def opened(plan: AttributionPlan, study: Study | None, out: Path | None) -> Study:
-    """The study's folder, new or to go on with, after the host was looked at."""
+    """Create or resume the study's folder, after the host check."""
     file = plan.file.model_dump(mode="json")
     if study is not None:
         return go_on(study, plan.measure, attribution=file)

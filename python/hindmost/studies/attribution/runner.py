@@ -1,7 +1,7 @@
-"""Makes one run of a cell: knobs in force, a fresh server, a run; everything put back.
+"""Makes one run of a cell: settings in force, a fresh server, a run; then everything is restored.
 
-A run that fails (a level that does not stay as it was written, a server that will not start with it) is
-written down and the study goes on; a cell that failed twice at a load is not tried there again.
+A failed run (a level that does not stay as set, a server that does not start with it) is recorded, and the
+study continues. A cell that failed twice at a load is not tried there again.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from hindmost.studies.part import open_part
 from hindmost.targets import Managed, ManagedServer
 
 FRESH = 500_009
-"""Added to the seed of a confirmation's runs: other arrivals than those that the setting was chosen by."""
+"""Added to the seed of confirmation runs, so that their arrivals differ from the runs that chose the
+setting."""
 CONFIRMATION = "confirmation"
-"""Where a confirmation's runs lie within their load's folder."""
+"""Folder of confirmation runs within their load's folder."""
 
 
 class Runner:
-    """Makes the runs of a study of factors.
+    """Makes the runs of an attribution study.
 
     Parameters
     ----------
     study : Study
         An open, locked study.
     plan : AttributionPlan
-        What to do.
+        What to run.
     look : callable, optional
-        Told where a run stands.
+        Receives the progress of a run.
     fleet : Fleet, optional
-        Where the load clients run; default: this machine.
+        Where the clients run; default: this machine.
 
     Attributes
     ----------
     readings : Readings
-        Of all runs that were looked at.
+        The runs read so far.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Runner:
         self._parts: dict[str, Study] = {}
 
     def part(self, load: LoadPoint, name: str, cell: Cell) -> Study:
-        """The study of one cell at one load (``name``: its folder there), new or to go on with."""
+        """Return the study of one cell at one load, new or existing; ``name`` is its folder there."""
         where = f"{load.folder}/{name}"
         if where not in self._parts:
             plan = self._measure_plan(load, self._target(cell), name)
@@ -81,7 +82,7 @@ class Runner:
         return self._parts[where]
 
     def stored(self, load: LoadPoint, name: str) -> Study | None:
-        """The study of one cell at one load as it is on disk, to read it; None where none was begun."""
+        """Return the stored study of one cell at one load, for reading; None if it does not exist."""
         where = f"{load.folder}/{name}"
         folder = self.study.folder / where
         if where not in self._parts and (folder / "manifest.json").exists():
@@ -89,15 +90,15 @@ class Runner:
         return self._parts.get(where)
 
     def make(self, load: LoadPoint, name: str, cell: Cell, block: int) -> Note | None:
-        """Make a cell's run of a block; returns why no run counts, if none does.
+        """Make a cell's run of a block; return why no run counts, if none does.
 
-        A run that is stored is not repeated, nor is one of a cell that was given up. An excluded run stays
-        where it is, and another one is made as often as `RepeatBudget` allows.
+        Stored runs are reused, and cells that were given up are skipped. An excluded run is kept, and
+        repeated as often as `RepeatBudget` allows.
 
         Raises
         ------
         StudyError
-            If nothing can be stored.
+            Nothing can be stored.
         """
         part = self.part(load, name, cell)
         stored = {run.number for run in part.runs()}
@@ -113,20 +114,20 @@ class Runner:
         return Note(why.code, f"excluded, made {_times(attempt)}: {why}", {**why.values, "attempts": attempt})
 
     def _again(self, attempts: int) -> bool:
-        """Whether a run may be made that was made so often before."""
+        """Whether another attempt is allowed after this many."""
         return not attempts or self.remaking.allows_repeat(self.attempts.remade(AGAIN), attempts)
 
     def side(self, load: LoadPoint, name: str, cell: Cell) -> CellSide:
-        """A cell at a load, to be compared in pairs."""
+        """Return a cell at a load, for paired comparisons."""
         return CellSide(self, load, name, cell)
 
     def run_once(self, load: LoadPoint, name: str, cell: Cell, number: int) -> Note | None:
-        """Make run `number` of a cell; returns why there is none, if there is none."""
+        """Make run `number` of a cell; return the failure, if it failed."""
         part, where = self.part(load, name, cell), f"{load.folder}/{name}"
         failures = self.attempts.failures(load.folder, name)
         if len(failures) >= GIVEN_UP:
             return failures[-1]
-        begun = time.monotonic()
+        start = time.monotonic()
         why = None
         try:
             with part.lock(), self._in_force(cell) as (target, context):
@@ -145,16 +146,16 @@ class Runner:
             raise
         except HindmostError as error:
             why = Note(error.code, f"{where}: {error.message}", error.fields)
-        entry = Attempt(load.folder, name, number, time.monotonic() - begun, why)
+        entry = Attempt(load.folder, name, number, time.monotonic() - start, why)
         self.attempts.add(entry, self.plan.levels(cell))
         return why
 
     def given_up(self, load: LoadPoint, name: str) -> bool:
-        """Whether a cell failed so often at a load that it is not tried there again."""
+        """Whether a cell failed too often at a load to be tried there again."""
         return len(self.attempts.failures(load.folder, name)) >= GIVEN_UP
 
     def rehearse(self, cell: Cell) -> None:
-        """Put a cell in force and start the server once, without load.
+        """Apply a cell's settings, and start the server once, without load.
 
         Raises
         ------
@@ -174,14 +175,14 @@ class Runner:
 
     @contextmanager
     def _in_force(self, cell: Cell) -> Iterator[tuple[Managed, ServerContext]]:
-        if self.fleet.serves:  # the host of the server sets it
+        if self.fleet.serves:  # the server's host applies the settings
             yield self._server, no_context
             return
         with in_force(self._pairs(cell)) as context:
             yield self._target(cell), context
 
     def _settings(self, cell: Cell) -> list[Setting]:
-        """A cell in the words that another host is told."""
+        """Return a cell's settings for another host."""
         if not self.fleet.serves:
             return []
         tables = zip(self.plan.file.factor, self._levels(cell), strict=True)
@@ -202,7 +203,7 @@ class Runner:
         return self.plan.target
 
     def _server_cpus(self, target: Managed) -> tuple[int, ...]:
-        """Processors of the server: the cell's, where a factor sets them."""
+        """Return the CPUs of the server: the cell's, if a factor sets them."""
         return processors(self._server.spec, target.spec, self.plan.measure.server_cpus)
 
     def _measure_plan(self, load: LoadPoint, target: Managed, name: str) -> MeasurePlan:
@@ -228,7 +229,7 @@ class CellSide:
         return bool(self._numbers(number))
 
     def make(self, number: int) -> None:
-        """Make it; a failure is written down."""
+        """Make the run of this block, and record a failure."""
         load, name, cell = self._where
         why = self._runner.run_once(load, name, cell, number)
         if why is not None:
@@ -237,7 +238,7 @@ class CellSide:
             self._failures[number] = why
 
     def unsound(self, number: int) -> Note | None:
-        """Why no run of this block counts; studies before 0.3 repeated a run within its block."""
+        """Return why no run of this block counts; studies before 0.3 repeated a run within its block."""
         part = self._runner.part(*self._where)
         whys = [self._runner.readings.run(part, one).unsound for one in self._numbers(number)]
         if not whys:

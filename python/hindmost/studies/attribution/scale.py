@@ -1,9 +1,9 @@
-"""From the unit of a fit to microseconds and shares, and the smallest effect that matters.
+"""Conversion from the unit of a fit to microseconds and shares, and the smallest effect that matters.
 
-On the scale of ratios the model is one of logarithms: effects multiply, and a cell's figure is the geometric
-mean over its runs. That suits latencies: they are positive, and slow cells scatter more. What a ratio is in
-microseconds depends on what it multiplies: `hindmost.stats.term_difference` takes the low level. In
-microseconds effects add up, as in Treadmill's Table IV.
+On the ratio scale the model is one of logarithms: effects multiply, and a cell's figure is the geometric mean
+over its runs. That suits latencies, which are positive, and scatter more in slow cells. A ratio in
+microseconds depends on what it multiplies: `hindmost.stats.term_difference` uses the low level. On the
+microsecond scale effects add up, as in Treadmill's Table IV.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Smallest:
 
     @property
     def text(self) -> str:
-        """As people write it.
+        """The effect as people write it.
 
         >>> Smallest(0.05).text, Smallest(us=20.0).text
         ('5%', '20 µs')
@@ -31,7 +31,7 @@ class Smallest:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale with the figure that its effects refer to, in microseconds.
+    """A scale, with the figure in µs to which its effects refer.
 
     >>> ratio = Scale(True, 200.0)
     >>> round(ratio.us(math.log(1.5))), round(ratio.share(math.log(1.5)), 3)
@@ -44,23 +44,23 @@ class Scale:
     base_us: float
 
     def us(self, effect: float) -> float:
-        """An effect on the figure, in microseconds."""
+        """Return an effect on the figure, µs."""
         return self.base_us * _expm1(effect) if self.ratio else effect
 
     def share(self, effect: float) -> float:
-        """An effect as a share of the figure that it changes."""
+        """Return an effect as a share of the figure that it changes."""
         return _expm1(effect) if self.ratio else effect / self.base_us
 
     def figure(self, value: float) -> float:
-        """A cell's value in microseconds."""
+        """Return a cell's value, µs."""
         return _expm1(value) + 1.0 if self.ratio else value
 
     def figure_share(self, value: float) -> float:
-        """A cell's value as a share of the figure."""
+        """Return a cell's value as a share of the figure."""
         return self.figure(value) / self.base_us
 
     def smallest(self, delta: Smallest) -> float:
-        """The smallest effect that matters, in the unit of the fit; a share is one of the figure.
+        """Return the smallest effect that matters, in the unit of the fit; a share refers to the figure.
 
         >>> Scale(False, 200.0).smallest(Smallest(0.05)), Scale(False, 200.0).smallest(Smallest(us=20.0))
         (10.0, 20.0)
@@ -72,12 +72,12 @@ class Scale:
 
 
 def positive(value: float, low: float, high: float) -> tuple[float, float]:
-    """The ends of a positive figure's interval, told on the scale of ratios: as far, and never 0 or below.
+    """Return the bounds of a positive figure's interval, of the same width on the ratio scale, and above 0.
 
     >>> low, high = positive(100.0, -20.0, 220.0)
     >>> round(low), round(high)
     (30, 332)
-    >>> positive(-1.0, -2.0, 0.5)  # a model that foretells less than nothing
+    >>> positive(-1.0, -2.0, 0.5)  # a model that predicts a negative figure
     (-2.0, 0.5)
     """
     if value <= 0.0:

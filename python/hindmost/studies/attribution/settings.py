@@ -1,4 +1,4 @@
-"""What a model says of settings: predicted figures, the best of them, effects that turn their sign."""
+"""Settings by the model: predicted figures, the best settings, effects that reverse their sign."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hindmost.studies.attribution.scale import Scale, positive
 
 
 def allowed(plan: AttributionPlan, cell: Cell) -> bool:
-    """Whether a cell may be run at all."""
+    """Whether the design allows a cell."""
     return not is_forbidden(cell, plan.design.factors, plan.design.forbidden)
 
 
 def predicted(plan: AttributionPlan, found: Found) -> list[documents.Prediction]:
-    """Every cell that the model speaks of, with its interval."""
+    """Return every cell that the model covers, with its interval."""
     if found.fit is None:
         return []
     rows: list[documents.Prediction] = []
@@ -33,14 +33,14 @@ def predicted(plan: AttributionPlan, found: Found) -> list[documents.Prediction]
 
 
 def told(found: Found, cell: Cell) -> bool:
-    """Whether the model speaks of a cell: it was run, or no term was lost, or the cell needs none of them."""
+    """Whether the model covers a cell: it was run, no term was lost, or the cell needs no lost term."""
     assert found.fit is not None
     high = {name for name, level in zip(found.fit.design.factors, cell, strict=True) if level}
     return cell in found.runs or not any(set(term) <= high for term in found.fit.lost)
 
 
 def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
-    """Factors that raise at one level of another and lower at the other, where both signs are sure."""
+    """Return factors that significantly raise the figure at one level of another and lower it at another."""
     if found.fit is None:
         return []
     levels = {factor.name: factor.levels for factor in plan.design.factors}
@@ -68,17 +68,17 @@ def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
 
 
 def _at_level(found: Found, one: Crossing, place: int) -> Value:
-    """What a factor does at one level of another, in microseconds."""
+    """Return the effect of a factor at one level of another, µs."""
     effect = one.effects[place]
     if not found.ratio:
         return _value(effect.value, effect.low, effect.high)
     assert found.fit is not None
-    told = low_level_difference(found.fit, one.factor, {one.by: place}, one.level)
-    return _value(told.value, told.low, told.high)
+    difference = low_level_difference(found.fit, one.factor, {one.by: place}, one.level)
+    return _value(difference.value, difference.low, difference.high)
 
 
 def ranked(plan: AttributionPlan, found: Found) -> list[documents.Candidate]:
-    """Cells next to the best of the others (Hsu), the least figure first."""
+    """Compare each cell with the best of the others (Hsu), lowest figure first."""
     if found.fit is None:
         return []
     among = [cell for cell in found.fit.spoken_of if allowed(plan, cell) and told(found, cell)]

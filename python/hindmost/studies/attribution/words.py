@@ -1,4 +1,4 @@
-"""The answer in words: three sentences, findings from the most important on, and what to keep in mind."""
+"""The answer in words: three sentences, findings by importance, and reasons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hindmost.studies.attribution.reasons import factors_without_effect, reasons
 
 _SHOWN = ("raises", "lowers")
 _MANY_TIMES = 9.0
-"""A share beyond which it is told how many times as long: +2481258 % says nothing."""
+"""Share beyond which a change is written as a factor: +2481258 % is hard to read."""
 
 
 def of(plan: AttributionPlan, document: Evidence) -> Answer:
-    """What a document that holds all else says."""
+    """Write the answer in words for a document that is otherwise complete."""
     reasons = reasons_of(plan, document)
     answered = any(load["quantiles"][plan.wanted]["average"] for load in document["loads"])
     if not answered:
-        why = next((one["text"] for one in reasons), "no cell has runs enough")
+        why = next((one["text"] for one in reasons), "no cell has enough runs")
         summary = [f"no answer: {why}"]
         return {
             "verdict": "invalid",
@@ -41,11 +41,11 @@ def of(plan: AttributionPlan, document: Evidence) -> Answer:
 
 
 def _nothing(plan: AttributionPlan) -> str:
-    return f"none of the factors is shown to change {plan.wanted} by {plan.delta.text} or more"
+    return f"no factor is shown to change {plan.wanted} by {plan.delta.text} or more"
 
 
 def _setting(document: Evidence) -> str:
-    """What to set, unless fresh runs refuted it."""
+    """Return the recommendation, unless fresh runs refuted it."""
     one = document["recommendation"]
     refuted = [fresh for fresh in document["confirmations"] if fresh["outcome"] == "refuted"]
     if not refuted:
@@ -55,19 +55,19 @@ def _setting(document: Evidence) -> str:
 
 
 def _sure(plan: AttributionPlan, document: Evidence) -> str:
-    """How sure that is: what fresh runs say, load by load; else how many runs it rests on."""
-    told = [one["text"] for one in document["confirmations"]]
-    told += [f"at {one['load']} load not confirmed: {one['why']['text']}" for one in document["unconfirmed"]]
-    if told:
-        return "; ".join(told)
+    """Return the evidence: fresh runs at each load, or else the number of runs."""
+    texts = [one["text"] for one in document["confirmations"]]
+    texts += [f"at {one['load']} load not confirmed: {one['why']['text']}" for one in document["unconfirmed"]]
+    if texts:
+        return "; ".join(texts)
     design = document["design"]
     open_ = _open(plan, document)
-    runs = f"this rests on {design['runs']} runs in {design['blocks']} blocks"
+    runs = f"this is based on {design['runs']} runs in {design['blocks']} blocks"
     return f"{runs}; still open: {', '.join(open_)}" if open_ else f"{runs}; every factor is decided"
 
 
 def _open(plan: AttributionPlan, document: Evidence) -> list[str]:
-    """Factors that may matter by themselves, and may not."""
+    """Return factors whose main effect is undecided."""
     open_: dict[str, None] = {}
     for load in document["loads"]:
         open_ |= dict.fromkeys(factors_without_effect(plan, load))
@@ -78,7 +78,7 @@ def _open(plan: AttributionPlan, document: Evidence) -> list[str]:
 
 
 def _effects(plan: AttributionPlan, document: Evidence) -> list[str]:
-    """Average effects that are shown, single factors first, the largest ratio first."""
+    """Describe the average effects that are shown, single factors first, then by ratio."""
     name = plan.wanted
     shown = [
         (len(effect["factors"]) > 1, -_size(effect), load["name"], effect)
@@ -90,7 +90,7 @@ def _effects(plan: AttributionPlan, document: Evidence) -> list[str]:
 
 
 def _size(effect: Effect) -> float:
-    """How far a ratio is from 1, alike for those above and below."""
+    """Return how far a ratio is from 1, in either direction."""
     return abs(math.log(max(1.0 + effect["share"], 1e-9)))
 
 
@@ -99,7 +99,7 @@ def _sentence(name: str, load: str, effect: Effect) -> str:
     before, after = format_us(base), format_us(base + effect["value"])
     span = f"({_change(effect)}; between {_signed(effect['low'])} and {_signed(effect['high'])})"
     if len(effect["factors"]) > 1:
-        where = f"{name} at {load} load is {after} where each by itself would make it {before}"
+        where = f"{name} at {load} load is {after} where each alone would make it {before}"
         return f"{_subject(effect)} together: {where} {span}"
     change = f"{effect['verdict']} {name} at {load} load from {before} to {after} {span}"
     return f"{_subject(effect)} {change}, on average over the other settings"
