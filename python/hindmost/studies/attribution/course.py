@@ -1,4 +1,4 @@
-"""The course of an attribution study: a rehearsal, blocks of runs until the effects are known, a confirmation.
+"""The course of an attribution study: a rehearsal, blocks of runs, a confirmation.
 
 ::
 

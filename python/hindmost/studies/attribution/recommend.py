@@ -157,9 +157,9 @@ def _rule(plan: AttributionPlan) -> str:
     over = " on average over the loads" if len(plan.asked_loads) > 1 else _where(plan)
     return (
         f"a setting counts with {LEAST_RUNS} valid runs at each load; among those whose"
-        f" {plan.wanted}{over} is shown to be below the present setting's, in comparisons that hold for all settings together,"
-        f" and within {plan.delta.text} of the lowest, the one that changes the fewest factors is"
-        " recommended; fresh runs then confirm it, or do not"
+        f" {plan.wanted}{over} is shown to be below the present setting's, in comparisons that hold for all"
+        f" settings together, and within {plan.delta.text} of the lowest, the one that changes the fewest"
+        " factors is recommended; fresh runs then confirm it, or do not"
     )
 
 
