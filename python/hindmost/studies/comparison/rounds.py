@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -110,19 +110,41 @@ def _judge(folder: Path, number: int, against: tuple[tuple[str, float], ...] | N
     return soundness(run_figures(run, plan), plan, against=None if against is None else dict(against))
 
 
-def complete_rounds(arms: Sequence[Study]) -> list[int]:
-    """Return the rounds of which every arm has its run, in rising order; none if there are no arms."""
-    numbers = [{run.number for run in arm.runs()} for arm in arms]
-    return sorted(set.intersection(*numbers)) if numbers else []
+@dataclass(frozen=True, slots=True)
+class CompleteRounds:
+    """Rounds in which every arm has its run.
+
+    Attributes
+    ----------
+    numbers : list of int
+        All of them, in rising order.
+    excluded : dict of int to Note
+        The rounds that do not count, each with the reason of its first excluded run.
+    """
+
+    numbers: list[int]
+    excluded: dict[int, Note]
+
+    @property
+    def counted(self) -> list[int]:
+        """The rounds that count."""
+        return [number for number in self.numbers if number not in self.excluded]
+
+    @property
+    def shown(self) -> list[int]:
+        """The rounds whose figures are shown: those that count, or all if none does."""
+        return self.counted or self.numbers
 
 
-def exclude_rounds(
-    arms: Iterable[Study], rounds: Iterable[int], why_excluded: Callable[[Study, int], Note | None]
-) -> dict[int, Note]:
-    """Return the rounds that do not count, each with the reason of its first excluded run."""
-    arms = list(arms)
-    reasons = {number: [why for arm in arms if (why := why_excluded(arm, number))] for number in rounds}
-    return {number: whys[0] for number, whys in reasons.items() if whys}
+def complete_rounds(
+    arms: Sequence[Study], why_excluded: Callable[[Study, int], Note | None], numbers: range | None = None
+) -> CompleteRounds:
+    """Return the complete rounds of these arms, if given only those in `numbers`."""
+    made = [{run.number for run in arm.runs()} for arm in arms]
+    complete = sorted(set.intersection(*made)) if made else []
+    complete = [number for number in complete if numbers is None or number in numbers]
+    reasons = {number: [why for arm in arms if (why := why_excluded(arm, number))] for number in complete}
+    return CompleteRounds(complete, {number: whys[0] for number, whys in reasons.items() if whys})
 
 
 def no_complete_round(study: Study) -> StudyError:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from hindmost import __version__
 from hindmost._engine import Histogram
-from hindmost.notes import Note
 from hindmost.plan.batching import Batching, batching_text
 from hindmost.report.common import numbers
 from hindmost.run.batches import batches
@@ -26,7 +25,7 @@ from hindmost.studies.comparison.figures import (
     ratio_document,
     read_figures,
 )
-from hindmost.studies.comparison.rounds import MARGIN, complete_rounds, exclude_rounds, no_complete_round
+from hindmost.studies.comparison.rounds import MARGIN, CompleteRounds, complete_rounds, no_complete_round
 
 LEAST_ROUNDS = 2
 
@@ -41,28 +40,25 @@ def answer(study: Study) -> documents.Batching:
     """
     plan, request = plan_of(study), BatchingRequest.read(study)
     parts = {arm: Study.open(study.folder / arm_name(*arm)) for arm in request.arms}
-    made = complete_rounds(list(parts.values()))
-    if not made:
+    rounds = complete_rounds(list(parts.values()), why_excluded)
+    if not rounds.numbers:
         raise no_complete_round(study)
-    excluded = exclude_rounds(parts.values(), made, why_excluded)
-    rounds = [number for number in made if number not in excluded]
-    counted = rounds or made  # if none counts, all are shown, and the headline says so
-    rates = [_describe_rate(request, rate, parts, counted) for rate in request.rates]
-    last = next(iter(parts.values())).run(counted[-1])
+    rates = [_describe_rate(request, rate, parts, rounds.shown) for rate in request.rates]
+    last = next(iter(parts.values())).run(rounds.shown[-1])
     assert last is not None
     document: documents.Batching = {
         "schema": "hindmost.batching/1",
         "version": __version__,
         "created": now_utc(),
-        "headline": _headline(request, rates, rounds, excluded),
+        "headline": _headline(request, rates, rounds),
         "study": study.folder.resolve().name,
         "target": last.record["target"],
         "connections": plan.connections,
         "by": request.by,
         "margin": MARGIN,
-        "rounds": len(rounds),
+        "rounds": len(rounds.counted),
         "least_rounds": _least_rounds(request),
-        "aside": {str(number): why.document() for number, why in excluded.items()},
+        "aside": {str(number): why.document() for number, why in rounds.excluded.items()},
         "rates": rates,
     }
     return without_nan(document)
@@ -154,15 +150,16 @@ def _least_rounds(request: BatchingRequest) -> int:
 def _headline(
     request: BatchingRequest,
     rates: Sequence[documents.BatchingRate],
-    rounds: Sequence[int],
-    excluded: Mapping[int, Note],
+    rounds: CompleteRounds,
 ) -> str:
-    least = _least_rounds(request)
-    texts = [_describe_best(request.by, rate, enough=len(rounds) >= least) for rate in rates]
-    if not rounds:
-        return f"no round counts ({next(iter(excluded.values()))}); with all rounds: {'; '.join(texts)}"
-    if len(rounds) < least:
-        counted = numbers.plural(len(rounds), "round")
+    least, count = _least_rounds(request), len(rounds.counted)
+    texts = [_describe_best(request.by, rate, enough=count >= least) for rate in rates]
+    if not count:
+        return (
+            f"no round counts ({next(iter(rounds.excluded.values()))}); with all rounds: {'; '.join(texts)}"
+        )
+    if count < least:
+        counted = numbers.plural(count, "round")
         texts.append(
             f"{counted} cannot rank {request.modes_per_rate} batching modes; at least {least} are needed"
         )

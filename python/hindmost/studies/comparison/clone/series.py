@@ -17,7 +17,7 @@ from hindmost.store import Study
 from hindmost.store.predictions import Prediction
 from hindmost.studies.comparison.arms import Arm
 from hindmost.studies.comparison.clone.draws import DRAWS, ratios_from_log, read_draw_ratios
-from hindmost.studies.comparison.rounds import complete_rounds, exclude_rounds, judge_run
+from hindmost.studies.comparison.rounds import complete_rounds, judge_run
 from hindmost.targets import Attached, Managed
 
 AGAIN = 1_000_003
@@ -95,10 +95,10 @@ def why_excluded(study: Study, number: int, predicted: Prediction) -> Note | Non
 
 def excluded_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, Note]:
     """Return the excluded pairs among the complete ones, each with its reason."""
-    studies = list(series.values())
-    return exclude_rounds(
-        studies, complete_rounds(studies), lambda study, number: why_excluded(study, number, predicted)
+    rounds = complete_rounds(
+        list(series.values()), lambda study, number: why_excluded(study, number, predicted)
     )
+    return rounds.excluded
 
 
 def with_seed(target: Attached | Managed, seed: int) -> Attached | Managed:

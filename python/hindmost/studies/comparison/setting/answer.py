@@ -15,7 +15,7 @@ from hindmost.store import trial as documents
 from hindmost.store.estimates import bounds, without_nan
 from hindmost.studies.comparison.arms import why_excluded
 from hindmost.studies.comparison.figures import ArmFigures, Columns, lowest, read_figures
-from hindmost.studies.comparison.rounds import MARGIN, complete_rounds, exclude_rounds, no_complete_round
+from hindmost.studies.comparison.rounds import MARGIN, complete_rounds, no_complete_round
 from hindmost.studies.comparison.setting.request import SettingRequest
 
 ERROR_RATE = 0.05
@@ -37,15 +37,12 @@ def answer(study: Study) -> documents.Trial:
     counted_first = 0
     excluded: dict[str, Note] = {}
     for stage, places in enumerate(request.stages):
-        parts = _parts(study, places)
-        made = [number for number in complete_rounds(parts) if number // STAGE == stage]
-        whys = exclude_rounds(parts, made, why_excluded)
-        rounds = [number for number in made if number not in whys]
-        excluded |= {label_round(number): why for number, why in whys.items()}
+        numbers_of_stage = range(stage * STAGE, (stage + 1) * STAGE)
+        rounds = complete_rounds(_parts(study, places), why_excluded, numbers_of_stage)
+        excluded |= {label_round(number): why for number, why in rounds.excluded.items()}
         if stage == 0:
-            counted_first = len(rounds)
-            rounds = rounds or made  # if none counts, all are shown, and the headline says so
-        stages.append((places, rounds))
+            counted_first = len(rounds.counted)
+        stages.append((places, rounds.counted if stage else rounds.shown))
     if not stages[0][1]:
         raise no_complete_round(study)
     stages = [(places, rounds) for places, rounds in stages if rounds]

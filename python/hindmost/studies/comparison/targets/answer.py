@@ -23,7 +23,7 @@ from hindmost.store.estimates import UNKNOWN, Value, encode, number, to_value, w
 from hindmost.store.types import Reason
 from hindmost.studies.comparison.arms import why_excluded
 from hindmost.studies.comparison.figures import Columns, ratio_document
-from hindmost.studies.comparison.rounds import MARGIN, exclude_rounds, no_complete_round
+from hindmost.studies.comparison.rounds import MARGIN, complete_rounds, no_complete_round
 from hindmost.studies.comparison.targets.differences import find_differences, refuse_different_loads
 from hindmost.studies.comparison.targets.limits import judge_limits
 from hindmost.studies.comparison.targets.measurement import Measurement, load_measurements, shorten
@@ -133,19 +133,17 @@ def answer(study: Study) -> Comparison:
         result = answer_measurement(part)
         part.write("result.json", encode(result))
         arms.append(Measurement(label, part, result))
-    rounds = sorted(set.intersection(*({run["run"] for run in arm.result["runs"]} for arm in arms)))
-    if not rounds:
+    rounds = complete_rounds([arm.study for arm in arms], why_excluded)
+    if not rounds.numbers:
         raise no_complete_round(study)
-    excluded = exclude_rounds([arm.study for arm in arms], rounds, why_excluded)
-    counted = [number_ for number_ in rounds if number_ not in excluded]
-    isolated = [number_ for number_ in rounds if all(number_ in arm.isolated_by_run() for arm in arms)]
+    isolated = [one for one in rounds.numbers if all(one in arm.isolated_by_run() for arm in arms)]
     reasons = _reasons_of_arms(arms)
-    if not counted:
-        why = next(iter(excluded.values()))
+    if not rounds.counted:
+        why = next(iter(rounds.excluded.values()))
         text = f"all rounds had interference and count all the same: {why}"
-        values = {"rounds": len(rounds), "why": why.code, **why.values}
+        values = {"rounds": len(rounds.numbers), "why": why.code, **why.values}
         reasons.insert(0, _reason("excluded-rounds", text, level="inconclusive", **values))
-    runs = [(counted or rounds, isolated)] * len(arms)
+    runs = [(rounds.shown, isolated)] * len(arms)
     document = _document(arms, runs, request.margin, parse_changes(request.fail_if), paired=True)
     document |= {
         "how": "live",
@@ -154,7 +152,7 @@ def answer(study: Study) -> Comparison:
         "unlike": find_differences(arms),
         "left_out": [
             Note(why.code, f"round {number_}: {why}", {**why.values, "round": number_}).document()
-            for number_, why in excluded.items()
+            for number_, why in rounds.excluded.items()
         ],
     }
     return without_nan(document)
