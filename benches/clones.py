@@ -29,7 +29,7 @@ from hindmost.store import Study
 from hindmost.store.verification import VerifiedPoint
 from hindmost.studies.comparison.clone.costs import CostRatios, cost_ratios
 from hindmost.studies.comparison.clone.draws import DRAWS, read_draw_ratios
-from hindmost.studies.comparison.clone.logged import read_logged
+from hindmost.studies.comparison.clone.log_costs import read_logged
 from hindmost.studies.comparison.clone.ratios import (
     MARGINS,
     SERIES,

@@ -16,7 +16,7 @@ from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
 from hindmost.studies.comparison.clone import costs as control
 from hindmost.studies.comparison.clone.costs import COST, cost_ratios, slowdown
-from hindmost.studies.comparison.clone.logged import LoggedCost
+from hindmost.studies.comparison.clone.log_costs import LoggedCost
 
 PAIRS = 6
 BESIDE_US = 20.0
@@ -123,11 +123,11 @@ def test_a_cost_that_the_clone_could_not_bear_or_that_nobody_knows_leaves_the_pa
     assert slowdown(SPOKEN, rate, [3.0]) == [None]
 
 
-def test_between_the_logged_loads_what_is_beside_services_is_interpolated():
-    told = LoggedCost((1_000.0, 3_000.0), (30.0, 10.0), 100.0)
-    assert told.at(SPOKEN, 2_000.0) == pytest.approx(120.0)
-    assert told.at(SPOKEN, 9_000.0) == pytest.approx(110.0)
+def test_cost_outside_services_is_interpolated_between_the_logged_rates():
+    logged = LoggedCost((1_000.0, 3_000.0), (30.0, 10.0), 100.0)
+    assert logged.cost_at(SPOKEN, 2_000.0) == pytest.approx(120.0)
+    assert logged.cost_at(SPOKEN, 9_000.0) == pytest.approx(110.0)
     busy = Clone.of(SPOKEN.document | {"load": {"time": -0.2}})
-    low, high = (told.at(busy, rate) - beside for rate, beside in ((1_000.0, 30.0), (3_000.0, 10.0)))
+    low, high = (logged.cost_at(busy, rate) - beside for rate, beside in ((1_000.0, 30.0), (3_000.0, 10.0)))
     assert low > 100.0 > high
     assert 0.25 * low + 0.75 * high == pytest.approx(100.0), "the logs' mean is that of their requests"

@@ -34,7 +34,7 @@ ARMS = [
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def stored_study(tmp_path_factory):
     """A real study: two rounds, the second a copy of the first, with three batching modes at two rates.
 
     It is repeated if interference on a busy host excluded the round.
@@ -52,8 +52,8 @@ def made(tmp_path_factory):
     return place, carry_out(reopen(place, 2), Silent())
 
 
-def test_every_arm_has_a_run_in_each_round_and_batches_as_requested(made):
-    folder, shown = made
+def test_every_arm_has_a_run_in_each_round_and_batches_as_requested(stored_study):
+    folder, shown = stored_study
     document = json.loads((folder / "batching.json").read_text())
     assert [rate["rate_per_s"] for rate in document["rates"]] == [500.0, 1000.0]
     for rate in document["rates"]:
@@ -71,8 +71,8 @@ def test_every_arm_has_a_run_in_each_round_and_batches_as_requested(made):
     assert document["least_rounds"] == 7, "for three modes, two of which are compared with the third"
 
 
-def test_the_folder_alone_gives_the_same_answer(made):
-    folder, shown = made
+def test_the_folder_alone_gives_the_same_answer(stored_study):
+    folder, shown = stored_study
     again = answer(Study.open(folder))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
     result = open_study(folder)
@@ -80,8 +80,8 @@ def test_the_folder_alone_gives_the_same_answer(made):
     assert len(result.latency) == 6 * len(again["rates"][0]["sides"][0]["latency_us"])
 
 
-def test_the_page_has_the_figures_of_the_paper(made):
-    document = made[1].document
+def test_the_page_has_the_figures_of_the_paper(stored_study):
+    document = stored_study[1].document
     page = render_batching_page(document)
     assert set(re.findall(r"Figure (\d(?: [ab])?)", page)) >= {"4", "5 a", "5 b", "6", "7"}
     for chart in (improvement, best_by_rate, variability):
@@ -94,13 +94,13 @@ def test_the_page_has_the_figures_of_the_paper(made):
     assert "[nan" not in table
 
 
-def test_a_resumed_study_keeps_its_runs(made):
+def test_a_resumed_study_keeps_its_runs(stored_study):
     with raises(UsageError, "bad-value", option="--pairs", value=1, least=2):
-        reopen(made[0], 1)
-    before = {path: path.stat().st_mtime_ns for path in made[0].glob("*/runs/*/run.json")}
+        reopen(stored_study[0], 1)
+    before = {path: path.stat().st_mtime_ns for path in stored_study[0].glob("*/runs/*/run.json")}
     assert len(before) == 12
-    carry_out(Study.open(made[0]), Silent())
-    assert {path: path.stat().st_mtime_ns for path in made[0].glob("*/runs/*/run.json")} == before
+    carry_out(Study.open(stored_study[0]), Silent())
+    assert {path: path.stat().st_mtime_ns for path in stored_study[0].glob("*/runs/*/run.json")} == before
 
 
 def test_default_intervals_batch_2_to_32_requests_of_a_connection():

@@ -37,7 +37,7 @@ SLOWER = {"env": "HINDMOST_NOTHING"}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def stored_study(tmp_path_factory):
     """A real study: three rounds of tiny runs of the synthetic server at two equal levels."""
     plan = tiny_plan().model_copy(
         update={
@@ -56,8 +56,8 @@ def made(tmp_path_factory):
     return folder, carry_out(study, Silent())
 
 
-def test_each_level_has_a_run_in_every_round_and_the_folder_alone_gives_the_same_answer(made):
-    folder, shown = made
+def test_each_level_has_a_run_in_every_round_and_the_folder_alone_gives_the_same_answer(stored_study):
+    folder, shown = stored_study
     document = json.loads((folder / "trial.json").read_text())
     assert [one["level"] for one in document["levels"]] == ["", "1"]
     # On a busy host rounds may be excluded; if all are, all count.
@@ -84,7 +84,7 @@ def copy_runs(runs: list[Path], monkeypatch: pytest.MonkeyPatch, stop_at: int = 
     made: list[str] = []
 
     def make(study: Study, number: int, *_: object, **__: object) -> None:
-        if len(made) + 1 == stop_at:
+        if len(stored_study) + 1 == stop_at:
             raise KeyboardInterrupt
         made.append(f"{study.folder.name} {number}")
         source = runs[int(study.folder.name) % len(runs)]
@@ -95,10 +95,10 @@ def copy_runs(runs: list[Path], monkeypatch: pytest.MonkeyPatch, stop_at: int = 
 
 
 def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_resumes(
-    made, tmp_path, monkeypatch
+    stored_study, tmp_path, monkeypatch
 ):
-    plan = Study.open(made[0]).manifest["plan"] | {"runs": (2, 2), "remake": 0.0}
-    runs = sorted((made[0] / "1/runs").glob("0*"))[:5]
+    plan = Study.open(stored_study[0]).manifest["plan"] | {"runs": (2, 2), "remake": 0.0}
+    runs = sorted((stored_study[0] / "1/runs").glob("0*"))[:5]
     request = SettingRequest(tiny_plan().model_validate(plan), SLOWER, ("1", "4", "16"), "mean", refine=1)
     manifest = {"plan": plan, "host": HOST, "kind": "trial", "created": "x", "trial": request.manifest()}
     folder = tmp_path / "study"
@@ -281,7 +281,7 @@ def test_levels_are_a_list_or_a_range():
             parse_what(wrong)
 
 
-def test_wrong_requests_are_refused_before_anything_runs(made, tmp_path):
+def test_wrong_requests_are_refused_before_anything_runs(stored_study, tmp_path):
     running = MeasureRequest(target="memcached://127.0.0.1:9", rate="1k")
     with raises(UsageError, "needs-managed-target", target="memcached://127.0.0.1:9"):
         open_new(running, "pinning = true", "free,each", out=tmp_path / "a")
@@ -299,4 +299,4 @@ def test_wrong_requests_are_refused_before_anything_runs(made, tmp_path):
     assert refused.value.fields["value"] == "nowhere"
     assert not (tmp_path / "b").exists()
     with raises(UsageError, "bad-value", option="--pairs", value=3, least=6):
-        reopen(made[0], 3)
+        reopen(stored_study[0], 3)

@@ -28,14 +28,14 @@ FACTORS = {"mean": 1.0, "p95": 3.0, "p99": 5.0}
 
 
 @pytest.fixture(scope="module")
-def predicted():
+def prediction():
     return simulate(
         load_clone("xapian"), utilisation=0.5, design=Design(requests=20_000, quantiles=(0.5, 0.95, 0.99))
     )
 
 
-def compare(results, predicted, excluded=(), **more):
-    return compare_series(POINT, results, predicted, dict.fromkeys(excluded, LATE), **more)
+def compare(results, prediction, excluded=(), **more):
+    return compare_series(POINT, results, prediction, dict.fromkeys(excluded, LATE), **more)
 
 
 def series(pairs=6, scatter=0.01, **medians):
@@ -59,8 +59,8 @@ def series(pairs=6, scatter=0.01, **medians):
     return found
 
 
-def document(points, predicted):
-    latency = {name: predicted["latency_us"][name] for name in MARGINS}
+def document(points, prediction):
+    latency = {name: prediction["latency_us"][name] for name in MARGINS}
     return {
         "schema": "hindmost.verification/1",
         "version": "0.1.0",
@@ -83,50 +83,50 @@ def outcomes(point, which="clone"):
     return {name: figure[which]["outcome"] for name, figure in point["figures"].items()}
 
 
-def test_an_equivalent_clone_is_recognised(predicted):
-    point = compare(series(clone=1010.0), predicted)
+def test_an_equivalent_clone_is_recognised(prediction):
+    point = compare(series(clone=1010.0), prediction)
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
     assert decide([point]) == "equivalent"
     assert (point["pairs"], point["left_out"], point["why"], point["requests"]) == (6, 0, None, 60_000)
 
 
-def test_a_slower_clone_is_different_and_one_load_is_enough(predicted):
-    slower = compare(series(clone=1200.0), predicted)
+def test_a_slower_clone_is_different_and_one_load_is_enough(prediction):
+    slower = compare(series(clone=1200.0), prediction)
     assert outcomes(slower) == dict.fromkeys(MARGINS, "different")
     assert outcomes(slower, "floor") == dict.fromkeys(MARGINS, "equivalent")
-    alike = compare(series(), predicted)
+    alike = compare(series(), prediction)
     assert decide([alike, slower]) == "different"
 
 
-def test_large_scatter_leaves_the_verdict_open(predicted):
-    point = compare(series(scatter=0.2), predicted)
+def test_large_scatter_leaves_the_verdict_open(prediction):
+    point = compare(series(scatter=0.2), prediction)
     assert set(outcomes(point).values()) == {"open"}
     assert decide([point]) == "open"
 
 
-def test_few_pairs_decide_nothing(predicted):
+def test_few_pairs_decide_nothing(prediction):
     for clone in (1000.0, 2000.0):
-        point = compare(series(clone=clone, pairs=4, scatter=1e-4), predicted)
+        point = compare(series(clone=clone, pairs=4, scatter=1e-4), prediction)
         assert set(outcomes(point).values()) == {"open"}
 
 
-def test_the_margin_of_p99_is_wider(predicted):
-    point = compare(series(clone=1065.0, scatter=0.002), predicted)
+def test_the_margin_of_p99_is_wider(prediction):
+    point = compare(series(clone=1065.0, scatter=0.002), prediction)
     assert outcomes(point) == {"mean": "different", "p95": "different", "p99": "equivalent"}
 
 
-def test_excluded_pairs_do_not_count(predicted):
+def test_excluded_pairs_do_not_count(prediction):
     results = series(pairs=7)
     for number in (2, 5):
         for name in SERIES:
             results[name]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
-    point = compare(results, predicted, (2, 5))
+    point = compare(results, prediction, (2, 5))
     assert (point["pairs"], point["left_out"], point["why"]) == (5, 2, LATE.document())
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
     assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
 
 
-def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(predicted):
+def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(prediction):
     """Requests of the original cost 1.1 to 1.2 times as much as when logged; its latency grows with the square."""
     factors = [1.1, 1.14, 1.2, 1.1, 1.12, 1.15]
     found = series()
@@ -137,43 +137,43 @@ def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(predi
             run["latency_us"] = {figure: us * factor**2 for figure, us in run["latency_us"].items()}
         effects = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
         costs[number] = {"original": effects, "again": effects}
-    point = compare(found, predicted, costs=costs)
+    point = compare(found, prediction, costs=costs)
     assert outcomes(point, "as_logged") == dict.fromkeys(MARGINS, "equivalent")
     assert set(outcomes(point).values()) == {"different"}
     assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(factors)))), rel=0.01)
     assert decide([point]) == "different", "the verdict uses the plain ratio"
-    full = document([point], predicted)
+    full = document([point], prediction)
     jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(full)))
     for render in (render_verification, render_verification_page):
         assert f"{point['figures']['p99']['as_logged']['ratio']:.3f}" in render(full)
     assert f"{point['cost']['ratio']:.3f}" in render_verification(full)
     del costs[3]
-    partly = compare(found, predicted, costs=costs)
+    partly = compare(found, prediction, costs=costs)
     assert partly["cost"] is None
     assert partly["figures"]["mean"]["as_logged"] is None
-    assert len(heads(document([partly], predicted))) == len(heads(full)) - 2
+    assert len(heads(document([partly], prediction))) == len(heads(full)) - 2
 
 
-def test_without_pairs_the_verdict_is_open(predicted):
-    point = compare(series(), predicted, range(1, 7))
+def test_without_pairs_the_verdict_is_open(prediction):
+    point = compare(series(), prediction, range(1, 7))
     assert point["figures"]["p99"]["clone"] is None
     assert decide([point]) == "open"
     for render in (render_verification, render_verification_page):
-        assert LATE.text in render(document([point], predicted))
+        assert LATE.text in render(document([point], prediction))
 
 
-def test_an_infinite_run_has_no_ratio(predicted):
+def test_an_infinite_run_has_no_ratio(prediction):
     results = series()
     results["clone"]["runs"][0]["latency_us"]["p99"] = math.inf
-    point = compare(results, predicted)
+    point = compare(results, prediction)
     assert point["figures"]["p99"]["clone"] is None
     assert point["figures"]["p99"]["clone_us"]["value"] == math.inf
     assert point["figures"]["mean"]["clone"]["outcome"] == "equivalent"
 
 
 @pytest.mark.parametrize("pairs", [1, 6])
-def test_document_table_and_page_agree(predicted, pairs):
-    found = document([compare(series(clone=1200.0, pairs=pairs), predicted)], predicted)
+def test_document_table_and_page_agree(prediction, pairs):
+    found = document([compare(series(clone=1200.0, pairs=pairs), prediction)], prediction)
     jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(found)))
     table, page = render_verification(found), render_verification_page(found)
     ratio = f"{found['points'][0]['figures']['p95']['clone']['ratio']:.3f}"

@@ -126,14 +126,14 @@ class CompleteRounds:
     excluded: dict[int, Note]
 
     @property
-    def counted(self) -> list[int]:
+    def valid(self) -> list[int]:
         """The rounds that count."""
         return [number for number in self.numbers if number not in self.excluded]
 
     @property
-    def shown(self) -> list[int]:
-        """The rounds whose figures are shown: those that count, or all if none does."""
-        return self.counted or self.numbers
+    def valid_or_all(self) -> list[int]:
+        """The rounds that count, or all if none does; the verdict says so then."""
+        return self.valid or self.numbers
 
 
 def complete_rounds(

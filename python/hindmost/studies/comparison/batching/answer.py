@@ -43,8 +43,8 @@ def answer(study: Study) -> documents.Batching:
     rounds = complete_rounds(list(parts.values()), why_excluded)
     if not rounds.numbers:
         raise no_complete_round(study)
-    rates = [_describe_rate(request, rate, parts, rounds.shown) for rate in request.rates]
-    last = next(iter(parts.values())).run(rounds.shown[-1])
+    rates = [_describe_rate(request, rate, parts, rounds.valid_or_all) for rate in request.rates]
+    last = next(iter(parts.values())).run(rounds.valid_or_all[-1])
     assert last is not None
     document: documents.Batching = {
         "schema": "hindmost.batching/1",
@@ -56,7 +56,7 @@ def answer(study: Study) -> documents.Batching:
         "connections": plan.connections,
         "by": request.by,
         "margin": MARGIN,
-        "rounds": len(rounds.counted),
+        "rounds": len(rounds.valid),
         "least_rounds": _least_rounds(request),
         "aside": {str(number): why.document() for number, why in rounds.excluded.items()},
         "rates": rates,
@@ -152,7 +152,7 @@ def _headline(
     rates: Sequence[documents.BatchingRate],
     rounds: CompleteRounds,
 ) -> str:
-    least, count = _least_rounds(request), len(rounds.counted)
+    least, count = _least_rounds(request), len(rounds.valid)
     texts = [_describe_best(request.by, rate, enough=count >= least) for rate in rates]
     if not count:
         return (

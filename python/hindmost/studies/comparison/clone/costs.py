@@ -21,7 +21,7 @@ from typing import Any
 from hindmost.models import Clone
 from hindmost.models.parameters import FACTOR, changes
 from hindmost.models.simulation import Design, run_points
-from hindmost.studies.comparison.clone.logged import LoggedCost, request_cost_us
+from hindmost.studies.comparison.clone.log_costs import LoggedCost, request_cost_us
 
 DESIGN = Design(requests=400_000, quantiles=(0.95, 0.99), sections=1)
 """All points use the same draws, so their ratios are known far better than the latencies."""
@@ -90,7 +90,9 @@ def cost_ratios(
     """Return the effect of the cost on each run of the original, for pairs in which both costs are known."""
     originals = [series for series in runs if series != "clone"]
     costs = {(pair, series): request_cost_us(runs[series][pair]) for pair in pairs for series in originals}
-    relative = {key: cost / logged.at(clone, rate_per_s) for key, cost in costs.items() if cost is not None}
+    relative = {
+        key: cost / logged.cost_at(clone, rate_per_s) for key, cost in costs.items() if cost is not None
+    }
     effects = dict(zip(relative, slowdown(clone, rate_per_s, list(relative.values())), strict=True))
     found: CostRatios = {}
     for pair in pairs:

@@ -14,7 +14,7 @@ from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
 from hindmost.studies.begin import begin, go_on
-from hindmost.studies.comparison.clone.logged import LoggedCost, read_logged
+from hindmost.studies.comparison.clone.log_costs import LoggedCost, read_logged
 from hindmost.studies.comparison.clone.ratios import LoadPoint
 from hindmost.studies.comparison.rounds import PairLimits
 from hindmost.studies.kind import refuse_another

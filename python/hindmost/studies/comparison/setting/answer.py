@@ -41,8 +41,8 @@ def answer(study: Study) -> documents.Trial:
         rounds = complete_rounds(_parts(study, places), why_excluded, numbers_of_stage)
         excluded |= {label_round(number): why for number, why in rounds.excluded.items()}
         if stage == 0:
-            counted_first = len(rounds.counted)
-        stages.append((places, rounds.counted if stage else rounds.shown))
+            counted_first = len(rounds.valid)
+        stages.append((places, rounds.valid if stage else rounds.valid_or_all))
     if not stages[0][1]:
         raise no_complete_round(study)
     stages = [(places, rounds) for places, rounds in stages if rounds]

@@ -138,12 +138,12 @@ def answer(study: Study) -> Comparison:
         raise no_complete_round(study)
     isolated = [one for one in rounds.numbers if all(one in arm.isolated_by_run() for arm in arms)]
     reasons = _reasons_of_arms(arms)
-    if not rounds.counted:
+    if not rounds.valid:
         why = next(iter(rounds.excluded.values()))
         text = f"all rounds had interference and count all the same: {why}"
         values = {"rounds": len(rounds.numbers), "why": why.code, **why.values}
         reasons.insert(0, _reason("excluded-rounds", text, level="inconclusive", **values))
-    runs = [(rounds.shown, isolated)] * len(arms)
+    runs = [(rounds.valid_or_all, isolated)] * len(arms)
     document = _document(arms, runs, request.margin, parse_changes(request.fail_if), paired=True)
     document |= {
         "how": "live",

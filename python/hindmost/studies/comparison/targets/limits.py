@@ -59,22 +59,18 @@ def _contrast(limit: ChangeLimit, arm: Against) -> Contrast:
     table = arm["calm"] if limit.calm else arm["latency"]
     if limit.figure in table:
         return table[limit.figure]
+    figure = f"isolated {limit.figure}" if limit.calm else limit.figure
+    problem, hint, known = f"not all studies measured {figure}", f"they have {', '.join(table)}", list(table)
     if limit.calm and not table:
-        problem, hint, known = (
-            "not both sides have isolated latency",
-            f"--fail-if '{limit.text[5:]}'",
-            arm["latency"],
-        )
-    else:
-        figure = f"{'isolated ' if limit.calm else ''}{limit.figure}"
-        problem, hint, known = f"not all studies measured {figure}", f"they have {', '.join(table)}", table
+        problem = "not both sides have isolated latency"
+        hint, known = f"--fail-if '{limit.text[5:]}'", list(arm["latency"])
     raise UsageError(
         "unknown-name",
         f"--fail-if {limit.text!r}: {problem}",
         hint=hint,
         option="--fail-if",
-        name=f"{'isolated ' if limit.calm else ''}{limit.figure}",
-        known=list(known),
+        name=figure,
+        known=known,
     )
 
 

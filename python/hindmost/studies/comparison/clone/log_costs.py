@@ -49,7 +49,7 @@ class LoggedCost:
             return None
         return cls(tuple(stored["rates_per_s"]), tuple(stored["beside_us"]), stored["service_us"])
 
-    def at(self, clone: Clone, rate_per_s: float) -> float:
+    def cost_at(self, clone: Clone, rate_per_s: float) -> float:
         """Return the CPU time of a request at a rate, in microseconds.
 
         The service part depends on the load as the clone's services do.
