@@ -19,115 +19,115 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Who is busy, as a name node heard it. A datagram a host and period: "HOST BUSY AGE_MS SENT_MS MAC". It is no part of
- * Hadoop's heartbeat, so that nothing of HDFS waits for it; what is too old no longer counts, which leaves stock behaviour.
- * The MAC (HMAC-SHA256 with the key of Keys.BOARD_SECRET) covers the rest, and SENT_MS grows, so that nobody else's word
- * counts and none twice. Without a key, only this host is listened to.
+ * The busy data nodes, as reported to a name node. Each host sends one datagram per period: "HOST BUSY AGE_MS SENT_MS
+ * MAC". Hadoop's heartbeats do not carry it, so no part of HDFS waits for it. Stale reports do not count: then stock
+ * behaviour applies. The MAC (HMAC-SHA256 with the key of Keys.BOARD_SECRET) covers the other fields, and SENT_MS must
+ * increase, so forged and replayed reports are rejected. Without a key, the board accepts only reports from this host.
  */
 public final class BusyBoard {
   private static final Logger LOG = LoggerFactory.getLogger(BusyBoard.class);
-  private static final BusyBoard ONLY = new BusyBoard();
+  private static final BusyBoard INSTANCE = new BusyBoard();
 
-  private static final class Word {
+  private static final class Report {
     final boolean busy;
-    /** When it was true, by our clock: the way over the network is not known and taken as nothing. */
+    /** Local time at which the report was true: the network delay is unknown and counts as zero. */
     final long since;
     final long sentMillis;
 
-    Word(boolean busy, long since, long sentMillis) {
+    Report(boolean busy, long since, long sentMillis) {
       this.busy = busy;
       this.since = since;
       this.sentMillis = sentMillis;
     }
   }
 
-  /** More hosts than a name node serves. */
+  /** More hosts than one name node serves. */
   static final int MOST_HOSTS = 20_000;
-  /** A year. */
+  /** One year. */
   private static final long OLDEST_MILLIS = 365L * 24 * 3600 * 1000;
 
   private volatile byte[] key = new byte[0];
-  private final Map<String, Word> words = new ConcurrentHashMap<>();
+  private final Map<String, Report> reports = new ConcurrentHashMap<>();
   private volatile long staleNanos = Keys.BOARD_STALE_DEFAULT * 1_000_000L;
   private volatile DatagramSocket socket;
 
   private BusyBoard() {}
 
   public static BusyBoard get() {
-    return ONLY;
+    return INSTANCE;
   }
 
   /** Whether a host's primary tenant is known to be above its reserve. */
   public boolean busy(String host) {
-    Word word = words.get(HostNames.canonical(host));
-    return word != null && word.busy && System.nanoTime() - word.since < staleNanos;
+    Report report = reports.get(HostNames.canonical(host));
+    return report != null && report.busy && System.nanoTime() - report.since < staleNanos;
   }
 
   int busyHosts() {
-    return (int) words.keySet().stream().filter(this::busy).count();
+    return (int) reports.keySet().stream().filter(this::busy).count();
   }
 
-  /** Milliseconds since each host's word was true. */
+  /** Return the age of each host's report, in milliseconds. */
   double[] staleness() {
-    return words.values().stream().mapToDouble(word -> (System.nanoTime() - word.since) / 1e6).toArray();
+    return reports.values().stream().mapToDouble(report -> (System.nanoTime() - report.since) / 1e6).toArray();
   }
 
-  /** Notes a word. */
-  public void heard(String host, boolean busy, long ageMillis) {
-    heard(host, busy, ageMillis, Long.MAX_VALUE);
+  /** Record a report. */
+  public void add(String host, boolean busy, long ageMillis) {
+    add(host, busy, ageMillis, Long.MAX_VALUE);
   }
 
-  private void heard(String host, boolean busy, long ageMillis, long sentMillis) {
+  private void add(String host, boolean busy, long ageMillis, long sentMillis) {
     String name = HostNames.canonical(host);
-    if (words.size() < MOST_HOSTS || words.containsKey(name)) {
+    if (reports.size() < MOST_HOSTS || reports.containsKey(name)) {
       long age = Math.min(Math.max(0, ageMillis), OLDEST_MILLIS);
-      words.put(name, new Word(busy, System.nanoTime() - age * 1_000_000L, sentMillis));
+      reports.put(name, new Report(busy, System.nanoTime() - age * 1_000_000L, sentMillis));
     }
   }
 
-  /** A word as it is sent. */
-  static byte[] word(String host, boolean busy, long ageMillis, long sentMillis, byte[] key) {
-    String said = host + (busy ? " 1 " : " 0 ") + ageMillis + " " + sentMillis;
-    return (said + " " + mac(said, key)).getBytes(StandardCharsets.UTF_8);
+  /** Encode a report as a datagram. */
+  static byte[] encode(String host, boolean busy, long ageMillis, long sentMillis, byte[] key) {
+    String text = host + (busy ? " 1 " : " 0 ") + ageMillis + " " + sentMillis;
+    return (text + " " + mac(text, key)).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Notes a word as it was sent, if its sender has the key and it is newer than the last. */
-  boolean hear(byte[] datagram, int length) {
+  /** Record a received report if its sender has the key and it is newer than the last one. */
+  boolean accept(byte[] datagram, int length) {
     String text = new String(datagram, 0, length, StandardCharsets.UTF_8).trim();
-    String[] of = text.split(" ");
+    String[] fields = text.split(" ");
     int end = text.lastIndexOf(' ');
-    if (of.length != 5 || end < 0 || !MessageDigest.isEqual(of[4].getBytes(StandardCharsets.UTF_8),
+    if (fields.length != 5 || end < 0 || !MessageDigest.isEqual(fields[4].getBytes(StandardCharsets.UTF_8),
         mac(text.substring(0, end), key).getBytes(StandardCharsets.UTF_8))) {
       return false;
     }
     try {
-      long age = Long.parseLong(of[2]);
-      long sent = Long.parseLong(of[3]);
-      Word last = words.get(HostNames.canonical(of[0]));
+      long age = Long.parseLong(fields[2]);
+      long sent = Long.parseLong(fields[3]);
+      Report last = reports.get(HostNames.canonical(fields[0]));
       if (last != null && last.sentMillis != Long.MAX_VALUE && sent <= last.sentMillis) {
         return false;
       }
-      heard(of[0], of[1].equals("1"), age, sent);
+      add(fields[0], fields[1].equals("1"), age, sent);
       return true;
     } catch (NumberFormatException error) {
-      LOG.debug("a datagram that is no word of a data node", error);
+      LOG.debug("a datagram is not a report of a data node", error);
       return false;
     }
   }
 
-  /** The key of a configuration; empty where it names none. */
+  /** Return the configured key; empty if no key is configured. */
   static byte[] key(Configuration conf) throws IOException {
     String file = conf.getTrimmed(Keys.BOARD_SECRET, "");
     return file.isEmpty() ? new byte[0] : Files.readString(Path.of(file)).trim().getBytes(StandardCharsets.UTF_8);
   }
 
-  private static String mac(String said, byte[] key) {
+  private static String mac(String message, byte[] key) {
     try {
       Mac mac = Mac.getInstance("HmacSHA256");
       mac.init(new SecretKeySpec(key.length == 0 ? new byte[] {0} : key, "HmacSHA256"));
       StringBuilder text = new StringBuilder();
-      for (byte one : mac.doFinal(said.getBytes(StandardCharsets.UTF_8))) {
-        text.append(String.format("%02x", one));
+      for (byte octet : mac.doFinal(message.getBytes(StandardCharsets.UTF_8))) {
+        text.append(String.format("%02x", octet));
       }
       return text.toString();
     } catch (GeneralSecurityException error) {
@@ -135,7 +135,7 @@ public final class BusyBoard {
     }
   }
 
-  /** Begins to listen at an address, without a key on this host alone; the port in use. */
+  /** Listen at an address (without a key, only at the loopback address) and return the port. */
   synchronized int listen(InetAddress address, int port, int staleMillis, byte[] key) throws IOException {
     staleNanos = staleMillis * 1_000_000L;
     this.key = key;
@@ -154,20 +154,20 @@ public final class BusyBoard {
       socket.close();
       socket = null;
     }
-    words.clear();
+    reports.clear();
   }
 
   private void receive() {
-    DatagramSocket from = socket;
+    DatagramSocket current = socket;
     DatagramPacket packet = new DatagramPacket(new byte[512], 512);
-    while (from != null && !from.isClosed()) {
+    while (current != null && !current.isClosed()) {
       try {
         packet.setLength(512);
-        from.receive(packet);
-        hear(packet.getData(), packet.getLength());
+        current.receive(packet);
+        accept(packet.getData(), packet.getLength());
       } catch (IOException error) {
-        if (!from.isClosed()) {
-          LOG.warn("who is busy cannot be heard", error);
+        if (!current.isClosed()) {
+          LOG.warn("reports of data nodes cannot be received", error);
         }
       }
     }

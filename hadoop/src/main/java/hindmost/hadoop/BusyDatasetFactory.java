@@ -13,44 +13,45 @@ import org.apache.hadoop.hdfs.server.datanode.fsdataset.FsDatasetSpi;
 import org.apache.hadoop.hdfs.server.datanode.fsdataset.impl.FsDatasetFactory;
 
 /**
- * Denies data while the primary tenant needs its reserve: dfs.datanode.fsdataset.factory. The client tries the next
- * replica; nothing is marked corrupt. Other ways: an access waits (throttle); the name node alone acts, by listing the
- * node last and giving it no new replicas (reorder); nobody acts, what would be denied is counted (observe).
+ * Denies accesses while the primary tenant needs its reserve: dfs.datanode.fsdataset.factory. The client tries the next
+ * replica; no block is marked corrupt. Other modes: an access waits (throttle); only the name node acts, and lists the
+ * node last and gives it no new replicas (reorder); accesses are only counted (observe).
  */
 @SuppressWarnings("rawtypes")
 public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<?>> {
   private static final Set<String> READS = Set.of("getBlockInputStream", "getTmpInputStreams");
   private static final Set<String> WRITES = Set.of("createRbw", "createTemporary", "append");
-  /** The scanner takes any failure for a bad replica and would have it replaced. */
+  /** The scanner treats any failure as a bad replica and would have it replaced. */
   private static final String SCANNER = "VolumeScannerThread";
   private static final int STEP_MILLIS = 20;
-  private static final Set<String> WAYS = Set.of("deny", "throttle", "reorder", "observe");
-  private static volatile String way = "deny";
-  private static final AtomicBoolean BEGUN = new AtomicBoolean();
+  private static final Set<String> MODES = Set.of("deny", "throttle", "reorder", "observe");
+  private static volatile String mode = "deny";
+  private static final AtomicBoolean CONFIGURED = new AtomicBoolean();
 
-  static String way() {
-    return way;
+  static String mode() {
+    return mode;
   }
 
-  /** Whether name nodes hear that a node is busy: who only looks changes nothing. */
-  static boolean tells() {
-    return !way.equals("observe");
+  /** Whether name nodes learn that this node is busy: not in the mode that only observes. */
+  static boolean reportsBusy() {
+    return !mode.equals("observe");
   }
 
-  static void setWay(String asked) {
-    if (!WAYS.contains(asked)) {
-      throw new IllegalArgumentException(Keys.DATA + " is " + asked + ": it may be deny, throttle, reorder or observe");
+  static void setMode(String requested) {
+    if (!MODES.contains(requested)) {
+      throw new IllegalArgumentException(
+          Keys.DATA + " is " + requested + ", but must be deny, throttle, reorder or observe");
     }
-    way = asked;
+    mode = requested;
   }
 
   @Override public FsDatasetSpi<?> newInstance(DataNode node, DataStorage storage, Configuration conf)
       throws IOException {
     FsDatasetSpi stock = new FsDatasetFactory().newInstance(node, storage, conf);
-    String host = node.getDatanodeHostname(); // as name nodes know it
-    BusyMonitor monitor = BusyMonitor.of(host, conf);
-    if (BEGUN.compareAndSet(false, true)) { // what was switched live outlives another data node of this JVM
-      setWay(conf.getTrimmed(Keys.DATA, "deny"));
+    String host = node.getDatanodeHostname(); // the name by which name nodes know it
+    BusyMonitor monitor = BusyMonitor.forHost(host, conf);
+    if (CONFIGURED.compareAndSet(false, true)) { // a second data node of this JVM keeps a mode set by JMX
+      setMode(conf.getTrimmed(Keys.DATA, "deny"));
     }
     int patience = conf.getInt(Keys.THROTTLE, 200);
     return (FsDatasetSpi<?>) Proxy.newProxyInstance(FsDatasetSpi.class.getClassLoader(),
@@ -72,19 +73,19 @@ public final class BusyDatasetFactory extends FsDatasetSpi.Factory<FsDatasetSpi<
     if (!read && !WRITES.contains(method.getName()) || Thread.currentThread().getName().startsWith(SCANNER)) {
       return;
     }
-    if (way.equals("throttle")) {
+    if (mode.equals("throttle")) {
       Metrics.get().throttled.increment();
       for (int waited = 0; waited < patience && monitor.busy(); waited += STEP_MILLIS) {
         Thread.sleep(STEP_MILLIS);
       }
       return;
     }
-    if (way.equals("reorder")) {
+    if (mode.equals("reorder")) {
       Metrics.get().servedBusy.increment();
       return;
     }
     (read ? Metrics.get().deniedReads : Metrics.get().deniedWrites).increment();
-    if (way.equals("deny")) {
+    if (mode.equals("deny")) {
       throw new IOException("hindmost: " + host + "'s primary tenant needs its reserve: try another replica");
     }
   }

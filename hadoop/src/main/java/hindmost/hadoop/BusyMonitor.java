@@ -12,7 +12,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Looks at the primary tenant's utilisation on one host, and tells the name nodes whether it needs its reserve. */
+/**
+ * Monitors the primary tenant's utilisation on one host, and reports to the name nodes whether it needs its reserve.
+ */
 public final class BusyMonitor {
   private static final Logger LOG = LoggerFactory.getLogger(BusyMonitor.class);
   private static final Map<String, BusyMonitor> BY_HOST = new ConcurrentHashMap<>();
@@ -41,8 +43,8 @@ public final class BusyMonitor {
     thread.start();
   }
 
-  /** The monitor of a host, started when first asked for. */
-  public static BusyMonitor of(String host, Configuration conf) {
+  /** Return the monitor of a host; the first call starts it. */
+  public static BusyMonitor forHost(String host, Configuration conf) {
     return BY_HOST.computeIfAbsent(host, name -> new BusyMonitor(name, conf));
   }
 
@@ -61,56 +63,56 @@ public final class BusyMonitor {
   private void run() {
     try (DatagramSocket socket = new DatagramSocket()) {
       while (!stopped) {
-        long looked = System.nanoTime();
-        look();
+        long updated = System.nanoTime();
+        update();
         for (String address : addresses) {
-          tell(socket, address, looked);
+          report(socket, address, updated);
         }
         Thread.sleep(periodMillis);
       }
     } catch (InterruptedException end) {
       Thread.currentThread().interrupt();
     } catch (IOException error) {
-      LOG.warn("the name nodes cannot be told that {} is busy", host, error);
+      LOG.warn("the name nodes cannot be informed about {}", host, error);
     }
   }
 
-  /** Nothing that can be read means not busy: data stays reachable. */
-  private void look() {
+  /** Read the utilisation. Unreadable utilisation means not busy, so data stays reachable. */
+  private void update() {
     double utilisation = 0;
     try {
-      utilisation = pattern.isEmpty() ? ofHost() : Utilisation.read(pattern, host).cores;
-    } catch (IOException | NumberFormatException error) { // the latter of /proc/stat
+      utilisation = pattern.isEmpty() ? hostUtilisation() : Utilisation.read(pattern, host).cores;
+    } catch (IOException | NumberFormatException error) { // /proc/stat gives the latter
       LOG.debug("utilisation of {} cannot be read", host, error);
     }
     busy = utilisation > above;
   }
 
-  /** Share of time since the last look in which processors worked, batch work with them. */
-  private double ofHost() throws IOException {
-    String[] of = Files.readString(Path.of("/proc/stat")).split("\n", 2)[0].trim().split("\\s+");
+  /** Return the share of time that processors worked since the last call; this includes batch work. */
+  private double hostUtilisation() throws IOException {
+    String[] fields = Files.readString(Path.of("/proc/stat")).split("\n", 2)[0].trim().split("\\s+");
     long all = 0;
-    for (int at = 1; at <= Math.min(8, of.length - 1); at++) {
-      all += Long.parseLong(of[at]);
+    for (int at = 1; at <= Math.min(8, fields.length - 1); at++) {
+      all += Long.parseLong(fields[at]);
     }
-    long working = all - Long.parseLong(of[4]) - Long.parseLong(of[5]);
+    long working = all - Long.parseLong(fields[4]) - Long.parseLong(fields[5]);
     double share = lastBusyTicks < 0 || all == lastTicks ? 0 : (double) (working - lastBusyTicks) / (all - lastTicks);
     lastBusyTicks = working;
     lastTicks = all;
     return share;
   }
 
-  private void tell(DatagramSocket socket, String address, long looked) {
+  private void report(DatagramSocket socket, String address, long updated) {
     int colon = address.lastIndexOf(':');
-    long age = (System.nanoTime() - looked) / 1_000_000;
+    long age = (System.nanoTime() - updated) / 1_000_000;
     try {
-      boolean told = busy && BusyDatasetFactory.tells();
-      byte[] word = BusyBoard.word(host, told, age, System.currentTimeMillis(), BusyBoard.key(conf));
+      boolean reported = busy && BusyDatasetFactory.reportsBusy();
+      byte[] datagram = BusyBoard.encode(host, reported, age, System.currentTimeMillis(), BusyBoard.key(conf));
       InetSocketAddress to =
           new InetSocketAddress(address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)));
-      socket.send(new DatagramPacket(word, word.length, to));
+      socket.send(new DatagramPacket(datagram, datagram.length, to));
     } catch (IOException | IllegalArgumentException | IndexOutOfBoundsException error) {
-      LOG.debug("{} cannot be told that {} is busy", address, host, error);
+      LOG.debug("{} cannot be informed about {}", address, host, error);
     }
   }
 }

@@ -9,8 +9,8 @@ import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
 import org.apache.hadoop.net.Node;
 
 /**
- * Lists busy replicas last, so that clients ask others first: dfs.net.topology.impl. Both ways of sorting without a
- * secondary order lead to those with one.
+ * Lists busy replicas last, so that clients try other replicas first: dfs.net.topology.impl. The two sort methods
+ * without a secondary order call these two.
  */
 public final class BusyTopology extends DFSNetworkTopology {
   @Override public <T extends Node> void sortByDistance(Node reader, T[] nodes, int activeLen,
@@ -25,7 +25,7 @@ public final class BusyTopology extends DFSNetworkTopology {
     busyLast(nodes, activeLen);
   }
 
-  /** Sorting is stable: distance still orders the busy and the others among themselves. */
+  /** Sort busy nodes last. The sort is stable: distance still orders the nodes within each group. */
   private static <T extends Node> void busyLast(T[] nodes, int activeLen) {
     Arrays.sort(nodes, 0, Math.min(activeLen, nodes.length), Comparator.comparing(node -> isBusy(node)));
   }

@@ -5,7 +5,10 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.function.ToDoubleFunction;
 
-/** Three columns of tenants by reimages, three rows by peak utilisation, all of the same space: grid.rs in Java. */
+/**
+ * Nine cells of tenants with equal space: three columns by reimages, three rows by peak utilisation. The same as
+ * grid.rs.
+ */
 final class Grid {
   static final int CELLS = 9;
   /** The cell of each tenant: 3 x row + column. */
@@ -33,7 +36,9 @@ final class Grid {
     }
   }
 
-  /** A tenant goes where the middle of its space falls. */
+  /**
+   * Split tenants into three parts of equal space. A tenant belongs to the part that contains the middle of its space.
+   */
   private static List<List<Integer>> thirds(List<Tenant> tenants, List<Integer> all, ToDoubleFunction<Tenant> key) {
     List<Integer> sorted = new ArrayList<>(all);
     sorted.sort(Comparator.comparingDouble(at -> key.applyAsDouble(tenants.get(at))));
@@ -42,12 +47,12 @@ final class Grid {
       total += tenants.get(at).space;
     }
     List<List<Integer>> parts = List.of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
-    double before = 0;
+    double filled = 0;
     for (int at : sorted) {
       double space = tenants.get(at).space;
-      double middle = total > 0 ? (before + space / 2) * 3 / total : 0;
+      double middle = total > 0 ? (filled + space / 2) * 3 / total : 0;
       parts.get(Math.min((int) middle, 2)).add(at);
-      before += space;
+      filled += space;
     }
     return parts;
   }

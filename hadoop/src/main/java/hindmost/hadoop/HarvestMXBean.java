@@ -1,32 +1,32 @@
 package hindmost.hadoop;
 
-/** What the plug-ins did, as JMX shows it: hindmost:type=Harvest, also at /jmx of the daemon. */
+/** Metrics of the plug-ins by JMX: hindmost:type=Harvest, also at /jmx of the daemon. */
 public interface HarvestMXBean {
-  /** Replicas placed by the grid, by how far the rules had to give way. */
+  /** Replicas placed by the grid, by the level to which the rules were relaxed. */
   long[] getPlacedByLevel();
 
-  /** Choices left to stock placement: no tenants, no server that the rules allow. */
+  /** Choices left to stock placement, because no tenants are loaded or no server satisfies the rules. */
   long getFallbacks();
 
-  /** Median time of the last 1,024 choices of all replicas of a block, in microseconds. */
+  /** Median duration of the last 1,024 choices of all replicas of a block, in microseconds. */
   double getMedianChoiceMicros();
 
   long getChoices();
 
-  /** Times that the file of tenants could not be read; the last good one is kept. */
+  /** Failed attempts to read the file of tenants; the last good one is kept. */
   long getTenantsUnreadable();
 
-  /** Age of the tenants in force; -1 where there are none. */
+  /** Age of the tenants in force; -1 if there are none. */
   double getTenantsAgeSeconds();
 
-  /** Hosts of the cluster that the file of tenants does not have: they are placed and scheduled as by stock. */
+  /** Hosts of the cluster that are not in the file of tenants: stock places and schedules them. */
   int getUnknownHosts();
 
   int getBusyHosts();
 
   int getHeardHosts();
 
-  /** Age of what is known of the host that was heard of least lately, its age at sending with it. */
+  /** Age of the oldest report, including its age when it was sent. */
   double getStalenessMaxMillis();
 
   double getStalenessMedianMillis();
@@ -35,18 +35,18 @@ public interface HarvestMXBean {
 
   long getDeniedWrites();
 
-  /** Accesses that waited for the primary tenant. */
+  /** Accesses delayed until the primary tenant needed less. */
   long getThrottled();
 
-  /** Accesses that a busy data node served all the same, as only the order of replicas may keep clients away. */
+  /** Accesses that a busy data node served because only the order of replicas keeps clients away. */
   long getServedBusy();
 
-  /** Orders of nodes that a resource manager made for containers; 0 while containers come: another policy is in force. */
+  /** Node orders that a resource manager made for containers; if this stays 0, another policy is in force. */
   long getNodeOrders();
 
-  /** What a busy data node of this JVM does: deny, throttle, reorder or observe. */
+  /** Mode of the data nodes in this JVM: deny, throttle, reorder or observe. */
   String getData();
 
-  /** Switches that live, until the daemon starts anew; other words are an IllegalArgumentException. */
-  void setData(String way);
+  /** Set the mode until the daemon restarts; any other word is an IllegalArgumentException. */
+  void setData(String mode);
 }

@@ -18,9 +18,10 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.MultiNodeLookupPolicy;
 
 /**
- * Servers for containers with a probability in proportion to their free cores, those without any last: a policy of the
- * capacity scheduler's multi-node placement. Stock tells it no application, but a queue may have a policy of its own:
- * those of queues whose jobs are of one length know it, and weigh a node's headroom by its class as algorithm 1 does.
+ * A policy of the capacity scheduler's multi-node placement. It orders servers for containers at random, with
+ * probability proportional to their free cores; servers without free cores come last. Stock does not tell it the
+ * application, but a queue may have a policy of its own. The policies of queues whose jobs have one length use it: they
+ * weigh a node's headroom by its class, as algorithm 1 does.
  */
 public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLookupPolicy<N>, Configurable {
   /** For a queue of short jobs. */
@@ -45,7 +46,7 @@ public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLooku
   }
 
   private final Map<String, Set<N>> nodes = new ConcurrentHashMap<>();
-  /** Of all jobs that come here; null where they differ. */
+  /** Length of all jobs of the queue; null if they differ. */
   private final Selector.Length length;
   private Configuration conf;
   private Tenants tenants;
@@ -73,69 +74,70 @@ public class HarvestNodeOrder<N extends SchedulerNode> implements MultiNodeLooku
 
   @Override public Iterator<N> getPreferredNodeIterator(Collection<N> given, String partition) {
     Metrics.get().nodeOrders.increment();
-    Tenants.State state = tenants == null ? null : tenants.state();
-    List<Drawn<N>> order = new ArrayList<>();
+    Tenants.State tenantState = tenants == null ? null : tenants.state();
+    List<TimedNode<N>> order = new ArrayList<>();
     for (N node : getNodesPerPartition(partition)) {
-      order.add(new Drawn<>(node, weight(state, node)));
+      order.add(new TimedNode<>(node, weight(tenantState, node)));
     }
     Collections.sort(order);
-    Iterator<Drawn<N>> drawn = order.iterator();
+    Iterator<TimedNode<N>> ordered = order.iterator();
     return new Iterator<N>() {
       @Override public boolean hasNext() {
-        return drawn.hasNext();
+        return ordered.hasNext();
       }
 
       @Override public N next() {
-        return drawn.next().node;
+        return ordered.next().node;
       }
     };
   }
 
-  /** Free cores; of a job whose length is known, those that it may count on, by the rank of the node's class. */
-  private double weight(Tenants.State state, N node) {
+  /** Return the free cores; if the length of jobs is known, the cores they may use, weighted by the node's class. */
+  private double weight(Tenants.State tenantState, N node) {
     int free = Math.max(0, node.getUnallocatedResource().getVirtualCores());
-    if (state == null || free == 0) {
+    if (tenantState == null || free == 0) {
       return free;
     }
-    Selector.Room room = state.room(node.getNodeID().getHost());
-    if (room == null) {
-      return free; // as one of the pattern that ranks last
+    Selector.ClassState state = tenantState.classState(node.getNodeID().getHost());
+    if (state == null) {
+      return free; // as the pattern that ranks last
     }
-    // The reserve is no room, whatever the past was; what is free now has it taken off.
-    double past = length == Selector.Length.SHORT ? 0 : length == Selector.Length.MEDIUM ? room.mean : room.peak;
+    // The reserve is never available, whatever the past was; free cores already exclude it.
+    double past = length == Selector.Length.SHORT ? 0 : length == Selector.Length.MEDIUM ? state.mean : state.peak;
     // The total is what the keeper left of the node; a node manager may have more cores than its hardware.
     Resource hardware = node.getRMNode().getPhysicalResource();
     int cores = Math.max(node.getTotalResource().getVirtualCores(), hardware == null ? 0 : hardware.getVirtualCores());
     double left = Math.max(0, 1 - past - reserve) * cores;
-    return Math.min(free, left) * Selector.rank(length, room.pattern);
+    return Math.min(free, left) * Selector.rank(length, state.pattern);
   }
 
   /**
-   * A node with an exponential time, its rate the weight: in the order of times, each next node is one of those left
-   * with a probability in proportion to its weight (Efraimidis and Spirakis, Information Processing Letters 97, 2006).
+   * A node with an exponential time whose rate is the node's weight. In the order of these times, each next node is
+   * drawn from the remaining ones with probability proportional to its weight (Efraimidis and Spirakis, Information
+   * Processing Letters 97, 2006).
    */
-  private static final class Drawn<N extends SchedulerNode> implements Comparable<Drawn<N>> {
+  private static final class TimedNode<N extends SchedulerNode> implements Comparable<TimedNode<N>> {
     final N node;
     final double time;
 
-    Drawn(N node, double weight) {
+    TimedNode(N node, double weight) {
       this.node = node;
-      // Of 1 - u in (0, 1]: without a weight never, even where the logarithm is 0.
+      // 1 - u is in (0, 1]. Without a weight the time is infinite, even if the logarithm is 0.
       time = weight == 0 ? Double.POSITIVE_INFINITY
           : -Math.log(1 - ThreadLocalRandom.current().nextDouble()) / weight;
     }
 
-    @Override public int compareTo(Drawn<N> other) {
+    @Override public int compareTo(TimedNode<N> other) {
       return Double.compare(time, other.time);
     }
   }
 
   @Override public void addAndRefreshNodesSet(Collection<N> given, String partition) {
     nodes.put(partition, new LinkedHashSet<>(given));
-    Tenants.State state = tenants == null ? null : tenants.state();
-    if (state != null) {
-      state.noteUnknown(nodes.values().stream().flatMap(Set::stream).map(node -> node.getNodeID().getHost())
-          .filter(host -> state.server(host) < 0).collect(Collectors.toList()));
+    Tenants.State tenantState = tenants == null ? null : tenants.state();
+    if (tenantState != null) {
+      tenantState.noteUnknown(nodes.values().stream().flatMap(Set::stream).map(node -> node.getNodeID().getHost())
+          .filter(host -> tenantState.server(host) < 0).collect(Collectors.toList()));
     }
   }
 

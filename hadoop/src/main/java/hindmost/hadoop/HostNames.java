@@ -6,18 +6,18 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /**
- * Numbers of hosts by name. Letter case and a final dot do not matter. A short name stands for the one full name that
- * begins with it, and a full name for its short one; two full names are two hosts. Addresses are taken as they are.
+ * Maps names of hosts to numbers. Letter case and a final dot do not matter. A short name matches the only full name
+ * that begins with it, and a full name matches its short name; two full names are two hosts. Addresses match exactly.
  */
 final class HostNames {
   private static final Pattern ADDRESS = Pattern.compile("[0-9.]+|.*:.*");
   private static final int AMBIGUOUS = -2;
 
   private final Map<String, Integer> byName = new HashMap<>();
-  /** Of full names, by their first label. */
+  /** Numbers of full names by their first label. */
   private final Map<String, Integer> byLabel = new HashMap<>();
 
-  /** Adds a host; false where it is there already. */
+  /** Add a host; false if it is already present. */
   boolean add(String host, int number) {
     String name = canonical(host);
     if (byName.putIfAbsent(name, number) != null) {
@@ -30,9 +30,9 @@ final class HostNames {
     return true;
   }
 
-  /** The number of a host; -1 where it is unknown, or its short name may mean several hosts. */
+  /** Return the number of a host; -1 if it is unknown or its short name is ambiguous. */
   int number(String host) {
-    Integer found = byName.get(host); // most names come as they are written
+    Integer found = byName.get(host); // fast path: most names are already canonical
     if (found != null) {
       return found;
     }

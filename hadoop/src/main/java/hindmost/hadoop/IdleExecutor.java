@@ -10,14 +10,14 @@ import org.apache.hadoop.yarn.server.nodemanager.Context;
 import org.apache.hadoop.yarn.server.nodemanager.DefaultContainerExecutor;
 
 /**
- * Containers begin in a control group that the kernel runs only while nobody else wants the processor:
- * yarn.nodemanager.container-executor.class, with the group's folder in hindmost.harvest.cgroup.
+ * Starts containers in a control group that runs only on idle CPU time: yarn.nodemanager.container-executor.class. The
+ * folder of the group is in hindmost.harvest.cgroup.
  *
- * Priorities of threads do not do that. Each container is a session of its own, and where the kernel has
- * sched_autogroup_enabled a session's share is that of any other, whatever the niceness inside (man 7 sched).
+ * Thread priorities do not suffice. Each container is its own session, and with sched_autogroup_enabled the kernel
+ * gives all sessions equal shares, whatever the niceness inside (man 7 sched).
  */
 public final class IdleExecutor extends DefaultContainerExecutor {
-  /** $0 is the group, the rest stock's command. What cannot be held back beside a primary tenant does not begin. */
+  /** $0 is the group, the rest is stock's command. A container that cannot join the group does not start. */
   private static final String JOIN = "echo $$ >\"$0/cgroup.procs\" || exit 1; exec \"$@\"";
 
   private Path group;
@@ -26,19 +26,19 @@ public final class IdleExecutor extends DefaultContainerExecutor {
     super.init(context);
     String name = getConf().getTrimmed(Keys.CGROUP, "");
     if (name.isEmpty()) {
-      throw new IOException(Keys.CGROUP + " is not set: which control group is batch work's?");
+      throw new IOException(Keys.CGROUP + " is not set: name the control group of batch work");
     }
     group = Path.of(name);
     Path idle = group.resolve("cpu.idle");
-    boolean made = Files.notExists(group);
-    if (made) {
+    boolean created = Files.notExists(group);
+    if (created) {
       Files.createDirectory(group);
     }
     if (!Files.exists(idle)) {
-      if (made) {
+      if (created) {
         Files.delete(group);
       }
-      throw new IOException(idle + " is not there: this takes the cpu controller, in " + group.getParent()
+      throw new IOException(idle + " does not exist: it needs the cpu controller in " + group.getParent()
           + "/cgroup.subtree_control under version 2, and Linux 5.15");
     }
     if (!Files.readString(idle).trim().equals("1")) {

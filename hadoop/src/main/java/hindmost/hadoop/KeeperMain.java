@@ -16,15 +16,15 @@ import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol;
 
 /**
- * The daemon that keeps reserves: every period it looks at the utilisation of each node's primary tenant, in files or in
- * what node managers report, and tells the resource manager what is left. One that is not known counts as all of the
- * node: no batch work there.
+ * The daemon that keeps reserves. Every period it reads the utilisation of each node's primary tenant, from files or
+ * from the reports of node managers, and sets the capacity of each node at the resource manager. Unknown utilisation
+ * counts as full: the node gets no batch work.
  */
 public final class KeeperMain {
   private final ReserveKeeper keeper;
   private final YarnClient client;
   private final NodeSizes sizes;
-  /** Of files; null: what node managers report counts. */
+  /** Pattern of the files; null if the reports of node managers count. */
   private final String pattern;
 
   private KeeperMain(Configuration conf, YarnClient client) throws IOException {
@@ -34,17 +34,18 @@ public final class KeeperMain {
     sizes = new NodeSizes(Path.of(conf.get(Keys.KEEPER_FILE, conf.get("hadoop.tmp.dir") + "/hindmost-keeper.nodes")));
     String source = conf.getTrimmed(Keys.KEEPER_SOURCE, "files");
     if (!source.equals("files") && !source.equals("heartbeats")) {
-      throw new IOException(Keys.KEEPER_SOURCE + " is " + source + ": it may be files or heartbeats");
+      throw new IOException(Keys.KEEPER_SOURCE + " is " + source + ", but must be files or heartbeats");
     }
     pattern = source.equals("heartbeats") ? null : conf.getTrimmed(Keys.UTILISATION_FILE, "");
     if (pattern != null && pattern.isEmpty()) {
-      throw new IOException(Keys.UTILISATION_FILE + " is not set: where is each node's utilisation, like /run/load/%h?");
+      throw new IOException(
+          Keys.UTILISATION_FILE + " is not set: name each node's file of utilisation, such as /run/load/%h");
     }
   }
 
   public static void main(String[] arguments) {
     Configuration conf = new YarnConfiguration();
-    // A resource manager that starts anew has whole nodes until it is told: stock would ask again after 30 s.
+    // A restarted resource manager has whole nodes until the next update, and stock would reconnect after 30 s.
     conf.setInt("yarn.resourcemanager.connect.retry-interval.ms", conf.getInt(Keys.KEEPER_PERIOD, 1000));
     try (YarnClient client = YarnClient.createYarnClient()) {
       client.init(conf);
@@ -52,31 +53,31 @@ public final class KeeperMain {
       KeeperMain keeper = new KeeperMain(conf, client);
       for (;;) {
         try {
-          keeper.round();
+          keeper.update();
         } catch (IOException | YarnException error) {
-          System.err.println("hindmost: reserves were not kept this time: " + error);
+          System.err.println("hindmost: reserves were not kept in this period: " + error);
         }
         Thread.sleep(conf.getInt(Keys.KEEPER_PERIOD, 1000));
       }
     } catch (Throwable failure) {
-      System.err.println("hindmost: no reserve is kept any more: " + failure);
+      System.err.println("hindmost: the keeper of reserves stops: " + failure);
       Runtime.getRuntime().halt(1);
     }
   }
 
-  private void round() throws IOException, YarnException {
+  private void update() throws IOException, YarnException {
     Map<NodeId, Resource> left = new HashMap<>();
     for (NodeReport node : client.getNodeReports(NodeState.RUNNING)) {
       Resource whole = sizes.whole(node.getNodeId(), node.getCapability());
       Utilisation used = pattern == null ? PrimaryTenantCalculator.reported(node.getNodeUtilization(), whole)
-          : Utilisation.orAll(pattern, node.getNodeId().getHost());
+          : Utilisation.readOrAll(pattern, node.getNodeId().getHost());
       left.put(node.getNodeId(), keeper.left(whole, used.cores * whole.getVirtualCores(), used.megabytes));
-      sizes.tell(node.getNodeId(), whole, left.get(node.getNodeId()));
+      sizes.set(node.getNodeId(), whole, left.get(node.getNodeId()));
     }
     try {
       sizes.write();
     } catch (IOException error) { // the reserve matters more than the next keeper
-      System.err.println("hindmost: the sizes of nodes cannot be kept: " + error);
+      System.err.println("hindmost: the sizes of nodes cannot be written: " + error);
     }
     keeper.keep(left);
   }

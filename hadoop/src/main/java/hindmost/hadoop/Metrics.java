@@ -11,9 +11,9 @@ import javax.management.ObjectName;
 import javax.management.StandardMBean;
 import org.slf4j.LoggerFactory;
 
-/** Counters of this JVM. */
+/** Metrics of this JVM. */
 public final class Metrics implements HarvestMXBean {
-  private static final Metrics ONLY = new Metrics();
+  private static final Metrics INSTANCE = new Metrics();
 
   public final LongAdder[] placed = new LongAdder[Placer.LEVELS];
   public final LongAdder fallbacks = new LongAdder();
@@ -24,7 +24,7 @@ public final class Metrics implements HarvestMXBean {
   public final LongAdder servedBusy = new LongAdder();
   final LongAdder nodeOrders = new LongAdder();
   private final AtomicLong choices = new AtomicLong();
-  /** What the last choices took: the first of a daemon are slow, and a mean would never forget them. */
+  /** Durations of the last choices: a daemon's first ones are slow, and would bias a mean for ever. */
   private final AtomicLongArray choiceNanos = new AtomicLongArray(1024);
   private volatile long tenantsWritten = -1;
   volatile int unknownHosts;
@@ -35,15 +35,15 @@ public final class Metrics implements HarvestMXBean {
       ManagementFactory.getPlatformMBeanServer().registerMBean(new StandardMBean(this, HarvestMXBean.class, true),
           new ObjectName("hindmost:type=Harvest"));
     } catch (JMException error) {
-      LoggerFactory.getLogger(Metrics.class).warn("no metrics by JMX", error);
+      LoggerFactory.getLogger(Metrics.class).warn("the metrics are not available by JMX", error);
     }
   }
 
   public static Metrics get() {
-    return ONLY;
+    return INSTANCE;
   }
 
-  void tenantsRead(long written) {
+  void recordTenants(long written) {
     tenantsWritten = written;
   }
 
@@ -55,8 +55,8 @@ public final class Metrics implements HarvestMXBean {
     return fallbacks.sum();
   }
 
-  /** Notes a choice of all replicas of a block. */
-  public void choiceTook(long nanos) {
+  /** Record the duration of a choice of all replicas of a block. */
+  public void recordChoice(long nanos) {
     choiceNanos.set((int) (choices.getAndIncrement() % choiceNanos.length()), nanos);
   }
 
@@ -121,10 +121,10 @@ public final class Metrics implements HarvestMXBean {
   }
 
   @Override public String getData() {
-    return BusyDatasetFactory.way();
+    return BusyDatasetFactory.mode();
   }
 
-  @Override public void setData(String way) {
-    BusyDatasetFactory.setWay(way);
+  @Override public void setData(String mode) {
+    BusyDatasetFactory.setMode(mode);
   }
 }

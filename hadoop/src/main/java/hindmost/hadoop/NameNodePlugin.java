@@ -8,22 +8,22 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.util.ServicePlugin;
 
-/** Hears which data nodes are busy: dfs.namenode.plugins. */
+/** Receives reports of busy data nodes in a name node: dfs.namenode.plugins. */
 public final class NameNodePlugin implements ServicePlugin, Configurable {
   private Configuration conf;
 
   @Override public void start(Object service) {
-    Configuration used = conf != null ? conf : new Configuration();
+    Configuration effective = conf != null ? conf : new Configuration();
     try {
       Metrics.get();
-      byte[] key = BusyBoard.key(used);
+      byte[] key = BusyBoard.key(effective);
       if (key.length == 0) {
-        NameNode.LOG.warn("hindmost: {} is not set, so only this host is heard", Keys.BOARD_SECRET);
+        NameNode.LOG.warn("hindmost: {} is not set: only reports from this host are accepted", Keys.BOARD_SECRET);
       }
       InetAddress address = service instanceof NameNode ? ((NameNode) service).getNameNodeAddress().getAddress() : null;
-      int port = BusyBoard.get().listen(address, used.getInt(Keys.BOARD_PORT, Keys.BOARD_PORT_DEFAULT),
-          used.getInt(Keys.BOARD_STALE, Keys.BOARD_STALE_DEFAULT), key);
-      NameNode.LOG.info("hindmost: who is busy is heard at port {}", port);
+      int port = BusyBoard.get().listen(address, effective.getInt(Keys.BOARD_PORT, Keys.BOARD_PORT_DEFAULT),
+          effective.getInt(Keys.BOARD_STALE, Keys.BOARD_STALE_DEFAULT), key);
+      NameNode.LOG.info("hindmost: reports of busy data nodes are received at port {}", port);
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

@@ -8,17 +8,17 @@ import java.util.Set;
 import java.util.function.IntPredicate;
 
 /**
- * Algorithm 2: a server for the next replica of a block. The same decisions as crates/harvest/src/place.rs, to which
- * golden vectors hold it.
+ * Algorithm 2: a server for the next replica of a block. It makes the same decisions as crates/harvest/src/place.rs,
+ * which golden vectors verify.
  */
 public final class Placer {
-  /** How a tenant of a cell is drawn. */
+  /** Weights by which a tenant of a cell is drawn. */
   public enum Weigh { TENANTS, SPACE }
 
-  /** Which rules a repair keeps: all, or all but columns. */
+  /** Rules that a repair keeps: all, or all except columns. */
   public enum Repair { STRICT, ROW }
 
-  /** A server, and how far the rules had to give way for it. */
+  /** A server, and the level to which the rules were relaxed for it. */
   public static final class Choice {
     public final int server;
     public final int level;
@@ -29,7 +29,7 @@ public final class Placer {
     }
   }
 
-  /** Rules give way one after the other: columns, rows, environments, tenants. */
+  /** Rules are relaxed in this order: columns, rows, environments, tenants. */
   public static final int LEVELS = 5;
   private static final int TRIES = 8;
 
@@ -65,7 +65,7 @@ public final class Placer {
     }
   }
 
-  /** The tenant of a server; -1 of one that nobody knows. */
+  /** Return the tenant of a server; -1 for an unknown server. */
   public int tenantOf(int server) {
     return server >= 0 && server < tenantOf.length ? tenantOf[server] : -1;
   }
@@ -75,12 +75,12 @@ public final class Placer {
     return tenant < 0 ? -1 : grid.cellOf[tenant];
   }
 
-  /** A server for one more replica beside those present; null where none is left. */
+  /** Choose a server for one more replica; null if none is left. */
   public Choice choose(int[] present, boolean isRepair, Sequence random, IntPredicate usable) {
     int first = isRepair && repair == Repair.ROW ? 1 : 0;
     int last = soft ? LEVELS : 3;
     for (int level = first; level < last; level++) {
-      int server = atLevel(level, present, random, usable);
+      int server = chooseAtLevel(level, present, random, usable);
       if (server >= 0) {
         return new Choice(server, level);
       }
@@ -88,7 +88,7 @@ public final class Placer {
     return null;
   }
 
-  private int atLevel(int level, int[] present, Sequence random, IntPredicate usable) {
+  private int chooseAtLevel(int level, int[] present, Sequence random, IntPredicate usable) {
     int[] cells = openCells(level, present);
     if (cells.length == 0) {
       return -1;
@@ -101,11 +101,11 @@ public final class Placer {
         continue;
       }
       int server = servers[random.below(servers.length)];
-      if (may(level, tenant, present) && !contains(present, server) && usable.test(server)) {
+      if (allows(level, tenant, present) && !contains(present, server) && usable.test(server)) {
         return server;
       }
     }
-    return inTurn(level, cells, present, random, usable);
+    return tryAll(level, cells, present, random, usable);
   }
 
   private int[] openCells(int level, int[] present) {
@@ -118,7 +118,7 @@ public final class Placer {
         columns[cell % 3]++;
       }
     }
-    int most = present.length / 3; // every three replicas, what was picked is forgotten
+    int most = present.length / 3; // after every three replicas the picked rows and columns are open again
     int[] open = new int[Grid.CELLS];
     int n = 0;
     for (int cell = 0; cell < Grid.CELLS; cell++) {
@@ -140,7 +140,7 @@ public final class Placer {
     double at = random.unit() * sum[sum.length - 1];
     int low = 0;
     int high = sum.length;
-    while (low < high) { // the first sum above it
+    while (low < high) { // find the first sum above it
       int middle = (low + high) >>> 1;
       if (sum[middle] <= at) {
         low = middle + 1;
@@ -151,34 +151,34 @@ public final class Placer {
     return own[Math.min(low, own.length - 1)];
   }
 
-  private boolean may(int level, int tenant, int[] present) {
+  private boolean allows(int level, int tenant, int[] present) {
     for (int server : present) {
       int other = tenantOf(server);
       if (other < 0) {
         continue;
       }
-      boolean apart = level <= 2 ? tenants.get(other).environment != tenants.get(tenant).environment
+      boolean differs = level <= 2 ? tenants.get(other).environment != tenants.get(tenant).environment
           : level > 3 || other != tenant;
-      if (!apart) {
+      if (!differs) {
         return false;
       }
     }
     return true;
   }
 
-  private int inTurn(int level, int[] cells, int[] present, Sequence random, IntPredicate usable) {
+  private int tryAll(int level, int[] cells, int[] present, Sequence random, IntPredicate usable) {
     int[] all = Arrays.stream(cells).flatMap(cell -> Arrays.stream(grid.tenantsIn[cell])).toArray();
-    int from = random.below(all.length);
-    long first = random.word();
+    int firstTenant = random.below(all.length);
+    long draw = random.word();
     for (int at = 0; at < all.length; at++) {
-      int tenant = all[(from + at) % all.length];
-      if (!may(level, tenant, present)) {
+      int tenant = all[(firstTenant + at) % all.length];
+      if (!allows(level, tenant, present)) {
         continue;
       }
       int[] servers = tenants.get(tenant).servers;
-      int begin = Sequence.below(first, servers.length);
+      int firstServer = Sequence.below(draw, servers.length);
       for (int next = 0; next < servers.length; next++) {
-        int server = servers[(begin + next) % servers.length];
+        int server = servers[(firstServer + next) % servers.length];
         if (!contains(present, server) && usable.test(server)) {
           return server;
         }
@@ -187,7 +187,7 @@ public final class Placer {
     return -1;
   }
 
-  /** The least level whose rules all of these replicas keep, in whatever order they came. */
+  /** Return the lowest level whose rules all these replicas satisfy, in any order. */
   public int levelOf(int[] servers) {
     int[] known = Arrays.stream(servers).filter(server -> tenantOf(server) >= 0).toArray();
     int most = (servers.length + 2) / 3;
@@ -204,14 +204,14 @@ public final class Placer {
       level = 1;
     }
     for (int at = 0; at < known.length; at++) {
-      while (level < LEVELS - 1 && !may(level, tenantOf(known[at]), Arrays.copyOf(known, at))) {
+      while (level < LEVELS - 1 && !allows(level, tenantOf(known[at]), Arrays.copyOf(known, at))) {
         level++;
       }
     }
     return level;
   }
 
-  /** How many environments there are among some servers; unknown ones are one each. */
+  /** Count the environments of some servers; each unknown server counts as one. */
   public int environments(int[] servers) {
     BitSet known = new BitSet();
     Set<Integer> unknown = new HashSet<>();

@@ -9,13 +9,17 @@ import org.apache.hadoop.yarn.server.nodemanager.util.NodeManagerHardwareUtils;
 import org.apache.hadoop.yarn.util.ResourceCalculatorPlugin;
 
 /**
- * The primary tenant's load instead of the host's, in the heartbeats of a node manager: yarn.nodemanager.resource-calculator.class.
- * What the host has stays stock's answer. A file that cannot be read is reported as a tenant that uses all.
+ * Reports the primary tenant's load instead of the host's in the heartbeats of a node manager:
+ * yarn.nodemanager.resource-calculator.class. Stock still reports the host's capacity. If the file cannot be read, the
+ * tenant is reported to use all.
  */
 public final class PrimaryTenantCalculator extends ResourceCalculatorPlugin {
   private static final long MEGABYTE = 1 << 20;
-  /** Virtual memory is that of no tenant: it marks a report as one that was made. Those before the first are all 0. */
-  private static final int MADE = 1;
+  /**
+   * Used virtual memory in a report, in MB. No tenant uses it: it marks a complete report, since the fields of a report
+   * are all 0 before the first one.
+   */
+  private static final int REPORT_MARK = 1;
 
   private String pattern;
   private String host;
@@ -33,15 +37,16 @@ public final class PrimaryTenantCalculator extends ResourceCalculatorPlugin {
     }
     pattern = conf.getTrimmed(Keys.UTILISATION_FILE, "");
     if (pattern.isEmpty()) {
-      throw new IllegalArgumentException(Keys.UTILISATION_FILE + " is not set: where is the tenant's utilisation?");
+      throw new IllegalArgumentException(
+          Keys.UTILISATION_FILE + " is not set: name the file of the tenant's utilisation");
     }
   }
 
   private Utilisation used() {
-    return Utilisation.orAll(pattern, host);
+    return Utilisation.readOrAll(pattern, host);
   }
 
-  /** Cores that the tenant uses, of those that the node manager has: as configured, or as its hardware has. */
+  /** Return the cores that the tenant uses, out of those of the node manager: as configured, or as its hardware has. */
   @Override public float getNumVCoresUsed() {
     return (float) (used().cores * NodeManagerHardwareUtils.getVCores(this, getConf()));
   }
@@ -56,14 +61,14 @@ public final class PrimaryTenantCalculator extends ResourceCalculatorPlugin {
   }
 
   @Override public long getAvailableVirtualMemorySize() {
-    return getVirtualMemorySize() - MADE * MEGABYTE;
+    return getVirtualMemorySize() - REPORT_MARK * MEGABYTE;
   }
 
-  /** What a node manager said of a node that has so much; nothing yet, or no word at all, is all of it. */
-  static Utilisation reported(ResourceUtilization said, Resource whole) {
-    if (said == null || said.getVirtualMemory() <= 0) {
+  /** Return the utilisation that a node manager reported; without a report it counts as all. */
+  static Utilisation reported(ResourceUtilization report, Resource whole) {
+    if (report == null || report.getVirtualMemory() <= 0) {
       return Utilisation.ALL;
     }
-    return new Utilisation((double) said.getCPU() / Math.max(1, whole.getVirtualCores()), said.getPhysicalMemory());
+    return new Utilisation((double) report.getCPU() / Math.max(1, whole.getVirtualCores()), report.getPhysicalMemory());
   }
 }

@@ -1,16 +1,16 @@
 package hindmost.hadoop;
 
-/** A primary tenant as placement and scheduling see it. */
+/** A primary tenant, for placement and scheduling. */
 public final class Tenant {
   public final String name;
   /** Tenants of one environment are likely to be re-deployed together. */
   public final int environment;
-  /** Reimages of a server in a month. */
+  /** Reimages per server and month. */
   public final double reimages;
   public final double peak;
-  /** Space that may be harvested, in any unit. */
+  /** Harvestable space, in any unit. */
   public final double space;
-  /** Its class of utilisation; -1 where it has none. */
+  /** Class of utilisation; -1 if it has none. */
   public final int utilisationClass;
   public final int[] servers;
 

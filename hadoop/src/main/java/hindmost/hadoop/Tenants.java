@@ -9,11 +9,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The tenants in force: read anew when their file changes, the last good ones kept when it cannot be read. */
+/** The tenants in force: reloaded when their file changes; the last good ones stay if it cannot be read. */
 public final class Tenants {
   private static final Logger LOG = LoggerFactory.getLogger(Tenants.class);
 
-  /** One reading of the file, with the placer made of it. */
+  /** One version of the file, with its placer. */
   public static final class State {
     public final TenantsFile file;
     public final Placer placer;
@@ -23,7 +23,7 @@ public final class Tenants {
       this.placer = placer;
     }
 
-    /** The number of a host by the first of its names that is known; null is no name; -1 of an unknown host. */
+    /** Return the number of a host by its first known name (a name may be null); -1 for an unknown host. */
     public int server(String... names) {
       int found = -1;
       for (int at = 0; at < names.length && found < 0; at++) {
@@ -32,16 +32,16 @@ public final class Tenants {
       return found;
     }
 
-    /** Notes the hosts of the cluster that the file does not have: placement and scheduling know nothing of them. */
+    /** Record the hosts of the cluster that are missing in the file: stock places and schedules them. */
     public void noteUnknown(List<String> hosts) {
       if (hosts.size() != Metrics.get().getUnknownHosts() && !hosts.isEmpty()) {
-        LOG.warn("the file of tenants does not have {} hosts of the cluster, such as {}", hosts.size(), hosts.get(0));
+        LOG.warn("{} hosts of the cluster are not in the file of tenants, such as {}", hosts.size(), hosts.get(0));
       }
       Metrics.get().unknownHosts = hosts.size();
     }
 
-    /** How a host's class uses its servers; null where nobody knows. */
-    public Selector.Room room(String host) {
+    /** Return the state of a host's class; null if it is unknown. */
+    public Selector.ClassState classState(String host) {
       int tenant = placer.tenantOf(server(host));
       return tenant < 0 ? null : file.classes.get(file.tenants.get(tenant).utilisationClass);
     }
@@ -51,8 +51,8 @@ public final class Tenants {
   private final long periodNanos;
   private final Configuration conf;
   private volatile State state;
-  private FileTime read = FileTime.fromMillis(-1);
-  private volatile long looked = Long.MIN_VALUE;
+  private FileTime loadedVersion = FileTime.fromMillis(-1);
+  private volatile long checkedAt = Long.MIN_VALUE;
 
   public Tenants(Configuration conf) {
     this.conf = conf;
@@ -62,35 +62,35 @@ public final class Tenants {
     state();
   }
 
-  /** What is in force; null where nothing good was ever read, which means stock behaviour. */
+  /** Return the tenants in force; null if no good file was read yet, which means stock behaviour. */
   public State state() {
     long now = System.nanoTime();
-    if (path != null && (looked == Long.MIN_VALUE || now - looked > periodNanos)) {
-      look(now);
+    if (path != null && (checkedAt == Long.MIN_VALUE || now - checkedAt > periodNanos)) {
+      reload(now);
     }
     return state;
   }
 
-  private synchronized void look(long now) {
-    if (looked != Long.MIN_VALUE && now - looked <= periodNanos) {
+  private synchronized void reload(long now) {
+    if (checkedAt != Long.MIN_VALUE && now - checkedAt <= periodNanos) {
       return;
     }
-    looked = now;
+    checkedAt = now;
     try {
       FileTime changed = Files.getLastModifiedTime(path);
-      if (changed.equals(read)) {
+      if (changed.equals(loadedVersion)) {
         return;
       }
       TenantsFile file = TenantsFile.read(path);
       Placer.Weigh weigh = Placer.Weigh.valueOf(conf.getTrimmed(Keys.WEIGH, "tenants").toUpperCase());
       Placer.Repair repair = Placer.Repair.valueOf(conf.getTrimmed(Keys.REPAIR, "row").toUpperCase());
       state = new State(file, new Placer(file.tenants, weigh, repair, conf.getBoolean(Keys.SOFT, true)));
-      read = changed;
-      Metrics.get().tenantsRead(changed.toMillis());
+      loadedVersion = changed;
+      Metrics.get().recordTenants(changed.toMillis());
       LOG.info("{}: {} tenants, {} hosts", path, file.tenants.size(), file.hosts.size());
     } catch (IOException | IllegalArgumentException error) {
       Metrics.get().tenantsUnreadable.increment();
-      LOG.warn("{} cannot be used, {}: {}", path, state == null ? "placement is stock's" : "the last good one is kept",
+      LOG.warn("{} cannot be used, {}: {}", path, state == null ? "stock places blocks" : "the last good one is kept",
           error.toString());
     }
   }

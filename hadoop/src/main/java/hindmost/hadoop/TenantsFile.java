@@ -13,14 +13,14 @@ import java.util.Map;
 import java.util.zip.CRC32;
 
 /**
- * Tenants and their servers, read whole or not at all.
+ * The tenants and their servers. A file is read completely or not at all.
  *
  * <pre>
  *  # hindmost.harvest.tenants/1
- *  class   NUMBER  PATTERN  MEAN  PEAK                         (of its servers' utilisation; a file may have none)
- *  tenant  NAME  ENVIRONMENT  REIMAGES  PEAK  SPACE  CLASS     (columns by tabs; CLASS is -1 where there is none)
+ *  class   NUMBER  PATTERN  MEAN  PEAK                         (utilisation of its servers; a file may have no classes)
+ *  tenant  NAME  ENVIRONMENT  REIMAGES  PEAK  SPACE  CLASS     (columns separated by tabs; CLASS may be -1: none)
  *  host    HOST  TENANT
- *  end     CRC32 of all bytes above, in hexadecimal: without it the file is torn
+ *  end     CRC32 of all bytes above, in hexadecimal; without it the file is torn
  * </pre>
  */
 public final class TenantsFile {
@@ -30,23 +30,23 @@ public final class TenantsFile {
   final HostNames names;
   public final List<String> hosts;
   /** Classes of utilisation by number. */
-  public final Map<Integer, Selector.Room> classes;
+  public final Map<Integer, Selector.ClassState> classes;
 
   private TenantsFile(List<Tenant> tenants, HostNames names, List<String> hosts,
-      Map<Integer, Selector.Room> classes) {
+      Map<Integer, Selector.ClassState> classes) {
     this.tenants = tenants;
     this.names = names;
     this.hosts = hosts;
     this.classes = classes;
   }
 
-  /** Reads a file; what is torn or cannot be meant is an IOException with its line. */
+  /** Read a file; a torn file or an invalid line is an IOException. */
   public static TenantsFile read(Path path) throws IOException {
     byte[] bytes = Files.readAllBytes(path);
     String text = new String(bytes, StandardCharsets.UTF_8);
     int end = text.lastIndexOf("end\t");
     if (!text.startsWith(HEAD + "\n") || end < 0) {
-      throw new IOException(path + " is torn, or no file of tenants: it has no " + (end < 0 ? "end" : HEAD));
+      throw new IOException(path + " is torn or is not a file of tenants: it has no " + (end < 0 ? "end" : HEAD));
     }
     CRC32 crc = new CRC32();
     crc.update(text.substring(0, end).getBytes(StandardCharsets.UTF_8));
@@ -56,35 +56,36 @@ public final class TenantsFile {
     }
     Map<String, Integer> environments = new HashMap<>();
     Map<String, String[]> rows = new LinkedHashMap<>();
-    Map<String, List<Integer>> own = new HashMap<>();
+    Map<String, List<Integer>> serversOf = new HashMap<>();
     HostNames names = new HostNames();
     List<String> hosts = new ArrayList<>();
-    Map<Integer, Selector.Room> classes = new HashMap<>();
+    Map<Integer, Selector.ClassState> classes = new HashMap<>();
     int number = 0;
     for (String line : text.substring(0, end).split("\n")) {
       number++;
-      String[] of = line.split("\t");
-      if (of[0].equals("tenant") && of.length == 7) {
-        rows.put(of[1], of);
-        environments.putIfAbsent(of[2], environments.size());
-        own.put(of[1], new ArrayList<>());
-      } else if (of[0].equals("host") && of.length == 3 && own.containsKey(of[2]) && names.add(of[1], hosts.size())) {
-        own.get(of[2]).add(hosts.size());
-        hosts.add(of[1]);
-      } else if (of[0].equals("class") && of.length == 5) {
-        room(classes, of, path + ":" + number);
+      String[] fields = line.split("\t");
+      if (fields[0].equals("tenant") && fields.length == 7) {
+        rows.put(fields[1], fields);
+        environments.putIfAbsent(fields[2], environments.size());
+        serversOf.put(fields[1], new ArrayList<>());
+      } else if (fields[0].equals("host") && fields.length == 3 && serversOf.containsKey(fields[2])
+          && names.add(fields[1], hosts.size())) {
+        serversOf.get(fields[2]).add(hosts.size());
+        hosts.add(fields[1]);
+      } else if (fields[0].equals("class") && fields.length == 5) {
+        parseClass(classes, fields, path + ":" + number);
       } else if (!line.startsWith("#")) {
-        throw new IOException(path + ":" + number + " is no class, no tenant and no new host of one: " + line);
+        throw new IOException(path + ":" + number + " is not a class, a tenant or a new host of a tenant: " + line);
       }
     }
     List<Tenant> tenants = new ArrayList<>();
-    for (String[] of : rows.values()) {
+    for (String[] fields : rows.values()) {
       try {
-        int[] numbers = own.get(of[1]).stream().mapToInt(at -> at).toArray();
-        tenants.add(new Tenant(of[1], environments.get(of[2]), share(of[3]), share(of[4]), share(of[5]),
-            Integer.parseInt(of[6]), numbers));
+        int[] numbers = serversOf.get(fields[1]).stream().mapToInt(server -> server).toArray();
+        tenants.add(new Tenant(fields[1], environments.get(fields[2]), share(fields[3]), share(fields[4]),
+            share(fields[5]), Integer.parseInt(fields[6]), numbers));
       } catch (NumberFormatException error) {
-        throw new IOException(path + ": tenant " + of[1] + ": " + error.getMessage());
+        throw new IOException(path + ": tenant " + fields[1] + ": " + error.getMessage());
       }
     }
     if (hosts.isEmpty()) {
@@ -93,12 +94,13 @@ public final class TenantsFile {
     return new TenantsFile(tenants, names, hosts, classes);
   }
 
-  private static void room(Map<Integer, Selector.Room> classes, String[] of, String where) throws IOException {
+  private static void parseClass(Map<Integer, Selector.ClassState> classes, String[] fields, String where)
+      throws IOException {
     try {
-      Selector.Pattern pattern = Selector.Pattern.valueOf(of[2].toUpperCase(Locale.ROOT));
-      classes.put(Integer.parseInt(of[1]), new Selector.Room(pattern, share(of[3]), share(of[4]), 0, 0));
-    } catch (IllegalArgumentException error) { // of a number, too
-      throw new IOException(where + " is no class: " + error.getMessage());
+      Selector.Pattern pattern = Selector.Pattern.valueOf(fields[2].toUpperCase(Locale.ROOT));
+      classes.put(Integer.parseInt(fields[1]), new Selector.ClassState(pattern, share(fields[3]), share(fields[4]), 0, 0));
+    } catch (IllegalArgumentException error) { // includes NumberFormatException
+      throw new IOException(where + " is not a class: " + error.getMessage());
     }
   }
 

@@ -6,14 +6,14 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 
-/** What a host's primary tenant uses, as a file says it: "SHARE" of its cores, or "SHARE MEGABYTES" of memory, too. */
+/** The utilisation of a host by its primary tenant. A file has the share of cores: "SHARE" or "SHARE MEGABYTES". */
 public final class Utilisation {
-  /** What counts where nothing is known. */
+  /** The value for unknown utilisation. */
   public static final Utilisation ALL = new Utilisation(1, Double.POSITIVE_INFINITY);
 
   /** Share of the host's cores, 0 to 1. */
   public final double cores;
-  /** Resident memory in MB; 0 where the file does not say. */
+  /** Resident memory in MB; 0 if the file has none. */
   public final double megabytes;
 
   Utilisation(double cores, double megabytes) {
@@ -21,8 +21,8 @@ public final class Utilisation {
     this.megabytes = megabytes;
   }
 
-  /** Reads a host's file; all of the host where it cannot be read, for whoever must not take from the tenant. */
-  public static Utilisation orAll(String pattern, String host) {
+  /** Read a host's file; an unreadable one counts as ALL, so that nothing is taken from the tenant. */
+  public static Utilisation readOrAll(String pattern, String host) {
     try {
       return read(pattern, host);
     } catch (IOException error) {
@@ -30,11 +30,11 @@ public final class Utilisation {
     }
   }
 
-  /** Reads a host's file, in whose name %h is the host as it is, in lower case, or without its domain. */
+  /** Read a host's file. %h in its name is the host as given, in lower case, or without its domain. */
   public static Utilisation read(String pattern, String host) throws IOException {
-    String name = HostNames.canonical(host);
-    for (String each : List.of(host, name, HostNames.label(name))) {
-      Path file = Path.of(pattern.replace("%h", each));
+    String canonical = HostNames.canonical(host);
+    for (String name : List.of(host, canonical, HostNames.label(canonical))) {
+      Path file = Path.of(pattern.replace("%h", name));
       if (Files.exists(file)) {
         return read(file);
       }
@@ -42,19 +42,19 @@ public final class Utilisation {
     throw new NoSuchFileException(pattern.replace("%h", host));
   }
 
-  /** Reads the file; an error says what in it is no utilisation. */
+  /** Read a file; the error of an invalid file quotes its text. */
   static Utilisation read(Path file) throws IOException {
     String text = Files.readString(file).trim();
-    String[] of = text.split("\\s+");
+    String[] fields = text.split("\\s+");
     try {
-      double cores = Double.parseDouble(of[0]);
-      double megabytes = of.length > 1 ? Double.parseDouble(of[1]) : 0;
-      if (of.length <= 2 && cores >= 0 && megabytes >= 0) { // neither holds for NaN
+      double cores = Double.parseDouble(fields[0]);
+      double megabytes = fields.length > 1 ? Double.parseDouble(fields[1]) : 0;
+      if (fields.length <= 2 && cores >= 0 && megabytes >= 0) { // neither holds for NaN
         return new Utilisation(cores, megabytes);
       }
     } catch (NumberFormatException error) {
-      // Said below, as all else that is none.
+      // Reported below.
     }
-    throw new IOException(file + " has \"" + text + "\": expected a share of cores, 0 to 1, and MB of memory or nothing");
+    throw new IOException(file + " has \"" + text + "\": expected a share of cores, 0 to 1, and optional MB of memory");
   }
 }

@@ -17,8 +17,8 @@ import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /**
- * Batch work without an end: BatchMain CONTAINERS COMMAND. As many containers of one core as there may be run the
- * command, what is killed is asked for again; a line "RUNNING KILLED" tells of every change.
+ * Batch work without an end: BatchMain CONTAINERS COMMAND. It runs the command in up to CONTAINERS containers of one
+ * core, and requests each killed container again. It prints a line "RUNNING KILLED" at every change.
  */
 public final class BatchMain {
   private static final AMRMClient.ContainerRequest TASK =
@@ -28,7 +28,7 @@ public final class BatchMain {
     Check.main("batch work", () -> run(Integer.parseInt(arguments[0]), arguments[1]));
   }
 
-  private static void run(int wanted, String command) throws Exception {
+  private static void run(int containers, String command) throws Exception {
     YarnConfiguration conf = new YarnConfiguration();
     YarnClient client = YarnClient.createYarnClient();
     client.init(conf);
@@ -39,24 +39,24 @@ public final class BatchMain {
     starter.start();
     Set<ContainerId> running = new HashSet<>();
     int killed = 0;
-    for (int at = 0; at < wanted; at++) {
+    for (int at = 0; at < containers; at++) {
       master.addContainerRequest(TASK);
     }
     for (;;) {
-      AllocateResponse said = master.allocate(0.1f);
-      for (Container one : said.getAllocatedContainers()) {
+      AllocateResponse response = master.allocate(0.1f);
+      for (Container one : response.getAllocatedContainers()) {
         master.removeContainerRequest(TASK);
         starter.startContainer(one,
             ContainerLaunchContext.newInstance(Map.of(), Map.of(), List.of(command), null, null, null));
         running.add(one.getId());
       }
-      for (ContainerStatus one : said.getCompletedContainersStatuses()) {
+      for (ContainerStatus one : response.getCompletedContainersStatuses()) {
         if (running.remove(one.getContainerId())) {
           killed++;
           master.addContainerRequest(TASK);
         }
       }
-      if (!said.getAllocatedContainers().isEmpty() || !said.getCompletedContainersStatuses().isEmpty()) {
+      if (!response.getAllocatedContainers().isEmpty() || !response.getCompletedContainersStatuses().isEmpty()) {
         System.out.println(running.size() + " " + killed);
       }
       Thread.sleep(100);

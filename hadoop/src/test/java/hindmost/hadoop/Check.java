@@ -1,12 +1,14 @@
 package hindmost.hadoop;
 
-/** Claims of a main class. Threads of Hadoop outlive a failure: whoever fails has to end the JVM. */
+/**
+ * Checks and the entry point of main classes. Hadoop's threads outlive a failure, so a failed check must end the JVM.
+ */
 public final class Check {
   public interface Body {
     void run() throws Exception;
   }
 
-  public interface Awaited {
+  public interface Condition {
     boolean holds() throws Exception;
   }
 
@@ -18,26 +20,26 @@ public final class Check {
     }
   }
 
-  public static void same(Object found, Object expected, String of) {
-    that(expected.equals(found), of + ": " + found + ", expected " + expected);
+  public static void same(Object actual, Object expected, String name) {
+    that(expected.equals(actual), name + ": " + actual + ", expected " + expected);
   }
 
-  /** Waits for what a cluster will do in its own time. */
-  public static void await(String claim, int seconds, Awaited condition) throws Exception {
-    long begun = System.nanoTime();
+  /** Wait until a condition holds, at most some seconds. */
+  public static void await(String claim, int seconds, Condition condition) throws Exception {
+    long started = System.nanoTime();
     while (!condition.holds()) {
-      that(System.nanoTime() - begun < seconds * 1_000_000_000L, claim + ": not within " + seconds + " s");
+      that(System.nanoTime() - started < seconds * 1_000_000_000L, claim + ": not within " + seconds + " s");
       Thread.sleep(50);
     }
   }
 
-  /** Runs all of a main class, and ends the JVM whatever happens. */
+  /** Run the body of a main class, then end the JVM in any case. */
   public static void main(String name, Body body) {
-    long begun = System.nanoTime();
+    long started = System.nanoTime();
     int status = 0;
     try {
       body.run();
-      System.out.printf("%s: held, %.1f s%n", name, (System.nanoTime() - begun) / 1e9);
+      System.out.printf("%s: held, %.1f s%n", name, (System.nanoTime() - started) / 1e9);
     } catch (Throwable failure) {
       failure.printStackTrace();
       System.out.printf("%s: FAILED: %s%n", name, failure);

@@ -18,8 +18,8 @@ import org.apache.hadoop.hdfs.server.blockmanagement.DatanodeDescriptor;
 import org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy;
 
 /**
- * A name node and data nodes of one JVM, with the plug-ins, below a folder: FOLDER/tenants.tsv, each host's load beside
- * it, and FOLDER/conf, which is on the class path: a name node that is reconfigured reads its files anew.
+ * A name node and data nodes in one JVM, with the plug-ins. FOLDER has tenants.tsv, each host's load, and FOLDER/conf.
+ * The class path has FOLDER/conf, since a reconfigured name node reads its files again.
  */
 final class Cluster {
   static final int REPLICAS = 3;
@@ -36,7 +36,7 @@ final class Cluster {
     this.nodes = nodes;
     tenants = folder.resolve("tenants.tsv");
     boardPort = freePort();
-    String[] hosts = IntStream.range(0, nodes).mapToObj(World::host).toArray(String[]::new);
+    String[] hosts = IntStream.range(0, nodes).mapToObj(TestTenants::host).toArray(String[]::new);
     String[] racks = IntStream.range(0, nodes).mapToObj(at -> "/rack" + at % 4).toArray(String[]::new);
     mini = new MiniDFSCluster.Builder(settings(), folder.resolve("cluster").toFile()).numDataNodes(nodes).hosts(hosts)
         .racks(racks).build();
@@ -51,7 +51,7 @@ final class Cluster {
     conf.set("dfs.net.topology.impl", BusyTopology.class.getName());
     conf.set("dfs.datanode.fsdataset.factory", BusyDatasetFactory.class.getName());
     conf.set("dfs.namenode.plugins", NameNodePlugin.class.getName());
-    // A copy that a busy node denies is asked for again after this many seconds; stock waits for 300.
+    // A copy that a busy node denies is requested again after this many seconds; stock waits for 300.
     conf.setInt("dfs.namenode.reconstruction.pending.timeout-sec", 10);
     conf.set(Keys.TENANTS_FILE, tenants.toString());
     conf.setInt(Keys.TENANTS_PERIOD, 200);
@@ -60,7 +60,7 @@ final class Cluster {
     conf.setInt(Keys.BOARD_PORT, boardPort);
     conf.set(Keys.BOARD_ADDRESSES, "127.0.0.1:" + boardPort);
     conf.setInt(Keys.BOARD_STALE, 5000);
-    // Nobody waits: loads of loopback nodes mean nothing, and clients ask again soon.
+    // No waiting: the load of loopback nodes means nothing, and clients retry soon.
     conf.setBoolean("dfs.namenode.redundancy.considerLoad", false);
     conf.setInt("dfs.client.retry.window.base", 200);
     conf.setInt("dfs.heartbeat.interval", 1);
@@ -82,7 +82,7 @@ final class Cluster {
     return mini.getNamesystem().getBlockManager();
   }
 
-  /** Writes 100 bytes as a new file. */
+  /** Write 100 bytes to a new file. */
   void write(org.apache.hadoop.fs.Path path, int replicas) throws IOException {
     try (FSDataOutputStream out = hdfs.create(path, true, 4096, (short) replicas, 1024 * 1024)) {
       out.write(new byte[100]);
@@ -99,39 +99,39 @@ final class Cluster {
 
   DatanodeDescriptor descriptor(int host) {
     return manager().getDatanodeManager().getDatanodes().stream()
-        .filter(node -> node.getHostName().equals(World.host(host))).findFirst().orElse(null);
+        .filter(node -> node.getHostName().equals(TestTenants.host(host))).findFirst().orElse(null);
   }
 
-  /** The number that the mini cluster has for a host: restarts change it. */
+  /** Return the number of a host in the mini cluster: restarts change it. */
   int index(int host) {
     for (int at = 0; at < mini.getDataNodes().size(); at++) {
-      if (mini.getDataNodes().get(at).getDatanodeId().getHostName().equals(World.host(host))) {
+      if (mini.getDataNodes().get(at).getDatanodeId().getHostName().equals(TestTenants.host(host))) {
         return at;
       }
     }
     throw new AssertionError("no data node is " + host);
   }
 
-  /** Takes all that a data node has, and starts it anew: the name node will see another one under its name. */
+  /** Delete all data of a data node and restart it: the name node sees another node with the same name. */
   void reimage(int host) throws IOException {
     MiniDFSCluster.DataNodeProperties stopped = mini.stopDataNode(index(host));
     for (String at : stopped.getDatanode().getConf().getTrimmedStrings("dfs.datanode.data.dir")) {
       FileUtil.fullyDeleteContents(new File(at.replaceFirst("^(\\[.*])?file:", "")));
     }
-    Check.that(mini.restartDataNode(stopped, true), "the node starts again");
+    Check.that(mini.restartDataNode(stopped, true), "the data node restarts");
   }
 
-  /** Whether every block has the replicas that it should, and none is being made. */
+  /** Whether every block has all its replicas, and no copy is in progress. */
   boolean settled() {
     return manager().getLowRedundancyBlocksCount() == 0 && manager().getPendingReconstructionBlocksCount() == 0;
   }
 
-  void load(String host, String utilisation) throws IOException {
-    World.write(folder.resolve(host + ".load"), utilisation);
+  void setLoad(String host, String utilisation) throws IOException {
+    TestTenants.write(folder.resolve(host + ".load"), utilisation);
   }
 
-  /** Switches policies live, as an operator does who edits the name node's file; null is stock's. */
-  void place(Class<?> policy) throws Exception {
+  /** Set the policy at run time, as an operator who edits the name node's file; null means stock's. */
+  void setPolicy(Class<?> policy) throws Exception {
     String key = "dfs.block.replicator.classname";
     Configuration conf = new Configuration(false);
     conf.set(Keys.TENANTS_FILE, tenants.toString());

@@ -30,8 +30,8 @@ import org.apache.log4j.SimpleLayout;
 import org.apache.log4j.WriterAppender;
 
 /**
- * HDFS-H on a real name node and real data nodes: HdfsMini FOLDER [DATA_NODES] [BLOCKS]. FOLDER/conf is on the class path:
- * a name node that is reconfigured reads its files anew.
+ * HDFS-H on a real name node and real data nodes: HdfsMini FOLDER [DATA_NODES] [BLOCKS]. The class path has
+ * FOLDER/conf, since a reconfigured name node reads its files again.
  */
 public final class HdfsMini {
   private static final int REPLICAS = Cluster.REPLICAS;
@@ -40,7 +40,7 @@ public final class HdfsMini {
   private final int nodes;
   private final int blocks;
   private Cluster cluster;
-  private int sequence;
+  private int fileCount;
 
   private HdfsMini(Path folder, int nodes, int blocks) {
     this.folder = folder;
@@ -57,34 +57,34 @@ public final class HdfsMini {
 
   private void run() throws Exception {
     Files.createDirectories(folder);
-    World.write(folder.resolve("tenants.tsv"), World.tenants(nodes));
+    TestTenants.write(folder.resolve("tenants.tsv"), TestTenants.tenants(nodes));
     cluster = new Cluster(folder, nodes);
-    stage("blocks are on three tenants each", this::diverse);
-    stage("a lost replica is made again on another tenant", this::repair);
-    stage("an excess replica goes without costing diversity", this::excess);
-    stage("a reimaged node takes replicas again", this::reimage);
-    stage("a decommission ends that leaves fewer environments than replicas", this::decommission);
-    stage("a writer that is busy gets no replica, a calm one the first", this::writer);
-    stage("a busy node denies, the next replica answers, nothing is corrupt", this::denial);
-    stage("a busy node that throttles answers late, others at once", this::ways);
-    stage("a node that nobody knows gets what no other can take, by stock", this::unknown);
-    stage("a torn file of tenants changes nothing and is counted", this::torn);
-    stage("stock and H are switched live", this::live);
+    stage("each block is on three tenants", this::checkDiversity);
+    stage("a lost replica is restored on another tenant", this::checkRepair);
+    stage("deleting an excess replica costs no diversity", this::checkExcess);
+    stage("a reimaged node gets replicas again", this::checkReimage);
+    stage("a decommission ends even if it leaves fewer environments than replicas", this::checkDecommission);
+    stage("a busy writer gets no replica, an idle writer gets the first", this::checkWriter);
+    stage("a busy node denies reads, the next replica answers, no block is corrupt", this::checkDenial);
+    stage("a busy node answers late when it throttles, at once when it reorders or observes", this::checkModes);
+    stage("an unknown node gets only the replicas that no other node can take, by stock", this::checkUnknownNode);
+    stage("a torn file of tenants is counted and changes nothing else", this::checkTornFile);
+    stage("stock and HDFS-H can be switched at run time", this::checkSwitching);
   }
 
   private void stage(String claim, Check.Body body) throws Exception {
-    long begun = System.nanoTime();
+    long started = System.nanoTime();
     body.run();
-    System.out.printf("  %s (%.1f s)%n", claim, (System.nanoTime() - begun) / 1e9);
+    System.out.printf("  %s (%.1f s)%n", claim, (System.nanoTime() - started) / 1e9);
   }
 
   private org.apache.hadoop.fs.Path file(int replicas) throws IOException {
-    org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path("/f" + sequence++);
+    org.apache.hadoop.fs.Path path = new org.apache.hadoop.fs.Path("/f" + fileCount++);
     cluster.write(path, replicas);
     return path;
   }
 
-  /** A file whose replicas have all been reported: right after close there are those that were until then. */
+  /** Write a file and wait until all its replicas are reported: right after close some are still missing. */
   private org.apache.hadoop.fs.Path reported(int replicas) throws Exception {
     org.apache.hadoop.fs.Path path = file(replicas);
     await(replicas + " replicas of " + path, () -> locations(path).length == replicas);
@@ -98,16 +98,16 @@ public final class HdfsMini {
   private int tenantsOf(DatanodeInfo[] locations) {
     Set<Integer> found = new HashSet<>();
     for (DatanodeInfo node : locations) {
-      found.add(World.tenant(Cluster.number(node)));
+      found.add(TestTenants.tenant(Cluster.number(node)));
     }
     return found.size();
   }
 
-  private void await(String claim, Check.Awaited condition) throws Exception {
+  private void await(String claim, Check.Condition condition) throws Exception {
     Check.await(claim, 80, condition);
   }
 
-  private void diverse() throws Exception {
+  private void checkDiversity() throws Exception {
     for (int at = 0; at < blocks; at++) {
       file(REPLICAS);
     }
@@ -117,11 +117,11 @@ public final class HdfsMini {
       Check.same(tenantsOf(locations(path)), REPLICAS, "tenants of " + path);
     }
     Check.same(Metrics.get().getFallbacks(), 0L, "choices left to stock");
-    System.out.printf("    %d blocks, by level %s, a choice took %.0f us (median)%n", blocks,
+    System.out.printf("    %d blocks, by level %s, %.0f us per choice (median)%n", blocks,
         Arrays.toString(Metrics.get().getPlacedByLevel()), Metrics.get().getMedianChoiceMicros());
   }
 
-  private void repair() throws Exception {
+  private void checkRepair() throws Exception {
     org.apache.hadoop.fs.Path path = reported(REPLICAS);
     int lost = Cluster.number(locations(path)[1]);
     MiniDFSCluster.DataNodeProperties stopped = cluster.mini.stopDataNode(cluster.index(lost));
@@ -131,35 +131,35 @@ public final class HdfsMini {
       return now.length == REPLICAS && Arrays.stream(now).noneMatch(node -> Cluster.number(node) == lost);
     });
     Check.same(tenantsOf(locations(path)), REPLICAS, "tenants after the repair");
-    Check.that(cluster.mini.restartDataNode(stopped, true), "the node starts again");
+    Check.that(cluster.mini.restartDataNode(stopped, true), "the data node restarts");
     cluster.mini.waitActive();
   }
 
-  /** Asks the policy as the name node does, for three replicas of a new block. */
+  /** Ask the policy as the name node does: three replicas of a new block. */
   private DatanodeStorageInfo[] choose(DatanodeDescriptor writer) {
     BlockManager manager = cluster.manager();
-    return manager.getBlockPlacementPolicy().chooseTarget("/asked", REPLICAS, writer, new ArrayList<>(), false, null,
+    return manager.getBlockPlacementPolicy().chooseTarget("/chosen", REPLICAS, writer, new ArrayList<>(), false, null,
         1024, manager.getStoragePolicy("HOT"), EnumSet.noneOf(AddBlockFlag.class));
   }
 
-  /** The name node puts another descriptor in the place of the one that was there: their number stays the same. */
-  private void reimage() throws Exception {
+  /** The name node replaces the descriptor of the data node: the number of nodes stays the same. */
+  private void checkReimage() throws Exception {
     int host = 1;
     DatanodeDescriptor before = cluster.descriptor(host);
     choose(null);
     cluster.reimage(host);
-    await("it is there as another", () -> cluster.descriptor(host) != null && cluster.descriptor(host) != before);
+    await("the host has a new descriptor", () -> cluster.descriptor(host) != null && cluster.descriptor(host) != before);
     cluster.mini.waitActive();
-    await("it is chosen", () -> {
+    await("the host is chosen", () -> {
       List<DatanodeDescriptor> chosen = new ArrayList<>();
       Arrays.stream(choose(null)).forEach(storage -> chosen.add(storage.getDatanodeDescriptor()));
-      Check.that(!chosen.contains(before) || before.equals(cluster.descriptor(host)), "who is gone gets no replica");
+      Check.that(!chosen.contains(before) || before.equals(cluster.descriptor(host)), "a removed node gets no replica");
       return chosen.stream().anyMatch(node -> node == cluster.descriptor(host));
     });
   }
 
-  /** All nodes of an environment go: the blocks need no more environments than there are. */
-  private void decommission() throws Exception {
+  /** Decommission all nodes of an environment: the blocks then need only the remaining environments. */
+  private void checkDecommission() throws Exception {
     int tenants = (nodes + 1) / 2;
     org.apache.hadoop.fs.Path path = reported(tenants);
     Check.same(tenantsOf(locations(path)), tenants, "tenants of a block with a replica for each");
@@ -171,191 +171,195 @@ public final class HdfsMini {
     leaving.forEach(admin::startDecommission);
     await("the nodes are decommissioned", () -> leaving.stream().allMatch(DatanodeDescriptor::isDecommissioned));
     leaving.forEach(admin::stopDecommission);
-    await("the block is whole again", cluster::settled);
+    await("the block has all its replicas again", cluster::settled);
   }
 
-  private void writer() throws Exception {
+  private void checkWriter() throws Exception {
     DatanodeDescriptor writer = cluster.descriptor(2);
     Check.same(choose(writer)[0].getDatanodeDescriptor(), writer, "the first replica");
-    busy(writer, true);
-    await("the name node hears it", () -> BusyBoard.get().busy(writer.getHostName()));
+    setBusy(writer, true);
+    await("the name node has the report", () -> BusyBoard.get().busy(writer.getHostName()));
     for (int at = 0; at < 20; at++) {
       for (DatanodeStorageInfo storage : choose(writer)) {
         Check.that(storage.getDatanodeDescriptor() != writer, "a busy writer gets a replica");
       }
     }
-    busy(writer, false);
-    await("the name node hears that, too", () -> !BusyBoard.get().busy(writer.getHostName()));
+    setBusy(writer, false);
+    await("the name node has the second report", () -> !BusyBoard.get().busy(writer.getHostName()));
   }
 
-  /** What a choice takes when it is asked often, by the policy in force, in microseconds: the median. */
-  private double warm() {
+  /** Return the median duration of a warm choice by the policy in force, in microseconds. */
+  private double medianChoiceMicros() {
     double[] took = new double[2000];
     for (int at = 0; at < took.length; at++) {
-      long begun = System.nanoTime();
+      long started = System.nanoTime();
       choose(null);
-      took[at] = (System.nanoTime() - begun) / 1e3;
+      took[at] = (System.nanoTime() - started) / 1e3;
     }
     Arrays.sort(took);
     return took[took.length / 2];
   }
 
-  private void excess() throws Exception {
-    int many = Math.min(7, nodes); // more than there are tenants: some share one
-    org.apache.hadoop.fs.Path path = reported(many);
+  private void checkExcess() throws Exception {
+    int replicas = Math.min(7, nodes); // more than there are tenants: some replicas share one
+    org.apache.hadoop.fs.Path path = reported(replicas);
     cluster.hdfs.setReplication(path, (short) REPLICAS);
-    await("three are left", () -> locations(path).length == REPLICAS);
-    Check.same(tenantsOf(locations(path)), REPLICAS, "tenants of those left");
+    await("three replicas are left", () -> locations(path).length == REPLICAS);
+    Check.same(tenantsOf(locations(path)), REPLICAS, "tenants of the remaining replicas");
   }
 
-  /** A replica that is made again is read from a data node, which is denied and counted as any other read. */
-  private void settled() throws Exception {
-    await("no replica is made again", cluster::settled);
+  /** Wait for all copies: a copy reads from a data node, which is denied and counted like any other read. */
+  private void awaitCopies() throws Exception {
+    await("no copy is in progress", cluster::settled);
   }
 
-  private void denial() throws Exception {
+  private void checkDenial() throws Exception {
     org.apache.hadoop.fs.Path path = reported(REPLICAS);
-    settled();
-    DatanodeInfo[] there = locations(path);
-    busy(there[0], true);
-    BusyMonitor first = BusyMonitor.of(there[0].getHostName(), new Configuration());
-    await("the node sees it", first::busy);
-    await("the name node hears it", () -> BusyBoard.get().busy(there[0].getHostName()));
-    Check.same(locations(path)[REPLICAS - 1].getHostName(), there[0].getHostName(), "the last in the list");
+    awaitCopies();
+    DatanodeInfo[] replicas = locations(path);
+    setBusy(replicas[0], true);
+    BusyMonitor first = BusyMonitor.forHost(replicas[0].getHostName(), new Configuration());
+    await("the data node is busy", first::busy);
+    await("the name node has the report", () -> BusyBoard.get().busy(replicas[0].getHostName()));
+    Check.same(locations(path)[REPLICAS - 1].getHostName(), replicas[0].getHostName(), "the last in the list");
     long denied = Metrics.get().getDeniedReads();
     read(path);
     Check.same(Metrics.get().getDeniedReads(), denied, "denials while another replica is first");
-    all(there, true);
-    IOException said = null;
-    long begun = System.nanoTime();
-    StringWriter told = new StringWriter();
-    WriterAppender appender = new WriterAppender(new SimpleLayout(), told);
+    setAllBusy(replicas, true);
+    IOException failure = null;
+    long started = System.nanoTime();
+    StringWriter log = new StringWriter();
+    WriterAppender appender = new WriterAppender(new SimpleLayout(), log);
     Logger client = Logger.getLogger("org.apache.hadoop.hdfs.DFSClient");
-    client.setLevel(Level.WARN); // as in stock's own settings
+    client.setLevel(Level.WARN); // as in stock's settings
     client.setAdditivity(false);
     client.addAppender(appender);
     try {
       read(path);
     } catch (IOException error) {
-      said = error;
+      failure = error;
     } finally {
       client.removeAppender(appender);
       client.setLevel(null);
     }
-    Check.that(said != null && Metrics.get().getDeniedReads() > denied, "all replicas busy: the read fails: " + said);
-    Check.that(told.toString().contains("'s primary tenant needs its reserve"), "the client tells why: " + told);
+    Check.that(failure != null && Metrics.get().getDeniedReads() > denied,
+        "all replicas busy: the read fails: " + failure);
+    Check.that(log.toString().contains("'s primary tenant needs its reserve"), "the client logs the reason: " + log);
     System.out.printf("    refused after %.2f s: %s; staleness %.0f ms median, %.0f ms at most%n",
-        (System.nanoTime() - begun) / 1e9, said.getClass().getSimpleName(),
+        (System.nanoTime() - started) / 1e9, failure.getClass().getSimpleName(),
         Metrics.get().getStalenessMedianMillis(), Metrics.get().getStalenessMaxMillis());
-    all(there, false);
+    setAllBusy(replicas, false);
     read(path);
     Check.same(cluster.hdfs.getClient().getLocatedBlocks(path.toString(), 0).get(0).isCorrupt(), false, "corrupt");
     Check.same(cluster.hdfs.getMissingBlocksCount() + cluster.hdfs.getCorruptBlocksCount(), 0L, "missing and corrupt blocks");
   }
 
-  private void ways() throws Exception {
+  private void checkModes() throws Exception {
     org.apache.hadoop.fs.Path path = reported(REPLICAS);
-    DatanodeInfo[] there = locations(path);
-    all(there, true);
+    DatanodeInfo[] replicas = locations(path);
+    setAllBusy(replicas, true);
     ObjectName metrics = new ObjectName("hindmost:type=Harvest");
-    String[] counted = {"throttle", "reorder", "observe"};
-    double[] took = new double[counted.length];
-    for (int at = 0; at < counted.length; at++) {
-      String way = counted[at];
-      ManagementFactory.getPlatformMBeanServer().setAttribute(metrics, new Attribute("Data", way));
-      // Who only looks changes nothing: the name node hears of no busy node.
-      await("the name node is told, or not where " + way + " is said", () -> Arrays.stream(there).allMatch(node ->
-          BusyBoard.get().busy(node.getHostName()) != way.equals("observe")));
+    String[] modes = {"throttle", "reorder", "observe"};
+    double[] took = new double[modes.length];
+    for (int at = 0; at < modes.length; at++) {
+      String mode = modes[at];
+      ManagementFactory.getPlatformMBeanServer().setAttribute(metrics, new Attribute("Data", mode));
+      // In the mode observe the name node must not hear of a busy node.
+      await("the name node has the reports that belong to the mode " + mode, () -> Arrays.stream(replicas).allMatch(node ->
+          BusyBoard.get().busy(node.getHostName()) != mode.equals("observe")));
       long[] before = counts();
-      long begun = System.nanoTime();
+      long started = System.nanoTime();
       read(path);
-      took[at] = (System.nanoTime() - begun) / 1e6;
+      took[at] = (System.nanoTime() - started) / 1e6;
       long[] after = counts();
-      for (int of = 0; of < counted.length; of++) {
-        Check.same(after[of] > before[of], of == at, way + ": more was counted of " + counted[of]);
+      for (int counter = 0; counter < modes.length; counter++) {
+        Check.same(after[counter] > before[counter], counter == at, mode + ": increase of " + modes[counter]);
       }
     }
-    Check.that(took[0] >= 200, "a throttled read takes its patience, not " + took[0] + " ms");
+    Check.that(took[0] >= 200, "a throttled read waits at least 200 ms, not " + took[0] + " ms");
     System.out.printf("    a read took %.0f ms throttled, %.0f ms reordered, %.0f ms observed%n", took[0], took[1],
         took[2]);
     Metrics.get().setData("deny");
-    all(there, false);
-    await("the name node hears it", () -> Arrays.stream(there).noneMatch(node -> BusyBoard.get().busy(node.getHostName())));
+    setAllBusy(replicas, false);
+    await("the name node has the report",
+        () -> Arrays.stream(replicas).noneMatch(node -> BusyBoard.get().busy(node.getHostName())));
   }
 
-  /** Accesses that waited, that were served all the same, that were or would be denied. */
+  /** Return the numbers of accesses that waited, that were served, and that were or would be denied. */
   private static long[] counts() {
     return new long[] {Metrics.get().getThrottled(), Metrics.get().getServedBusy(), Metrics.get().getDeniedReads()};
   }
 
-  private void busy(DatanodeInfo node, boolean is) throws IOException {
-    cluster.load(node.getHostName(), is ? "0.9" : "0.2");
+  private void setBusy(DatanodeInfo node, boolean busy) throws IOException {
+    cluster.setLoad(node.getHostName(), busy ? "0.9" : "0.2");
   }
 
-  /** Has the nodes of a block be busy or calm, and waits until each sees it itself. */
-  private void all(DatanodeInfo[] nodes, boolean busy) throws Exception {
+  /** Make all nodes of a block busy or idle, and wait until each one notices. */
+  private void setAllBusy(DatanodeInfo[] nodes, boolean busy) throws Exception {
     for (DatanodeInfo node : nodes) {
-      busy(node, busy);
+      setBusy(node, busy);
     }
-    await(busy ? "all are busy" : "all are calm", () -> Arrays.stream(nodes).allMatch(node ->
-        BusyMonitor.of(node.getHostName(), new Configuration()).busy() == busy));
+    await(busy ? "all are busy" : "all are idle", () -> Arrays.stream(nodes).allMatch(node ->
+        BusyMonitor.forHost(node.getHostName(), new Configuration()).busy() == busy));
   }
 
   private void read(org.apache.hadoop.fs.Path path) throws IOException {
-    try (FileSystem fresh = FileSystem.newInstance(cluster.hdfs.getUri(), cluster.hdfs.getConf()); FSDataInputStream in = fresh.open(path)) {
+    try (FileSystem fresh = FileSystem.newInstance(cluster.hdfs.getUri(), cluster.hdfs.getConf());
+        FSDataInputStream in = fresh.open(path)) {
       in.readFully(0, new byte[100]);
     }
   }
 
-  private void unknown() throws Exception {
-    String host = World.host(0);
-    String without = World.tenants(nodes).replace("host\t" + host + "\tt0\n", "");
+  private void checkUnknownNode() throws Exception {
+    String host = TestTenants.host(0);
+    String without = TestTenants.tenants(nodes).replace("host\t" + host + "\tt0\n", "");
     long changed = System.currentTimeMillis();
-    World.write(cluster.tenants, World.closed(without.substring(0, without.indexOf("end\t"))));
-    await("the name node reads it", () -> {
+    TestTenants.write(cluster.tenants, TestTenants.withChecksum(without.substring(0, without.indexOf("end\t"))));
+    await("the name node reads the file", () -> {
       choose(null);
-      // Times of files are some milliseconds coarse; the file before is many seconds old.
+      // File times are coarse by some milliseconds; the previous file is many seconds old.
       return Metrics.get().getTenantsAgeSeconds() * 1000 <= System.currentTimeMillis() - changed + 500;
     });
     for (int at = 0; at < 20; at++) {
       for (DatanodeStorageInfo storage : choose(cluster.descriptor(0))) {
-        Check.that(storage.getDatanodeDescriptor() != cluster.descriptor(0), "a node that nobody knows is chosen");
+        Check.that(storage.getDatanodeDescriptor() != cluster.descriptor(0), "an unknown node is chosen");
       }
     }
     long fallbacks = Metrics.get().getFallbacks();
     reported(nodes);
-    Check.that(Metrics.get().getFallbacks() > fallbacks, "stock is asked for the last replica");
-    World.write(cluster.tenants, World.tenants(nodes));
+    Check.that(Metrics.get().getFallbacks() > fallbacks, "stock chooses the last replica");
+    TestTenants.write(cluster.tenants, TestTenants.tenants(nodes));
   }
 
-  private void torn() throws Exception {
-    String whole = World.tenants(nodes);
+  private void checkTornFile() throws Exception {
+    String whole = TestTenants.tenants(nodes);
     for (String text : new String[] {whole.substring(0, whole.length() / 2), whole.replace("\t2.0\t", "\t3.0\t"), ""}) {
       long before = Metrics.get().getTenantsUnreadable();
-      World.write(cluster.tenants, text);
-      await("it is noticed", () -> {
+      TestTenants.write(cluster.tenants, text);
+      await("the torn file is counted", () -> {
         file(REPLICAS);
         return Metrics.get().getTenantsUnreadable() > before;
       });
     }
     org.apache.hadoop.fs.Path path = reported(REPLICAS);
     Check.same(tenantsOf(locations(path)), REPLICAS, "tenants by the last good file");
-    World.write(cluster.tenants, whole);
+    TestTenants.write(cluster.tenants, whole);
   }
 
-  private void live() throws Exception {
-    cluster.place(null);
+  private void checkSwitching() throws Exception {
+    cluster.setPolicy(null);
     long choices = Metrics.get().getChoices();
     file(REPLICAS);
-    Check.same(Metrics.get().getChoices(), choices, "choices of H under stock");
-    double stock = warm();
-    Check.same(Metrics.get().getChoices(), choices, "choices of H under stock");
-    cluster.place(HarvestPlacementPolicy.class);
+    Check.same(Metrics.get().getChoices(), choices, "choices of HDFS-H under stock");
+    double stock = medianChoiceMicros();
+    Check.same(Metrics.get().getChoices(), choices, "choices of HDFS-H under stock");
+    cluster.setPolicy(HarvestPlacementPolicy.class);
     file(REPLICAS);
-    Check.same(Metrics.get().getChoices(), choices + 1, "choices of H");
-    double ours = warm();
-    System.out.printf("    a call took %.1f us by stock, %.1f us by H, of it %.1f us the choice (medians, warm)%n", stock,
-        ours, Metrics.get().getMedianChoiceMicros());
-    Check.that(ours < 2 * stock, "a call by H takes at most twice what stock's takes: " + ours + " and " + stock + " us");
+    Check.same(Metrics.get().getChoices(), choices + 1, "choices of HDFS-H");
+    double harvest = medianChoiceMicros();
+    System.out.printf("    a call took %.1f us by stock, %.1f us by HDFS-H including %.1f us for the choice (warm medians)%n",
+        stock, harvest, Metrics.get().getMedianChoiceMicros());
+    Check.that(harvest < 2 * stock,
+        "a call by HDFS-H takes less than twice the time of stock: " + harvest + " and " + stock + " us");
   }
 }

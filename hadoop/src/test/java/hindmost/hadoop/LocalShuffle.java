@@ -5,7 +5,7 @@ import org.apache.hadoop.yarn.server.api.ApplicationInitializationContext;
 import org.apache.hadoop.yarn.server.api.ApplicationTerminationContext;
 import org.apache.hadoop.yarn.server.api.AuxiliaryService;
 
-/** In the place of MapReduce's shuffle, which no shaded artifact has: tasks of one node read each other's files. */
+/** Replaces MapReduce's shuffle, which is in no shaded artifact: tasks of one node read each other's files. */
 public final class LocalShuffle extends AuxiliaryService {
   public LocalShuffle() {
     super("mapreduce_shuffle");
@@ -15,7 +15,7 @@ public final class LocalShuffle extends AuxiliaryService {
 
   @Override public void stopApplication(ApplicationTerminationContext context) {}
 
-  /** A port at which nobody is. */
+  /** Return a port without a listener. */
   @Override public ByteBuffer getMetaData() {
     return ByteBuffer.allocate(4).putInt(0, 1);
   }

@@ -26,20 +26,21 @@ import org.apache.hadoop.hdfs.server.blockmanagement.HarvestPlacementPolicy;
 /**
  * A day of primary tenants in compressed time, on real data nodes: ReplayMain FOLDER TENANTS SECONDS ARM...
  *
- * <p>TENANTS is a file of tenants of the hosts dn0.test, dn1.test, ... An arm is PLACEMENT/WAY/TRACE: "h" or "stock", what
- * a busy node does ("deny", ...), and a file with a line a host, "HOST SHARE SHARE ..." of utilisation from slot to slot.
- * Under stock nobody is told who is busy. Files are written and read all the time, and now and then a data node loses
- * all that it has; a line of JSON an arm tells what readers and writers saw.
+ * <p>TENANTS is a file of tenants with the hosts dn0.test, dn1.test, ... An arm is PLACEMENT/MODE/TRACE: "h" or
+ * "stock", the mode of a busy node ("deny", ...), and a file with one line per host, "HOST SHARE SHARE ...", its
+ * utilisation per slot. Under stock, busy nodes are not reported. Clients write and read files all the time, and now
+ * and then a data node loses all its data. The program prints one line of JSON per arm about what readers and writers
+ * observed.
  */
 public final class ReplayMain {
   private static final int FILES = 150;
   private static final int READERS = 3;
   private static final int REIMAGES = 3;
-  /** Of a reader and a writer, so that two cores have time for the data nodes. */
+  /** Pauses of a reader and a writer: the data nodes need time of the two cores. */
   private static final int READ_PAUSE_MILLIS = 15;
   private static final int WRITE_PAUSE_MILLIS = 400;
 
-  /** A client's patience, compressed as the day is: stock's is 3 s. */
+  /** Retry window of a client, compressed like the day; stock's is 3 s. */
   private static final int RETRY_MILLIS = 10;
 
   private final Cluster cluster;
@@ -64,13 +65,16 @@ public final class ReplayMain {
       ReplayMain replay = new ReplayMain(Path.of(arguments[0]).toAbsolutePath(), Path.of(arguments[1]),
           Double.parseDouble(arguments[2]));
       for (String arm : Arrays.asList(arguments).subList(3, arguments.length)) {
-        String[] of = arm.split("/", 3);
-        replay.arm(of[0].equals("h"), of[1], Path.of(of[2]));
+        String[] fields = arm.split("/", 3);
+        replay.arm(fields[0].equals("h"), fields[1], Path.of(fields[2]));
       }
     });
   }
 
-  /** One access: its replicas and those on busy nodes when it began, what it took, whether it failed. */
+  /**
+   * One access: the numbers of its replicas and of those on busy nodes at its start, its duration, and whether it
+   * failed.
+   */
   private static final class Access {
     final int replicas;
     final int busy;
@@ -85,33 +89,33 @@ public final class ReplayMain {
     }
   }
 
-  private void arm(boolean ours, String way, Path trace) throws Exception {
+  private void arm(boolean harvest, String mode, Path trace) throws Exception {
     List<String[]> loads = Files.readAllLines(trace).stream().map(line -> line.split(" ")).collect(Collectors.toList());
-    for (String[] of : loads) {
-      cluster.load(of[0], "0");
+    for (String[] fields : loads) {
+      cluster.setLoad(fields[0], "0");
     }
-    Check.await("all are calm", 30, () -> loads.stream().noneMatch(of -> monitor(of[0]).busy()));
-    Metrics.get().setData(way);
-    cluster.place(ours ? HarvestPlacementPolicy.class : null);
-    if (ours) {
+    Check.await("all are idle", 30, () -> loads.stream().noneMatch(fields -> monitor(fields[0]).busy()));
+    Metrics.get().setData(mode);
+    cluster.setPolicy(harvest ? HarvestPlacementPolicy.class : null);
+    if (harvest) {
       BusyBoard.get().listen(null, cluster.boardPort, 5000, new byte[0]);
-      Check.await("all are heard", 30, () -> Metrics.get().getHeardHosts() == cluster.nodes);
+      Check.await("all hosts have reported", 30, () -> Metrics.get().getHeardHosts() == cluster.nodes);
     } else {
       BusyBoard.get().close();
     }
-    Path name = Path.of("/" + (ours ? "h" : "stock") + "-" + way + "-" + trace.getFileName());
+    Path name = Path.of("/" + (harvest ? "h" : "stock") + "-" + mode + "-" + trace.getFileName());
     List<org.apache.hadoop.fs.Path> written = new CopyOnWriteArrayList<>();
     for (int at = 0; at < FILES; at++) {
       write(name, written);
     }
-    Check.await("all replicas are reported", 60, () -> least(written) == Cluster.REPLICAS);
+    Check.await("all replicas are reported", 60, () -> leastReplicas(written) == Cluster.REPLICAS);
     int distinct = distinct(written);
     new Replay(name, written, distinct).run(loads);
     cluster.hdfs.delete(new org.apache.hadoop.fs.Path(name.toString()), true);
   }
 
   private BusyMonitor monitor(String host) {
-    return BusyMonitor.of(host, cluster.hdfs.getConf());
+    return BusyMonitor.forHost(host, cluster.hdfs.getConf());
   }
 
   private void write(Path folder, List<org.apache.hadoop.fs.Path> written) throws IOException {
@@ -120,7 +124,7 @@ public final class ReplayMain {
     written.add(path);
   }
 
-  private int least(List<org.apache.hadoop.fs.Path> paths) throws IOException {
+  private int leastReplicas(List<org.apache.hadoop.fs.Path> paths) throws IOException {
     int least = Cluster.REPLICAS;
     for (org.apache.hadoop.fs.Path path : paths) {
       least = Math.min(least, cluster.locations(path).length);
@@ -128,33 +132,33 @@ public final class ReplayMain {
     return least;
   }
 
-  /** How many files have each replica with a tenant of its own. */
+  /** Count the files whose replicas are on different tenants. */
   private int distinct(List<org.apache.hadoop.fs.Path> paths) throws IOException {
-    int n = 0;
+    int count = 0;
     for (org.apache.hadoop.fs.Path path : paths) {
-      Set<String> found = new HashSet<>();
+      Set<String> owners = new HashSet<>();
       for (DatanodeInfo node : cluster.locations(path)) {
-        found.add(owner(node.getHostName()));
+        owners.add(owner(node.getHostName()));
       }
-      n += found.size() == Cluster.REPLICAS ? 1 : 0;
+      count += owners.size() == Cluster.REPLICAS ? 1 : 0;
     }
-    return n;
+    return count;
   }
 
   private String owner(String host) {
     int server = tenants.names.number(host);
-    return tenants.tenants.stream().filter(one -> Arrays.stream(one.servers).anyMatch(own -> own == server)).findFirst()
+    return tenants.tenants.stream().filter(one -> Arrays.stream(one.servers).anyMatch(number -> number == server)).findFirst()
         .orElseThrow().name;
   }
 
-  /** One arm's day. */
+  /** The day of one arm. */
   private final class Replay {
     private final Path name;
     private final List<org.apache.hadoop.fs.Path> written;
     private final int distinct;
     private final List<Access> reads = new CopyOnWriteArrayList<>();
     private final AtomicInteger writesFailed = new AtomicInteger();
-    private final AtomicBoolean over = new AtomicBoolean();
+    private final AtomicBoolean finished = new AtomicBoolean();
     private final List<Double> staleness = new ArrayList<>();
     private int lostReplicas;
 
@@ -167,7 +171,7 @@ public final class ReplayMain {
     void run(List<String[]> loads) throws Exception {
       long denied = Metrics.get().getDeniedReads();
       long deniedWrites = Metrics.get().getDeniedWrites();
-      long waited = Metrics.get().getThrottled();
+      long throttled = Metrics.get().getThrottled();
       long served = Metrics.get().getServedBusy();
       long fallbacks = Metrics.get().getFallbacks();
       List<Thread> clients = new ArrayList<>();
@@ -179,16 +183,16 @@ public final class ReplayMain {
       clients.add(new Thread(this::reimages));
       clients.forEach(Thread::start);
       double busy = day(loads);
-      over.set(true);
+      finished.set(true);
       for (Thread client : clients) {
         client.join(60_000);
-        Check.that(!client.isAlive(), "a client ends with its day");
+        Check.that(!client.isAlive(), "each client ends");
       }
-      for (String[] of : loads) {
-        cluster.load(of[0], "0");
+      for (String[] fields : loads) {
+        cluster.setLoad(fields[0], "0");
       }
-      Check.await("lost replicas are made again", 120, () -> cluster.settled() && least(written) == Cluster.REPLICAS);
-      int apart = distinct(written);
+      Check.await("lost replicas are restored", 120, () -> cluster.settled() && leastReplicas(written) == Cluster.REPLICAS);
+      int distinctAtEnd = distinct(written);
       Check.same(cluster.hdfs.getMissingBlocksCount() + cluster.hdfs.getCorruptBlocksCount(), 0L, "missing or corrupt");
       System.out.printf(Locale.ROOT, "{\"arm\": \"%s\", \"slots\": %d, \"busy\": %.3f, \"reads\": %d, \"failed\": %d, \"denied\": %d, "
               + "\"denied_writes\": %d, \"waited\": %d, \"served_busy\": %d, \"files\": %d, \"writes_failed\": %d, "
@@ -196,38 +200,38 @@ public final class ReplayMain {
               + "\"staleness_ms\": %s, \"by_busy\": [%s]}%n",
           name.getFileName(), loads.get(0).length - 1, busy, reads.size(), count(reads),
           Metrics.get().getDeniedReads() - denied, Metrics.get().getDeniedWrites() - deniedWrites,
-          Metrics.get().getThrottled() - waited, Metrics.get().getServedBusy() - served, written.size(),
-          writesFailed.get(), distinct, apart, lostReplicas, Metrics.get().getFallbacks() - fallbacks,
+          Metrics.get().getThrottled() - throttled, Metrics.get().getServedBusy() - served, written.size(),
+          writesFailed.get(), distinct, distinctAtEnd, lostReplicas, Metrics.get().getFallbacks() - fallbacks,
           quantiles(staleness.stream().mapToDouble(one -> one).toArray()), byBusy());
       System.out.flush();
     }
 
-    /** Puts each slot's loads into the hosts' files in its time; the share of hosts and slots that were busy. */
+    /** Write each slot's loads into the hosts' files at its time; return the share of busy hosts and slots. */
     private double day(List<String[]> loads) throws Exception {
       int slots = loads.get(0).length - 1;
       int busy = 0;
-      long begun = System.nanoTime();
+      long started = System.nanoTime();
       for (int slot = 1; slot <= slots; slot++) {
-        for (String[] of : loads) {
-          busy += Double.parseDouble(of[slot]) > Keys.BUSY_ABOVE_DEFAULT ? 1 : 0;
-          if (slot == 1 || !of[slot].equals(of[slot - 1])) {
-            cluster.load(of[0], of[slot]);
+        for (String[] fields : loads) {
+          busy += Double.parseDouble(fields[slot]) > Keys.BUSY_ABOVE_DEFAULT ? 1 : 0;
+          if (slot == 1 || !fields[slot].equals(fields[slot - 1])) {
+            cluster.setLoad(fields[0], fields[slot]);
           }
         }
         Arrays.stream(BusyBoard.get().staleness()).forEach(staleness::add);
-        long left = begun + (long) (slot * seconds / slots * 1e9) - System.nanoTime();
-        Thread.sleep(Math.max(0, left / 1_000_000));
+        long remainingNanos = started + (long) (slot * seconds / slots * 1e9) - System.nanoTime();
+        Thread.sleep(Math.max(0, remainingNanos / 1_000_000));
       }
       return (double) busy / (slots * loads.size());
     }
 
     private void repeat(int pauseMillis, Check.Body body) {
       try {
-        while (!over.get()) {
+        while (!finished.get()) {
           body.run();
           Thread.sleep(pauseMillis);
         }
-      } catch (Throwable failure) { // a client that stops would leave a day without accesses
+      } catch (Throwable failure) { // without this client the day would have no accesses
         failure.printStackTrace();
         System.out.println("replay: FAILED: " + failure);
         System.out.flush();
@@ -237,7 +241,7 @@ public final class ReplayMain {
 
     private void read(Random random) throws IOException {
       org.apache.hadoop.fs.Path path = written.get(random.nextInt(written.size()));
-      long begun = System.nanoTime();
+      long started = System.nanoTime();
       int replicas = 0;
       int busy = 0;
       boolean failed = false;
@@ -252,7 +256,7 @@ public final class ReplayMain {
       } catch (IOException denied) {
         failed = true;
       }
-      reads.add(new Access(replicas, busy, (System.nanoTime() - begun) / 1e6, failed));
+      reads.add(new Access(replicas, busy, (System.nanoTime() - started) / 1e6, failed));
     }
 
     private void write() {
@@ -263,11 +267,11 @@ public final class ReplayMain {
       }
     }
 
-    /** Data nodes that lose all they have, evenly over the day; each is whole again before the next. */
+    /** Let data nodes lose all their data, evenly over the day. */
     private void reimages() {
       Random random = new Random(1);
       try {
-        for (int at = 1; at <= REIMAGES && !over.get(); at++) {
+        for (int at = 1; at <= REIMAGES && !finished.get(); at++) {
           Thread.sleep((long) (seconds / (REIMAGES + 1) * 1000));
           int host = random.nextInt(cluster.nodes);
           for (org.apache.hadoop.fs.Path path : written) {
@@ -283,12 +287,15 @@ public final class ReplayMain {
       }
     }
 
-    /** By how many replicas were on busy nodes: reads, failures (of blocks with fewer than three, too), latencies. */
+    /**
+     * Format reads, failures (also of blocks with fewer than three replicas) and latencies by the number of busy
+     * replicas.
+     */
     private String byBusy() {
       List<String> rows = new ArrayList<>();
       for (int busy = 0; busy <= Cluster.REPLICAS; busy++) {
-        int own = busy;
-        List<Access> all = reads.stream().filter(one -> one.busy == own).collect(Collectors.toList());
+        int busyReplicas = busy;
+        List<Access> all = reads.stream().filter(one -> one.busy == busyReplicas).collect(Collectors.toList());
         rows.add(String.format(Locale.ROOT, "{\"reads\": %d, \"failed\": %d, \"failed_of_fewer\": %d, \"answered_ms\": %s, "
             + "\"failed_ms\": %s}", all.size(), count(all), all.stream().filter(one -> one.failed
             && one.replicas < Cluster.REPLICAS).count(), quantiles(millis(all, false)), quantiles(millis(all, true))));
@@ -305,7 +312,7 @@ public final class ReplayMain {
     return all.stream().filter(one -> one.failed == failed).mapToDouble(one -> one.millis).toArray();
   }
 
-  /** Median, 99th percentile and greatest, as JSON. */
+  /** Format median, 99th percentile and maximum as JSON. */
   private static String quantiles(double[] all) {
     if (all.length == 0) {
       return "null";

@@ -11,20 +11,20 @@ import org.apache.hadoop.yarn.api.records.YarnApplicationAttemptState;
 import org.apache.hadoop.yarn.client.api.AMRMClient;
 import org.apache.hadoop.yarn.client.api.YarnClient;
 
-/** A master of an application that runs in our own process: the resource manager starts nothing for it. */
+/** An application master that runs in this process: the resource manager starts no container for it. */
 final class UnmanagedMaster {
   private UnmanagedMaster() {}
 
   static AMRMClient<AMRMClient.ContainerRequest> register(YarnClient client) throws Exception {
-    ApplicationSubmissionContext asked = client.createApplication().getApplicationSubmissionContext();
-    ApplicationId id = asked.getApplicationId();
-    asked.setApplicationName("batch");
-    asked.setUnmanagedAM(true);
-    asked.setQueue("default");
-    asked.setResource(Resource.newInstance(256, 1));
-    asked.setAMContainerSpec(ContainerLaunchContext.newInstance(
+    ApplicationSubmissionContext submission = client.createApplication().getApplicationSubmissionContext();
+    ApplicationId id = submission.getApplicationId();
+    submission.setApplicationName("batch");
+    submission.setUnmanagedAM(true);
+    submission.setQueue("default");
+    submission.setResource(Resource.newInstance(256, 1));
+    submission.setAMContainerSpec(ContainerLaunchContext.newInstance(
         Map.of(), Map.of(), List.of(), null, null, null));
-    client.submitApplication(asked);
+    client.submitApplication(submission);
     Check.await("an unmanaged master", 30, () -> {
       var report = client.getApplicationReport(id);
       return report.getCurrentApplicationAttemptId() != null

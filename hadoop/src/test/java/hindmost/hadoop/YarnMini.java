@@ -22,13 +22,13 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.MiniYARNCluster;
 import org.apache.hadoop.yarn.server.api.ResourceManagerAdministrationProtocol;
 
-/** The reserve and the order of nodes on a real resource manager with three node managers. */
+/** Tests of the reserve and the order of nodes on a real resource manager with three node managers. */
 public final class YarnMini {
   private static final String SORTING = "yarn.scheduler.capacity.multi-node-sorting.policy";
   private static final Resource TASK = Resource.newInstance(256, 1);
   private AMRMClient<AMRMClient.ContainerRequest> batch;
-  private final Map<ContainerId, NodeId> held = new TreeMap<>();
-  private final List<ContainerId> gone = new ArrayList<>();
+  private final Map<ContainerId, NodeId> allocated = new TreeMap<>();
+  private final List<ContainerId> completed = new ArrayList<>();
 
   public static void main(String[] arguments) {
     Check.main("YARN on 3 node managers", () -> new YarnMini().run());
@@ -66,55 +66,58 @@ public final class YarnMini {
       ReserveKeeper keeper = new ReserveKeeper(
           ClientRMProxy.createRMProxy(used, ResourceManagerAdministrationProtocol.class), 1.0 / 3, 0);
       Resource whole = nodes.get(0).getCapability();
-      // One node's primary tenant takes all but the reserve: nothing is left there.
+      // One node's primary tenant uses everything except the reserve: nothing is left there.
       keeper.keep(Map.of(nodes.get(0).getNodeId(), keeper.left(whole, 8, 0), nodes.get(1).getNodeId(),
           keeper.left(whole, 0.3, 100.5), nodes.get(2).getNodeId(), keeper.left(whole, 0, 0)));
       batch = UnmanagedMaster.register(client);
-      ask(12);
-      Check.await("twelve containers", 30, () -> look(12));
-      Check.that(!held.containsValue(nodes.get(0).getNodeId()), "no container on the full node: " + held.values());
-      Check.that(count(nodes.get(1)) <= 7 && count(nodes.get(2)) <= 8, "the reserve is kept: " + held.values());
+      requestContainers(12);
+      Check.await("twelve containers", 30, () -> allocate(12));
+      Check.that(!allocated.containsValue(nodes.get(0).getNodeId()), "no container on the full node: " + allocated.values());
+      Check.that(count(nodes.get(1)) <= 7 && count(nodes.get(2)) <= 8, "the reserve is kept: " + allocated.values());
       System.out.printf("  containers: %d, %d, %d%n", count(nodes.get(0)), count(nodes.get(1)), count(nodes.get(2)));
-      youngestFirst(keeper, nodes.get(2), whole);
+      checkYoungestDie(keeper, nodes.get(2), whole);
     }
   }
 
   private int count(NodeReport node) {
-    return Collections.frequency(held.values(), node.getNodeId());
+    return Collections.frequency(allocated.values(), node.getNodeId());
   }
 
-  private void youngestFirst(ReserveKeeper keeper, NodeReport node, Resource whole) throws Exception {
-    List<ContainerId> own = new ArrayList<>();
-    held.forEach((id, at) -> {
+  private void checkYoungestDie(ReserveKeeper keeper, NodeReport node, Resource whole) throws Exception {
+    List<ContainerId> ids = new ArrayList<>();
+    allocated.forEach((id, at) -> {
       if (at.equals(node.getNodeId())) {
-        own.add(id);
+        ids.add(id);
       }
     });
-    int left = own.size() - 2;
-    long begun = System.nanoTime();
-    keeper.keep(Map.of(node.getNodeId(), keeper.left(whole, 8 - left, 0))); // twelve, less four of the reserve, less these
-    Check.await("two kills", 20, () -> look(0) && gone.size() >= 2);
-    System.out.printf("  the two youngest of %d were killed after %.0f ms%n", own.size(),
-        (System.nanoTime() - begun) / 1e6);
-    Collections.sort(gone);
-    Check.same(gone, own.subList(left, own.size()), "killed");
+    int left = ids.size() - 2;
+    long started = System.nanoTime();
+    keeper.keep(Map.of(node.getNodeId(), keeper.left(whole, 8 - left, 0))); // twelve minus four of the reserve minus these
+    Check.await("two kills", 20, () -> allocate(0) && completed.size() >= 2);
+    System.out.printf("  the two youngest of %d were killed after %.0f ms%n", ids.size(),
+        (System.nanoTime() - started) / 1e6);
+    Collections.sort(completed);
+    Check.same(completed, ids.subList(left, ids.size()), "killed");
   }
 
-  private void ask(int n) {
+  private void requestContainers(int n) {
     for (int at = 0; at < n; at++) {
       batch.addContainerRequest(new AMRMClient.ContainerRequest(TASK, null, null, Priority.newInstance(1)));
     }
   }
 
-  /** Hears what the resource manager says; whether so many containers were given so far. */
-  private boolean look(int wanted) throws Exception {
-    AllocateResponse said = batch.allocate(0.1f);
-    for (Container one : said.getAllocatedContainers()) {
-      held.put(one.getId(), one.getNodeId());
+  /**
+   * Receive a response of the resource manager; return whether at least some number of containers were allocated so
+   * far.
+   */
+  private boolean allocate(int containers) throws Exception {
+    AllocateResponse response = batch.allocate(0.1f);
+    for (Container one : response.getAllocatedContainers()) {
+      allocated.put(one.getId(), one.getNodeId());
     }
-    for (ContainerStatus one : said.getCompletedContainersStatuses()) {
-      gone.add(one.getContainerId());
+    for (ContainerStatus one : response.getCompletedContainersStatuses()) {
+      completed.add(one.getContainerId());
     }
-    return held.size() >= wanted;
+    return allocated.size() >= containers;
   }
 }

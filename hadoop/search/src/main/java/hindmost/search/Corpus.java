@@ -11,7 +11,7 @@ import org.apache.lucene.index.IndexWriterConfig;
 import org.apache.lucene.store.ByteBuffersDirectory;
 import org.apache.lucene.store.Directory;
 
-/** Documents from a seed, in memory. */
+/** A corpus of random documents with a fixed seed, in memory. */
 final class Corpus {
   static final String TEXT = "text";
   private static final int VOCABULARY = 20_000;
@@ -23,10 +23,10 @@ final class Corpus {
     Directory directory = new ByteBuffersDirectory();
     Random random = new Random(1);
     try (IndexWriter writer = new IndexWriter(directory, new IndexWriterConfig(new StandardAnalyzer()))) {
-      for (int at = 0; at < documents; at++) {
+      for (int number = 0; number < documents; number++) {
         StringBuilder text = new StringBuilder();
         for (int word = 0; word < WORDS; word++) {
-          // The inverse of Zipf's law with exponent 1, nearly.
+          // Draws from Zipf's law with exponent 1, approximately.
           text.append('w').append((int) Math.pow(VOCABULARY, random.nextDouble())).append(' ');
         }
         Document document = new Document();

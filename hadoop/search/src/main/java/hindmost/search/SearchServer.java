@@ -21,9 +21,9 @@ import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TopDocs;
 
 /**
- * A search service as the paper's primary tenants are: SearchServer PORT DOCUMENTS [LOAD_FILE]. GET /search?q=WORD+WORD
- * gives the ten best of documents made from a seed, whose words (w1, w2, ...) are as frequent as Zipf's law has them.
- * Its own utilisation of the processors it may run on goes to LOAD_FILE every period.
+ * A search service like the paper's primary tenants: SearchServer PORT DOCUMENTS [LOAD_FILE]. GET /search?q=WORD+WORD
+ * returns the ten best of the random documents. The frequencies of their words (w1, w2, ...) follow Zipf's law. The
+ * server writes its utilisation of the available processors to LOAD_FILE every period.
  */
 public final class SearchServer {
   private static final int BEST = 10;
@@ -36,7 +36,7 @@ public final class SearchServer {
   }
 
   public static void main(String[] arguments) {
-    // Else answers wait for the client's delayed acknowledgement.
+    // Without this, answers wait for the client's delayed acknowledgement.
     System.setProperty("sun.net.httpserver.nodelay", "true");
     try {
       SearchServer search = new SearchServer(Integer.parseInt(arguments[1]));
@@ -47,7 +47,7 @@ public final class SearchServer {
       server.start();
       System.out.println("searching " + arguments[1] + " documents at port " + server.getAddress().getPort());
       if (arguments.length > 2) {
-        tell(Path.of(arguments[2]));
+        writeLoad(Path.of(arguments[2]));
       }
     } catch (Throwable failure) {
       failure.printStackTrace();
@@ -57,12 +57,12 @@ public final class SearchServer {
 
   private void answer(HttpExchange exchange) throws IOException {
     String query = exchange.getRequestURI().getRawQuery();
-    boolean meant = query != null && query.startsWith("q=") && query.length() > 2;
-    byte[] said = (meant ? best(query.substring(2)) : "{\"error\": \"/search?q=WORD+WORD\"}\n")
+    boolean valid = query != null && query.startsWith("q=") && query.length() > 2;
+    byte[] body = (valid ? best(query.substring(2)) : "{\"error\": \"/search?q=WORD+WORD\"}\n")
         .getBytes(StandardCharsets.UTF_8);
     exchange.getResponseHeaders().set("Content-Type", "application/json");
-    exchange.sendResponseHeaders(meant ? 200 : 400, said.length);
-    exchange.getResponseBody().write(said);
+    exchange.sendResponseHeaders(valid ? 200 : 400, body.length);
+    exchange.getResponseBody().write(body);
     exchange.close();
   }
 
@@ -71,25 +71,25 @@ public final class SearchServer {
     for (String word : words.split("[+]", 16)) {
       any.add(new TermQuery(new Term(Corpus.TEXT, word)), BooleanClause.Occur.SHOULD);
     }
-    TopDocs found = searcher.search(any.build(), BEST);
-    StringBuilder text = new StringBuilder("{\"found\": " + found.totalHits.value + ", \"best\": [");
-    for (ScoreDoc one : found.scoreDocs) {
-      text.append(one == found.scoreDocs[0] ? "" : ", ").append(one.doc);
+    TopDocs top = searcher.search(any.build(), BEST);
+    StringBuilder text = new StringBuilder("{\"found\": " + top.totalHits.value + ", \"best\": [");
+    for (ScoreDoc hit : top.scoreDocs) {
+      text.append(hit == top.scoreDocs[0] ? "" : ", ").append(hit.doc);
     }
     return text.append("]}\n").toString();
   }
 
-  private static void tell(Path path) throws IOException, InterruptedException {
+  private static void writeLoad(Path path) throws IOException, InterruptedException {
     OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-    Path beside = path.resolveSibling(path.getFileName() + ".new");
+    Path temporary = path.resolveSibling(path.getFileName() + ".new");
     long worked = system.getProcessCpuTime();
     for (long at = System.nanoTime();;) {
       Thread.sleep(PERIOD_MILLIS);
       long now = System.nanoTime();
       long then = system.getProcessCpuTime();
       double share = (double) (then - worked) / (now - at) / Runtime.getRuntime().availableProcessors();
-      Files.writeString(beside, String.format("%.4f %d%n", share, residentMegabytes()));
-      Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+      Files.writeString(temporary, String.format("%.4f %d%n", share, residentMegabytes()));
+      Files.move(temporary, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
       worked = then;
       at = now;
     }

@@ -13,28 +13,32 @@ import org.apache.tez.dag.api.Vertex;
 import org.apache.tez.dag.api.VertexLocationHint;
 
 /**
- * Algorithm 1 for one DAG: classes that hold as many containers as it is wide, by the length of its job; each task asks
- * for the servers of any of them. Tez asks YARN for these first and takes others where they have no room.
+ * Algorithm 1 for one DAG: selects classes that hold as many containers as the DAG is wide, by the length of its job.
+ * Each task requests the servers of the selected classes. Tez requests these from YARN first, and takes others if they
+ * are full.
  */
 public final class ClassRequest {
-  /** Servers of a class, and how it is used now. */
+  /** The servers of a class and its current state. */
   public static final class Servers {
-    final Selector.Room room;
+    final Selector.ClassState state;
     final List<String> hosts;
 
-    public Servers(Selector.Room room, List<String> hosts) {
-      this.room = room;
+    public Servers(Selector.ClassState state, List<String> hosts) {
+      this.state = state;
       this.hosts = List.copyOf(hosts);
     }
   }
 
   private ClassRequest() {}
 
-  /** The classes that were chosen, none where all together are too small: then stock decides. */
+  /**
+   * Select classes and set the location hints. Return the classes; none if all together are too small: then stock
+   * decides.
+   */
   public static int[] apply(DAG dag, Selector.Length length, List<Servers> classes, Sequence random) {
-    List<Selector.Room> rooms = new ArrayList<>();
-    classes.forEach(one -> rooms.add(one.room));
-    int[] chosen = Selector.select(length, DagWidth.of(dag), rooms, random);
+    List<Selector.ClassState> states = new ArrayList<>();
+    classes.forEach(one -> states.add(one.state));
+    int[] chosen = Selector.select(length, DagWidth.of(dag), states, random);
     Set<String> hosts = new HashSet<>();
     for (int one : chosen) {
       hosts.addAll(classes.get(one).hosts);

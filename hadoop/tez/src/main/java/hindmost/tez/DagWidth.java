@@ -7,7 +7,7 @@ import java.util.Set;
 import org.apache.tez.dag.api.DAG;
 import org.apache.tez.dag.api.Vertex;
 
-/** How many containers a DAG may use at once: breadth first, the most tasks of all vertices of one level. */
+/** The number of containers that a DAG may use at once: breadth first, the most tasks of all vertices of one level. */
 public final class DagWidth {
   private DagWidth() {}
 
@@ -18,17 +18,17 @@ public final class DagWidth {
         level.add(vertex);
       }
     }
-    Set<Vertex> seen = new HashSet<>(level);
+    Set<Vertex> visited = new HashSet<>(level);
     int widest = 0;
     while (!level.isEmpty()) {
       int tasks = 0;
       List<Vertex> next = new ArrayList<>();
       for (Vertex vertex : level) {
-        // What is decided at run time is -1: it counts as one.
+        // A parallelism that is decided at run time is -1: it counts as one task.
         tasks += Math.max(1, vertex.getParallelism());
-        for (Vertex after : vertex.getOutputVertices()) {
-          if (seen.add(after)) {
-            next.add(after);
+        for (Vertex successor : vertex.getOutputVertices()) {
+          if (visited.add(successor)) {
+            next.add(successor);
           }
         }
       }

@@ -9,9 +9,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** How long a job took the last time, by its name, in a file of lines "SECONDS NAME"; what is not known is medium. */
+/** The last duration of each job, by its name, in a file of lines "SECONDS NAME"; an unknown job counts as medium. */
 public final class Lengths {
-  /** The paper's, in seconds: shorter is short, longer than the second is long. */
+  /** The paper's thresholds in seconds: a shorter job is short, one above the second is long. */
   public static final double[] PAPER = {173, 433};
 
   private final Path path;
@@ -23,17 +23,17 @@ public final class Lengths {
     this.thresholds = thresholds.clone();
     if (Files.exists(path)) {
       for (String line : Files.readAllLines(path)) {
-        String[] of = line.split(" ", 2);
+        String[] fields = line.split(" ", 2);
         try {
-          seconds.put(of[1], Double.parseDouble(of[0]));
+          seconds.put(fields[1], Double.parseDouble(fields[0]));
         } catch (NumberFormatException | ArrayIndexOutOfBoundsException torn) {
-          continue; // a job that nothing is known of
+          continue; // the job is unknown
         }
       }
     }
   }
 
-  public Length of(String job) {
+  public Length lengthOf(String job) {
     Double last = seconds.get(job);
     if (last == null) {
       return Length.MEDIUM;
@@ -41,13 +41,13 @@ public final class Lengths {
     return last < thresholds[0] ? Length.SHORT : last > thresholds[1] ? Length.LONG : Length.MEDIUM;
   }
 
-  /** Notes what a run took, for the next one. */
-  public void took(String job, double runSeconds) throws IOException {
+  /** Record the duration of a run for the next one. */
+  public void record(String job, double runSeconds) throws IOException {
     seconds.put(job, runSeconds);
     StringBuilder text = new StringBuilder();
     seconds.forEach((name, last) -> text.append(String.format(Locale.ROOT, "%.3f %s%n", last, name)));
-    Path beside = path.resolveSibling(path.getFileName() + ".new");
-    Files.writeString(beside, text);
-    Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+    Path temporary = path.resolveSibling(path.getFileName() + ".new");
+    Files.writeString(temporary, text);
+    Files.move(temporary, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
   }
 }

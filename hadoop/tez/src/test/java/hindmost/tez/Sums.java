@@ -5,7 +5,7 @@ import org.apache.tez.runtime.api.ProcessorContext;
 import org.apache.tez.runtime.library.api.KeyValuesReader;
 import org.apache.tez.runtime.library.processor.SimpleProcessor;
 
-/** How many words there were. */
+/** Counts all words. */
 public final class Sums extends SimpleProcessor {
   public Sums(ProcessorContext context) {
     super(context);
@@ -14,8 +14,8 @@ public final class Sums extends SimpleProcessor {
   @Override public void run() throws Exception {
     KeyValuesReader reader = (KeyValuesReader) getInputs().get("words").getReader();
     while (reader.next()) {
-      for (Object one : reader.getCurrentValues()) {
-        getContext().getCounters().findCounter("harvest", "sum").increment(((IntWritable) one).get());
+      for (Object count : reader.getCurrentValues()) {
+        getContext().getCounters().findCounter("harvest", "sum").increment(((IntWritable) count).get());
       }
     }
     getContext().getCounters().findCounter("hosts", System.getenv("NM_HOST")).increment(1);

@@ -24,7 +24,10 @@ import org.apache.tez.dag.api.client.StatusGetOpts;
 import org.apache.tez.runtime.library.conf.OrderedPartitionedKVEdgeConfig;
 import org.apache.tez.runtime.library.partitioner.HashPartitioner;
 
-/** Tez-H: TezMain FOLDER [ROOMY FULL], the hosts of a class with room and of one without on a YARN that runs. */
+/**
+ * Tests of Tez-H: TezMain FOLDER [ROOMY FULL]. ROOMY and FULL are the hosts of a class with room and of one without, on
+ * a running YARN.
+ */
 public final class TezMain {
   static final int TASKS = 3;
   static final int WORDS = 1000;
@@ -53,27 +56,27 @@ public final class TezMain {
     Runtime.getRuntime().halt(status);
   }
 
-  private static void same(Object found, Object expected, String of) {
-    if (!expected.equals(found)) {
-      throw new AssertionError(of + ": " + found + ", expected " + expected);
+  private static void same(Object actual, Object expected, String name) {
+    if (!expected.equals(actual)) {
+      throw new AssertionError(name + ": " + actual + ", expected " + expected);
     }
   }
 
   private void lengths() throws Exception {
     Path path = folder.resolve("lengths");
     Lengths lengths = new Lengths(path, Lengths.PAPER);
-    same(lengths.of("q 19"), Length.MEDIUM, "a job that never ran");
-    lengths.took("q 19", 172.9);
-    lengths.took("q 2", 433.1);
-    same(lengths.of("q 19"), Length.SHORT, "a job of 172.9 s");
+    same(lengths.lengthOf("q 19"), Length.MEDIUM, "a job that never ran");
+    lengths.record("q 19", 172.9);
+    lengths.record("q 2", 433.1);
+    same(lengths.lengthOf("q 19"), Length.SHORT, "a job of 172.9 s");
     Files.writeString(path, Files.readString(path) + "torn\n");
-    Lengths again = new Lengths(path, Lengths.PAPER);
-    same(again.of("q 2"), Length.LONG, "a job of 433.1 s, read again");
-    again.took("q 19", 300);
-    same(again.of("q 19"), Length.MEDIUM, "the last run counts");
+    Lengths reloaded = new Lengths(path, Lengths.PAPER);
+    same(reloaded.lengthOf("q 2"), Length.LONG, "a job of 433.1 s, read again");
+    reloaded.record("q 19", 300);
+    same(reloaded.lengthOf("q 19"), Length.MEDIUM, "the last run counts");
   }
 
-  /** Four tasks, then two vertices side by side with two and three, then one. */
+  /** Four tasks, then two parallel vertices with two and three tasks, then one task. */
   private void width() {
     Vertex[] all = new Vertex[4];
     int[] tasks = {4, 2, 3, 1};
@@ -111,25 +114,25 @@ public final class TezMain {
     Vertex sums = vertex("sums", Sums.class, 2);
     DAG dag = DAG.create("count").addVertex(words).addVertex(sums).addEdge(edge(words, sums));
     Lengths lengths = new Lengths(folder.resolve("lengths"), Lengths.PAPER);
-    int[] chosen = ClassRequest.apply(dag, lengths.of("count"), List.of(
-        new ClassRequest.Servers(new Selector.Room(Selector.Pattern.PERIODIC, 0.9, 1, 1, 8), List.of(full)),
-        new ClassRequest.Servers(new Selector.Room(Selector.Pattern.CONSTANT, 0.3, 0.4, 0.3, 8), List.of(roomy))),
+    int[] chosen = ClassRequest.apply(dag, lengths.lengthOf("count"), List.of(
+        new ClassRequest.Servers(new Selector.ClassState(Selector.Pattern.PERIODIC, 0.9, 1, 1, 8), List.of(full)),
+        new ClassRequest.Servers(new Selector.ClassState(Selector.Pattern.CONSTANT, 0.3, 0.4, 0.3, 8), List.of(roomy))),
         new Sequence(1));
     same(Arrays.toString(chosen), "[1]", "classes");
     TezClient client = TezClient.create("hindmost", conf);
     client.start();
-    long begun = System.nanoTime();
-    DAGStatus ended = client.submitDAG(dag).waitForCompletionWithStatusUpdates(EnumSet.of(StatusGetOpts.GET_COUNTERS));
-    double seconds = (System.nanoTime() - begun) / 1e9;
-    same(ended.getState(), DAGStatus.State.SUCCEEDED, "end: " + ended.getDiagnostics());
-    lengths.took("count", seconds);
-    same(lengths.of("count"), Length.SHORT, "length of the job the next time");
-    TezCounters counters = ended.getDAGCounters();
+    long started = System.nanoTime();
+    DAGStatus result = client.submitDAG(dag).waitForCompletionWithStatusUpdates(EnumSet.of(StatusGetOpts.GET_COUNTERS));
+    double seconds = (System.nanoTime() - started) / 1e9;
+    same(result.getState(), DAGStatus.State.SUCCEEDED, "end: " + result.getDiagnostics());
+    lengths.record("count", seconds);
+    same(lengths.lengthOf("count"), Length.SHORT, "length of the next run");
+    TezCounters counters = result.getDAGCounters();
     same(counters.findCounter("harvest", "sum").getValue(), (long) TASKS * WORDS, "sum");
-    long there = counters.findCounter("hosts", roomy).getValue();
+    long onRoomy = counters.findCounter("hosts", roomy).getValue();
     System.out.printf("a DAG of width %d ran in %.1f s, %d of %d tasks on the class with room%n", DagWidth.of(dag),
-        seconds, there, TASKS + 2);
-    same(there, TASKS + 2L, "tasks on the class with room");
+        seconds, onRoomy, TASKS + 2);
+    same(onRoomy, TASKS + 2L, "tasks on the class with room");
     client.stop();
   }
 }

@@ -6,7 +6,7 @@ import org.apache.tez.runtime.api.ProcessorContext;
 import org.apache.tez.runtime.library.api.KeyValueWriter;
 import org.apache.tez.runtime.library.processor.SimpleProcessor;
 
-/** Ten words, a thousand times. */
+/** Emits ten words, a thousand times in total. */
 public final class Words extends SimpleProcessor {
   public Words(ProcessorContext context) {
     super(context);

@@ -30,9 +30,10 @@ import org.apache.hadoop.net.Node;
 import org.apache.hadoop.net.NodeBase;
 
 /**
- * Places replicas on tenants that differ: dfs.block.replicator.classname. Stock decides which nodes and storages are
- * possible (in service, fresh, not loaded, room for a block of the type, replicas on a rack), and everything where no
- * tenant is known. The class is in Hadoop's package because it overrides package-private methods.
+ * Places replicas on different tenants: dfs.block.replicator.classname. Stock decides which nodes and storages are
+ * possible (in service, fresh, not loaded, with room for a block of the type, below the limit of replicas per rack),
+ * and decides everything if no tenant is known. The class is in Hadoop's package because it overrides package-private
+ * methods.
  */
 public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
   private Tenants tenants;
@@ -40,21 +41,21 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
   private long staleMillis;
   private long blockSize;
   private long periodNanos;
-  private volatile Present present = new Present(null, -1, List.of());
-  /** Replicas of the block being placed that are on favoured nodes: stock excludes these nodes without naming them. */
+  private volatile ClusterNodes clusterNodes = new ClusterNodes(null, -1, List.of());
+  /** Replicas of the current block on favoured nodes: stock excludes these nodes without naming them. */
   private final ThreadLocal<List<DatanodeStorageInfo>> favoured = ThreadLocal.withInitial(List::of);
 
-  /** The nodes of the cluster under one file of tenants. */
-  private static final class Present {
+  /** The nodes of the cluster under one version of the file of tenants. */
+  private static final class ClusterNodes {
     final Tenants.State state;
     final int leaves;
-    final long lookedNanos = System.nanoTime();
-    /** By number of the server; null where it is not in the cluster. */
+    final long readNanos = System.nanoTime();
+    /** Nodes by number of the server; null if a server is not in the cluster. */
     final DatanodeDescriptor[] nodes;
     /** Nodes of each environment. */
     final Collection<List<DatanodeDescriptor>> environments;
 
-    Present(Tenants.State state, int leaves, List<DatanodeDescriptor> all) {
+    ClusterNodes(Tenants.State state, int leaves, List<DatanodeDescriptor> all) {
       this.state = state;
       this.leaves = leaves;
       nodes = new DatanodeDescriptor[state == null ? 0 : state.file.hosts.size()];
@@ -106,7 +107,7 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
       return super.chooseTargetInOrder(numOfReplicas, writer, excludedNodes, blocksize, maxNodesPerRack, results,
           avoidStaleNodes, newBlock, storageTypes);
     }
-    long begun = System.nanoTime();
+    long started = System.nanoTime();
     int wanted = results.size() + numOfReplicas;
     if (results.isEmpty() && writer instanceof DatanodeDescriptor && server(state, (DatanodeDescriptor) writer) >= 0
         && !busy((DatanodeDescriptor) writer)) {
@@ -117,9 +118,9 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     while (results.size() < wanted
         && chooseOne(state, refused, excludedNodes, blocksize, maxNodesPerRack, results, avoidStaleNodes, newBlock,
             storageTypes)) {
-      // One replica more.
+      // Each call adds one replica.
     }
-    Metrics.get().choiceTook(System.nanoTime() - begun);
+    Metrics.get().recordChoice(System.nanoTime() - started);
     if (results.size() < wanted) {
       Metrics.get().fallbacks.increment();
       return super.chooseTargetInOrder(wanted - results.size(), writer, excludedNodes, blocksize, maxNodesPerRack,
@@ -128,17 +129,20 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return writer;
   }
 
-  /** Adds one replica by the grid, of the first wanted storage type that a possible node has; false: there is none. */
+  /**
+   * Add one replica by the grid, of the first wanted storage type that a possible node has. Return false if there is no
+   * such node.
+   */
   private boolean chooseOne(Tenants.State state, BitSet refused, Set<Node> excludedNodes, long blocksize,
       int maxNodesPerRack, List<DatanodeStorageInfo> results, boolean avoidStaleNodes, boolean newBlock,
       EnumMap<StorageType, Integer> storageTypes) {
-    Present there = present(state);
+    ClusterNodes current = clusterNodes(state);
     int[] chosen = servers(state, Stream.concat(favoured.get().stream(), results.stream())
         .map(DatanodeStorageInfo::getDatanodeDescriptor));
     for (StorageType type : storageTypes.keySet()) {
       Sequence random = new Sequence(ThreadLocalRandom.current().nextLong());
       Placer.Choice choice = state.placer.choose(chosen, !newBlock, random, server -> {
-        DatanodeDescriptor node = there.nodes[server];
+        DatanodeDescriptor node = current.nodes[server];
         if (node == null || refused.get(server) || excludedNodes.contains(node)) {
           return false;
         }
@@ -150,10 +154,10 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
         return node.chooseStorage4Block(type, blocksize, getMinBlocksForWrite()) != null;
       });
       if (choice != null) {
-        DatanodeDescriptor node = there.nodes[choice.server];
+        DatanodeDescriptor node = current.nodes[choice.server];
         chooseStorage4Block(node, blocksize, results, type);
         addToExcludedNodes(node, excludedNodes);
-        storageTypes.computeIfPresent(type, (of, number) -> number == 1 ? null : number - 1);
+        storageTypes.computeIfPresent(type, (key, number) -> number == 1 ? null : number - 1);
         Metrics.get().placed[choice.level].increment();
         return true;
       }
@@ -161,11 +165,11 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return false;
   }
 
-  /** Whether a node is still in the cluster under its name; if not, the next choice looks at all nodes again. */
+  /** Return whether a node is still in the cluster under its name; if not, the next choice reads all nodes again. */
   private boolean isKnown(Tenants.State state, int server, DatanodeDescriptor node) {
     boolean known = server(state, node) == server && clusterMap.contains(node);
     if (!known) {
-      present = new Present(null, -1, List.of());
+      clusterNodes = new ClusterNodes(null, -1, List.of());
     }
     return known;
   }
@@ -174,7 +178,7 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return BusyBoard.get().busy(node.getHostName());
   }
 
-  /** The number of a host; an unknown host gets a number of its own, which no tenant has. */
+  /** Return the number of a host. An unknown host gets a negative number of its own, which no tenant has. */
   private static int server(Tenants.State state, DatanodeInfo node) {
     int known = state.server(node.getHostName(), node.getPeerHostName(), node.getIpAddr());
     return known >= 0 ? known : -2 - Math.abs(node.getHostName().hashCode() % 1_000_000);
@@ -188,53 +192,57 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return state.file.tenants.get(state.placer.tenantOf(server(state, node))).environment;
   }
 
-  /** The nodes of the cluster; looks again when their number or the file of tenants changed, and every few seconds. */
-  private Present present(Tenants.State state) {
-    Present known = present;
+  /**
+   * Return the nodes of the cluster. Read them again when their number or the file of tenants changed, and once per
+   * period.
+   */
+  private ClusterNodes clusterNodes(Tenants.State state) {
+    ClusterNodes cached = clusterNodes;
     int leaves = clusterMap.getNumOfLeaves();
-    if (known.state != state || known.leaves != leaves
-        || System.nanoTime() - known.lookedNanos > periodNanos) {
+    if (cached.state != state || cached.leaves != leaves
+        || System.nanoTime() - cached.readNanos > periodNanos) {
       List<DatanodeDescriptor> all = clusterMap.getLeaves(NodeBase.ROOT).stream()
           .filter(DatanodeDescriptor.class::isInstance).map(DatanodeDescriptor.class::cast)
           .collect(Collectors.toList());
-      known = new Present(state, leaves, all);
-      present = known;
+      cached = new ClusterNodes(state, leaves, all);
+      clusterNodes = cached;
       state.noteUnknown(all.stream().filter(node -> server(state, node) < 0).map(DatanodeInfo::getHostName)
           .collect(Collectors.toList()));
     }
-    return known;
+    return cached;
   }
 
-  /** Applies stock's conditions, and asks for as many environments as possible nodes have. */
+  /** Apply stock's conditions, and require as many environments as the possible nodes have. */
   @Override public BlockPlacementStatus verifyBlockPlacement(DatanodeInfo[] locs, int numberOfReplicas) {
     BlockPlacementStatus stock = super.verifyBlockPlacement(locs, numberOfReplicas);
     Tenants.State state = tenants.state();
     if (state == null || locs == null) {
       return stock;
     }
-    int found = state.placer.environments(servers(state, Arrays.stream(locs)));
-    int possible = found;
-    if (found < numberOfReplicas) {
-      Set<Integer> own = new HashSet<>();
-      Arrays.stream(locs).filter(node -> server(state, node) >= 0).forEach(node -> own.add(environment(state, node)));
-      for (List<DatanodeDescriptor> nodes : present(state).environments) {
-        if (possible < numberOfReplicas && !own.contains(environment(state, nodes.get(0)))
-            && nodes.stream().anyMatch(node -> mayTake(node, locs))) {
-          possible++;
+    int environmentCount = state.placer.environments(servers(state, Arrays.stream(locs)));
+    int possibleCount = environmentCount;
+    if (environmentCount < numberOfReplicas) {
+      Set<Integer> occupied = new HashSet<>();
+      Arrays.stream(locs).filter(node -> server(state, node) >= 0)
+          .forEach(node -> occupied.add(environment(state, node)));
+      for (List<DatanodeDescriptor> nodes : clusterNodes(state).environments) {
+        if (possibleCount < numberOfReplicas && !occupied.contains(environment(state, nodes.get(0)))
+            && nodes.stream().anyMatch(node -> canTake(node, locs))) {
+          possibleCount++;
         }
       }
     }
-    return new EnvironmentStatus(stock, found, possible);
+    return new EnvironmentStatus(stock, environmentCount, possibleCount);
   }
 
-  /** Whether a node can take one more replica of a block that is at some locations. */
-  private boolean mayTake(DatanodeDescriptor node, DatanodeInfo[] locs) {
+  /** Return whether a node can take one more replica of a block with the given locations. */
+  private boolean canTake(DatanodeDescriptor node, DatanodeInfo[] locs) {
     long onRack = Arrays.stream(locs).filter(one -> one.getNetworkLocation().equals(node.getNetworkLocation())).count();
     if (!node.isInService() || busy(node) || onRack + 1 > getMaxNodesPerRack(locs.length, 1)[1]
         || stats != null && stats.isAvoidingStaleDataNodesForWrite() && node.isStale(staleMillis)) {
       return false;
     }
-    // The block's storage types are not told: all those that its nodes have in common must have room.
+    // The storage types of the block are unknown: all types that its nodes have in common must have room.
     EnumSet<StorageType> common = EnumSet.allOf(StorageType.class);
     EnumSet<StorageType> any = EnumSet.noneOf(StorageType.class);
     for (DatanodeInfo one : locs) {
@@ -247,7 +255,7 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
         .allMatch(type -> node.chooseStorage4Block(type, blockSize, getMinBlocksForWrite()) != null);
   }
 
-  /** Stock's choice among the replicas of excess types whose removal leaves most environments. */
+  /** Let stock choose among the replicas of excess types whose removal leaves the most environments. */
   @Override public DatanodeStorageInfo chooseReplicaToDelete(Collection<DatanodeStorageInfo> moreThanOne,
       Collection<DatanodeStorageInfo> exactlyOne, List<StorageType> excessTypes,
       Map<String, List<DatanodeStorageInfo>> rackMap) {
@@ -259,7 +267,10 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return all.stream().filter(one -> types.contains(one.getStorageType())).collect(Collectors.toList());
   }
 
-  /** Of the replicas that racks let go, those whose removal leaves most environments, then the grid's rules. */
+  /**
+   * Of the replicas that stock may delete, keep those whose removal leaves the most environments, then by the grid's
+   * rules.
+   */
   @Override protected Collection<DatanodeStorageInfo> pickupReplicaSet(Collection<DatanodeStorageInfo> moreThanOne,
       Collection<DatanodeStorageInfo> exactlyOne, Map<String, List<DatanodeStorageInfo>> rackMap) {
     Collection<DatanodeStorageInfo> stock = super.pickupReplicaSet(moreThanOne, exactlyOne, rackMap);
@@ -267,19 +278,19 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     if (state == null) {
       return stock;
     }
-    // On two racks stock names replicas that are no candidates, too.
-    List<DatanodeStorageInfo> may = stock.stream().filter(one -> moreThanOne.contains(one) || exactlyOne.contains(one))
-        .collect(Collectors.toList());
+    // With two racks stock also names replicas that are not candidates.
+    List<DatanodeStorageInfo> candidates = stock.stream()
+        .filter(one -> moreThanOne.contains(one) || exactlyOne.contains(one)).collect(Collectors.toList());
     List<DatanodeStorageInfo> all = rackMap.values().stream().flatMap(List::stream).collect(Collectors.toList());
-    return leastLoss(state, may, all);
+    return leastLoss(state, candidates, all);
   }
 
-  private static List<DatanodeStorageInfo> leastLoss(Tenants.State state, List<DatanodeStorageInfo> may,
+  private static List<DatanodeStorageInfo> leastLoss(Tenants.State state, List<DatanodeStorageInfo> candidates,
       List<DatanodeStorageInfo> all) {
     List<DatanodeStorageInfo> best = new ArrayList<>();
     int[] least = null;
-    for (DatanodeStorageInfo one : may) {
-      int[] rest = servers(state, all.stream().filter(other -> other != one)
+    for (DatanodeStorageInfo replica : candidates) {
+      int[] rest = servers(state, all.stream().filter(other -> other != replica)
           .map(DatanodeStorageInfo::getDatanodeDescriptor));
       int[] loss = {-state.placer.environments(rest), state.placer.levelOf(rest)};
       int order = least == null ? -1 : Arrays.compare(loss, least);
@@ -288,7 +299,7 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
         least = loss;
       }
       if (order <= 0) {
-        best.add(one);
+        best.add(replica);
       }
     }
     return best;
@@ -305,7 +316,7 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
     return state == null || leastLoss(state, ofTypes(all, excessTypes), all).contains(delHint);
   }
 
-  /** The balancer may move a replica where that keeps what diversity there is. */
+  /** Return whether the balancer may move a replica: only without loss of diversity. */
   @Override public boolean isMovable(Collection<DatanodeInfo> locs, DatanodeInfo source, DatanodeInfo target) {
     if (!super.isMovable(locs, source, target)) {
       return false;
@@ -322,26 +333,26 @@ public class HarvestPlacementPolicy extends BlockPlacementPolicyDefault {
 
   private static final class EnvironmentStatus implements BlockPlacementStatus {
     private final BlockPlacementStatus stock;
-    private final int found;
-    private final int possible;
+    private final int environmentCount;
+    private final int possibleCount;
 
-    EnvironmentStatus(BlockPlacementStatus stock, int found, int possible) {
+    EnvironmentStatus(BlockPlacementStatus stock, int environmentCount, int possibleCount) {
       this.stock = stock;
-      this.found = found;
-      this.possible = possible;
+      this.environmentCount = environmentCount;
+      this.possibleCount = possibleCount;
     }
 
     @Override public boolean isPlacementPolicySatisfied() {
-      return stock.isPlacementPolicySatisfied() && found >= possible;
+      return stock.isPlacementPolicySatisfied() && environmentCount >= possibleCount;
     }
 
     @Override public String getErrorDescription() {
-      return !stock.isPlacementPolicySatisfied() ? stock.getErrorDescription() : found >= possible ? null
-          : "replicas are in " + found + " environments; " + possible + " are possible";
+      return !stock.isPlacementPolicySatisfied() ? stock.getErrorDescription()
+          : environmentCount >= possibleCount ? null : "replicas are in " + environmentCount + " environments; " + possibleCount + " are possible";
     }
 
     @Override public int getAdditionalReplicasRequired() {
-      return Math.max(stock.getAdditionalReplicasRequired(), possible - found);
+      return Math.max(stock.getAdditionalReplicasRequired(), possibleCount - environmentCount);
     }
   }
 }

@@ -7,9 +7,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.zip.CRC32;
 
-/** Tenants of a test cluster: hosts dn0, dn1, ...; two to a tenant, environments of one tenant each. */
-public final class World {
-  private World() {}
+/** The tenants of a test cluster: hosts dn0, dn1, ...; two hosts per tenant, one tenant per environment. */
+public final class TestTenants {
+  private TestTenants() {}
 
   public static String host(int number) {
     return "dn" + number + ".test";
@@ -19,7 +19,7 @@ public final class World {
     return host / 2;
   }
 
-  /** The text of a file of tenants with its end. */
+  /** Return the text of a complete file of tenants. */
   public static String tenants(int hosts) {
     StringBuilder text = new StringBuilder("# hindmost.harvest.tenants/1\n");
     int tenants = (hosts + 1) / 2;
@@ -31,20 +31,20 @@ public final class World {
     for (int at = 0; at < hosts; at++) {
       text.append(String.format("host\t%s\tt%d%n", host(at), tenant(at)));
     }
-    return closed(text.toString());
+    return withChecksum(text.toString());
   }
 
-  /** A text with the end that its checksum makes. */
-  public static String closed(String text) {
+  /** Append the end line with the checksum of the text. */
+  public static String withChecksum(String text) {
     CRC32 crc = new CRC32();
     crc.update(text.getBytes(StandardCharsets.UTF_8));
     return text + String.format("end\t%08x%n", crc.getValue());
   }
 
-  /** Replaces a file at once, as an operator's tools should. */
+  /** Replace a file atomically, as an operator's tools should. */
   public static void write(Path path, String text) throws IOException {
-    Path beside = path.resolveSibling(path.getFileName() + ".new");
-    Files.writeString(beside, text);
-    Files.move(beside, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+    Path temporary = path.resolveSibling(path.getFileName() + ".new");
+    Files.writeString(temporary, text);
+    Files.move(temporary, path, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
   }
 }
