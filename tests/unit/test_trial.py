@@ -81,17 +81,17 @@ def test_each_level_has_a_run_in_every_round_and_the_folder_alone_gives_the_same
 
 def copy_runs(runs: list[Path], monkeypatch: pytest.MonkeyPatch, stop_at: int = 0) -> list[str]:
     """Replace each new run by a copy of a stored one, and return the list of them; run `stop_at` raises Ctrl-C."""
-    made: list[str] = []
+    names: list[str] = []
 
     def make(study: Study, number: int, *_: object, **__: object) -> None:
-        if len(stored_study) + 1 == stop_at:
+        if len(names) + 1 == stop_at:
             raise KeyboardInterrupt
-        made.append(f"{study.folder.name} {number}")
+        names.append(f"{study.folder.name} {number}")
         source = runs[int(study.folder.name) % len(runs)]
         shutil.copytree(source, study.folder / "runs" / f"{number:04d}")
 
     monkeypatch.setattr(arms, "make_run", make)
-    return made
+    return names
 
 
 def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_resumes(
