@@ -114,7 +114,7 @@ def study(blocks: int, seed: int, *, calm: bool = True) -> dict[Cell, CellRuns]:
         return CellRuns(cell, [run(block, cell, g, calm=calm) for block in range(1, blocks + 1)])
 
     found = {cell: runs(cell) for cell in CELLS}
-    found[CONTROL] = found[CONTROL].joined(runs(CONTROL))
+    found[CONTROL] = found[CONTROL].join(runs(CONTROL))
     return found
 
 

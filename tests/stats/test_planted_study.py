@@ -56,8 +56,8 @@ def true() -> dict:
 def judged(plan: AttributionPlan, true: dict, seed: int, *, calm: bool = True) -> dict[str, int]:
     """One study: clear effects shown and missed, wrong signs, false alarms, intervals that cover; the advice."""
     cells = study(6, seed, calm=calm)
-    found = {("busy", name): model.analyse(plan, cells, name) for name in LEVELS}
-    _, answers = effects.adjusted_together(plan, found)
+    found = {("busy", name): model.fit_model(plan, cells, name) for name in LEVELS}
+    _, answers = effects.answer_quantiles(plan, found)
     tally = dict.fromkeys(("shown", "missed", "wrong", "false", "asked", "covered", "advised", "misled"), 0)
     for name in LEVELS:
         for term, effect in average_effects(true, name).items():

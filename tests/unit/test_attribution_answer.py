@@ -15,7 +15,7 @@ from messages import raises
 
 from hindmost.errors import UsageError
 from hindmost.notes import Note
-from hindmost.studies.attribution import effects, family, model, reasons, words
+from hindmost.studies.attribution import effects, family, model, reasons, sentences
 from hindmost.studies.attribution.cells import CellRuns, RunValues
 from hindmost.studies.attribution.drift import drift_of
 from hindmost.studies.attribution.recommend import recommendation
@@ -44,7 +44,7 @@ def plan_of(tmp_path, more="", design="", delta="5%"):
 def said_of(plan, quantile):
     """The words of a document with this quantile alone."""
     empty = {"cells": [], "theft": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
-    return words.of(
+    return sentences.write_answer(
         plan,
         {
             "loads": [empty],
@@ -88,11 +88,11 @@ def few_draws(monkeypatch):
 
 
 def answered(plan, cells):
-    return effects.adjusted_together(plan, fitted(plan, cells))[1]["low", "p99"]
+    return effects.answer_quantiles(plan, fitted(plan, cells))[1]["low", "p99"]
 
 
 def fitted(plan, cells):
-    return {("low", q): model.analyse(plan, cells, q) for q in plan.labels}
+    return {("low", q): model.fit_model(plan, cells, q) for q in plan.labels}
 
 
 def advised(plan, cells):
@@ -190,7 +190,7 @@ def test_an_overloaded_or_late_cell_is_not_compared(tmp_path):
     cells = runs_of(product_truth)
     cells[1, 0, 0].runs[0].values["p99"] = math.inf
     cells[0, 1, 0].failure = FAILED
-    found = model.analyse(plan_of(tmp_path), cells, "p99")
+    found = model.fit_model(plan_of(tmp_path), cells, "p99")
     assert set(found.runs) == set(CELLS) - {(1, 0, 0), (0, 1, 0)}
 
 
@@ -288,7 +288,7 @@ def test_verdicts_follow_the_adjusted_p(tmp_path):
     excluded = 0
     for seed in range(12):
         found = fitted(plan, runs_of(lambda cell: 200.0, seed=seed))
-        _, rows = effects.judged_together(plan, found, "average", {})
+        _, rows = effects.judge_effects(plan, found, "average", {})
         for one in rows["low", "p99"][1:]:
             excluded += one.effect.low > 0.0 or one.effect.high < 0.0
             assert one.verdict in ("negligible", "undecided")
@@ -354,7 +354,7 @@ def test_factors_whose_cells_have_too_few_runs_are_not_decided(tmp_path):
     said = said_of(plan, answered(plan, few))
     (reason,) = [one for one in said["reasons"] if one["code"] == "undecided-factors"]
     assert (said["verdict"], reason["values"]["more_runs"]) == ("open", None)
-    lost = {term[0] for term in model.analyse(plan, few, "p99").fit.lost if len(term) == 1}
+    lost = {term[0] for term in model.fit_model(plan, few, "p99").fit.lost if len(term) == 1}
     assert lost
     assert lost <= set(reason["values"]["factors"])
 
@@ -365,10 +365,10 @@ def test_a_study_goes_on_while_cells_have_too_few_runs(tmp_path, monkeypatch):
     plan = resolve(file, None, budget=None, without=None)[0]
     runs = runs_of(lambda cell: 200.0 * (3.0 if cell[0] else 1.0), scatter=0.001)
     few = {cell: CellRuns(cell, one.runs[: 1 if cell[0] else 10]) for cell, one in runs.items()}
-    look, looking = plan.looks.looks[-2], import_module("hindmost.studies.attribution.enough")
+    look, looking = plan.looks.looks[-2], import_module("hindmost.studies.attribution.stopping")
     for given, stops in ((runs, True), (few, False)):
         monkeypatch.setattr(looking, "runs_of", lambda runner, load, given=given: given)
-        assert looking.enough(SimpleNamespace(plan=plan), look) is stops
+        assert looking.should_stop(SimpleNamespace(plan=plan), look) is stops
 
 
 def test_factors_that_are_not_decided_are_a_reason_with_the_runs_that_are_missing(tmp_path):

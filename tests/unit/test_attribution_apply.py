@@ -47,7 +47,7 @@ def applied(plan, outcome, monkeypatch):
     """What `applied` returns and says, and what it would set."""
     said, done = [], []
     monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
-    return apply.applied(plan, result(plan, outcome), said.append), said, done
+    return apply.apply_recommendation(plan, result(plan, outcome), said.append), said, done
 
 
 def test_settings_of_the_host_are_set_and_those_of_the_server_are_named(plan, monkeypatch):
@@ -74,5 +74,5 @@ def test_where_nothing_is_recommended_nothing_is_applied(plan, monkeypatch):
     done, said = [], []
     monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
     nothing = {"recommendation": {"levels": None, "text": "leave it"}, "confirmations": []}
-    assert apply.applied(plan, nothing, said.append) is None
+    assert apply.apply_recommendation(plan, nothing, said.append) is None
     assert (done, len(said), "leave it" in said[0]) == ([], 1, True)

@@ -61,15 +61,15 @@ def onsets():
 def test_all_runs_together_may_refuse_calm_latency():
     readings = Readings()
     few = thefts(count=2)
-    readings.know(("cell", 1), measured(few), host=True)
+    readings.keep(("cell", 1), measured(few), host=True)
     assert readings.refused is None
-    readings.judge([readings.known(("cell", 1))])
+    readings.judge([readings.lookup(("cell", 1))])
     assert readings.refused is not None
     assert readings.refused.code == "few-quiet-spells"
-    assert readings.known(("cell", 1)).values == MEASURED
+    assert readings.lookup(("cell", 1)).values == MEASURED
     many = Readings()
     for number in range(3):
-        many.know(("cell", number), measured(thefts(onsets=(onsets(),))), host=True)
-    many.judge([many.known(("cell", number)) for number in range(3)])
+        many.keep(("cell", number), measured(thefts(onsets=(onsets(),))), host=True)
+    many.judge([many.lookup(("cell", number)) for number in range(3)])
     assert many.refused is None
-    assert many.known(("cell", 1)).values["p99"] == 200.0
+    assert many.lookup(("cell", 1)).values["p99"] == 200.0

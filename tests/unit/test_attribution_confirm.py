@@ -60,7 +60,7 @@ class Scripted:
         self.attempts = Attempts(folder)
         self.readings = self
 
-    def stored(self, load: LoadPoint, name: str):
+    def stored_part(self, load: LoadPoint, name: str):
         found = self.fresh.get(load.name)
         return None if found is None else (load.name, name.split("/")[1])
 

@@ -9,7 +9,7 @@ from messages import assert_refused, raises
 from hindmost.cli import main
 from hindmost.errors import UsageError
 from hindmost.plan.factorial import read_study
-from hindmost.studies.attribution.resolve import resolve, untried
+from hindmost.studies.attribution.resolve import note_untried, resolve
 
 TURBO = Path("/sys/devices/system/cpu/intel_pstate/no_turbo")
 
@@ -72,7 +72,7 @@ def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path
     assert not mark.exists()
     assert set(folder.iterdir()) == before
     plan, _ = resolve(file, None, budget=None, without=None, dry=True)
-    assert "mine" in untried(plan)
+    assert "mine" in note_untried(plan)
     assert not mark.exists()
     resolve(file, None, budget=None, without=None)
     assert mark.exists(), "before the first run it is"

@@ -74,17 +74,17 @@ def attribute(
     """
     from hindmost.cli.outcome import print_answer, refuse_files
     from hindmost.cli.progress import Talk
-    from hindmost.studies.attribution.resolve import opened, resolve, told_before, untried
+    from hindmost.studies.attribution.resolve import note_untried, open_attribution, preview, resolve
     from hindmost.studies.kind import carry_out
 
     keep_private(shared=shared)
     refuse_files({"--page": page})
     plan, before = resolve(study, out, budget=budget, without=without, remake=remake, dry=dry_run)
-    (print if dry_run else say)(told_before(plan))
+    (print if dry_run else say)(preview(plan))
     if dry_run:
-        if left_open := untried(plan):
+        if left_open := note_untried(plan):
             print(left_open)
         return Exit.DONE
-    folder = opened(plan, before, out)
+    folder = open_attribution(plan, before, out)
     shown = carry_out(folder, Talk(quiet=quiet, trust=yes), page, confirm=not no_confirm, apply=apply)
     return print_answer(shown, as_json=json_, quiet=quiet, timed=True)

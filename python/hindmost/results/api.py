@@ -135,12 +135,12 @@ def attribute(
     Traceback (most recent call last):
     hindmost.errors.UsageError: cannot read no-such-file.toml
     """
-    from hindmost.studies.attribution.resolve import opened, resolve
+    from hindmost.studies.attribution.resolve import open_attribution, resolve
 
     folder = None if out is None else Path(out)
     with restored_affinity():
         plan, before = resolve(Path(study), folder, budget=budget, without=without, remake=remake)
-        stored = opened(plan, before, folder)
+        stored = open_attribution(plan, before, folder)
         shown = carry_out(stored, CallbackProgress(progress), confirm=confirm)
     return cast("AttributionResult", build_result(stored, shown.document, frames))
 

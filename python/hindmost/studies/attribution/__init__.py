@@ -1,9 +1,8 @@
 """Attribution: runs of a design's cells at every load, and the effects of its factors."""
 
 from hindmost.studies.attribution.answer import FILE, answer
-from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.confirm import find_recommended
 from hindmost.studies.attribution.course import Course, Step
-from hindmost.studies.attribution.enough import enough
 from hindmost.studies.attribution.plan import (
     AttributionPlan,
     load_points,
@@ -11,6 +10,7 @@ from hindmost.studies.attribution.plan import (
     same_study,
 )
 from hindmost.studies.attribution.runner import Runner
+from hindmost.studies.attribution.stopping import should_stop
 
 __all__ = [
     "FILE",
@@ -19,9 +19,9 @@ __all__ = [
     "Runner",
     "Step",
     "answer",
-    "enough",
+    "find_recommended",
     "load_points",
-    "recommended",
     "refuse_clashes",
     "same_study",
+    "should_stop",
 ]

@@ -12,7 +12,7 @@ from hindmost.stats import mean_interval, positive_mean_interval
 from hindmost.store import attribution as documents
 from hindmost.store import now_utc
 from hindmost.store.estimates import Value, bounds, number, to_value, without_nan
-from hindmost.studies.attribution import effects, model, words
+from hindmost.studies.attribution import effects, model, sentences
 from hindmost.studies.attribution.cells import CellRuns
 from hindmost.studies.attribution.confirm import confirmations
 from hindmost.studies.attribution.course import CONTROL
@@ -40,15 +40,15 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         Document ``hindmost.attribution/1``.
     """
     plan = runner.plan
-    runs = _judged_runs(runner)
+    runs = _read_runs(runner)
     blocks = blocks_of(runs)
     confidence = plan.confidence(blocks)
     found = {
-        (load.name, label): model.analyse(plan, runs[load.name], label, confidence)
+        (load.name, label): model.fit_model(plan, runs[load.name], label, confidence)
         for load in plan.loads
         for label in plan.labels
     }
-    adjustment, answers = effects.adjusted_together(plan, found)
+    adjustment, answers = effects.answer_quantiles(plan, found)
     loads = [
         _load(runner, load, runs[load.name], {q: answers[load.name, q] for q in plan.labels})
         for load in plan.loads
@@ -78,11 +78,11 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
     }
     evidence["confirmations"], evidence["unconfirmed"] = confirmations(runner, evidence)
-    document: documents.Attribution = {**evidence, **words.of(plan, evidence)}
+    document: documents.Attribution = {**evidence, **sentences.write_answer(plan, evidence)}
     return without_nan(document)
 
 
-def _judged_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
+def _read_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
     """Read the runs of every load and cell, by isolated latency unless all runs together rule it out."""
     readings, loads = runner.readings, runner.plan.loads
     readings.refused = None
@@ -96,7 +96,7 @@ def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
     found = {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
     control = runner.plan.control
     if control in found:
-        found[control] = found[control].joined(control_of(runner, load))
+        found[control] = found[control].join(control_of(runner, load))
     return found
 
 
@@ -107,7 +107,7 @@ def control_of(runner: Runner, load: LoadPoint) -> CellRuns:
 
 def _read(runner: Runner, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
     where = (load.folder, name)
-    return runner.readings.cell(runner.stored(load, name), cell, runner.attempts, where)
+    return runner.readings.cell(runner.stored_part(load, name), cell, runner.attempts, where)
 
 
 def _factors(plan: AttributionPlan) -> list[documents.Factor]:
@@ -198,7 +198,7 @@ def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
         "blocks": one.blocks,
         "values": {label: list(map(number, one.column(label))) for label in labels},
         "latency_us": {label: _figure(plan, one.column(label)) for label in labels if one.runs},
-        "measured_us": {label: _figure(plan, one.measured(label)) for label in labels if one.runs},
+        "measured_us": {label: _figure(plan, one.measured_column(label)) for label in labels if one.runs},
         "failure": None if failure is None else failure.document(),
     }
 

@@ -8,7 +8,7 @@ from hindmost import _engine
 from hindmost.knobs import kind_of
 from hindmost.knobs.journal import FOLDER, told
 from hindmost.store.attribution import Attribution
-from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.confirm import find_recommended
 from hindmost.studies.attribution.plan import AttributionPlan
 
 
@@ -17,13 +17,15 @@ def set_knob(knob: str, level: str) -> None:
     told(lambda: _engine.set_knob(knob, level, str(FOLDER)))
 
 
-def applied(plan: AttributionPlan, result: Attribution, say: Callable[[str], None]) -> dict[str, str] | None:
+def apply_recommendation(
+    plan: AttributionPlan, result: Attribution, say: Callable[[str], None]
+) -> dict[str, str] | None:
     """Set the host as recommended, until ``hindmost host knobs restore``; None if nothing was set.
 
     Only a confirmed recommendation is applied. Factors of the server (its options, its CPUs) are reported
     only, because they concern how it is started.
     """
-    after = recommended(plan, result)
+    after = find_recommended(plan, result)
     if after is None:
         say(f"nothing to apply: {result['recommendation']['text']}")
         return None

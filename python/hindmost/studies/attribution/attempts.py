@@ -18,7 +18,7 @@ from hindmost.notes import Note
 from hindmost.store import now_utc
 
 FILE = "ledger.jsonl"
-GIVEN_UP = 2
+MOST_FAILURES = 2
 """Failures after which a cell is given up at a load. The first may be the host's fault (a used port, a moment
 without memory)."""
 
@@ -77,7 +77,7 @@ class Attempts:
         """Return the reasons why attempts at a cell failed."""
         return [one.why for one in self.entries() if (one.load, one.cell) == (load, cell) and one.why]
 
-    def remade(self, least: int) -> int:
+    def count_repeated(self, least: int) -> int:
         """Return the number of repeated runs: those with a number of at least `least`."""
         return sum(one.block >= least for one in self.entries())
 

@@ -21,7 +21,7 @@ from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import soundness
 from hindmost.store import Study
-from hindmost.studies.attribution.attempts import GIVEN_UP, Attempts
+from hindmost.studies.attribution.attempts import MOST_FAILURES, Attempts
 
 Bins = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 AGAIN = 10_000
@@ -86,11 +86,11 @@ class CellRuns:
         """Return one figure of every valid run."""
         return [run.values[label] for run in self.runs]
 
-    def measured(self, label: str) -> list[float]:
+    def measured_column(self, label: str) -> list[float]:
         """Return one figure of every valid run as measured, without isolated latency."""
         return [(run.raw or run.values)[label] for run in self.runs]
 
-    def joined(self, control: CellRuns) -> CellRuns:
+    def join(self, control: CellRuns) -> CellRuns:
         """Return a copy with the control's runs of the same cell added, so that a setting has one figure."""
         return CellRuns(
             self.cell,
@@ -141,7 +141,7 @@ class Readings:
         found.why_invalid = most_common(unsound)
         found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
         failures = attempts.failures(*where)
-        if failures and (len(failures) >= GIVEN_UP or not found.runs):
+        if failures and (len(failures) >= MOST_FAILURES or not found.runs):
             found.failure = failures[-1]
         return found
 
@@ -149,15 +149,15 @@ class Readings:
         """Read one run, by isolated latency unless that is refused for the run or for all."""
         key = (str(part.folder), number)
         if key not in self._known:
-            self.know(key, *self._read(part, number))
-        return self.known(key)
+            self.keep(key, *self._read(part, number))
+        return self.lookup(key)
 
-    def know(self, key: tuple[str, int], measured: RunValues, host: bool) -> None:
+    def keep(self, key: tuple[str, int], measured: RunValues, host: bool) -> None:
         """Keep a run that was read; ``host``: the run is excluded because of interference."""
         self._known[key] = by_calm(measured, host=host)
         self._measured[key] = measured
 
-    def known(self, key: tuple[str, int]) -> RunValues:
+    def lookup(self, key: tuple[str, int]) -> RunValues:
         """Return a run that was kept."""
         return self._known[key] if self.refused is None else self._measured[key]
 

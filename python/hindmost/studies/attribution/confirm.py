@@ -28,7 +28,7 @@ from hindmost.studies.attribution.runner import CONFIRMATION, Runner
 Outcome = Literal["confirmed", "refuted", "undecided"]
 
 
-def recommended(plan: AttributionPlan, document: documents.Evidence) -> Cell | None:
+def find_recommended(plan: AttributionPlan, document: documents.Evidence) -> Cell | None:
     """Return the recommended setting; None if there is none or it is the present one."""
     levels = document["recommendation"]["levels"]
     return None if levels is None else plan.cell(levels)
@@ -38,13 +38,13 @@ def confirmations(
     runner: Runner, document: documents.Evidence
 ) -> tuple[list[documents.Confirmation], list[documents.Unconfirmed]]:
     """Compare the fresh runs of both settings at each load; also return the loads without any, and why."""
-    after = recommended(runner.plan, document)
+    after = find_recommended(runner.plan, document)
     if after is None:
         return [], []
     done: list[documents.Confirmation] = []
     left: list[documents.Unconfirmed] = []
     for load, answer in zip(runner.plan.loads, document["loads"], strict=True):
-        found = _at(runner, load, answer, after)
+        found = _confirm_load(runner, load, answer, after)
         if isinstance(found, Note):
             left.append({"load": load.name, "why": found.document()})
         else:
@@ -52,16 +52,16 @@ def confirmations(
     return done, left
 
 
-def _at(
+def _confirm_load(
     runner: Runner, load: LoadPoint, answer: documents.Load, after: Cell
 ) -> documents.Confirmation | Note:
     """Return the confirmation at a load, or the reason why there is none."""
-    plan, name = runner.plan, runner.plan.wanted
+    plan, name = runner.plan, runner.plan.main_quantile
     cells = dict(zip(SIDES, (plan.control, after), strict=True))
     sides: dict[str, CellRuns] = {}
     for side, cell in cells.items():
         folder = f"{CONFIRMATION}/{side}/{folder_of(cell)}"
-        if (part := runner.stored(load, folder)) is None:
+        if (part := runner.stored_part(load, folder)) is None:
             if plan.file.confirm.skip:
                 return Note("confirmation-skipped", "[confirm] skip = true", {"key": "confirm.skip"})
             return Note("no-fresh-runs", "no fresh runs were made")
@@ -97,7 +97,7 @@ def _at(
             for label, one in compared.items()
             if one.spread is not None
         },
-        "predicted": _promised(plan, answer, cells),
+        "predicted": _predicted_ratio(plan, answer, cells),
         "outcome": outcome,
         "least_pairs": _least_pairs(compared[name]),
         "text": _text(outcome, load.name, name, compared[name]),
@@ -133,7 +133,7 @@ def _ratio(one: Comparison) -> documents.Ratio:
     return {"value": one.ratio.value, **bounds(one.ratio.low, one.ratio.high)}
 
 
-def _promised(
+def _predicted_ratio(
     plan: AttributionPlan, answer: documents.Load, cells: Mapping[str, Cell]
 ) -> dict[str, documents.Ratio]:
     """Return the model's ratio without an interval, because it uses the runs that chose the setting."""

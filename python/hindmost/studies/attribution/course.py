@@ -120,14 +120,14 @@ class Course:
         """Return the runs of one block: cells in random order, each at all loads in random order."""
         order = random.Random(f"{self.plan.file.seed} loads of block {number}")
         found = []
-        for run in self._scheduled(number):
+        for run in self._schedule_block(number):
             loads = list(self.plan.loads)
             order.shuffle(loads)
             name = CONTROL if run.is_control else folder_of(run.cell)
             found += [(load, name, run.cell) for load in loads]
         return found
 
-    def _scheduled(self, number: int) -> list[ScheduledRun]:
+    def _schedule_block(self, number: int) -> list[ScheduledRun]:
         plan = self.plan
         return schedule(plan.design, 1, plan.file.seed, plan.control, first_block=number - 1)
 

@@ -17,15 +17,15 @@ from hindmost.stats.factors.differences import base_row
 from hindmost.stats.tables import t_quantile
 from hindmost.store import attribution as documents
 from hindmost.studies.attribution.cells import RunValues
-from hindmost.studies.attribution.family import Adjustment, Key, adjusted, exchanged
-from hindmost.studies.attribution.model import Found
+from hindmost.studies.attribution.family import Adjustment, Key, adjust_ps, exchange_ps
+from hindmost.studies.attribution.model import FittedModel
 from hindmost.studies.attribution.plan import AttributionPlan
-from hindmost.studies.attribution.pooled import pooled
-from hindmost.studies.attribution.settings import predicted, ranked, reversals
+from hindmost.studies.attribution.pooled import pooled_effects
+from hindmost.studies.attribution.settings import predict_cells, rank_cells, reversals
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedEffect:
     """An effect, judged among all effects of the study.
 
     ``effect``: for an interaction, everything beyond its parts. ``adjusted``: p-value; NaN for the intercept.
@@ -39,23 +39,26 @@ class Judged:
     more_runs: int | None
 
 
-def judged_together(
-    plan: AttributionPlan, found: Mapping[Key, Found], coding: Coding, permuted: Mapping[Key, list[float]]
-) -> tuple[Adjustment, dict[Key, list[Judged]]]:
+def judge_effects(
+    plan: AttributionPlan,
+    found: Mapping[Key, FittedModel],
+    coding: Coding,
+    permuted: Mapping[Key, list[float]],
+) -> tuple[Adjustment, dict[Key, list[JudgedEffect]]]:
     """Judge all effects of a coding, the intercept first; also return how p-values were adjusted.
 
     ``permuted``: p-values by exchange of runs, which judge a screening.
     """
     fits = {key: one.fit for key, one in found.items() if one.fit is not None}
     effects = {key: _whole(found[key].effects(coding), coding) for key in fits}
-    how, ps = adjusted(fits, effects, coding, permuted, screening=plan.design.kind == "screening")
+    how, ps = adjust_ps(fits, effects, coding, permuted, screening=plan.design.kind == "screening")
     family = max(1, sum(map(len, ps.values())))
     out = {}
     for key in found:
         smallest = found[key].scale(coding).smallest(plan.delta)
         alpha = 1.0 - found[key].confidence
         out[key] = [
-            _judged(effect, p, smallest, alpha, family)
+            _judge(effect, p, smallest, alpha, family)
             for effect, p in zip(effects.get(key, []), [math.nan, *ps.get(key, [])], strict=False)
         ]
     return how, out
@@ -73,29 +76,29 @@ def _whole(effects: Sequence[Effect], coding: Coding) -> list[Effect]:
     return out
 
 
-def _judged(effect: Effect, p: float, smallest: float, alpha: float, family: int) -> Judged:
+def _judge(effect: Effect, p: float, smallest: float, alpha: float, family: int) -> JudgedEffect:
     if not effect.term:
-        return Judged(effect, math.nan, "raises", None)
+        return JudgedEffect(effect, math.nan, "raises", None)
     verdict = decide(effect, smallest)
     if verdict in ("raises", "lowers") and not p < alpha:
         verdict = "undecided"
     if verdict != "undecided":
-        return Judged(effect, p, verdict, None)
+        return JudgedEffect(effect, p, verdict, None)
     # The width of an interval that decides among all effects (Bonferroni, so slightly too wide).
     wider = t_quantile(effect.degrees, 1.0 - alpha / family / 2.0) * effect.error
     wide = replace(effect, low=effect.value - wider, high=effect.value + wider)
-    return Judged(effect, p, verdict, more_runs(wide, smallest, effect.runs) or None)
+    return JudgedEffect(effect, p, verdict, more_runs(wide, smallest, effect.runs) or None)
 
 
-def adjusted_together(
-    plan: AttributionPlan, found: Mapping[Key, Found]
+def answer_quantiles(
+    plan: AttributionPlan, found: Mapping[Key, FittedModel]
 ) -> tuple[Adjustment, dict[Key, documents.QuantileAnswer]]:
     """Answer each load and quantile, with p-values adjusted over all of them; also return how."""
-    permuted = exchanged({key: one.fit for key, one in found.items() if one.fit is not None})
+    permuted = exchange_ps({key: one.fit for key, one in found.items() if one.fit is not None})
     tables: dict[str, dict[Key, list[documents.Effect]]] = {}
     how: Adjustment = "holm"
     for coding in get_args(Coding):
-        how, rows = judged_together(plan, found, coding, permuted)
+        how, rows = judge_effects(plan, found, coding, permuted)
         exchanges = permuted if coding == "average" else {}
         tables[coding] = {
             key: _effects(plan, found[key], coding, of, exchanges.get(key, [])) for key, of in rows.items()
@@ -105,17 +108,21 @@ def adjusted_together(
         out[key] = {
             "corner": tables["corner"][key],
             "average": tables["average"][key],
-            "pooled": pooled(one.runs, plan.model, key[1], one.confidence),
-            "predicted": predicted(plan, one),
+            "pooled": pooled_effects(one.runs, plan.model, key[1], one.confidence),
+            "predicted": predict_cells(plan, one),
             "reversals": reversals(plan, one),
-            "explained": _explained(one, key[1]),
-            "best": ranked(plan, one),
+            "explained": _explain_variance(one, key[1]),
+            "best": rank_cells(plan, one),
         }
     return how, out
 
 
 def _effects(
-    plan: AttributionPlan, found: Found, coding: Coding, rows: Sequence[Judged], permuted: Sequence[float]
+    plan: AttributionPlan,
+    found: FittedModel,
+    coding: Coding,
+    rows: Sequence[JudgedEffect],
+    permuted: Sequence[float],
 ) -> list[documents.Effect]:
     scale = found.scale(coding)
     written: list[documents.Effect] = []
@@ -149,7 +156,9 @@ def _effects(
     return written
 
 
-def _microseconds(found: Found, effect: Effect, coding: Coding) -> tuple[float | None, float, float, float]:
+def _microseconds(
+    found: FittedModel, effect: Effect, coding: Coding
+) -> tuple[float | None, float, float, float]:
     """Return the base of an effect, and the effect with its interval, µs; for the intercept its figure."""
     if not effect.term:
         figure = found.scale(coding).figure
@@ -167,7 +176,7 @@ def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
     return [levels[name][at] for name, at in zip(effect.term, effect.column.levels, strict=True)]
 
 
-def _explained(found: Found, label: str) -> documents.Explained | None:
+def _explain_variance(found: FittedModel, label: str) -> documents.Explained | None:
     """Return shares of the variance of run figures, and the paper's pseudo-R² of the same values."""
     if found.fit is None:
         return None
@@ -195,11 +204,11 @@ def _within(run: RunValues, label: str, ratio: bool) -> float | None:
     return one / run.values[label] ** 2 if one is not None and ratio else one
 
 
-def undecided(plan: AttributionPlan, found: Mapping[Key, Found]) -> list[tuple[str, str, Effect]]:
+def list_undecided(plan: AttributionPlan, found: Mapping[Key, FittedModel]) -> list[tuple[str, str, Effect]]:
     """Return average effects that are neither shown nor too small to matter, with load and quantile."""
     fits = {key: one.fit for key, one in found.items() if one.fit is not None}
-    permuted = exchanged(fits) if plan.design.kind == "screening" else {}
-    _, rows = judged_together(plan, found, "average", permuted)
+    permuted = exchange_ps(fits) if plan.design.kind == "screening" else {}
+    _, rows = judge_effects(plan, found, "average", permuted)
     return [
         (*key, row.effect)
         for key, of in rows.items()

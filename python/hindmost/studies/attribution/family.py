@@ -31,12 +31,12 @@ DRAWS = 4_000
 EXCHANGES = 999
 
 
-def exchanged(fits: Mapping[Key, RunFit]) -> dict[Key, list[float]]:
+def exchange_ps(fits: Mapping[Key, RunFit]) -> dict[Key, list[float]]:
     """Return the p-value of every average effect except intercepts, by exchanging runs within blocks."""
     return {key: [p for _, p in coefficient_ps(fit, "average", EXCHANGES)] for key, fit in fits.items()}
 
 
-def adjusted(
+def adjust_ps(
     fits: Mapping[Key, RunFit],
     effects: Mapping[Key, Sequence[Effect]],
     coding: Coding,
@@ -48,16 +48,16 @@ def adjusted(
     terms = {key: [one for one in effects[key] if one.term] for key in fits}
     if screening:
         flat = false_discovery([p for key in terms for p in by_exchange[key]])
-        return "false-discovery", _parted(flat, terms)
-    drawn = _drawn(fits, coding)
+        return "false-discovery", _split_by_key(flat, terms)
+    drawn = _draw_jointly(fits, coding)
     if drawn is not None:
         flat = step_down([one.value / one.error for of in terms.values() for one in of], drawn)
-        return "romano-wolf", _parted(flat, terms)
+        return "romano-wolf", _split_by_key(flat, terms)
     lists = holm_families([[one.p for one in of] for of in terms.values()])
     return "holm", dict(zip(terms, lists, strict=True))
 
 
-def _drawn(fits: Mapping[Key, RunFit], coding: Coding) -> np.ndarray | None:
+def _draw_jointly(fits: Mapping[Key, RunFit], coding: Coding) -> np.ndarray | None:
     """Draw all coefficients jointly; None if a load's quantiles come from different runs, or errors are 0."""
     columns = []
     for seed, load in enumerate(dict.fromkeys(load for load, _ in fits), start=1):
@@ -70,6 +70,6 @@ def _drawn(fits: Mapping[Key, RunFit], coding: Coding) -> np.ndarray | None:
     return whole if whole.size and np.isfinite(whole).all() else None
 
 
-def _parted(flat: Sequence[float], terms: Mapping[Key, Sequence[Effect]]) -> dict[Key, list[float]]:
+def _split_by_key(flat: Sequence[float], terms: Mapping[Key, Sequence[Effect]]) -> dict[Key, list[float]]:
     values = iter(flat)
     return {key: [next(values) for _ in of] for key, of in terms.items()}

@@ -12,12 +12,12 @@ from hindmost.knobs.journal import FOLDER
 from hindmost.store import Study
 from hindmost.store.attribution import Attribution
 from hindmost.studies.attribution.answer import FILE, answer
-from hindmost.studies.attribution.apply import applied
-from hindmost.studies.attribution.confirm import recommended
+from hindmost.studies.attribution.apply import apply_recommendation
+from hindmost.studies.attribution.confirm import find_recommended
 from hindmost.studies.attribution.course import Course
-from hindmost.studies.attribution.designed import to_read, to_run
-from hindmost.studies.attribution.enough import enough
+from hindmost.studies.attribution.planning import plan_to_read, plan_to_run
 from hindmost.studies.attribution.runner import Runner
+from hindmost.studies.attribution.stopping import should_stop
 from hindmost.studies.kind import Kind, Shown, write_answer
 from hindmost.studies.talk import Talk
 
@@ -42,7 +42,7 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
     TargetError, StudyError
         The server does not start at all; a run cannot be stored.
     """
-    plan = to_run(study)
+    plan = plan_to_run(study)
     if apply and plan.measure.server_host is not None:
         raise UsageError(
             "server-elsewhere",
@@ -52,33 +52,33 @@ def run(study: Study, talk: Talk, *, confirm: bool = True, apply: bool = False) 
             host=plan.measure.server_host,
         )
     with fleet_of(plan.measure, talk.say) as fleet:
-        return _answered(Runner(study, plan, fleet=fleet), talk, confirm=confirm, apply=apply)
+        return _make_runs(Runner(study, plan, fleet=fleet), talk, confirm=confirm, apply=apply)
 
 
-def _answered(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Attribution:
+def _make_runs(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Attribution:
     plan = runner.plan
     for one in recover(FOLDER):
         failed = f": could not be restored: {one['failure']}" if one["failure"] else ""
         talk.say(f"restored after a killed study: {one['name']} is {one['value']} again{failed}")
-    course = Course(runner, talk.cells(plan), lambda made: enough(runner, made))
+    course = Course(runner, talk.cells(plan), lambda made: should_stop(runner, made))
     talk.say("rehearsal: every level once")
     course.rehearse()
     blocks = course.blocks()
     talk.say(f"{blocks} blocks are complete; computing the answer")
     result = answer(runner)
-    after = recommended(plan, result)
+    after = find_recommended(plan, result)
     if confirm and not plan.file.confirm.skip and after is not None:
         for load in plan.loads:
             course.confirm(load, plan.control, after)
         result = answer(runner)
     if apply:
-        result["applied"] = applied(plan, result, talk.say)
+        result["applied"] = apply_recommendation(plan, result, talk.say)
     return result
 
 
 def read(study: Study) -> Attribution:
     """Return the answer of a stored study, computed from its runs."""
-    result = answer(Runner(study, to_read(study)))
+    result = answer(Runner(study, plan_to_read(study)))
     if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
         raise StudyError(
             "no-finished-runs",

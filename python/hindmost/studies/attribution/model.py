@@ -15,7 +15,7 @@ from hindmost.studies.attribution.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FittedModel:
     """A fitted model, and the runs of each cell behind it; ``fit`` is None with too few runs."""
 
     fit: RunFit | None
@@ -35,17 +35,17 @@ class Found:
         return Scale(self.ratio, plain.figure(effects[0].value) if effects else math.nan)
 
 
-def analyse(
+def fit_model(
     plan: AttributionPlan,
     cells: Mapping[Cell, CellRuns],
     label: str,
     confidence: float = 0.95,
-) -> Found:
+) -> FittedModel:
     """Fit the design's model to one quantile of the runs, with intervals of this confidence."""
     runs = {cell: list(one.runs) for cell, one in cells.items() if one.usable(label)}
     ratio = plan.file.scale == "ratio"
     if not runs:
-        return Found(None, runs, f"no cell has {LEAST_RUNS} valid runs")
+        return FittedModel(None, runs, f"no cell has {LEAST_RUNS} valid runs")
     try:
         fit = fit_runs(
             {cell: [run.values[label] for run in of] for cell, of in runs.items()},
@@ -54,5 +54,5 @@ def analyse(
             scale="log" if ratio else "raw",
         )
     except ValueError as error:
-        return Found(None, runs, str(error))
-    return Found(fit, runs, confidence=confidence, ratio=ratio)
+        return FittedModel(None, runs, str(error))
+    return FittedModel(fit, runs, confidence=confidence, ratio=ratio)

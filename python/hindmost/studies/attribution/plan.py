@@ -70,13 +70,13 @@ class AttributionPlan:
         return self.measure.labels
 
     @property
-    def wanted(self) -> str:
+    def main_quantile(self) -> str:
         """The quantile that the recommended setting should lower: the requested one, or the highest."""
         quantile = self.file.confirm.quantile
         return self.labels[-1] if quantile is None else label(parse_quantiles(quantile)[0])
 
     @property
-    def asked_loads(self) -> tuple[LoadPoint, ...]:
+    def main_loads(self) -> tuple[LoadPoint, ...]:
         """The loads at which it should be low."""
         at = self.file.confirm.load
         return tuple(load for load in self.loads if at is None or load.name == at)

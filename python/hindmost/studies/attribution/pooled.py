@@ -13,7 +13,7 @@ from hindmost.store import attribution as documents
 from hindmost.studies.attribution.cells import RunValues
 
 
-def pooled(
+def pooled_effects(
     runs: Mapping[Cell, list[RunValues]], model: Factorial, label: str, confidence: float
 ) -> documents.PooledEffects | None:
     """Estimate effects with errors that account for runs, and naive ones; None with too few runs."""

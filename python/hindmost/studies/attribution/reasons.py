@@ -145,13 +145,15 @@ def _drift(document: Evidence) -> list[Reason]:
 
 def factors_without_effect(plan: AttributionPlan, load: Load) -> list[str]:
     """Return factors whose main effect cannot be estimated at a load, for lack of valid runs."""
-    known = {name for effect in load["quantiles"][plan.wanted]["average"] for name in effect["factors"]}
+    known = {
+        name for effect in load["quantiles"][plan.main_quantile]["average"] for name in effect["factors"]
+    }
     return [term[0] for term in plan.model.terms if len(term) == 1 and term[0] not in known]
 
 
 def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """Report main effects that more runs would decide."""
-    name = plan.wanted
+    name = plan.main_quantile
     out = []
     for load in document["loads"]:
         open_ = [

@@ -17,17 +17,17 @@ from hindmost.store import attribution as documents
 from hindmost.store.estimates import bounds
 from hindmost.studies.attribution.cells import LEAST_RUNS, CellRuns
 from hindmost.studies.attribution.family import Key
-from hindmost.studies.attribution.model import Found
+from hindmost.studies.attribution.model import FittedModel
 from hindmost.studies.attribution.plan import AttributionPlan
 from hindmost.studies.attribution.scale import Scale, positive
-from hindmost.studies.attribution.settings import allowed, told
+from hindmost.studies.attribution.settings import covers, is_allowed
 
 Cells = Mapping[str, Mapping[Cell, CellRuns]]
 """Cells by load name."""
 
 
 def recommendation(
-    plan: AttributionPlan, found: Mapping[Key, Found], cells: Cells
+    plan: AttributionPlan, found: Mapping[Key, FittedModel], cells: Cells
 ) -> documents.Recommendation:
     """Return the setting to use, or why there is none yet.
 
@@ -40,13 +40,13 @@ def recommendation(
     cells : mapping
         The runs behind the models.
     """
-    asked = [found[load.name, plan.wanted] for load in plan.asked_loads]
+    asked = [found[load.name, plan.main_quantile] for load in plan.main_loads]
     if any(one.fit is None or plan.control not in one.runs for one in asked):
         return _open(plan, _too_little(plan, cells))
     others = [
         cell
         for cell in plan.design.cells
-        if cell != plan.control and allowed(plan, cell) and all(told(one, cell) for one in asked)
+        if cell != plan.control and is_allowed(plan, cell) and all(covers(one, cell) for one in asked)
     ]
     counted = [cell for cell in others if _counts(asked, cells, cell)]
     if not counted:
@@ -60,19 +60,21 @@ def recommendation(
     if any(one.lower for one in compared):
         return _open(plan, _too_little(plan, cells))
     if all(by_cell[cell].higher for cell in counted):
-        text = f"the present setting is shown to have the lowest {plan.wanted}{_where(plan)}: keep it"
-        return _said(plan, "present", text)
+        text = (
+            f"the present setting is shown to have the lowest {plan.main_quantile}{_at_loads(plan)}: keep it"
+        )
+        return _recommendation(plan, "present", text)
     return _tied(plan, asked, [by_cell[cell] for cell in counted])
 
 
-def _counts(asked: list[Found], cells: Cells, cell: Cell) -> bool:
+def _counts(asked: list[FittedModel], cells: Cells, cell: Cell) -> bool:
     """Whether a cell has enough runs at the requested loads, and works at every load."""
     works = all(of[cell].failure is None for of in cells.values() if cell in of)
     return works and all(cell in one.runs for one in asked)
 
 
 def _better(
-    plan: AttributionPlan, found: Mapping[Key, Found], asked: list[Found], lower: list[Against]
+    plan: AttributionPlan, found: Mapping[Key, FittedModel], asked: list[FittedModel], lower: list[Against]
 ) -> documents.Recommendation:
     """Recommend, among settings practically as low as the lowest, the one with the fewest changes."""
     enough = min(one.value for one in lower) + smallest(plan, asked)
@@ -81,25 +83,27 @@ def _better(
     gain = _ratio_to_control(plan, asked, pick)
     prices = _prices(plan, found, pick.cell, 1.0 / gain["value"])
     first = [one for one in prices if one["more_than_gained"]]
-    gain_text = f"{plan.wanted}{_where(plan)} is then {times(gain)}"
+    gain_text = f"{plan.main_quantile}{_at_loads(plan)} is then {times(gain)}"
     setting = changed_text(plan, pick.cell)
     if first:
         costs = "; ".join(_price_text(one) for one in first)
-        text = f"{costs}: more than {plan.wanted} gains, if {setting} is set ({gain_text})"
+        text = f"{costs}: more than {plan.main_quantile} gains, if {setting} is set ({gain_text})"
     else:
-        text = f"set {setting} for the lowest {plan.wanted}: {gain_text}"
+        text = f"set {setting} for the lowest {plan.main_quantile}: {gain_text}"
         if prices:
             text += f"; but {'; '.join(_price_text(one) for one in prices)}"
     return {
-        **_said(plan, "better", text),
+        **_recommendation(plan, "better", text),
         "levels": plan.levels(pick.cell),
         "gain": gain,
         "prices": prices,
     }
 
 
-def _tied(plan: AttributionPlan, asked: list[Found], compared: list[Against]) -> documents.Recommendation:
-    text = f"no setting is shown to be better than the present one for {plan.wanted}{_where(plan)}"
+def _tied(
+    plan: AttributionPlan, asked: list[FittedModel], compared: list[Against]
+) -> documents.Recommendation:
+    text = f"no setting is shown to be better than the present one for {plan.main_quantile}{_at_loads(plan)}"
     least = min(compared, key=lambda one: one.value)
     blocks = candidate = None
     if least.value < -smallest(plan, asked):
@@ -109,13 +113,13 @@ def _tied(plan: AttributionPlan, asked: list[Found], compared: list[Against]) ->
         many = f"about {_blocks(blocks)} would tell" if blocks else "no practical number of blocks would tell"
         text += f": {changed_text(plan, least.cell)} looks {look}, but may be chance; {many}"
         candidate = plan.levels(least.cell)
-    return {**_said(plan, "tied", text), "more_blocks": blocks, "candidate": candidate}
+    return {**_recommendation(plan, "tied", text), "more_blocks": blocks, "candidate": candidate}
 
 
 def _too_little(plan: AttributionPlan, cells: Cells) -> int:
     """Return how many blocks every cell still needs to count, at its share of valid runs so far."""
     most = 1
-    for load in plan.asked_loads:
+    for load in plan.main_loads:
         for one in cells[load.name].values():
             lacks = LEAST_RUNS - len(one.runs)
             if lacks > 0 and one.failure is None:
@@ -126,22 +130,24 @@ def _too_little(plan: AttributionPlan, cells: Cells) -> int:
 
 
 def _open(plan: AttributionPlan, blocks: int) -> documents.Recommendation:
-    where = f"{plan.wanted}{_where(plan)}"
+    where = f"{plan.main_quantile}{_at_loads(plan)}"
     text = (
         f"no setting can be recommended yet for {where}: {_blocks(blocks)} needed, because a setting counts"
         f" with {LEAST_RUNS} valid runs"
     )
-    return {**_said(plan, "open", text), "more_blocks": blocks}
+    return {**_recommendation(plan, "open", text), "more_blocks": blocks}
 
 
 def _blocks(count: int) -> str:
     return f"{count} more block{'' if count == 1 else 's'}"
 
 
-def _said(plan: AttributionPlan, outcome: documents.Recommended, text: str) -> documents.Recommendation:
+def _recommendation(
+    plan: AttributionPlan, outcome: documents.Recommended, text: str
+) -> documents.Recommendation:
     return {
-        "quantile": plan.wanted,
-        "loads": [load.name for load in plan.asked_loads],
+        "quantile": plan.main_quantile,
+        "loads": [load.name for load in plan.main_loads],
         "outcome": outcome,
         "levels": None,
         "candidate": None,
@@ -154,19 +160,19 @@ def _said(plan: AttributionPlan, outcome: documents.Recommended, text: str) -> d
 
 
 def _rule(plan: AttributionPlan) -> str:
-    over = " on average over the loads" if len(plan.asked_loads) > 1 else _where(plan)
+    over = " on average over the loads" if len(plan.main_loads) > 1 else _at_loads(plan)
     return (
         f"a setting counts with {LEAST_RUNS} valid runs at each load; among those whose"
-        f" {plan.wanted}{over} is shown to be below the present setting's, in comparisons that hold for all"
-        f" settings together, and within {plan.delta.text} of the lowest, the one that changes the fewest"
+        f" {plan.main_quantile}{over} is shown to be below the present setting's, in comparisons that hold for"
+        f" all settings together, and within {plan.delta.text} of the lowest, the one that changes the fewest"
         " factors is recommended; fresh runs then confirm it, or do not"
     )
 
 
-def _where(plan: AttributionPlan) -> str:
+def _at_loads(plan: AttributionPlan) -> str:
     """Name the requested load, or all loads."""
-    if len(plan.asked_loads) == 1:
-        return f" at {plan.asked_loads[0].name} load"
+    if len(plan.main_loads) == 1:
+        return f" at {plan.main_loads[0].name} load"
     return " over all loads"
 
 
@@ -181,12 +187,12 @@ def changed_text(plan: AttributionPlan, cell: Cell) -> str:
     return ", ".join(f"{name} = {level}" for name, level in levels.items() if now[name] != level)
 
 
-def smallest(plan: AttributionPlan, asked: list[Found]) -> float:
+def smallest(plan: AttributionPlan, asked: list[FittedModel]) -> float:
     """Return the smallest difference that matters, in the unit of the fits, averaged over the loads."""
     return sum(one.scale("average").smallest(plan.delta) for one in asked) / len(asked)
 
 
-def _ratio_to_control(plan: AttributionPlan, asked: list[Found], one: Against) -> documents.Ratio:
+def _ratio_to_control(plan: AttributionPlan, asked: list[FittedModel], one: Against) -> documents.Ratio:
     """Return a difference from the control as a ratio; on the additive scale, to the mean of the loads."""
     base = sum(_figure(found, plan.control) for found in asked) / len(asked)
     if plan.file.scale == "ratio":
@@ -197,7 +203,7 @@ def _ratio_to_control(plan: AttributionPlan, asked: list[Found], one: Against) -
     return {"value": value, **bounds(low, high)}
 
 
-def _figure(found: Found, cell: Cell) -> float:
+def _figure(found: FittedModel, cell: Cell) -> float:
     """Return a cell's figure by the model, µs."""
     assert found.fit is not None
     (value,), _, _ = found.fit.estimate(found.fit.rows([cell]))
@@ -205,10 +211,12 @@ def _figure(found: Found, cell: Cell) -> float:
 
 
 def _prices(
-    plan: AttributionPlan, found: Mapping[Key, Found], after: Cell, gained: float
+    plan: AttributionPlan, found: Mapping[Key, FittedModel], after: Cell, gained: float
 ) -> list[documents.Price]:
     """Return other percentiles and loads that the setting makes notably longer, worst first."""
-    asked = {(load.name, plan.wanted) for load in plan.asked_loads} if len(plan.asked_loads) == 1 else set()
+    asked = (
+        {(load.name, plan.main_quantile) for load in plan.main_loads} if len(plan.main_loads) == 1 else set()
+    )
     prices: list[documents.Price] = []
     for (load, label), one in found.items():
         if (load, label) in asked or one.fit is None or not {after, plan.control} <= set(one.runs):

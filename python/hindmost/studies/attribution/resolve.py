@@ -21,8 +21,8 @@ from hindmost.run.request import MeasureRequest
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 from hindmost.store import Study
 from hindmost.studies.attribution.cells import LEAST_RUNS
-from hindmost.studies.attribution.designed import RESTART_S, file_of, planned
 from hindmost.studies.attribution.plan import AttributionPlan, same_study
+from hindmost.studies.attribution.planning import RESTART_S, file_of, make_plan
 from hindmost.studies.begin import begin, go_on
 from hindmost.studies.kind import refuse_another
 
@@ -84,7 +84,7 @@ def resolve(
                 value=without,
             )
     else:
-        file = _left_out(_beside(load_study_file(where), where.parent), without)
+        file = _drop_factors(_resolve_paths(load_study_file(where), where.parent), without)
         trust(file.model_dump(mode="json"))  # the user named this file
         _refuse_too_few(file)
         if before is not None and (changed := same_study(before, file)):
@@ -99,11 +99,11 @@ def resolve(
         file = file.model_copy(update={"design": file.design.model_copy(update={"budget": budget})})
     if remake is not None:
         file = file.model_copy(update={"measure": {**file.measure, "remake": remake}})
-    measure = _measure(file) if study is None else _remade(plan_of(study), file)
-    return planned(file, measure, dry=dry), study
+    measure = _measure(file) if study is None else _update_repeats(plan_of(study), file)
+    return make_plan(file, measure, dry=dry), study
 
 
-def told_before(plan: AttributionPlan) -> str:
+def preview(plan: AttributionPlan) -> str:
     """Describe what will be run, how long it takes, and what it cannot decide."""
     least, most = plan.blocks
     each = plan.run_s
@@ -123,7 +123,7 @@ def told_before(plan: AttributionPlan) -> str:
     return "\n".join([*lines, *(f"note: {one}" for one in known)])
 
 
-def untried(plan: AttributionPlan) -> str:
+def note_untried(plan: AttributionPlan) -> str:
     """Name the factors that a dry run leaves untried; empty if there are none."""
     factors = zip(plan.file.factor, plan.knobs, strict=True)
     names = [one.name for one, knob in factors if takes_a_trial(knob)]
@@ -153,7 +153,7 @@ def _refuse_too_few(file: StudyFile) -> None:
         )
 
 
-def _beside(file: StudyFile, folder: Path) -> StudyFile:
+def _resolve_paths(file: StudyFile, folder: Path) -> StudyFile:
     """Resolve paths relative to the study file, so that the study can be resumed from any directory."""
     changes: dict[str, Any] = {}
     if (folder / file.target).is_file():
@@ -166,7 +166,7 @@ def _beside(file: StudyFile, folder: Path) -> StudyFile:
     return file.model_copy(update=changes)
 
 
-def _left_out(file: StudyFile, without: str | None) -> StudyFile:
+def _drop_factors(file: StudyFile, without: str | None) -> StudyFile:
     """Remove factors from the study; each then keeps the level that the target and the host have."""
     if without is None:
         return file
@@ -217,7 +217,7 @@ def _measure(file: StudyFile) -> MeasurePlan:
         ) from None
 
 
-def _remade(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:
+def _update_repeats(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:
     """Return the plan of a resumed study, with the repeat budget of the present file."""
     remake = file.measure.get("remake")
     return (
@@ -225,7 +225,7 @@ def _remade(plan: MeasurePlan, file: StudyFile) -> MeasurePlan:
     )
 
 
-def opened(plan: AttributionPlan, study: Study | None, out: Path | None) -> Study:
+def open_attribution(plan: AttributionPlan, study: Study | None, out: Path | None) -> Study:
     """Create or resume the study's folder, after the host check."""
     file = plan.file.model_dump(mode="json")
     if study is not None:

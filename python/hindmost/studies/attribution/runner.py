@@ -22,7 +22,7 @@ from hindmost.run.making import make_run
 from hindmost.run.serving import ServerContext, no_context
 from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
-from hindmost.studies.attribution.attempts import GIVEN_UP, Attempt, Attempts
+from hindmost.studies.attribution.attempts import MOST_FAILURES, Attempt, Attempts
 from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint
 from hindmost.studies.pairs import NoMoreRuns
@@ -81,7 +81,7 @@ class Runner:
             self._parts[where] = open_part(self.study, self.study.folder / where, plan)
         return self._parts[where]
 
-    def stored(self, load: LoadPoint, name: str) -> Study | None:
+    def stored_part(self, load: LoadPoint, name: str) -> Study | None:
         """Return the stored study of one cell at one load, for reading; None if it does not exist."""
         where = f"{load.folder}/{name}"
         folder = self.study.folder / where
@@ -103,7 +103,7 @@ class Runner:
         part = self.part(load, name, cell)
         stored = {run.number for run in part.runs()}
         attempt, why = 0, None
-        while (number := run_number(block, attempt)) in stored or self._again(attempt):
+        while (number := run_number(block, attempt)) in stored or self._may_repeat(attempt):
             if number not in stored and (failure := self.run_once(load, name, cell, number)) is not None:
                 return failure
             why = self.readings.run(part, number).unsound
@@ -113,9 +113,9 @@ class Runner:
         assert why is not None, "the first attempt is always made"
         return Note(why.code, f"excluded, made {_times(attempt)}: {why}", {**why.values, "attempts": attempt})
 
-    def _again(self, attempts: int) -> bool:
+    def _may_repeat(self, attempts: int) -> bool:
         """Whether another attempt is allowed after this many."""
-        return not attempts or self.remaking.allows_repeat(self.attempts.remade(AGAIN), attempts)
+        return not attempts or self.remaking.allows_repeat(self.attempts.count_repeated(AGAIN), attempts)
 
     def side(self, load: LoadPoint, name: str, cell: Cell) -> CellSide:
         """Return a cell at a load, for paired comparisons."""
@@ -125,7 +125,7 @@ class Runner:
         """Make run `number` of a cell; return the failure, if it failed."""
         part, where = self.part(load, name, cell), f"{load.folder}/{name}"
         failures = self.attempts.failures(load.folder, name)
-        if len(failures) >= GIVEN_UP:
+        if len(failures) >= MOST_FAILURES:
             return failures[-1]
         start = time.monotonic()
         why = None
@@ -152,7 +152,7 @@ class Runner:
 
     def given_up(self, load: LoadPoint, name: str) -> bool:
         """Whether a cell failed too often at a load to be tried there again."""
-        return len(self.attempts.failures(load.folder, name)) >= GIVEN_UP
+        return len(self.attempts.failures(load.folder, name)) >= MOST_FAILURES
 
     def rehearse(self, cell: Cell) -> None:
         """Apply a cell's settings, and start the server once, without load.
@@ -221,7 +221,7 @@ class CellSide:
 
     def __init__(self, runner: Runner, load: LoadPoint, name: str, cell: Cell) -> None:
         self._runner = runner
-        self._where = (load, name, cell)
+        self._at_loads = (load, name, cell)
         self._failures: dict[int, Note] = {}
 
     def has(self, number: int) -> bool:
@@ -230,7 +230,7 @@ class CellSide:
 
     def make(self, number: int) -> None:
         """Make the run of this block, and record a failure."""
-        load, name, cell = self._where
+        load, name, cell = self._at_loads
         why = self._runner.run_once(load, name, cell, number)
         if why is not None:
             if self._runner.given_up(load, name):
@@ -239,12 +239,12 @@ class CellSide:
 
     def unsound(self, number: int) -> Note | None:
         """Return why no run of this block counts; studies before 0.3 repeated a run within its block."""
-        part = self._runner.part(*self._where)
+        part = self._runner.part(*self._at_loads)
         whys = [self._runner.readings.run(part, one).unsound for one in self._numbers(number)]
         if not whys:
             return self._failures.get(number, Note("run-failed", "there is no such run", {"run": number}))
         return None if None in whys else whys[-1]
 
     def _numbers(self, block: int) -> list[int]:
-        runs = self._runner.part(*self._where).runs()
+        runs = self._runner.part(*self._at_loads).runs()
         return [run.number for run in runs if run.number % AGAIN == block]

@@ -7,23 +7,23 @@ from hindmost.design.factors import is_forbidden
 from hindmost.stats import Crossing, best, crossings, low_level_difference
 from hindmost.store import attribution as documents
 from hindmost.store.estimates import Value, bounds, number
-from hindmost.studies.attribution.model import Found
+from hindmost.studies.attribution.model import FittedModel
 from hindmost.studies.attribution.plan import AttributionPlan
 from hindmost.studies.attribution.scale import Scale, positive
 
 
-def allowed(plan: AttributionPlan, cell: Cell) -> bool:
+def is_allowed(plan: AttributionPlan, cell: Cell) -> bool:
     """Whether the design allows a cell."""
     return not is_forbidden(cell, plan.design.factors, plan.design.forbidden)
 
 
-def predicted(plan: AttributionPlan, found: Found) -> list[documents.Prediction]:
+def predict_cells(plan: AttributionPlan, found: FittedModel) -> list[documents.Prediction]:
     """Return every cell that the model covers, with its interval."""
     if found.fit is None:
         return []
     rows: list[documents.Prediction] = []
     for one in found.fit.predicted():
-        if allowed(plan, one.cell) and told(found, one.cell):
+        if is_allowed(plan, one.cell) and covers(found, one.cell):
             low, high = (one.low, one.high) if found.ratio else positive(one.value, one.low, one.high)
             run = one.runs > 0
             rows.append(
@@ -32,14 +32,14 @@ def predicted(plan: AttributionPlan, found: Found) -> list[documents.Prediction]
     return rows
 
 
-def told(found: Found, cell: Cell) -> bool:
+def covers(found: FittedModel, cell: Cell) -> bool:
     """Whether the model covers a cell: it was run, no term was lost, or the cell needs no lost term."""
     assert found.fit is not None
     high = {name for name, level in zip(found.fit.design.factors, cell, strict=True) if level}
     return cell in found.runs or not any(set(term) <= high for term in found.fit.lost)
 
 
-def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
+def reversals(plan: AttributionPlan, found: FittedModel) -> list[documents.Reversal]:
     """Return factors that significantly raise the figure at one level of another and lower it at another."""
     if found.fit is None:
         return []
@@ -67,7 +67,7 @@ def reversals(plan: AttributionPlan, found: Found) -> list[documents.Reversal]:
     return out
 
 
-def _at_level(found: Found, one: Crossing, place: int) -> Value:
+def _at_level(found: FittedModel, one: Crossing, place: int) -> Value:
     """Return the effect of a factor at one level of another, µs."""
     effect = one.effects[place]
     if not found.ratio:
@@ -77,11 +77,11 @@ def _at_level(found: Found, one: Crossing, place: int) -> Value:
     return _value(difference.value, difference.low, difference.high)
 
 
-def ranked(plan: AttributionPlan, found: Found) -> list[documents.Candidate]:
+def rank_cells(plan: AttributionPlan, found: FittedModel) -> list[documents.Candidate]:
     """Compare each cell with the best of the others (Hsu), lowest figure first."""
     if found.fit is None:
         return []
-    among = [cell for cell in found.fit.spoken_of if allowed(plan, cell) and told(found, cell)]
+    among = [cell for cell in found.fit.spoken_of if is_allowed(plan, cell) and covers(found, cell)]
     if len(among) < 2:
         return []
     plain = Scale(found.ratio, 1.0)

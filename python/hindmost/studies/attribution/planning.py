@@ -27,7 +27,7 @@ RESTART_S = 0.8
 """Time of a run besides warm-up and measurement, s: settings, server start, calibration, files."""
 
 
-def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> AttributionPlan:
+def make_plan(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> AttributionPlan:
     """Return the plan of a study whose runs can be made on this host, with every level checked.
 
     Parameters
@@ -56,15 +56,15 @@ def planned(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> Attr
     if there:
         _refuse_set_already(file, measure, knobs)
     sets = tuple((knob.name.split()[0], ", ".join(sorted(knob.sets))) for knob in knobs)
-    return _designed(file, measure, target, knobs, sets)
+    return _add_design(file, measure, target, knobs, sets)
 
 
-def to_run(study: Study) -> AttributionPlan:
+def plan_to_run(study: Study) -> AttributionPlan:
     """Return the plan of a study that starts or is resumed."""
-    return planned(read_study(file_of(study), str(study.folder)), plan_of(study))
+    return make_plan(read_study(file_of(study), str(study.folder)), plan_of(study))
 
 
-def to_read(study: Study) -> AttributionPlan:
+def plan_to_read(study: Study) -> AttributionPlan:
     """Return the plan of a stored study, without server and settings, on any machine.
 
     Raises
@@ -84,7 +84,7 @@ def to_read(study: Study) -> AttributionPlan:
             key="sets",
         )
     sets = tuple((str(kind), str(what)) for kind, what in found)
-    return _designed(file, plan_of(study), None, (), sets)
+    return _add_design(file, plan_of(study), None, (), sets)
 
 
 def file_of(study: Study) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def file_of(study: Study) -> dict[str, Any]:
     return file
 
 
-def _designed(
+def _add_design(
     file: StudyFile,
     measure: MeasurePlan,
     target: Managed | None,
@@ -139,16 +139,16 @@ def _designed(
         control=design.control,
         delta=_smallest(file),
     )
-    if plan.wanted not in plan.labels:
+    if plan.main_quantile not in plan.labels:
         raise UsageError(
             "unknown-name",
-            f"confirm.quantile = {plan.wanted} is not measured: quantiles = {file.quantiles!r}",
-            hint=f'quantiles = "{file.quantiles},{plan.wanted.removeprefix("p")}"',
+            f"confirm.quantile = {plan.main_quantile} is not measured: quantiles = {file.quantiles!r}",
+            hint=f'quantiles = "{file.quantiles},{plan.main_quantile.removeprefix("p")}"',
             key="confirm.quantile",
-            name=plan.wanted,
+            name=plan.main_quantile,
             known=list(plan.labels),
         )
-    return _within(_controlled(plan), file.design.budget)
+    return _within(_set_control(plan), file.design.budget)
 
 
 def _smallest(file: StudyFile) -> Smallest:
@@ -179,7 +179,7 @@ def _smallest(file: StudyFile) -> Smallest:
     return Smallest(us=us)
 
 
-def _controlled(plan: AttributionPlan) -> AttributionPlan:
+def _set_control(plan: AttributionPlan) -> AttributionPlan:
     return replace(plan, control=plan.cell(plan.file.design.control)) if plan.file.design.control else plan
 
 

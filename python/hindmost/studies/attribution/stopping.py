@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hindmost.studies.attribution.answer import runs_of
-from hindmost.studies.attribution.effects import undecided
-from hindmost.studies.attribution.model import Found, analyse
+from hindmost.studies.attribution.effects import list_undecided
+from hindmost.studies.attribution.model import FittedModel, fit_model
 from hindmost.studies.attribution.runner import Runner
 
 
-def enough(runner: Runner, made: int) -> bool:
+def should_stop(runner: Runner, made: int) -> bool:
     """Return whether to stop after `made` blocks, at the looks of `hindmost.design.Sequential` only.
 
     Effects of interest are average main effects and two-factor interactions, at every load and quantile.
@@ -16,19 +16,19 @@ def enough(runner: Runner, made: int) -> bool:
     plan = runner.plan
     if made not in plan.looks.looks or made >= plan.blocks[1]:
         return False
-    found: dict[tuple[str, str], Found] = {}
+    found: dict[tuple[str, str], FittedModel] = {}
     left: set[str] = set()
     for load in plan.loads:
         runs = runs_of(runner, load)
         for label in plan.labels:
-            one = found[load.name, label] = analyse(plan, runs, label, plan.confidence(made))
+            one = found[load.name, label] = fit_model(plan, runs, label, plan.confidence(made))
             if any(cell.failure is None and not cell.usable(label) for cell in runs.values()):
                 lost = plan.model.terms if one.fit is None else one.fit.lost
                 short = (term for term in lost if 1 <= len(term) <= 2)
                 left |= {f"{'x'.join(term)} on {label} at {load.name}" for term in short}
     left |= {
         f"{effect.name} on {label} at {load}"
-        for load, label, effect in undecided(plan, found)
+        for load, label, effect in list_undecided(plan, found)
         if len(effect.term) <= 2
     }
     return plan.looks.decide(made, left).stop

@@ -14,10 +14,10 @@ _MANY_TIMES = 9.0
 """Share beyond which a change is written as a factor: +2481258 % is hard to read."""
 
 
-def of(plan: AttributionPlan, document: Evidence) -> Answer:
+def write_answer(plan: AttributionPlan, document: Evidence) -> Answer:
     """Write the answer in words for a document that is otherwise complete."""
     reasons = reasons_of(plan, document)
-    answered = any(load["quantiles"][plan.wanted]["average"] for load in document["loads"])
+    answered = any(load["quantiles"][plan.main_quantile]["average"] for load in document["loads"])
     if not answered:
         why = next((one["text"] for one in reasons), "no cell has enough runs")
         summary = [f"no answer: {why}"]
@@ -41,7 +41,7 @@ def of(plan: AttributionPlan, document: Evidence) -> Answer:
 
 
 def _nothing(plan: AttributionPlan) -> str:
-    return f"no factor is shown to change {plan.wanted} by {plan.delta.text} or more"
+    return f"no factor is shown to change {plan.main_quantile} by {plan.delta.text} or more"
 
 
 def _setting(document: Evidence) -> str:
@@ -71,7 +71,7 @@ def _open(plan: AttributionPlan, document: Evidence) -> list[str]:
     open_: dict[str, None] = {}
     for load in document["loads"]:
         open_ |= dict.fromkeys(factors_without_effect(plan, load))
-        for effect in load["quantiles"][plan.wanted]["average"]:
+        for effect in load["quantiles"][plan.main_quantile]["average"]:
             if effect["verdict"] == "undecided" and len(effect["factors"]) == 1:
                 open_[effect["factors"][0]] = None
     return list(open_)
@@ -79,7 +79,7 @@ def _open(plan: AttributionPlan, document: Evidence) -> list[str]:
 
 def _effects(plan: AttributionPlan, document: Evidence) -> list[str]:
     """Describe the average effects that are shown, single factors first, then by ratio."""
-    name = plan.wanted
+    name = plan.main_quantile
     shown = [
         (len(effect["factors"]) > 1, -_size(effect), load["name"], effect)
         for load in document["loads"]
@@ -97,7 +97,9 @@ def _size(effect: Effect) -> float:
 def _sentence(name: str, load: str, effect: Effect) -> str:
     base = effect["base"] or 0.0
     before, after = format_us(base), format_us(base + effect["value"])
-    span = f"({_change(effect)}; between {_signed(effect['low'])} and {_signed(effect['high'])})"
+    span = (
+        f"({_change(effect)}; between {_format_change(effect['low'])} and {_format_change(effect['high'])})"
+    )
     if len(effect["factors"]) > 1:
         where = f"{name} at {load} load is {after} where each alone would make it {before}"
         return f"{_subject(effect)} together: {where} {span}"
@@ -110,7 +112,7 @@ def _change(effect: Effect) -> str:
     return f"{1.0 + share:.3g} times" if share > _MANY_TIMES else f"{share:+.0%}"
 
 
-def _signed(us: float) -> str:
+def _format_change(us: float) -> str:
     return f"{'-' if us < 0 else '+'}{format_us(abs(us))}"
 
 
@@ -120,7 +122,7 @@ def _subject(effect: Effect) -> str:
 
 
 def _reversals(plan: AttributionPlan, document: Evidence) -> list[str]:
-    name = plan.wanted
+    name = plan.main_quantile
     return [
         f"at {load['name']} load, {name}: {one['text']}"
         for load in document["loads"]
