@@ -1,1 +1,1 @@
-"""Studies: which runs are made, in which order, until when, and what they say together."""
+"""Studies: which runs are made, in which order, until when, and what they show together."""

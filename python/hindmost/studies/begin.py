@@ -1,4 +1,4 @@
-"""How a study begins: make room, greet a running server, look at the host, make the folder, step aside."""
+"""The start of a study: free resources, greet a running server, check the host, create the folder."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from hindmost.targets import Attached, Managed, greet, parse_target
 from hindmost.testing import default_of
 
 SPIN_S = 0.3
-"""Spin for the noise floor before a study: short, and long enough to see a host that is busy."""
+"""How long to spin for the host's noise floor before a study, s; enough to notice a busy host."""
 LONGEST_NAME = 100
-"""Letters of a target in the name of a folder, which has 255 in all."""
+"""Most characters of a target in a folder name, which may have 255."""
 LOOKS, PAUSE_S = 3, 1.0
-"""A host is called unfit only if it looks so each time: one look of a third of a second may meet the last
-breath of the program that ran before."""
+"""Number of host checks, and pause between them, s. A host counts as unfit only if every check says so,
+because a single short check may catch the end of the program that ran before."""
 
 
 def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Study:
-    """Do all that comes before the first run of a new study; returns it.
+    """Prepare a new study up to its first run, and return it.
 
     Parameters
     ----------
     plan : MeasurePlan
-        What is to be done.
+        What to run.
     out : Path or None
-        Its folder.
+        The study's folder.
     kind : str
-        Of what kind it is.
+        The kind of study.
     more : object
-        What its manifest says next to the plan.
+        Further entries of its manifest.
 
     Raises
     ------
     HostUnfit
-        If this host has no room for the plan's connections.
+        This host lacks resources for the plan's connections.
     TargetError
-        If a running server is not there or speaks another protocol.
+        A running server does not answer, or speaks another protocol.
 
     In both cases nothing is written.
     """
@@ -63,7 +63,7 @@ def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Stu
 
 
 def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
-    """Do all that comes before the next run of a study; its manifest then says the plan, and `more`."""
+    """Prepare a study up to its next run, and update its manifest with the plan and `more`."""
     ready(plan)
     study.manifest |= {"plan": plan.model_dump(mode="json"), "kind": name_of(study.manifest), **more}
     study.write("manifest.json", json.dumps(study.manifest, indent=1))
@@ -72,19 +72,19 @@ def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
 
 
 def refuse_changes(given: Sequence[str], again: str) -> None:
-    """Refuse options that would make the runs of a study that goes on unlike those that it has.
+    """Refuse options that would make new runs of a resumed study differ from its stored ones.
 
     Parameters
     ----------
     given : sequence of str
-        The options that were given and may not change.
+        Options that were given and may not change.
     again : str
-        The hint: the command that goes on.
+        The command that resumes the study, for the hint.
 
     Raises
     ------
     UsageError
-        If there are any.
+        There is such an option.
     """
     if given:
         raise UsageError(
@@ -96,12 +96,12 @@ def refuse_changes(given: Sequence[str], again: str) -> None:
 
 
 def again_with(folder: Path, kind: str, runs: int | None) -> Study:
-    """A study of `kind` to go on with as it was begun; only how many runs or rounds it has may change.
+    """Resume a study of `kind` unchanged, except for its number of runs or rounds.
 
     Raises
     ------
     UsageError
-        If it is a study of another kind.
+        The study is of another kind.
     """
     study = Study.open(folder)
     refuse_another(study, kind)
@@ -110,25 +110,25 @@ def again_with(folder: Path, kind: str, runs: int | None) -> Study:
 
 
 def reopened(
-    folder: Path, asked: MeasureRequest, *, find_rate: str | None, out: Path | None
+    folder: Path, request: MeasureRequest, *, find_rate: str | None, out: Path | None
 ) -> tuple[Study, MeasurePlan]:
-    """A study or search to go on with, and its plan with what may change in it.
+    """Open a measurement or search to resume it, with the permitted changes in its plan.
 
     Raises
     ------
     UsageError
-        If anything else was asked for, or it is a study of another kind.
+        Another option was given, or the study is of another kind.
     """
-    changes = asked.stopping_options()
-    if asked.target is not None or out is not None:
+    changes = request.stopping_options()
+    if request.target is not None or out is not None:
         raise UsageError(
             "conflicting-options",
             "--resume takes target and folder from the study",
             hint=f"hindmost measure --resume {folder}",
-            options=["TARGET" if asked.target is not None else "--out", "--resume"],
+            options=["TARGET" if request.target is not None else "--out", "--resume"],
         )
     refuse_changes(
-        asked.fixed_options() or (["--find-rate"] if find_rate is not None else []),
+        request.fixed_options() or (["--find-rate"] if find_rate is not None else []),
         f"hindmost measure --resume {folder}, or a new study with --out",
     )
     study = Study.open(folder)
@@ -137,18 +137,18 @@ def reopened(
 
 
 def ready(plan: MeasurePlan) -> Attached | Managed:
-    """Make room for a plan's connections, and greet a server that runs already.
+    """Provide the resources for a plan's connections, and greet a running server.
 
     Raises
     ------
     HostUnfit
-        If this host has no room for them.
+        This host lacks resources for them.
     TargetError
-        If a running server is not there or speaks another protocol.
+        A running server does not answer, or speaks another protocol.
     """
     target = parse_target(plan.target)
     takes = target.spec.options.get("connections") if target.managed else None
-    if plan.fleet is not None:  # its hosts say themselves what they have room for
+    if plan.fleet is not None:  # load hosts check their own resources
         if not target.managed:
             _greet(target, plan)
         return target
@@ -159,14 +159,14 @@ def ready(plan: MeasurePlan) -> Attached | Managed:
 
 
 def _greet(target: Attached, plan: MeasurePlan) -> None:
-    """Make sure that a running server is there and speaks its protocol, before anything is written."""
+    """Check that a running server answers in its protocol, before anything is written."""
     accept = plan.workload.get("accept", ())
     first = first_request(plan, target.protocol, target.address)
     greet(target, accept=accept, tls=plan.tls, login=plan.login, first=first)
 
 
 def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, **more: object) -> Study:
-    """A new study of a target, with what this host is like; `more` goes into its manifest."""
+    """Create a study of a target, with facts about this host; `more` goes into its manifest."""
     folder = out or Path(f"hindmost-{folder_name(target)}-{datetime.now():%Y%m%d-%H%M%S}")
     host = _diagnosis(1 if plan.quick else default_of("host_looks", LOOKS))
     manifest = {
@@ -181,14 +181,14 @@ def _new_study(plan: MeasurePlan, target: Attached | Managed, out: Path | None, 
 
 
 def folder_name(target: Attached | Managed) -> str:
-    """A target in the name of a folder: of a running server its whole address, host and port."""
+    """Return a target's part of a folder name; for a running server its whole address."""
     name = target.spec.name if target.managed else f"{target.host}-{target.port}"
     safe = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.")
     return safe[:LONGEST_NAME] or "target"
 
 
 def _diagnosis(looks: int) -> dict[str, Any]:
-    """Facts and findings of this host; looked at again where it seems unfit."""
+    """Return facts and findings about this host; the check is repeated if the host seems unfit."""
     host: dict[str, Any] = {}
     for look in range(looks):
         if look:
@@ -202,7 +202,7 @@ def _diagnosis(looks: int) -> dict[str, Any]:
 
 
 def _step_aside(plan: MeasurePlan) -> None:
-    """Keep this process off the server's processors: its work must show as send delay, not as latency."""
+    """Move this process off the server's CPUs, so that its work appears as send delay, not as latency."""
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     server = set(plan.server_cpus)

@@ -1,8 +1,8 @@
-"""Kinds of studies: how each is carried out, answered from its folder, and shown.
+"""Kinds of studies: how each is run, answered from its folder, and published.
 
-The manifest says of what kind a study is. A kind is one file ``studies/NAME/kind.py`` with a `Kind`, one row
-in `KINDS`, and its verb in `hindmost.store.kinds`. What holds for all is here, once: the lock, Ctrl-C,
-what is kept, the way to go on.
+The manifest names the kind of a study. A kind is one file ``studies/NAME/kind.py`` with a `Kind`, one row in
+`KINDS`, and its verb in `hindmost.store.kinds`. This module does what all kinds share: the lock, Ctrl-C, what
+is kept, and the command to resume.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ KINDS = {
     "trial": "hindmost.studies.comparison.setting.kind",
     "explain": "hindmost.explain.procedure",
 }
-"""The registry: name to the module whose `KIND` it is, loaded when such a study is met."""
+"""The registry: from name to the module with its `KIND`, which is imported when needed."""
 DEEPEST = 4
-"""Folders between a study and its deepest part: ``LOAD/confirmation/SIDE/CELL``."""
+"""Most folder levels between a study and its deepest part: ``LOAD/confirmation/SIDE/CELL``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer that was written into its study, and what to tell of it.
+    """An answer that was written into its study, and what to show.
 
     Attributes
     ----------
     document : mapping
         The answer as JSON.
     table : callable
-        Writes it for the terminal.
+        Renders the answer for the terminal.
     exit : Exit
-        What it says to scripts.
+        Exit code for scripts.
     notes : tuple of str
-        Where things lie and what could be done next; talk, not data.
+        Where the files are, and what to do next; for people only.
     account : callable, optional
-        Writes the table with all that is known, where it leaves anything out (``--verbose``).
+        Renders the complete table, if `table` leaves anything out (``--verbose``).
     said : tuple of str
-        What is told even to those who want no talk.
+        Lines that are shown even with ``--quiet``.
     failed : tuple of str
-        What could not be written.
+        Files that could not be written.
     """
 
     document: Mapping[str, Any]
@@ -71,17 +71,17 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Answer]):
-    """One kind of study.
+    """A kind of study.
 
     Attributes
     ----------
     run : callable
-        ``run(study, talk, **options)``: make all runs that are not there yet, and answer. The study is
-        locked, and its manifest says all that decides its runs.
+        ``run(study, talk, **options)``: make the missing runs, and return the answer. The study is locked,
+        and its manifest determines its runs.
     answer : callable
-        ``answer(study)``: the same answer from the folder alone, on any machine, years later.
+        ``answer(study)``: compute the same answer from the folder alone, on any machine.
     publish : callable
-        ``publish(study, answer, page=None)``: write files and page.
+        ``publish(study, answer, page=None)``: write the files and the page.
     """
 
     name: str
@@ -98,14 +98,14 @@ def write_answer(
     exit_code: Exit,
     page: Path | None = None,
 ) -> Shown:
-    """Write an answer as `file` and as a page into its study: what most kinds publish.
+    """Write an answer as `file` and as a page into its study, as most kinds publish it.
 
     Parameters
     ----------
     renderers : pair of callables
-        Of the page, and of the terminal's table.
+        For the page, and for the terminal's table.
     page : Path, optional
-        Where the page goes, if not to ``report.html`` in the study.
+        Path of the page; ``report.html`` in the study by default.
     """
     render, render_table = renderers
     from hindmost.report.common.document import clean
@@ -119,12 +119,12 @@ def write_answer(
 
 
 def kind_of(study: Study) -> Kind[Any]:
-    """The kind of a study.
+    """Return the kind of a study.
 
     Raises
     ------
     StudyError
-        If this version knows none of that name.
+        This version does not know the kind.
     """
     name = name_of(study.manifest)
     if name not in KINDS:
@@ -141,18 +141,17 @@ def kind_of(study: Study) -> Kind[Any]:
 
 
 def again(study: Study) -> str:
-    """The command that goes on with a study, or with the whole that it is a part of."""
+    """Return the command that resumes a study, or the study of which it is a part."""
     return (_whole_of(study) or study).resume_command
 
 
 def refuse_another(study: Study, *names: str) -> None:
-    """Refuse to go on with a study of another kind, or with a part; the error says what goes on with it.
+    """Refuse to resume a study of another kind, or a part of a study; the error names the right command.
 
     Raises
     ------
     UsageError
-        If it is of none of the kinds `names`, or lies within a study: a part does not know its server's
-        setting.
+        The study's kind is not in `names`, or it is a part, which does not know its server's setting.
     """
     if (whole := _whole_of(study)) is not None:
         raise UsageError(
@@ -176,23 +175,23 @@ def refuse_another(study: Study, *names: str) -> None:
 
 
 def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: object) -> Shown:
-    """Make all runs of a study that are not there yet; answer and publish it.
+    """Make the missing runs of a study, answer it and publish the answer.
 
     Parameters
     ----------
     study : Study
-        A new one, or one to go on with.
+        A new study, or one to resume.
     talk : Talk
-        Told how far it is.
+        Receives the progress.
     page : Path, optional
-        Where the page goes, if not into the study's folder.
+        Path of the page; in the study's folder by default.
     options
-        Of the kind's `run`.
+        Options of the kind's `run`.
 
     Raises
     ------
     HindmostError
-        What ended it; finished runs are kept, and the error says how to go on.
+        The reason for the end; finished runs are kept, and the error contains the command to resume.
     """
     kind = kind_of(study)
     _confirm(study, talk)
@@ -201,7 +200,7 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
             answer = kind.run(study, talk, **options)
             with read_only() as failed:
                 shown = kind.publish(study, answer, page)
-            if failed:  # it is shown all the same, and what was measured is kept
+            if failed:  # the answer is shown anyway, and the runs are kept
                 notes = (f"study: {study.folder}",)
                 return replace(shown, notes=notes, failed=tuple(dict.fromkeys(failed)))
             return shown
@@ -220,7 +219,7 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
 
 
 def _confirm(study: Study, talk: Talk) -> None:
-    """Ask before a stored study, which may be another's, sends what is ours or runs a program of its own."""
+    """Ask before a stored study, perhaps from someone else, sends our secrets or runs its own programs."""
     if study.fresh:
         trust(study.manifest)
         for note in study.manifest.get("plan", {}).get("notes", ()):
@@ -228,7 +227,7 @@ def _confirm(study: Study, talk: Talk) -> None:
     if not (named := untrusted_references(study.manifest)):
         return
     target, names = str(study.manifest["plan"].get("target")), ", ".join(named)
-    if not talk.trusts(f"{study.folder} would use {names} for {target}. Go on?"):
+    if not talk.trusts(f"{study.folder} would use {names} for {target}. Continue?"):
         raise UsageError(
             "untrusted-reference",
             f"{study.folder} would use {names} for {target}",
@@ -241,17 +240,17 @@ def _confirm(study: Study, talk: Talk) -> None:
 
 
 def reported(study: Study, page: Path | None = None) -> Shown:
-    """Answer and publish a stored study again, its page to `page` if that is given; nothing is measured.
+    """Answer and publish a stored study again, without measuring; the page goes to `page` if given.
 
-    A study that cannot be written, as in an archive, is shown all the same.
+    A read-only study, such as one in an archive, is answered too.
 
     Raises
     ------
     StudyError
-        If it has no finished run, or cannot be read.
+        The study has no finished run, or cannot be read.
     """
     kind = kind_of(study)
-    with read_only() as failed:  # parts of a study are answered, and written, with it
+    with read_only() as failed:  # publishing also answers and writes the parts of a study
         shown = kind.publish(study, kind.answer(study), page)
     if failed:
         return replace(shown, notes=(f"not stored: {failed[0]}", f"study: {study.folder}"))
@@ -259,7 +258,7 @@ def reported(study: Study, page: Path | None = None) -> Shown:
 
 
 def _finished(study: Study) -> int:
-    """Runs that are there, those of its parts included."""
+    """Return the number of finished runs, including those of parts."""
     return sum(1 for _ in study.folder.glob("**/runs/[0-9]*"))
 
 
@@ -268,12 +267,12 @@ def _runs(count: int) -> str:
 
 
 def _whole_of(part: Study) -> Study | None:
-    """The study that a study is a part of, found by where it lies; None if it is whole."""
+    """Find the study of which `part` is a part, by its folder; None if it is a whole study."""
     for folder in list(part.folder.resolve().parents)[:DEEPEST]:
         try:
             whole = Study.open(folder)
         except StudyError:
             continue
-        if name_of(whole.manifest) != "measure":  # which has no parts
+        if name_of(whole.manifest) != "measure":  # a measurement has no parts
             return whole
     return None

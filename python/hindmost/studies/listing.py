@@ -1,4 +1,4 @@
-"""Which studies lie below a folder, by their manifests and answers alone: no run is read."""
+"""The studies below a folder, by their manifests and answers only; no run is read."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FILES = {
     "verification": ("verification.json", "verification.html"),
     "comparison": ("comparison.json", "report.html"),
 }
-"""Of each kind of study its answer and its page."""
+"""File names of the answer and the page, by kind of study."""
 DEEPEST = 6
-"""Folders between the one that is listed and a study."""
+"""Most folder levels between the listed folder and a study."""
 
 
 class _Figure(msgspec.Struct):
@@ -38,7 +38,7 @@ class _Figure(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """What is read of any answer; all else is passed over, which takes a tenth of the time."""
+    """The fields of an answer that are read. Skipping the others takes a tenth of the time."""
 
     verdict: str | None = None
     headline: str | None = None
@@ -55,7 +55,7 @@ def listing(folder: Path) -> Listing:
     Raises
     ------
     UsageError
-        If there is no such folder.
+        There is no such folder.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -72,7 +72,7 @@ def listing(folder: Path) -> Listing:
 
 
 def _studies(folder: Path, depth: int) -> Iterator[Path]:
-    """Folders with a manifest; what lies within them are their parts and runs."""
+    """Yield the folders with a manifest, without the parts and runs inside them."""
     try:
         entries = sorted(os.scandir(folder), key=lambda one: one.name)
     except OSError:

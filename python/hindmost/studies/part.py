@@ -1,4 +1,4 @@
-"""Studies within a study: the steps of a search, the series of a verification."""
+"""Studies within a study: the steps of a search, the series of a comparison."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from hindmost.plan import MeasurePlan
 from hindmost.store import Study
 
 INHERITED = ("created", "version", "python", "host")
-"""What a manifest says of the whole and of each of its parts."""
+"""Manifest entries that a study and its parts have in common."""
 
 
 def open_part(whole: Study, folder: Path, plan: MeasurePlan) -> Study:
-    """Open a part of a study, new or to go on with; its plan may have changed in how many runs it makes.
+    """Open a part of a study, new or existing; only the number of runs in its plan may have changed.
 
     Raises
     ------
     StudyError
-        If it cannot be read or written.
+        The part cannot be read or written.
     """
     manifest = {key: whole.manifest[key] for key in INHERITED if key in whole.manifest}
     manifest |= {"kind": "measure", "plan": plan.model_dump(mode="json")}
     if not (folder / "manifest.json").exists():
-        shutil.rmtree(folder, ignore_errors=True)  # killed before its manifest stood: nothing is in it
+        shutil.rmtree(folder, ignore_errors=True)  # killed before its manifest was written, so it is empty
         return Study.create(folder, manifest)
     part = Study.open(folder)
     part.manifest["plan"] = manifest["plan"]

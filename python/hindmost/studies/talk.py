@@ -1,4 +1,4 @@
-"""Whoever is told how far a study is."""
+"""The interface for progress of a study."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ class Talk(Protocol):
     """Tells a person how far a study is."""
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Show a line."""
 
     def warn(self, text: str) -> None:
-        """One that must be read, even by who wants no progress."""
+        """Show a line that must be read, even with ``--quiet``."""
 
     def trusts(self, question: str) -> bool:
-        """Ask whether a study that may be another's may do what it says."""
+        """Ask whether a study from elsewhere may do what it says."""
 
     def runs(self, plan: MeasurePlan) -> Observer:
-        """Whoever watches runs of a plan."""
+        """Return the observer for the runs of a plan."""
 
     def cells(self, plan: AttributionPlan) -> OnStep:
-        """Whoever watches runs of cells."""
+        """Return the observer for the runs of cells."""
 
 
 class Silent:
-    """Tells nobody anything."""
+    """Shows nothing."""
 
     def say(self, text: str) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def warn(self, text: str) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def trusts(self, question: str) -> bool:
-        """Nobody says so."""
+        """Return False, because no person can be asked."""
         return False
 
     def runs(self, plan: MeasurePlan) -> Silent:
-        """Nobody watches."""
+        """Return an observer that shows nothing."""
         return self
 
     def cells(self, plan: AttributionPlan) -> OnStep:
-        """Nobody watches."""
+        """Return an observer that shows nothing."""
         return lambda _: None
 
     def run_begins(self, number: int, least: int, most: int) -> None:
-        """A run begins."""
+        """Ignore the start of a run."""
 
     def moment(self, moment: Moment) -> None:
-        """Where it stands."""
+        """Ignore the progress of a run."""
 
     def run_ended(self, figures: RunFigures, decision: Decision, aside: Note | None) -> None:
-        """A run is stored."""
+        """Ignore a stored run."""

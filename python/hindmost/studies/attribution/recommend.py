@@ -163,7 +163,7 @@ def _rule(plan: AttributionPlan) -> str:
     over = " on average over the loads" if len(plan.main_loads) > 1 else _at_loads(plan)
     return (
         f"a setting counts with {LEAST_RUNS} valid runs at each load; among those whose"
-        f" {plan.main_quantile}{over} is shown to be below the present setting's, in comparisons that hold for"
+        f" {plan.main_quantile}{over} is shown to be below the present one, in comparisons that hold for"
         f" all settings together, and within {plan.delta.text} of the lowest, the one that changes the fewest"
         " factors is recommended; fresh runs then confirm it, or do not"
     )
