@@ -25,7 +25,7 @@ from hindmost.explain.view import render_markdown, render_page, render_terminal
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
 from hindmost.studies.comparison import arms
-from hindmost.studies.kind import carry_out, reported
+from hindmost.studies.kind import carry_out, report_study
 from hindmost.studies.measure.procedure import Procedure
 from hindmost.studies.talk import Silent
 from hindmost.targets import parse_target
@@ -321,7 +321,7 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
     assert noted.count("confirm/0 1") == 1
     again = answer(Study.open(study.folder))
     assert {**msgspec.json.decode(msgspec.json.encode(again)), "created": ""} == {**document, "created": ""}
-    assert {**reported(Study.open(study.folder)).document, "created": ""} == {**document, "created": ""}
+    assert {**report_study(Study.open(study.folder)).document, "created": ""} == {**document, "created": ""}
     result = open_study(study.folder)
     assert (result.verdict, len(result.candidates), len(result.latency)) == (
         "gain",

@@ -26,7 +26,7 @@ from hindmost.studies.comparison.clone import CloneRequest
 from hindmost.studies.comparison.clone.ratios import LoadPoint
 from hindmost.studies.comparison.setting import SettingRequest
 from hindmost.studies.comparison.targets import TargetsRequest
-from hindmost.studies.kind import KINDS, Kind, Shown, carry_out, kind_of, refuse_another
+from hindmost.studies.kind import KINDS, Kind, PublishedAnswer, carry_out, kind_of, refuse_another
 from hindmost.studies.search.kind import objective_of
 from hindmost.studies.talk import Silent
 
@@ -261,7 +261,7 @@ def made_up(monkeypatch, study):
         return study
 
     def publish(study, answer, page):
-        return Shown(answer, str, kinds.Exit.DONE, ())
+        return PublishedAnswer(answer, str, kinds.Exit.DONE, ())
 
     return become
 

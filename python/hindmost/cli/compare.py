@@ -30,7 +30,7 @@ from hindmost.run.request import MeasureRequest
 if TYPE_CHECKING:
     from hindmost.cli.progress import Talk
     from hindmost.store import Study
-    from hindmost.studies.kind import Shown
+    from hindmost.studies.kind import PublishedAnswer
 
 KINDS = ("comparison", "trial", "batching", "verification")
 """Kinds of studies that this command makes and resumes."""
@@ -303,7 +303,7 @@ def _open_clone(asked: MeasureRequest, original: str, given: set[str], options: 
     )
 
 
-def _carry_out(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Shown:
+def _carry_out(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> PublishedAnswer:
     from hindmost.store import name_of
     from hindmost.studies.kind import carry_out
 
@@ -313,7 +313,7 @@ def _carry_out(study: Study, talk: Talk, page: Path | None, *, keep: bool) -> Sh
 
 def _compare_stored(
     asked: MeasureRequest, what: tuple[str, ...], options: Options, page: Path | None
-) -> Shown:
+) -> PublishedAnswer:
     from hindmost.studies.comparison.targets import MARGIN, compare, show
 
     if given := [

@@ -71,7 +71,7 @@ def measure(
     from hindmost.cli.progress import Talk
     from hindmost.plan.limits import check_limits, parse_limits
     from hindmost.store import name_of
-    from hindmost.studies.begin import begin, go_on, reopened
+    from hindmost.studies.begin import begin, continue_study, resume_measurement
     from hindmost.studies.kind import carry_out
     from hindmost.studies.search.options import plan_search, refuse_contradictions
 
@@ -82,12 +82,12 @@ def measure(
     texts = list(require)
     try:
         if resume is not None:
-            study, plan = reopened(resume, asked, find_rate=find_rate, out=out)
+            study, plan = resume_measurement(resume, asked, find_rate=find_rate, out=out)
             if name_of(study.manifest) == "search":
                 refuse_contradictions(asked, gate)
             texts = texts or study.manifest.get("require", [])
             refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
-            study = go_on(study, check_limits(plan, limits), **({"require": texts} if texts else {}))
+            study = continue_study(study, check_limits(plan, limits), **({"require": texts} if texts else {}))
         elif find_rate is not None:
             plan, objective = plan_search(asked, find_rate, gate)
             study = begin(plan, out, "search", search={"objective": objective.text})

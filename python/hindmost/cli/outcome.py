@@ -19,7 +19,7 @@ from hindmost.errors import HindmostError, UsageError
 from hindmost.exits import Exit
 
 if TYPE_CHECKING:
-    from hindmost.studies.kind import Shown
+    from hindmost.studies.kind import PublishedAnswer
 
 
 def format_write_error(fault: str) -> str:
@@ -28,7 +28,7 @@ def format_write_error(fault: str) -> str:
 
 
 def print_answer(
-    shown: Shown,
+    shown: PublishedAnswer,
     *,
     as_json: bool,
     quiet: bool = False,

@@ -42,7 +42,7 @@ from hindmost.store import Study, now_utc
 from hindmost.store.estimates import bounds, number
 from hindmost.studies.comparison.arms import BETWEEN_S, WARM_S
 from hindmost.studies.comparison.rounds import MARGIN
-from hindmost.studies.kind import again
+from hindmost.studies.kind import resume_command
 from hindmost.studies.measure import pictures
 
 THROUGHPUT = "throughput"
@@ -155,7 +155,7 @@ def answer(study: Study) -> Explanation:
         raise StudyError(
             "no-finished-runs",
             f"{study.folder} has no finished run",
-            hint=again(study),
+            hint=resume_command(study),
             path=str(study.folder),
         )
     _, parts, culprits = read_trace(study)
@@ -194,7 +194,7 @@ def _add_sentences(found: Explanation, study: Study) -> Explanation:
     return msgspec.structs.replace(
         found,
         headline=headline(found),
-        answer=write_sentences(found, _present_us(study, found.by), again(study)),
+        answer=write_sentences(found, _present_us(study, found.by), resume_command(study)),
     )
 
 

@@ -34,7 +34,7 @@ from hindmost.store import Study
 from hindmost.store.estimates import encode, without_nan
 from hindmost.studies.attribution.apply import set_knob
 from hindmost.studies.comparison.arms import Arm, Level
-from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.kind import Kind, PublishedAnswer
 from hindmost.studies.pairs import draw_order
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
@@ -234,7 +234,7 @@ def _apply(study: Study, state: State, talk: Talk) -> None:
     state.update(study, applied=done)
 
 
-def publish(study: Study, result: Explanation, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Explanation, page: Path | None = None) -> PublishedAnswer:
     """Write ``explanation.json`` and the page."""
     from hindmost.explain.view import render_page, render_terminal
 
@@ -243,7 +243,7 @@ def publish(study: Study, result: Explanation, page: Path | None = None) -> Show
     where = study.write_page(render_page(result), page)
     code = Exit.INCONCLUSIVE if result.verdict == "undecided" else Exit.DONE
     notes = (f"page: {where}", f"study: {study.folder}")
-    return Shown(document, lambda: render_terminal(result), code, notes)
+    return PublishedAnswer(document, lambda: render_terminal(result), code, notes)
 
 
 KIND = Kind(NAME, run, answer, publish)

@@ -16,7 +16,7 @@ from hindmost.plan import MeasurePlan, parse_duration
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import begin, go_on
+from hindmost.studies.begin import begin, continue_study
 from hindmost.studies.comparison.rounds import check_figure
 from hindmost.studies.kind import refuse_another
 from hindmost.trace import find_server
@@ -128,7 +128,9 @@ def resume_study(folder: Path, budget: str | None) -> Study:
     refuse_another(study, KIND)
     state = State.load(study)
     budget_s = state.budget_s if budget is None else parse_duration(budget, "budget", LEAST_BUDGET_S)
-    return go_on(study, plan_of(study), **{KIND: msgspec.to_builtins(replace(state, budget_s=budget_s))})
+    return continue_study(
+        study, plan_of(study), **{KIND: msgspec.to_builtins(replace(state, budget_s=budget_s))}
+    )
 
 
 def plan_without(plan: MeasurePlan, changes: Sequence[Candidate]) -> MeasurePlan:

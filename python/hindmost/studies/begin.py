@@ -56,15 +56,15 @@ def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Stu
 
     In both cases nothing is written.
     """
-    target = ready(plan)
+    target = prepare_target(plan)
     study = _new_study(plan, target, out, kind=kind, **more)
     _step_aside(plan)
     return study
 
 
-def go_on(study: Study, plan: MeasurePlan, **more: object) -> Study:
+def continue_study(study: Study, plan: MeasurePlan, **more: object) -> Study:
     """Prepare a study up to its next run, and update its manifest with the plan and `more`."""
-    ready(plan)
+    prepare_target(plan)
     study.manifest |= {"plan": plan.model_dump(mode="json"), "kind": name_of(study.manifest), **more}
     study.write("manifest.json", json.dumps(study.manifest, indent=1))
     _step_aside(plan)
@@ -95,7 +95,7 @@ def refuse_changes(given: Sequence[str], again: str) -> None:
         )
 
 
-def again_with(folder: Path, kind: str, runs: int | None) -> Study:
+def resume_with_runs(folder: Path, kind: str, runs: int | None) -> Study:
     """Resume a study of `kind` unchanged, except for its number of runs or rounds.
 
     Raises
@@ -106,10 +106,10 @@ def again_with(folder: Path, kind: str, runs: int | None) -> Study:
     study = Study.open(folder)
     refuse_another(study, kind)
     plan = plan_of(study)
-    return go_on(study, plan if runs is None else plan.model_copy(update={"runs": (runs, runs)}))
+    return continue_study(study, plan if runs is None else plan.model_copy(update={"runs": (runs, runs)}))
 
 
-def reopened(
+def resume_measurement(
     folder: Path, request: MeasureRequest, *, find_rate: str | None, out: Path | None
 ) -> tuple[Study, MeasurePlan]:
     """Open a measurement or search to resume it, with the permitted changes in its plan.
@@ -136,7 +136,7 @@ def reopened(
     return study, plan_of(study).model_copy(update=changes)
 
 
-def ready(plan: MeasurePlan) -> Attached | Managed:
+def prepare_target(plan: MeasurePlan) -> Attached | Managed:
     """Provide the resources for a plan's connections, and greet a running server.
 
     Raises

@@ -39,7 +39,7 @@ DEEPEST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PublishedAnswer:
     """An answer that was written into its study, and what to show.
 
     Attributes
@@ -87,7 +87,7 @@ class Kind(Generic[Answer]):
     name: str
     run: Callable[..., Answer]
     answer: Callable[[Study], Answer]
-    publish: Callable[[Study, Answer, Path | None], Shown]
+    publish: Callable[[Study, Answer, Path | None], PublishedAnswer]
 
 
 def write_answer(
@@ -97,7 +97,7 @@ def write_answer(
     renderers: tuple[Callable[[Answer], str], Callable[[Answer], str]],
     exit_code: Exit,
     page: Path | None = None,
-) -> Shown:
+) -> PublishedAnswer:
     """Write an answer as `file` and as a page into its study, as most kinds publish it.
 
     Parameters
@@ -115,7 +115,7 @@ def write_answer(
     printable = cast("Answer", clean(document))
     where = study.write_page(render(printable), page)
     notes = (f"page: {where}", f"study: {study.folder}")
-    return Shown(document, lambda: render_table(printable), exit_code, notes)
+    return PublishedAnswer(document, lambda: render_table(printable), exit_code, notes)
 
 
 def kind_of(study: Study) -> Kind[Any]:
@@ -140,7 +140,7 @@ def kind_of(study: Study) -> Kind[Any]:
     return kind
 
 
-def again(study: Study) -> str:
+def resume_command(study: Study) -> str:
     """Return the command that resumes a study, or the study of which it is a part."""
     return (_whole_of(study) or study).resume_command
 
@@ -174,7 +174,7 @@ def refuse_another(study: Study, *names: str) -> None:
         )
 
 
-def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: object) -> Shown:
+def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: object) -> PublishedAnswer:
     """Make the missing runs of a study, answer it and publish the answer.
 
     Parameters
@@ -239,7 +239,7 @@ def _confirm(study: Study, talk: Talk) -> None:
     trust(study.manifest)
 
 
-def reported(study: Study, page: Path | None = None) -> Shown:
+def report_study(study: Study, page: Path | None = None) -> PublishedAnswer:
     """Answer and publish a stored study again, without measuring; the page goes to `page` if given.
 
     A read-only study, such as one in an archive, is answered too.

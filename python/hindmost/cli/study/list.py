@@ -23,7 +23,7 @@ def list_(
     """List the studies below a folder: kind, target, rate, p99 with its interval, verdict, date."""
     from hindmost.cli.outcome import print_answer
     from hindmost.report.listing import render_listing, render_listing_page
-    from hindmost.studies.kind import Shown
+    from hindmost.studies.kind import PublishedAnswer
     from hindmost.studies.listing import listing
 
     document = listing(folder)
@@ -32,5 +32,5 @@ def list_(
         root = os.path.relpath(folder.resolve(), page.resolve().parent)
         files[page] = render_listing_page(document, root)
     notes = (f"page: {page}",) if page is not None else ()
-    shown = Shown(document, lambda: render_listing(document), Exit.DONE, notes)
+    shown = PublishedAnswer(document, lambda: render_listing(document), Exit.DONE, notes)
     return print_answer(shown, as_json=json_, files=files)

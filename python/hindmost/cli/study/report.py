@@ -42,7 +42,7 @@ def report(
         return _diagnosis(study, page or study.with_suffix(".html"), as_json=json_)
     from hindmost.cli.outcome import print_answer
     from hindmost.store import Study
-    from hindmost.studies.kind import reported
+    from hindmost.studies.kind import report_study
     from hindmost.studies.measure.limits import require_limits
 
     stored = Study.open(study)
@@ -50,7 +50,7 @@ def report(
         texts = list(require) or stored.manifest.get("require", [])
         require_limits(stored, texts)
         refuse_unwritable(junit=junit, markdown=markdown, limits=bool(texts))
-    shown = reported(stored, page)
+    shown = report_study(stored, page)
     shown = shown if require else replace(shown, exit=Exit.DONE)
     written = render_files(shown.document, junit=junit, markdown=markdown)
     return print_answer(shown, as_json=json_, verbose=verbose, files=written)

@@ -18,7 +18,7 @@ from hindmost.studies.attribution.course import Course
 from hindmost.studies.attribution.planning import plan_to_read, plan_to_run
 from hindmost.studies.attribution.runner import Runner
 from hindmost.studies.attribution.stopping import should_stop
-from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
 from hindmost.studies.talk import Talk
 
 EXITS = {"answered": Exit.DONE, "open": Exit.INCONCLUSIVE}
@@ -89,7 +89,7 @@ def read(study: Study) -> Attribution:
     return result
 
 
-def publish(study: Study, result: Attribution, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Attribution, page: Path | None = None) -> PublishedAnswer:
     """Write ``attribution.json`` and the page."""
     from hindmost.report.attribution import render_attribution, render_attribution_page
 

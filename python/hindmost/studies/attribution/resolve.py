@@ -23,7 +23,7 @@ from hindmost.store import Study
 from hindmost.studies.attribution.cells import LEAST_RUNS
 from hindmost.studies.attribution.plan import AttributionPlan, same_study
 from hindmost.studies.attribution.planning import RESTART_S, file_of, make_plan
-from hindmost.studies.begin import begin, go_on
+from hindmost.studies.begin import begin, continue_study
 from hindmost.studies.kind import refuse_another
 
 
@@ -229,5 +229,5 @@ def open_attribution(plan: AttributionPlan, study: Study | None, out: Path | Non
     """Create or resume the study's folder, after the host check."""
     file = plan.file.model_dump(mode="json")
     if study is not None:
-        return go_on(study, plan.measure, attribution=file)
+        return continue_study(study, plan.measure, attribution=file)
     return begin(plan.measure, out, "attribution", attribution=file, sets=plan.sets)

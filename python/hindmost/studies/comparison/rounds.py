@@ -14,8 +14,8 @@ from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
 from hindmost.run.soundness import Soundness, soundness
 from hindmost.store import Study
-from hindmost.studies.begin import again_with
-from hindmost.studies.kind import again
+from hindmost.studies.begin import resume_with_runs
+from hindmost.studies.kind import resume_command
 
 MARGIN = 0.05
 """Ratios within this margin count as equal by default."""
@@ -67,7 +67,7 @@ class PairLimits:
 
     def reopen(self, folder: Path, kind: str, count: int | None) -> Study:
         """Open a study of `kind` to resume it; only its number of rounds may change."""
-        return again_with(folder, kind, None if count is None else self.check(count))
+        return resume_with_runs(folder, kind, None if count is None else self.check(count))
 
 
 def check_figure(by: str, plan: MeasurePlan) -> None:
@@ -152,6 +152,6 @@ def no_complete_round(study: Study) -> StudyError:
     return StudyError(
         "no-finished-runs",
         f"{study.folder} has no complete round",
-        hint=again(study),
+        hint=resume_command(study),
         path=str(study.folder),
     )

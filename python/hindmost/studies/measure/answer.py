@@ -44,7 +44,7 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import number, numbers, to_value, without_nan
 from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
-from hindmost.studies.kind import again
+from hindmost.studies.kind import resume_command
 from hindmost.studies.measure import calm, pictures
 from hindmost.studies.measure.fleet import fleet_of
 from hindmost.studies.measure.limits import collect_requests, judge_limits
@@ -96,7 +96,7 @@ def answer(study: Study) -> documents.Measure:
     host = study.manifest["host"]
     proof = compare_captures(stored, plan)
     evidence = verdict.Evidence(
-        plan, target, runs, decision, owner, host["findings"], again(study), proof, found, made
+        plan, target, runs, decision, owner, host["findings"], resume_command(study), proof, found, made
     )
     reasons = verdict.judge(evidence)
     causes = verdict.causes(evidence, reasons)
@@ -162,7 +162,9 @@ def answer(study: Study) -> documents.Measure:
     if proof is not None:
         document["capture"] = proof
     if texts := study.manifest.get("require"):
-        document["limits"] = judge_limits(without_nan(document), texts, again(study), collect_requests(made))
+        document["limits"] = judge_limits(
+            without_nan(document), texts, resume_command(study), collect_requests(made)
+        )
     return without_nan(document)
 
 

@@ -13,7 +13,7 @@ from hindmost.run.clean_up import is_cleaned_up, leaves_keys
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.measure import Measure
-from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
 from hindmost.studies.measure.answer import answer
 from hindmost.studies.measure.limits import exit_code
 from hindmost.studies.measure.procedure import Procedure
@@ -53,7 +53,7 @@ def read(study: Study) -> Measure:
     return answer(study)
 
 
-def publish(study: Study, result: Measure, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Measure, page: Path | None = None) -> PublishedAnswer:
     """Write ``result.json`` and the page."""
     from hindmost.report.measure import render_page, render_terminal
     from hindmost.report.measure.limits import limit_lines

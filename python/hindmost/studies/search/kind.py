@@ -14,7 +14,7 @@ from hindmost.store import Study
 from hindmost.store.measure import Estimates
 from hindmost.store.reading import read_document
 from hindmost.store.search import Search
-from hindmost.studies.kind import Kind, Shown
+from hindmost.studies.kind import Kind, PublishedAnswer
 from hindmost.studies.search.findings import (
     SearchFindings,
     Step,
@@ -74,7 +74,7 @@ def objective_of(study: Study) -> Objective:
     return parse_objective(text)
 
 
-def publish(study: Study, found: SearchFindings, page: Path | None = None) -> Shown:
+def publish(study: Study, found: SearchFindings, page: Path | None = None) -> PublishedAnswer:
     """Write the page. The search has stored its findings after each step."""
     from hindmost.report.search.page import render_search_page
     from hindmost.report.search.terminal import render_search
@@ -83,7 +83,7 @@ def publish(study: Study, found: SearchFindings, page: Path | None = None) -> Sh
     code = Exit.DONE if found.holds is not None else Exit.INCONCLUSIVE
     where = study.write_page(render_search_page(document, latencies(study, document)), page)
     notes = (f"page: {where}", *_notes(study, found))
-    return Shown(document, lambda: render_search(document), code, notes)
+    return PublishedAnswer(document, lambda: render_search(document), code, notes)
 
 
 def latencies(study: Study, document: Search) -> dict[str, Estimates]:

@@ -14,7 +14,7 @@ from hindmost.store.batching import Batching
 from hindmost.studies.comparison.arms import Arm, make_rounds, run_seconds
 from hindmost.studies.comparison.batching.answer import answer
 from hindmost.studies.comparison.batching.request import BatchingRequest, arm_name
-from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 from hindmost.targets import parse_target
@@ -41,7 +41,7 @@ def run(study: Study, talk: Talk) -> Batching:
     return answer(study)
 
 
-def publish(study: Study, result: Batching, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Batching, page: Path | None = None) -> PublishedAnswer:
     """Write ``batching.json`` and the page."""
     from hindmost.report.comparison import render_batching, render_batching_page
 

@@ -18,7 +18,7 @@ from hindmost.studies.comparison.clone.answer import FILE, answer, describe_load
 from hindmost.studies.comparison.clone.ratios import SERIES, LoadPoint
 from hindmost.studies.comparison.clone.request import CloneRequest
 from hindmost.studies.comparison.clone.series import Series
-from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 from hindmost.targets import Managed, parse_target
@@ -95,7 +95,7 @@ def _summary(point: VerifiedPoint) -> str:
     return f"{point['load']:.0%} of capacity: clone / original {ratios}"
 
 
-def publish(study: Study, result: Document, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Document, page: Path | None = None) -> PublishedAnswer:
     """Write ``verification.json`` and the page."""
     from hindmost.report.comparison import render_verification, render_verification_page
 

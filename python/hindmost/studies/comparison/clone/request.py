@@ -13,7 +13,7 @@ from hindmost.plan import MeasurePlan, parse_percent
 from hindmost.run.readings import plan_of
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import begin, go_on
+from hindmost.studies.begin import begin, continue_study
 from hindmost.studies.comparison.clone.log_costs import LoggedCost, read_logged
 from hindmost.studies.comparison.clone.ratios import LoadPoint
 from hindmost.studies.comparison.rounds import PairLimits
@@ -152,7 +152,7 @@ def open_or_resume(request: CloneRequest, plan: MeasurePlan, out: Path | None) -
     if out is not None and (out / "manifest.json").exists():
         study = Study.open(out)
         refuse_other_request(study, request, plan)
-        study = go_on(study, plan, verification=request.manifest())
+        study = continue_study(study, plan, verification=request.manifest())
     else:
         study = begin(plan, out, "verification", verification=request.manifest())
     study.write("clone.json", request.clone.text)

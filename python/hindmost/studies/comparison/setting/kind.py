@@ -19,7 +19,7 @@ from hindmost.studies.attribution.apply import set_knob
 from hindmost.studies.comparison.arms import Arm, Level, make_rounds, run_seconds
 from hindmost.studies.comparison.setting.answer import STAGE, answer, folder_name
 from hindmost.studies.comparison.setting.request import NEAR_BEST, SettingRequest
-from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 
@@ -121,7 +121,7 @@ def _keep_best(request: SettingRequest, result: Trial, talk: Talk) -> None:
         talk.say(f"to keep it, start the server with {request.what} = {level}; this host is unchanged")
 
 
-def publish(study: Study, result: Trial, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Trial, page: Path | None = None) -> PublishedAnswer:
     """Write ``trial.json`` and the page."""
     from hindmost.report.comparison import render_trial, render_trial_page
 

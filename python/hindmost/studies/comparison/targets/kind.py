@@ -14,7 +14,7 @@ from hindmost.studies.comparison.arms import Arm, make_rounds, run_seconds
 from hindmost.studies.comparison.targets.answer import answer
 from hindmost.studies.comparison.targets.limits import exit_code
 from hindmost.studies.comparison.targets.request import TargetsRequest
-from hindmost.studies.kind import Kind, Shown, write_answer
+from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
 from hindmost.studies.part import open_part
 from hindmost.studies.talk import Talk
 from hindmost.targets import parse_target
@@ -39,7 +39,7 @@ def run(study: Study, talk: Talk) -> Comparison:
     return answer(study)
 
 
-def publish(study: Study, result: Comparison, page: Path | None = None) -> Shown:
+def publish(study: Study, result: Comparison, page: Path | None = None) -> PublishedAnswer:
     """Write ``comparison.json`` and the page."""
     from hindmost.report.comparison import render_comparison, render_comparison_page
 
@@ -48,7 +48,7 @@ def publish(study: Study, result: Comparison, page: Path | None = None) -> Shown
     return replace(written, said=_limit_lines(result))
 
 
-def show(document: Comparison, page: Path | None = None) -> Shown:
+def show(document: Comparison, page: Path | None = None) -> PublishedAnswer:
     """Show a comparison of stored studies, which has no folder; write its page if one is requested."""
     from hindmost.report.comparison import render_comparison, render_comparison_page
 
@@ -60,7 +60,7 @@ def show(document: Comparison, page: Path | None = None) -> Shown:
             notes = (f"page: {page}",)
         except OSError as error:
             failed = (f"{page} cannot be written: {error.strerror}",)
-    return Shown(
+    return PublishedAnswer(
         document,
         lambda: render_comparison(document),
         exit_code(document),

@@ -11,7 +11,7 @@ from hindmost.errors import UsageError
 from hindmost.plan import MeasurePlan
 from hindmost.run.request import MeasureRequest
 from hindmost.store import Study
-from hindmost.studies.begin import begin, go_on, ready
+from hindmost.studies.begin import begin, continue_study, prepare_target
 from hindmost.studies.comparison.rounds import MARGIN, PairLimits
 from hindmost.studies.kind import refuse_another
 
@@ -92,7 +92,7 @@ def open_new(
     plans = [replace(request, target=target, runs=runs).plan() for target in targets]
     stored = TargetsRequest(plans, MARGIN if margin is None else margin, fail_if)
     for plan in plans[1:]:
-        ready(plan)
+        prepare_target(plan)
     return begin(plans[0], out, "comparison", comparison=stored.manifest())
 
 
@@ -106,6 +106,6 @@ def reopen(folder: Path, pairs: int | None, fail_if: Sequence[str]) -> Study:
         count = (LIMITS.check(pairs), pairs)
         plans = [plan.model_copy(update={"runs": count}) for plan in plans]
     for plan in plans[1:]:
-        ready(plan)
+        prepare_target(plan)
     changed = replace(stored, plans=plans, fail_if=tuple(fail_if) or stored.fail_if)
-    return go_on(study, plans[0], comparison=changed.manifest())
+    return continue_study(study, plans[0], comparison=changed.manifest())
