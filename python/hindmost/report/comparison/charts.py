@@ -7,7 +7,8 @@ from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.document import finite
 from hindmost.report.common.overlay import COLOURS, colour, draw_overlay
 from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
-from hindmost.store.comparison import Comparison, Contrast
+from hindmost.report.comparison.tables import lines
+from hindmost.store.comparison import Comparison
 
 ROW = 26.0
 
@@ -21,25 +22,18 @@ def distributions(doc: Comparison, width: float) -> str | None:
 
 def ratios(doc: Comparison, width: float) -> str | None:
     """Draw each ratio with its interval and the margin as a band; isolated latency has hollow dots."""
-    lines = [
-        (f"isolated {name}" if calm else name, place, one, calm)
-        for calm in (False, True)
-        for name in _names(doc, calm=calm)
-        for place, against in enumerate(doc["against"], 1)
-        if (one := (against["calm"] if calm else against["latency"]).get(name)) is not None
-    ]
-    known = [line for line in lines if finite([line[2]["ratio"]["value"]])]
+    shown = lines(doc)
+    known = [one.contrast["ratio"] for one in shown if finite([one.contrast["ratio"]["value"]])]
     if not known:
         return None
     margin = doc["margin"]
     # A very wide interval is cut off, so that the others can be read.
-    reach = max(2.0 * margin, *(1.3 * _off(one["ratio"]["value"]) for _, _, one, _ in known))
-    wide = [_off(end) for _, _, one, _ in known for end in (one["ratio"]["low"], one["ratio"]["high"])]
-    reach = max(reach, min(max(wide), 3.0 * reach))
-    height = 60.0 + ROW * len(lines)
-    plot = Plot(width, height, "Ratios to the first, with 95 % intervals", left=92, top=8)
+    reach = max(2.0 * margin, *(1.3 * _distance(ratio["value"]) for ratio in known))
+    ends = [_distance(end) for ratio in known for end in (ratio["low"], ratio["high"])]
+    reach = max(reach, min(max(ends), 3.0 * reach))
+    plot = Plot(width, 60.0 + ROW * len(shown), "Ratios to the first, with 95 % intervals", left=92, top=8)
     x = plot.x(1.0 / (1.0 + reach), 1.0 + reach, log10)
-    y = plot.y(0.0, float(len(lines)))
+    y = plot.y(0.0, float(len(shown)))
     plot.area(
         [(x(1.0 / (1.0 + margin)), y.end), (x(1.0 + margin), y.end)],
         [(x(1.0 / (1.0 + margin)), y.start), (x(1.0 + margin), y.start)],
@@ -48,28 +42,22 @@ def ratios(doc: Comparison, width: float) -> str | None:
     ticks = [(t, f"{t:g}") for t in linear_ticks(x.low, x.high, 6 if width > 500 else 4)]
     plot.axes(x, y, x_ticks=ticks, y_ticks=[], x_title=f"ratio to {doc['sides'][0]['label']}")
     plot.line([(x(1.0), y.start), (x(1.0), y.end)], "fair")
-    for row, (name, place, one, calm) in enumerate(lines):
-        at = y(len(lines) - row - 0.5)
-        plot.text(x.start - 10, at + 4, name, anchor="end", cls="tick")
-        value, low, high = one["ratio"]["value"], one["ratio"]["low"], one["ratio"]["high"]
+    for row, one in enumerate(shown):
+        height = y(len(shown) - row - 0.5)
+        plot.text(x.start - 10, height + 4, one.name, anchor="end", cls="tick")
+        ratio = one.contrast["ratio"]
+        value, low, high = ratio["value"], ratio["low"], ratio["high"]
         if value is None:
             continue
         if low is not None and high is not None:
-            plot.line([(x(low), at), (x(high), at)], colour(place))
-        side = doc["sides"][place]["label"]
-        title = f"{side}, {name}: {value:.3f}, {one['word']}"
-        plot.dot(x(value), at, cls="hollow" if calm else f"c{place % COLOURS}", title=title, radius=4.0)
+            plot.line([(x(low), height), (x(high), height)], colour(one.place))
+        title = f"{doc['sides'][one.place]['label']}, {one.name}: {value:.3f}, {one.contrast['word']}"
+        cls = "hollow" if one.isolated else f"c{one.place % COLOURS}"
+        plot.dot(x(value), height, cls=cls, title=title, radius=4.0)
     return str(plot)
 
 
-def _names(doc: Comparison, *, calm: bool) -> list[str]:
-    found: dict[str, Contrast] = {}
-    for one in doc["against"]:
-        found |= one["calm"] if calm else one["latency"]
-    return sorted(found, key=numbers.label_order)
-
-
-def _off(ratio: float | None) -> float:
+def _distance(ratio: float | None) -> float:
     # Distance of a ratio from 1, the same for a ratio and its inverse.
     return 0.0 if not ratio else max(ratio, 1.0 / ratio) - 1.0
 
@@ -88,27 +76,22 @@ def runs(doc: Comparison, name: str, width: float) -> str | None:
         for place, side in enumerate(doc["sides"])
     ]
     plot.axes(x, y, x_ticks=ticks, y_ticks=time_ticks(y.low, y.high))
-    spread = 0.5
 
-    def at(place: int, number: int) -> float:
-        of = max(len(columns[place]) - 1, 1)
-        return x(place + 0.5 + spread * (number / of - 0.5))
+    def x_of(place: int, number: int) -> float:
+        last = max(len(columns[place]) - 1, 1)
+        return x(place + 0.5 + 0.5 * (number / last - 0.5))
 
     for place, column in enumerate(columns):
         for number, us in enumerate(column):
             if us is None:
                 continue
             side = doc["sides"][place]
-            said = numbers.latency(us)
-            plot.dot(
-                at(place, number),
-                y(us),
-                cls=f"c{place % COLOURS}",
-                title=f"{side['label']}, run {side['runs'][number]}: {said}",
-            )
-        quoted = doc["sides"][place]["latency_us"].get(name)
-        if quoted is not None and (middle := quoted["value"]) is not None:
+            title = f"{side['label']}, run {side['runs'][number]}: {numbers.latency(us)}"
+            plot.dot(x_of(place, number), y(us), cls=f"c{place % COLOURS}", title=title)
+        summary = doc["sides"][place]["latency_us"].get(name)
+        if summary is not None and (middle := summary["value"]) is not None:
             plot.line(
-                [(at(place, 0) - 8, y(middle)), (at(place, len(column) - 1) + 8, y(middle))], colour(place)
+                [(x_of(place, 0) - 8, y(middle)), (x_of(place, len(column) - 1) + 8, y(middle))],
+                colour(place),
             )
     return str(plot)

@@ -45,14 +45,14 @@ def curve(document: "Verification", name: str, width: float) -> str:
         for one in document["curve"]
         if one["load"] <= max(0.8, highest)
     ]
-    measured_us = [figure[who] for _, figure in points for who in ("original_us", "clone_us")]
-    everything = [us for _, us in simulated] + finite(one["value"] for one in measured_us)
-    least, most = min(everything) / CUT_OFF, max(everything) * CUT_OFF
+    measured_us = [figure[series] for _, figure in points for series in ("original_us", "clone_us")]
+    drawn_us = [us for _, us in simulated] + finite(one["value"] for one in measured_us)
+    least, most = min(drawn_us) / CUT_OFF, max(drawn_us) * CUT_OFF
     for one in measured_us:
-        everything += [min(max(us, least), most) for us in (one["low"], one["high"]) if us is not None]
+        drawn_us += [min(max(us, least), most) for us in (one["low"], one["high"]) if us is not None]
     plot = Plot(width, 300, f"{name} against the load", top=24)
     plot.text(4, 12, name, cls="name")
-    x, y = plot.x(0.0, max(0.8, highest)), plot.y(*log_domain(everything), log10)
+    x, y = plot.x(0.0, max(0.8, highest)), plot.y(*log_domain(drawn_us), log10)
     ticks = linear_ticks(0.0, x.high, 8 if width > 500 else 4)
     plot.axes(
         x,
@@ -62,10 +62,10 @@ def curve(document: "Verification", name: str, width: float) -> str:
         x_title="share of the clone's capacity",
     )
     plot.line([(x(load), y(us)) for load, us in simulated], "fair")
-    for who, shift, cls in (("original", -4.0, "i0"), ("clone", 4.0, "i2")):
+    for series, shift, cls in (("original", -4.0, "i0"), ("clone", 4.0, "i2")):
         places = []
         for load, figure in points:
-            measured = figure["original_us"] if who == "original" else figure["clone_us"]
+            measured = figure["original_us"] if series == "original" else figure["clone_us"]
             value, low, high = measured["value"], measured["low"], measured["high"]
             if value is None or value == math.inf:
                 continue
@@ -73,7 +73,7 @@ def curve(document: "Verification", name: str, width: float) -> str:
             if low is not None and high is not None:
                 plot.line([(at, y(max(low, y.low))), (at, y(min(high, y.high)))], f"pair {cls}")
             places.append((at, y(value)))
-            plot.dot(at, y(value), cls=cls, title=f"{who}, {load:.0%}: {numbers.latency(value)}")
+            plot.dot(at, y(value), cls=cls, title=f"{series}, {load:.0%}: {numbers.latency(value)}")
         plot.line(places, f"pair thin {cls}")
     return str(plot)
 
@@ -85,13 +85,13 @@ def ratios(document: "Verification", name: str, width: float) -> str:
     plot.text(4, 12, f"{name}: ratio", cls="name")
     figures = [point["figures"][name] for point in document["points"]]
     sides = (side for one in figures for side in (one["clone"], one["as_logged"], one["floor"]))
-    found = [side for side in sides if side is not None]
-    off = max((abs(one["ratio"] - 1.0) for one in found), default=0.0)
-    wide = max(
-        (abs(end - 1.0) for one in found for end in _ends(one["ratio"], one["low"], one["high"])), default=0.0
+    known = [side for side in sides if side is not None]
+    farthest = max((abs(one["ratio"] - 1.0) for one in known), default=0.0)
+    widest = max(
+        (abs(end - 1.0) for one in known for end in _ends(one["ratio"], one["low"], one["high"])), default=0.0
     )
     # A very wide interval is cut off, so that the others can be read.
-    reach = max(2.0 * margin, 1.1 * off, min(1.1 * wide, 1.0))
+    reach = max(2.0 * margin, 1.1 * farthest, min(1.1 * widest, 1.0))
     y = plot.y(max(0.0, 1.0 - reach), 1.0 + reach)
     x = plot.x(0.0, float(len(document["points"])))
     plot.area(

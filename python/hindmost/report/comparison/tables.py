@@ -32,34 +32,46 @@ class Row(NamedTuple):
     kind: str
 
 
-def rows(document: Comparison) -> list[Row]:
-    """Return all percentiles of all arms, first of latency, then of isolated latency."""
-    first, *others = document["sides"]
-    latency = [
-        (side, side["latency_us"], one["latency"])
-        for side, one in zip(others, document["against"], strict=True)
-    ]
-    isolated = [
-        (side, side["calm_us"], one["calm"]) for side, one in zip(others, document["against"], strict=True)
-    ]
+class Line(NamedTuple):
+    """The contrast of one percentile of one arm; `place` is the arm's index in ``sides``."""
+
+    name: str
+    figure: str
+    place: int
+    contrast: Contrast
+    isolated: bool
+
+
+def lines(document: Comparison) -> list[Line]:
+    """Return the contrasts of all percentiles and arms, first of latency, then of isolated latency."""
     found = []
-    for prefix, base, arms in (("", first["latency_us"], latency), ("isolated ", first["calm_us"], isolated)):
-        names = {name for _, _, table in arms for name in table}
-        for name in sorted(names, key=numbers.label_order):
-            for side, figures, table in arms:
-                if name in table:
-                    found.append(
-                        _row(prefix + name, side["label"], base.get(name), figures.get(name), table[name])
-                    )
+    for isolated in (False, True):
+        tables = [one["calm"] if isolated else one["latency"] for one in document["against"]]
+        for figure in sorted({figure for table in tables for figure in table}, key=numbers.label_order):
+            name = f"isolated {figure}" if isolated else figure
+            found += [
+                Line(name, figure, place, table[figure], isolated)
+                for place, table in enumerate(tables, 1)
+                if figure in table
+            ]
     return found
 
 
-def _row(name: str, side: str, first: Value | None, second: Value | None, one: Contrast) -> Row:
+def rows(document: Comparison) -> list[Row]:
+    """Return `lines` formatted for a table."""
+    return [_row(document, line) for line in lines(document)]
+
+
+def _row(document: Comparison, line: Line) -> Row:
+    first, second = document["sides"][0], document["sides"][line.place]
+    figures = [side["calm_us"] if line.isolated else side["latency_us"] for side in (first, second)]
+    before, after = (_latency(one.get(line.figure)) for one in figures)
+    one = line.contrast
     return Row(
-        name=name,
-        side=side,
-        first=_latency(first),
-        second=_latency(second),
+        name=line.name,
+        side=second["label"],
+        first=before,
+        second=after,
         ratio=_ratio(one),
         difference=_difference(one),
         p=p(one["adjusted"]),
