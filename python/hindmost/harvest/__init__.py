@@ -1,4 +1,4 @@
-"""Where in a data center batch work and its data may go, by history (Zhang et al., OSDI 2016).
+"""The placement of batch work and its data in a data center by history (Zhang et al., OSDI 2016).
 
 =====================================  ==================================================================
 from a folder of traces to classes     `read_traces`, `classify`
@@ -6,8 +6,8 @@ from classes to decisions              `select`, `place`, `learn_thresholds`
 a synthetic data center                `published`, `simulate`
 =====================================  ==================================================================
 
-The algorithms are ``crates/harvest``, which the plug-ins of ``hadoop/`` are held to; here is what people
-call, traces in and documents out. Nothing here measures anything.
+The algorithms are in ``crates/harvest``, which the plug-ins of ``hadoop/`` must agree with. This package is
+the interface: traces in, documents out. It measures nothing.
 """
 
 from hindmost.harvest.classes import Settings, classify, load_classes

@@ -1,4 +1,4 @@
-"""From traces to classes: the engine's answer as a document that people keep."""
+"""Classification of traces: the engine's result as a document."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ PATTERNS = ("periodic", "constant", "unpredictable")
 
 @dataclass(frozen=True)
 class Settings:
-    """What counts as which pattern.
+    """The criteria of patterns.
 
     Parameters
     ----------
     constant_below
-        A standard deviation of utilisation below it is roughly constant.
+        Utilisation with a smaller standard deviation is constant.
     periodic_share
-        Share of the variance that a period with its harmonics must explain. It need not be a day.
+        Share of the variance that a period of any length and its harmonics must explain.
     least_cycles
-        Cycles that must be seen before a period is believed.
+        Fewest cycles of a period.
     confidence
-        How sure a period must be: one less the probability that noise repeats itself as much.
+        Confidence of a period: 1 minus the probability that noise is as periodic.
     most_missing
-        Tenants with a larger share of missing slots are left out.
+        Tenants with a larger share of missing slots are excluded.
     classes
-        Classes of periodic, constant and unpredictable tenants, at most.
+        Most classes of periodic, constant and unpredictable tenants.
     stability
-        Look at both halves of the window, too: a pattern that one of them lacks is unpredictable.
+        Whether both halves of the window must show the pattern; otherwise the tenant is unpredictable.
     seed
-        Of the clusters' beginnings.
+        Seed of the initial clusters.
     """
 
     constant_below: float = 0.03
@@ -55,7 +55,7 @@ class Settings:
 
 
 def engine(kind: str, document: object) -> Any:  # noqa: ANN401 (JSON)
-    """Ask the engine a question about harvesting."""
+    """Call a harvesting function of the engine."""
     try:
         with step(f"harvest {kind}"):
             return json.loads(_engine.harvest(kind, json.dumps(document)))
@@ -69,9 +69,9 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
     Raises
     ------
     UsageError
-        Traces are too short for the cycles asked for, or a setting is out of range.
+        Traces are too short for the required cycles, or a setting is out of range.
     Inconclusive
-        Too much of every trace is missing.
+        Too many slots of every trace are missing.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
 
 
 def _share(tenants: Sequence[ClassifiedTenant], pattern: str) -> Any:  # noqa: ANN401 (a row of the document)
-    """Shares of tenants and of servers, and how many of the tenants show the pattern in both halves, too."""
+    """Return the shares of tenants and servers, and of tenants with the pattern in both halves."""
     known = [one for one in tenants if one["class"] is not None]
     own = [one for one in known if one["pattern"] == pattern]
     servers = sum(len(one["servers"]) for one in known)
@@ -164,19 +164,19 @@ def _share(tenants: Sequence[ClassifiedTenant], pattern: str) -> Any:  # noqa: A
 
 
 def read_error(error: Exception) -> str:
-    """Return the code of a file that cannot be read."""
+    """Return the error code of a file that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return "no-such-file"
     return "unreadable-file" if isinstance(error, OSError) else "bad-file"
 
 
 def load_classes(path: Path | str) -> Classes:
-    """Read what ``hindmost harvest classify`` wrote.
+    """Read a document of ``hindmost harvest classify``.
 
     Raises
     ------
     UsageError
-        The file is not there, no JSON, or of another kind.
+        The file does not exist, is not JSON, or is of another type.
     """
     path = Path(path)
     try:

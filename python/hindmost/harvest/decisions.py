@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2, asked from Python: a class for a job, servers for a block."""
+"""Algorithms 1 and 2 for Python: selecting classes for a job, and servers for a block."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def select(
     jobs: int = 1,
     seed: int = 1,
 ) -> list[list[int]]:
-    """Choose classes for jobs of a length (algorithm 1).
+    """Select classes for jobs of a length (algorithm 1).
 
     Parameters
     ----------
     wants : float
         Most cores that a job uses at once.
     now : mapping, optional
-        Utilisation now, by class; its mean where nobody says.
+        Current utilisation by class; by default, the mean of the class.
     cores : float
-        Of a server.
+        Cores of a server.
     reserve : float
-        Share of a server's cores that primary tenants keep next to what they use.
+        Share of a server's cores reserved for primary tenants besides those in use.
     jobs : int
-        How many such jobs, each drawn anew.
+        Number of such jobs, each drawn separately.
 
     Returns
     -------
     list of list of int
-        For each job one class, several that hold it together, or none.
+        For each job, one class, several classes that share it, or none.
     """
     now = now or {}
     unknown = sorted(set(now) - set(range(len(classes["classes"]))))
@@ -70,10 +70,10 @@ def select(
 
 
 def learn_thresholds(classes: Classes, runs: Sequence[tuple[float, float]]) -> dict[str, float] | None:
-    """Learn which jobs are short and long from past ones: (duration in s, core seconds) each.
+    """Learn the limits of short and long jobs from past runs, given as (duration in s, core seconds).
 
-    Each length then computes in proportion to the free capacity of the pattern that it prefers. None where
-    there are no runs or no capacity.
+    The work of each length is then proportional to the free capacity of its preferred pattern. Returns None
+    without runs or without capacity.
     """
     asked = {
         "runs": [{"duration_s": duration, "core_s": work} for duration, work in runs],
@@ -93,22 +93,22 @@ def place(
     block_space: float = 0.0,
     seed: int = 1,
 ) -> list[PlacedBlock]:
-    """Place blocks on servers (algorithm 2), as many on a rack as HDFS allows where racks are known.
+    """Place blocks on servers (algorithm 2), respecting HDFS's limit per rack if racks are known.
 
     Parameters
     ----------
     writers : sequence of str
-        Servers that write, in turn; without them a block may begin anywhere.
+        Servers that write, in turn; without them, a block may start anywhere.
     block_space : float
-        Space that a replica takes, in the unit of the tenants' space: a tenant that is full gets no more. 0:
-        space is not counted.
+        Space of a replica, in the unit of the tenants' space; full tenants get no more replicas. With 0,
+        space is ignored.
     rules : mapping, optional
         ``weigh`` ("tenants" or "space"), ``repair`` ("row" or "strict"), ``grid``, ``soft``.
 
     Returns
     -------
     list
-        For each block its servers, and the level to which the rules gave way (0: not at all).
+        For each block its servers, and the level to which the rules were relaxed (0: not at all).
     """
     known = [one for one in classes["tenants"] if one["class"] is not None]
     names = [server for one in known for server in one["servers"]]
@@ -145,18 +145,18 @@ def place(
         "seed": seed,
     }
     placed: list[Any] = engine("place", asked)["blocks"]
-    for one in placed:  # in place: there may be millions
+    for one in placed:  # in place, because there may be millions
         one["servers"] = [names[server] for server in one["servers"]]
     return placed
 
 
 def first_full(classes: Classes, blocks: Sequence[PlacedBlock]) -> tuple[str, float] | None:
-    """Return the tenant that is full first if placement goes on as in these blocks, and when.
+    """Return the tenant that is full first if placement continues as in these blocks, and when.
 
     Returns
     -------
     tuple or None
-        Its name, and the share of all space, 0 to 1, that is in use by then. None without blocks.
+        Its name, and the share of all space (0 to 1) in use by then. None without blocks.
     """
     owner = {server: one["name"] for one in classes["tenants"] for server in one["servers"]}
     space = {one["name"]: one["space"] for one in classes["tenants"] if one["class"] is not None}

@@ -1,4 +1,4 @@
-"""From classes to what an operator installs on stock Hadoop: who is where, racks, and the keys to set."""
+"""Configuration files for stock Hadoop from classes: the tenants of hosts, racks, and keys."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from hindmost.store.harvest import Classes
 
 TENANTS = "hindmost-tenants.tsv"
 SECRET = "hindmost-board.secret"
-"""The key that signs what data nodes tell name nodes; one that is there is kept."""
+"""File of the key that signs messages from data nodes to name nodes; an existing key is kept."""
 TOPOLOGY = "hindmost-topology.sh"
 SITE = "hdfs-site-hindmost.xml"
 YARN_SITE = "yarn-site-hindmost.xml"
 SCHEDULER = "capacity-scheduler-hindmost.xml"
 INSIDE = "org.apache.hadoop.hdfs.server.blockmanagement"
-"""Placement overrides what only this package of Hadoop may."""
+"""Package of the placement policy, which overrides package-private methods of Hadoop."""
 ORDER = "harvest"
-"""The order of nodes among the capacity scheduler's policies; of a queue of one length, with that."""
+"""Name of the node order among the capacity scheduler's policies; queues of one length add a suffix."""
 LENGTHS = ("short", "medium", "long")
 PREFIX = "yarn.scheduler.capacity"
 NICE = 19
-"""Of containers: the kernel gives way to a tenant at once, while the keeper takes a heartbeat or two."""
+"""Niceness of containers: the kernel prefers the tenant at once; the keeper takes a heartbeat or two."""
 HOST = re.compile(r"[A-Za-z0-9._-]+")
 NAME = re.compile(r"[^\t\r\n]+")
 QUEUE = re.compile(r"root(\.[A-Za-z0-9_-]+)*")
 
 
 def tenants_text(classes: Classes) -> str:
-    """Write tenants and hosts as ``hadoop/`` reads them, with a checksum: a torn file is told.
+    """Write tenants and hosts for ``hadoop/``, with a checksum to detect incomplete files.
 
     Raises
     ------
     UsageError
-        No tenant has a class, a host's name is none, or a host stands twice.
+        No tenant has a class, a host name is invalid, or a host occurs twice.
     """
     known = [one for one in classes["tenants"] if one["class"] is not None]
     if not known:
@@ -82,16 +82,16 @@ def tenants_text(classes: Classes) -> str:
 
 
 def topology_text(classes: Classes) -> str:
-    """Write the script that Hadoop asks for racks (``net.topology.script.file.name``).
+    """Write the script that gives Hadoop the racks of hosts (``net.topology.script.file.name``).
 
-    HDFS asks by address, YARN by name. The script knows all names of a host, and asks ``getent`` whose an
-    address is. An unknown host gets a default rack, as deep as the others, and a line on standard error.
+    HDFS passes addresses, YARN names. The script knows all names of a host, and resolves addresses with
+    ``getent``. For an unknown host it prints a default rack as deep as the others, and a warning.
 
     Raises
     ------
     UsageError
-        A name of a host or rack is none, some hosts have a rack and others none, or racks differ in depth,
-        which Hadoop refuses.
+        A name of a host or rack is invalid, only some hosts have a rack, or racks differ in depth, which
+        Hadoop refuses.
     """
     servers = [host for one in classes["tenants"] for host in one["servers"]]
     named = {host: rack for one in classes["tenants"] for host, rack in one["racks"].items()}
@@ -128,7 +128,7 @@ def topology_text(classes: Classes) -> str:
             )
     table = HostTable(racks.items())
     full = [name for name in table.by_name if label_of(name) != name]
-    # A case takes the first pattern that fits: full names stand before short ones with any domain.
+    # A case uses the first matching pattern: full names precede short ones with any domain.
     patterns = {
         name: f"{name}|{label}"
         if table.by_label[label := label_of(name)] and label not in table.by_name
@@ -163,7 +163,7 @@ done
 
 
 def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) -> str:
-    """Write the keys of ``hdfs-site.xml``, those of name nodes and of data nodes."""
+    """Write the keys of ``hdfs-site.xml`` for name nodes and data nodes."""
     keys = {
         "dfs.block.replicator.classname": f"{INSIDE}.HarvestPlacementPolicy",
         "dfs.net.topology.impl": "hindmost.hadoop.BusyTopology",
@@ -188,35 +188,35 @@ def yarn_texts(
     queues: Mapping[str, str] | None = None,
     group: Path | None = None,
 ) -> dict[str, str]:
-    """Write YARN's keys: of its daemons and the keeper of reserves, and of the capacity scheduler.
+    """Write YARN's keys: for its daemons with the reserve keeper, and for the capacity scheduler.
 
-    Under the latter, cores count, and containers go to nodes in proportion to free ones; from a queue whose
-    jobs are of one length, by the class of a node, too.
+    The scheduler counts cores and distributes containers in proportion to free cores. For a queue whose jobs
+    have one length, it also considers the class of a node.
 
     Parameters
     ----------
     load_file
-        Where the primary tenant's load of each node is, 0 to 1; ``%h`` is the node's host.
+        File with the primary tenant's load of each node, 0 to 1; ``%h`` stands for the node's host.
     reserve
-        Share of a node's cores and memory that batch work never gets, 0 to below 1 (in the chapter, a third).
+        Share of a node's cores and memory that batch work never gets, in [0, 1) (in the chapter, a third).
     grace_ms
-        Milliseconds that containers have to go when their node shrinks; 0: killed at once.
+        Milliseconds that containers have to exit when their node shrinks; with 0, they are killed at once.
     installed
-        Where the file of tenants will be.
+        Folder in which the file of tenants will be installed.
     heartbeats
-        Node managers read the load on their own host, and report it; or else the keeper reads all files.
+        Whether node managers read and report the load of their host; otherwise the keeper reads all files.
     queues
-        By the path of a queue, like ``root.batch``: the length of its jobs.
+        Length of the jobs of each queue, by queue path such as ``root.batch``.
     group
-        Folder of a control group for containers, which run only while nobody else wants the processor
-        (``cpu.idle``, Linux 5.15). Without one they have the least priority, which counts for nothing beside
-        other sessions where the kernel has ``sched_autogroup_enabled`` (man 7 sched).
+        Folder of a control group for containers, which then run only on otherwise idle processors
+        (``cpu.idle``, Linux 5.15). Without it they have the lowest priority, which has no effect against
+        other sessions if the kernel has ``sched_autogroup_enabled`` (man 7 sched).
 
     Raises
     ------
     UsageError
         The reserve or the grace is out of range, the keeper would read the load of all nodes from one
-        file, a length is none, or the group's folder is relative.
+        file, a length is invalid, or the group's folder is relative.
     """
     if not 0 <= reserve < 1:
         raise UsageError(
@@ -290,7 +290,7 @@ def yarn_texts(
 
 
 def _configuration(keys: dict[str, str]) -> str:
-    """Write keys as Hadoop reads them."""
+    """Write keys as a Hadoop configuration."""
     rows = "".join(
         f"  <property><name>{name}</name><value>{escape(value)}</value></property>\n"
         for name, value in keys.items()
@@ -308,10 +308,10 @@ def write_config(
     load_file: str,
     yarn: dict[str, str] | None = None,
 ) -> list[Path]:
-    """Write all files, with those of YARN (texts by name) where there are any.
+    """Write all files, including those of YARN (texts by name) if there are any.
 
-    Each replaces an older one at once, so that no daemon reads half of it. The users of name nodes and data
-    nodes must be able to read the key, and nobody else.
+    Each file is replaced atomically, so that no daemon reads half of it. The key must be readable only for
+    the users of name nodes and data nodes.
     """
     known = out / SECRET
     texts = {

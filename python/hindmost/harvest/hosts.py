@@ -1,7 +1,7 @@
-"""Values by host, found by any name of the host; ``HostNames`` in ``hadoop/`` has the same rules.
+"""Values by host, found by any name of the host; ``HostNames`` in ``hadoop/`` follows the same rules.
 
-Letter case and a final dot do not matter. A short name stands for the one full name that begins with it, and
-a full name for its short one; two full names are two hosts. Addresses are taken as they are.
+Letter case and a final dot are ignored. A short name matches the only full name that begins with it, and a
+full name matches its short name; two full names are two hosts. Addresses match exactly.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def canonical(host: str) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an IP address."""
+    """Return whether a name is an IP address."""
     return _ADDRESS.fullmatch(name) is not None
 
 
 def label_of(name: str) -> str:
-    """Return the short name of a canonical name; an address is its own."""
+    """Return the short name of a canonical name; for an address, the address."""
     return name if is_address(name) else name.partition(".")[0]
 
 
@@ -39,12 +39,12 @@ class HostTable(Generic[Value]):
     by_name : dict
         Values by canonical name.
     by_label : dict
-        Canonical full names by short name; None where several full names have it.
+        Canonical full names by short name; None if several full names share it.
 
     Raises
     ------
     UsageError
-        A host stands twice, under one name or in different letters.
+        A host occurs twice (letter case is ignored).
     """
 
     def __init__(self, rows: Iterable[tuple[str, Value]]) -> None:
@@ -55,7 +55,7 @@ class HostTable(Generic[Value]):
             if name in self.by_name:
                 raise UsageError(
                     "duplicate-name",
-                    f"the host {host} stands twice",
+                    f"the host {host} occurs twice",
                     hint="give each server one line; letter case does not make another host",
                     key="server",
                     value=host,
@@ -65,7 +65,7 @@ class HostTable(Generic[Value]):
                 self.by_label[label] = None if label in self.by_label else name
 
     def __contains__(self, host: str) -> bool:
-        """Whether a host is known."""
+        """Return whether a host is known."""
         return self.get(host) is not None
 
     def get(self, host: str) -> Value | None:

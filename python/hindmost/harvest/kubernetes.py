@@ -1,12 +1,12 @@
-"""Classes in Kubernetes: labels of nodes, and a judge for the scheduler that knows how long jobs are.
+"""Classes in Kubernetes: labels of nodes, and a scheduler extension that considers the lengths of jobs.
 
-A pod says by labels (or annotations) which job it is of, how long that job takes and how wide it is:
+A pod specifies its job, the job's length and its width by labels or annotations:
 
 ========================  ==========================================================================
-``hindmost/job``          the job, or else the pod itself: pods of one job get one class
-``hindmost/length``       short, medium or long; or else by the job's last run; or else medium
-``hindmost/wants``        cores that the job uses at once, or else what this pod requests
-``hindmost/utilisation``  on a node: its primary tenant's share of the cores now, or else the class's mean
+``hindmost/job``          the job (default: the pod itself); pods of one job get one class
+``hindmost/length``       short, medium or long (default: by the job's last run, or else medium)
+``hindmost/wants``        cores that the job uses at once (default: the pod's request)
+``hindmost/utilisation``  on a node: its primary tenant's current share of cores (default: class mean)
 ========================  ==========================================================================
 """
 
@@ -33,22 +33,22 @@ from hindmost.store.harvest import Class, Classes
 
 LENGTHS: tuple[Length, ...] = ("short", "medium", "long")
 SHORT_BELOW_S, LONG_ABOVE_S = 173.0, 433.0
-"""As in the chapter's test bed; ``learn_thresholds`` gives those of one's own jobs."""
+"""Limits of the chapter's test bed; ``learn_thresholds`` computes those of other jobs."""
 UTILISATION = "hindmost/utilisation"
 HOLD_S = 30.0
-"""A pod that passed counts on its node for so long, or until the API server says where it is."""
+"""How long an accepted pod counts on its node, unless the API server shows it bound earlier."""
 NODE = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
-"""A name of RFC 1123, as Kubernetes has them."""
+"""A node name as defined by RFC 1123."""
 LABELS, SCHEDULER = "hindmost-labels.sh", "hindmost-scheduler.yaml"
 
 
 def read_runs(path: Path) -> dict[str, float]:
-    """Read past runs (``job,duration_s``); the last one of a job counts.
+    """Read past runs (``job,duration_s``), of which the last one of each job counts.
 
     Raises
     ------
     UsageError
-        It is not there, has other columns, or a duration is none.
+        The file does not exist, has other columns, or contains an invalid duration.
     """
     found: dict[str, float] = {}
     try:
@@ -82,13 +82,13 @@ class Known:
     of: HostTable[int]
 
     def node(self, name: str) -> Class | None:
-        """The class of a node that has one."""
+        """Return the class of a node; None without one."""
         at = self.of.get(name)
         return None if at is None else self.document["classes"][at]
 
 
 def read_known(path: Path) -> Known:
-    """Read what ``hindmost harvest classify`` wrote, by server."""
+    """Read a document of ``hindmost harvest classify`` and index it by server."""
     found = load_classes(path)
     known = [one for one in found["tenants"] if one["class"] is not None]
     return Known(
@@ -110,7 +110,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Room:
-    """A node that has a class: its cores, and the shares that its primary tenant and batch pods use."""
+    """A node with a class, its cores, and the shares its primary tenant and batch pods use."""
 
     node: Node
     at: int
@@ -121,22 +121,22 @@ class _Room:
 
 @dataclass
 class LengthJudge:
-    """Algorithm 1 as a scheduler asks it.
+    """Algorithm 1 as a scheduler extension.
 
-    Only pods that say they are batch work (`Pod.is_batch`) are judged. Nodes are refused on which the primary
-    tenant, its reserve and batch pods leave less than the pod requests. A class is drawn for each job, the
-    same for all of its pods, and its nodes score by what they have left.
+    Only pods marked as batch work (`Pod.is_batch`) are considered. A node is refused if the primary tenant,
+    its reserve and batch pods leave less than the pod requests. A class is drawn for each job, the same for
+    all of its pods, and its nodes get scores by their remaining capacity.
 
     Attributes
     ----------
     reserve : float
-        Share of a node's cores that primary tenants keep.
+        Share of a node's cores reserved for primary tenants.
     cores : float
-        Of a node, where neither the scheduler nor the API server tells.
+        Cores of a node, if neither the scheduler nor the API server provides them.
     cluster : Cluster, optional
-        Nodes and bound pods. Without it, a pod counts for `HOLD_S` on the node where it was sent.
+        Nodes and bound pods. Without it, a pod counts for `HOLD_S` on the node to which it was sent.
     blind : int
-        Questions about nodes of which nothing but the name was known.
+        Number of requests about nodes of which only the name was known.
     """
 
     known: Watched[Known]
@@ -151,7 +151,7 @@ class LengthJudge:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
-        """Refuse classified nodes that cannot spare what the pod requests; hold the only one that can."""
+        """Refuse classified nodes without room for the pod; hold the only one that has room."""
         found: dict[str, Note] = {}
         if not pod.is_batch:
             return found
@@ -175,16 +175,16 @@ class LengthJudge:
                     },
                 )
         left = [node.name for node in nodes if node.name not in found]
-        if len(left) == 1:  # a scheduler asks for no scores of one node
+        if len(left) == 1:  # a scheduler requests no scores for a single node
             self._hold(pod, left[0])
         return found
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
-        """Score the nodes of the job's classes by their headroom, others get nothing; hold the best one."""
+        """Score the nodes of the job's classes by their headroom, others 0; hold the best one."""
         if not pod.is_batch:
             return {}
         known, length = self.known.now(), self.length(pod)
-        rooms, _ = self._rooms(pod, nodes, {})  # pods of a job that come together get the same scores
+        rooms, _ = self._rooms(pod, nodes, {})  # pods of a job that arrive together get the same scores
         picked = self._picked(pod, length, rooms, known)
         found = {}
         for room in rooms:
@@ -204,7 +204,7 @@ class LengthJudge:
         return self.cluster.bound() if self.cluster else {}
 
     def _holds_of_others(self, pod: Pod) -> dict[str, _Held]:
-        """Return the holds of other pods that are in force, by uid."""
+        """Return the current holds of other pods by UID."""
         bound = self._bound_pods()
         with self._lock:
             now = self.clock()
@@ -214,7 +214,7 @@ class LengthJudge:
     def _rooms(
         self, pod: Pod, nodes: Sequence[Node], held: Mapping[str, _Held]
     ) -> tuple[list[_Room], dict[str, Note]]:
-        """Look at the nodes that have a class, and refuse those whose utilisation is no share."""
+        """Describe the nodes that have a class, and refuse those with an invalid utilisation."""
         known, batch = self.known.now(), dict[str, float]()
         bound = [(one.node, one.cores) for uid, one in self._bound_pods().items() if uid != pod.uid]
         for name, cores in (*bound, *((one.node, one.cores) for one in held.values())):
@@ -236,7 +236,7 @@ class LengthJudge:
         return rooms, bad
 
     def length(self, pod: Pod) -> Length:
-        """How long the pod's job is: as it says, as its last run was, or medium."""
+        """Return the length of the pod's job: as specified, as of its last run, or medium."""
         said = pod.said("hindmost/length")
         if said in LENGTHS:
             return said
@@ -247,7 +247,7 @@ class LengthJudge:
         return "short" if last < short else "long" if last > long else "medium"
 
     def gauges(self) -> dict[str, float]:
-        """What ``/metrics`` shows of the files, and of the API server."""
+        """Return the metrics on files and API server."""
         unreadable = self.known.unreadable + (self.runs.unreadable if self.runs else 0)
         known = self.known.now()
         found = {
@@ -264,11 +264,11 @@ class LengthJudge:
         return found
 
     def _picked(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: Known) -> set[int]:
-        """Draw the classes of the pod's job among those of the nodes, by the job's name."""
+        """Draw the classes of the pod's job among those of the nodes, seeded by the job's name."""
         loads: dict[int, list[float]] = {}
         for room in rooms:
             loads.setdefault(room.at, []).append(room.load)
-        # A class without a node among these has nothing to give.
+        # A class without any of these nodes has no capacity.
         now = {
             at: sum(loads[at]) / len(loads[at]) if at in loads else 1.0
             for at in range(len(known.document["classes"]))
@@ -292,7 +292,7 @@ def _job(pod: Pod) -> str:
 
 
 def history(length: Length, known: Class, now: float) -> float:
-    """Utilisation that a job of a length must reckon with (section 4.2.1)."""
+    """Return the utilisation that a job of a length must expect (section 4.2.1)."""
     return max(now, {"short": now, "medium": known["mean"], "long": known["peak"]}[length])
 
 
@@ -302,7 +302,7 @@ def labels_text(classes: Classes) -> str:
     Raises
     ------
     UsageError
-        A server's name is no name of a node.
+        A server's name is not a valid node name.
     """
     lines = ["#!/bin/sh", "# Classes of nodes, by hindmost harvest export.", "failed="]
     for one in classes["tenants"]:
@@ -331,7 +331,7 @@ def labels_text(classes: Classes) -> str:
 
 
 def scheduler_text(url: str) -> str:
-    """Write the scheduler's configuration: ours are asked, and nobody waits for us where we are not there."""
+    """Write the scheduler's configuration; it uses the extender and ignores it if it is unreachable."""
     return (
         "# For kube-scheduler --config, by hindmost harvest export.\n"
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"

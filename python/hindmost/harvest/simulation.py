@@ -1,4 +1,4 @@
-"""Years of data centers in seconds: the engine's simulators, on synthetic ones or on traces."""
+"""Fast simulations of data centers over years, synthetic or replayed from traces."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SCHEMA = "hindmost.harvest-simulation/1"
 Kind = Literal["durability", "hazard", "availability", "scheduling"]
 CENTERS = 10
 MOST_MISSING = 0.25
-"""Tenants with a larger share of missing slots are left out, as `classify` does."""
+"""Tenants with a larger share of missing slots are excluded, as in `classify`."""
 
 
 def published(number: int, **changes: float) -> dict[str, Any]:
-    """Give the synthetic stand-in of one of the ten data centers of chapter IV, some of it changed.
+    """Return a synthetic model of one of the ten data centers of chapter IV, optionally changed.
 
-    Within the bands that the chapter publishes; what it does not publish (sizes, waves of reimages,
-    amplitudes) is assumed. ``crates/harvest/src/simulate/center.rs`` says which is which.
+    Published values lie within the ranges of the chapter; unpublished ones (sizes, waves of reimages,
+    amplitudes) are assumed. ``crates/harvest/src/simulate/center.rs`` documents both.
     """
     if not 0 <= number < CENTERS:
         raise UsageError(
@@ -47,14 +47,14 @@ def simulate(
     Parameters
     ----------
     kind
-        ``durability``: blocks lost to reimages; ``hazard``: the exact rate of that, for blocks too safe to
-        lose any in a simulation; ``availability``: accesses that find all replicas busy; ``scheduling``: jobs
+        ``durability``: blocks lost to reimages; ``hazard``: the exact rate of such losses if they are too
+        rare for a simulation; ``availability``: accesses that find all replicas busy; ``scheduling``: jobs
         and kills.
     center : dict, optional
-        From `published`. With traces, only how reimages come is taken from it (waves, seed).
+        A result of `published`. With traces, only the pattern of reimages (waves, seed) is used.
     traces : Traces, optional
-        From `read_traces`: servers, racks, reimages and loads as they are. The first half is history, the
-        rest is simulated; loads are not scaled unless ``utilisation`` is asked for.
+        A result of `read_traces` with servers, racks, reimages and loads. The first half is history, and the
+        rest is simulated; loads are scaled only if ``utilisation`` is given.
     **asked
         Settings of the simulator, as in ``crates/harvest/src/simulate``: ``policy`` (stock, racks,
         environments, grid, cost), ``blocks``, ``replicas``, ``months``, ``utilisation``, ``scheduler``
@@ -63,7 +63,7 @@ def simulate(
     Raises
     ------
     UsageError
-        A setting is unknown or out of range, or traces do not have what is asked for.
+        A setting is unknown or out of range, or traces lack the required data.
 
     Examples
     --------
@@ -99,12 +99,12 @@ LEAST_OF_CENTER: dict[str, float] = {
 
 
 def check(document: dict[str, Any]) -> None:
-    """Refuse numbers that no data center has.
+    """Raise an error for impossible settings.
 
     Raises
     ------
     UsageError
-        One of them, with what it may be.
+        Names the setting and its allowed values.
     """
     center = document["center"]
     for where, least, prefix in ((document, LEAST, ""), (center, LEAST_OF_CENTER, "center.")):
@@ -138,7 +138,7 @@ def _settings(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded_defaults(kind: Kind, traces: Traces) -> dict[str, Any]:
-    """Loads as they are, for as long as they were recorded (a week, three days at most)."""
+    """Return defaults for traces: unscaled loads over the recorded time (at most 7 or 3 days)."""
     slots = traces.cpu.shape[1]
     days = (slots - slots // 2) * traces.slot_s / 86_400
     most = {"availability": 7.0, "scheduling": 3.0}.get(kind)
@@ -172,7 +172,7 @@ def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str,
     number = {name: at for at, name in enumerate(servers)}
     environments = {name: at for at, name in enumerate(dict.fromkeys(one.environment for one in known))}
     racks: dict[str, int] = {}
-    # A server whose rack nobody knows has one of its own.
+    # A server with an unknown rack gets its own.
     named = {server: rack for one in known for server, rack in one.racks.items()}
     rack_of = [racks.setdefault(named.get(server, f"\0{server}"), len(racks)) for server in servers]
     inventory = {

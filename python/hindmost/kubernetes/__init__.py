@@ -1,4 +1,4 @@
-"""What Kubernetes asks and is told: a scheduler extender, whatever judges; see `extender` and `serving`."""
+"""A Kubernetes scheduler extender with exchangeable decisions; see `extender` and `serving`."""
 
 from hindmost.kubernetes.cluster import Cluster
 from hindmost.kubernetes.extender import Judge, Node, Pod, filtered, prioritised, read_question

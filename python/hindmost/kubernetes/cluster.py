@@ -1,7 +1,7 @@
-"""Nodes and bound pods as the API server has them, by list and watch.
+"""Nodes and bound pods of the API server, kept up to date by list and watch.
 
 A scheduler that caches nodes sends an extender only their names, and no scheduler sends the pods of a node.
-``kubectl proxy`` authenticates: this module handles no credentials.
+``kubectl proxy`` authenticates; this module handles no credentials.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import msgspec
 from hindmost.kubernetes.extender import Node, Pod, Unreadable, read_node, read_pod
 
 AGAIN_S = 1.0
-"""Between a watch that ended or failed and the next list."""
+"""Pause between a watch that ended or failed and the next list."""
 SILENCE_S = 600.0
-"""API servers end a watch after five to ten minutes."""
+"""Timeout of a silent connection; API servers end a watch after five to ten minutes."""
 KINDS: dict[str, Callable[[Any], Node | Pod]] = {"nodes": read_node, "pods": read_pod}
 
 
 class Cluster:
-    """A mirror of the API server at a URL; a context, during which it follows.
+    """A mirror of the API server at a URL, updated while its context is active.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Cluster:
         self.failures = 0
 
     def __enter__(self) -> Cluster:
-        """Begin to follow nodes and pods."""
+        """Start following nodes and pods."""
         for one in self._threads:
             one.start()
         return self
@@ -55,17 +55,17 @@ class Cluster:
         self._ended.set()
         for one in list(self._open.values()):
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)  # a close would wait for the thread that reads
+                one.shutdown(socket.SHUT_RDWR)  # closing would wait for the reading thread
         for thread in self._threads:
             thread.join(AGAIN_S)
 
     def node(self, name: str) -> Node | None:
-        """Return a node; None if the API server has none of that name, or has not answered yet."""
+        """Return a node; None if it does not exist or the API server has not answered yet."""
         with self._lock:
             return self._kept["nodes"].get(name)
 
     def bound(self) -> dict[str, Pod]:
-        """Return the batch pods that have a node and have not ended, by uid."""
+        """Return the batch pods that are bound to a node and have not ended, by UID."""
         with self._lock:
             return dict(self._kept["pods"])
 
@@ -119,7 +119,7 @@ class Cluster:
 
 
 def _note(kept: dict[str, Any], one: Node | Pod, *, gone: bool) -> None:
-    """Keep a node, or a batch pod that is bound; forget what is gone."""
+    """Keep a node or a bound batch pod, and remove deleted ones."""
     key = one.uid if isinstance(one, Pod) else one.name
     if gone or (isinstance(one, Pod) and not (one.node and one.is_batch)):
         kept.pop(key, None)

@@ -1,9 +1,9 @@
-"""Documents of a scheduler extender: what kube-scheduler asks, and what it is answered.
+"""The request and reply documents of a scheduler extender.
 
-The types are those of ``k8s.io/kube-scheduler/extender/v1``, which have no JSON tags: keys begin with
-capitals (``Pod``, ``Nodes``, ``NodeNames``), and Go reads them in any case, as is done here. A scheduler that
-keeps nodes itself (``nodeCacheCapable: true``) names them; otherwise it sends them whole, and gets them back
-whole.
+The types are those of ``k8s.io/kube-scheduler/extender/v1``. They have no JSON tags, so keys begin with
+capitals (``Pod``, ``Nodes``, ``NodeNames``); Go accepts any case, and so does this module. A scheduler that
+caches nodes (``nodeCacheCapable: true``) sends their names; otherwise it sends whole nodes and expects whole
+nodes back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hindmost.errors import ArgumentError
 from hindmost.notes import Note
 
 MOST_SCORE = 10
-"""``extender/v1.MaxExtenderPriority``; the scheduler multiplies it with the extender's weight."""
+"""``extender/v1.MaxExtenderPriority``; the scheduler multiplies it by the extender's weight."""
 PREFIX = "hindmost/"
 """Prefix of the labels, annotations and resources that mark batch work."""
 SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)")
@@ -40,7 +40,7 @@ QUANTITY = re.compile(rf"([0-9.]+(?:[eE][+-]?[0-9]+)?)({'|'.join(sorted(UNITS, k
 
 
 class Unreadable(ArgumentError):
-    """The body is not a request of kube-scheduler; ``key`` names the field that is wrong."""
+    """The body is not a valid request of kube-scheduler; ``key`` names the wrong field."""
 
     def __init__(self, message: str, key: str | None = None) -> None:
         super().__init__("bad-question", message, key=key)
@@ -48,7 +48,7 @@ class Unreadable(ArgumentError):
 
 @dataclass(frozen=True)
 class Node:
-    """A node on which a pod might run; all but its name may be unknown."""
+    """A node on which a pod could run; all but its name may be unknown."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -58,19 +58,19 @@ class Node:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod that waits for a node, or runs on one.
+    """A pod that waits for a node or runs on one.
 
     Attributes
     ----------
     cores : float
-        Cores that the scheduler counts: of containers and sidecars, or of the largest init container, and of
-        the overhead.
+        Requested cores as the scheduler counts them: those of containers and sidecars, or of the largest init
+        container, plus the overhead.
     uid : str
-        UID that the API server gave it; empty if unknown.
+        UID assigned by the API server; empty if unknown.
     managed : bool
         Whether it requests a resource ``hindmost/...``.
     node : str
-        Node that it is bound to; empty before that, and after the pod has ended.
+        Node to which it is bound; empty before that and after the pod has ended.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Pod:
     node: str = ""
 
     def said(self, key: str) -> str | None:
-        """What a label, or else an annotation, says."""
+        """Return the value of a label, or else of an annotation."""
         return self.labels.get(key, self.annotations.get(key))
 
     @property
@@ -93,7 +93,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class Question:
-    """A pod, the nodes, and the nodes as they came where they came whole."""
+    """A pod, the candidate nodes, and the original node list if nodes were sent whole."""
 
     pod: Pod
     nodes: list[Node]
@@ -101,13 +101,13 @@ class Question:
 
 
 class Judge(Protocol):
-    """Who decides. A judge may be asked by several threads at once."""
+    """Makes the decisions. Its methods may be called by several threads at once."""
 
     def refused(self, pod: Pod, nodes: Sequence[Node]) -> Mapping[str, Note]:
-        """Return the nodes, by name, on which the pod must not run, each with the reason."""
+        """Return the reasons for refused nodes, by name."""
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
-        """Give each node 0 to `MOST_SCORE`, higher where the pod fits better."""
+        """Return scores of 0 to `MOST_SCORE` by node; higher is better."""
 
 
 class _Meta(TypedDict, total=False):
@@ -126,18 +126,18 @@ class _Node(TypedDict, total=False):
 
 
 _NODE = msgspec.json.Decoder(_Node)
-"""Decodes the few fields of a node that are read."""
+"""Decodes the few fields of a node that are used."""
 
 
 def decode_question(body: bytes) -> dict[str, Any]:
-    """Decode ``ExtenderArgs``, its nodes left as they came: five thousand are 60 MB, and go back unchanged.
+    """Decode ``ExtenderArgs`` but leave its nodes encoded: 5,000 have 60 MB and are sent back unchanged.
 
     Raises
     ------
     msgspec.DecodeError
-        It is no JSON object.
+        The body is not a JSON object.
     RecursionError
-        It is nested too deeply.
+        The body is nested too deeply.
     """
     raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     return {
@@ -160,7 +160,7 @@ def read_question(document: object) -> Question:
     Raises
     ------
     Unreadable
-        It has no pod, or neither nodes nor their names; or one of them is none.
+        There is no pod, there are neither nodes nor names, or one of them is invalid.
     """
     if not isinstance(document, dict):
         raise Unreadable("the body is not a JSON object")
@@ -178,7 +178,7 @@ def read_question(document: object) -> Question:
 
 
 def filtered(judge: Judge, question: Question) -> dict[str, Any]:
-    """Make ``ExtenderFilterResult``: the nodes that are left, in the form in which they came."""
+    """Make ``ExtenderFilterResult`` with the accepted nodes in the form in which they were sent."""
     refused = judge.refused(question.pod, question.nodes)
     left = [node.name for node in question.nodes if node.name not in refused]
     failed = {name: note.text for name, note in refused.items()}
@@ -194,7 +194,7 @@ def filtered(judge: Judge, question: Question) -> dict[str, Any]:
 
 
 def prioritised(judge: Judge, question: Question) -> list[dict[str, Any]]:
-    """Make ``HostPriorityList``: every node's score."""
+    """Make ``HostPriorityList`` with the score of every node."""
     scores = judge.scores(question.pod, question.nodes)
     return [
         {"Host": node.name, "Score": max(0, min(MOST_SCORE, scores.get(node.name, 0)))}
@@ -203,7 +203,7 @@ def prioritised(judge: Judge, question: Question) -> list[dict[str, Any]]:
 
 
 def cores_of(quantity: object) -> float | None:
-    """Read a quantity of processors ("500m", "2", 4); None where it is none."""
+    """Read a quantity of processors ("500m", "2", 4). Return None if it is invalid."""
     found = QUANTITY.fullmatch(str(quantity))
     if not found:
         return None
@@ -220,7 +220,7 @@ def share_of(text: str) -> float | None:
 
 
 def bad_share(node: Node, key: str, text: str) -> Note:
-    """Make the reason for a node whose label or annotation is no share."""
+    """Return the reason for refusing a node whose label or annotation is not a share."""
     return Note(
         "bad-share",
         f"hindmost: {key} of {node.name} is {text}; it must be a share like 0.5 or 50%",
@@ -267,7 +267,7 @@ def read_pod(document: dict[str, Any]) -> Pod:
     Raises
     ------
     Unreadable
-        It has no name.
+        The pod has no name.
     """
     spec, meta = document.get("spec") or {}, document.get("metadata") or {}
     containers = [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]
@@ -285,8 +285,8 @@ def read_pod(document: dict[str, Any]) -> Pod:
 def _sum_requests(spec: Mapping[str, Any]) -> float:
     """Sum up what a pod requests, as ``k8s.io/component-helpers/resource`` does.
 
-    Init containers run before the others and one after the other, next to the sidecars
-    (``restartPolicy: Always``) that began before them.
+    Init containers run one after the other before the main containers, together with the sidecars
+    (``restartPolicy: Always``) that started before them.
     """
     sidecars = most = 0.0
     for one in spec.get("initContainers") or []:

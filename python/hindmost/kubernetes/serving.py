@@ -1,7 +1,7 @@
 """The extender over HTTP: ``/filter`` and ``/prioritize`` for kube-scheduler, ``/healthz``, ``/metrics``.
 
-A question that cannot be read gets 400, a judge that fails 500: a scheduler with ``ignorable: true`` then
-goes on as if there were no extender, which is what an operator wants of one that only advises.
+A request that cannot be read gets status 400, a failed decision 500. A scheduler with ``ignorable: true``
+then continues without the extender, which suits an extender that only advises.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from hindmost.kubernetes.extender import (
 )
 
 MOST_BYTES = 256 << 20
-"""Five thousand whole nodes are about 60 MB."""
+"""Most bytes of all bodies; 5,000 whole nodes have about 60 MB."""
 SILENCE_S = 30.0
-"""A peer that says nothing for so long has its connection closed."""
+"""Time after which a silent connection is closed."""
 REQUEST_S = 30.0
-"""A request takes no longer, however steadily it drips in."""
+"""Longest time for receiving a request."""
 CONNECTIONS = 64
-"""A scheduler has a few; a connection beyond is closed."""
+"""Most connections; further ones are closed (a scheduler uses a few)."""
 PIECE = 1 << 20
 LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class Extender:
-    """A server that asks a judge; a context, during which it answers.
+    """A server that passes requests to a judge while its context is active.
 
     Parameters
     ----------
     judge : Judge
-        Who decides.
+        Makes the decisions.
     host, port
-        Where to listen; port 0 takes any, which `address` then says.
+        Where to listen; with port 0, any free port is used (see `address`).
     gauges : callable, optional
-        What else ``/metrics`` shows, by name.
+        Additional metrics by name.
     prefix : str
-        Of the names of metrics.
+        Prefix of the metrics' names.
     """
 
     def __init__(
@@ -69,22 +69,22 @@ class Extender:
 
     @property
     def address(self) -> str:
-        """Where it listens, as host:port."""
+        """The listening address as host:port."""
         host, port = self._server.server_address[:2]
         return f"{host if isinstance(host, str) else host.decode()}:{port}"
 
     def __enter__(self) -> Extender:
-        """Begin to answer."""
+        """Start the server."""
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the door; questions that are being answered may end."""
+        """Stop listening; requests in progress may finish."""
         self._server.shutdown()
         self._server.server_close()
 
     def take(self, count: int) -> bool:
-        """Take room for bytes of a body, of all that may be held at a time; False where there is none."""
+        """Reserve memory for a body; return False if the limit for all bodies is exceeded."""
         with self._lock:
             if count > self._room:
                 return False
@@ -92,20 +92,20 @@ class Extender:
             return True
 
     def give(self, count: int) -> None:
-        """Give the room back."""
+        """Release reserved memory."""
         with self._lock:
             self._room += count
 
     def count(self, what: str) -> None:
-        """One more of what ``/metrics`` counts."""
+        """Increment a counter of ``/metrics``."""
         with self._lock:
             self.counts[what] += 1
 
     def answer(self, verb: str, body: bytes) -> tuple[int, object]:
-        """Answer a question: the status, and the document."""
+        """Process a request and return status and document."""
         try:
             question = read_question(decode_question(body))
-        except Exception as error:  # whatever the body is
+        except Exception as error:  # whatever the body contains
             self.count("unreadable")
             if not isinstance(error, Unreadable):
                 error = Unreadable(f"the body cannot be read: {error}")
@@ -119,7 +119,7 @@ class Extender:
         return 200, found
 
     def metrics(self) -> str:
-        """Counts and gauges as Prometheus reads them."""
+        """Return counters and gauges in the Prometheus format."""
         with self._lock:
             counts = dict(self.counts)
         lines = [
@@ -150,11 +150,11 @@ class _Server(ThreadingHTTPServer):
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 (as above)
-        """Stay silent: who goes away in mid request is no concern of ours."""
+        """Ignore errors of connections, such as clients that disconnect during a request."""
 
 
 def _error(code: str, message: str, **fields: object) -> dict[str, Any]:
-    """An ``Error`` as kube-scheduler reads it, with our code and fields, which it ignores."""
+    """Return an ``Error`` for kube-scheduler, with a code and fields that it ignores."""
     return {"Error": message, "Code": code, "Fields": fields}
 
 
@@ -162,7 +162,7 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = SILENCE_S
-        # Head and body leave as one: a body that waits for the head's acknowledgement comes 40 ms late.
+        # Send head and body together: a body that waits for the head's acknowledgement is 40 ms late.
         wbufsize = -1
         disable_nagle_algorithm = True
 
@@ -196,7 +196,7 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
                 extender.give(len(body))
 
         def _body(self, length: int) -> bytes | None:
-            """Read a body piece by piece; None where it takes too long or too much."""
+            """Read a body in pieces; return None if it takes too long or needs too much memory."""
             body, until = bytearray(), time.monotonic() + REQUEST_S
             try:
                 while len(body) < length:
@@ -235,6 +235,6 @@ def _handler(extender: Extender) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Stay silent: what was asked is counted."""
+            """Log nothing, because requests are counted."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""A file that somebody else writes, and that is read anew when it changes."""
+"""A file that another process writes and that is reloaded when it changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kept = TypeVar("Kept")
 
 
 class Watched(Generic[Kept]):
-    """A file that is read anew when it changes; what cannot be read leaves the last good content in force."""
+    """A file that is reloaded when it changes; if it cannot be read, the last good content stays."""
 
     def __init__(self, path: Path, read: Callable[[Path], Kept]) -> None:
         self.path, self.read = path, read
@@ -21,7 +21,7 @@ class Watched(Generic[Kept]):
         self.unreadable = 0
 
     def now(self) -> Kept:
-        """Its content."""
+        """Return the current content."""
         mark = self._mark()
         if mark != self.seen:
             self.seen = mark

@@ -1,4 +1,4 @@
-"""What people ask of a clone in words: loads, ranges, an objective; from words to a sweep."""
+"""Questions about a clone parsed from text (loads, ranges, objectives), and the sweeps that answer them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SEED = 1 << 63
 
 
 def check_counts(requests: int, seed: int) -> None:
-    """Refuse a number of requests or a seed that is out of range."""
+    """Raise an error if the number of requests or the seed is out of range."""
     if not 1 <= requests <= MOST_REQUESTS:
         raise UsageError(
             "bad-value",
@@ -44,7 +44,7 @@ def check_counts(requests: int, seed: int) -> None:
 
 
 def one_load(rate: str | None, utilisation: str | None) -> dict[str, float]:
-    """Read a rate or a share of the capacity; 70 % where nothing is said."""
+    """Read a rate or a utilisation; 70 % utilisation if neither is given."""
     refuse_both(rate, utilisation)
     if rate is not None:
         return {"rate_per_s": parse_rate(rate)}
@@ -65,23 +65,23 @@ def swept(
     progress: Callable[[int, int], None] | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Swept:
-    """Sweep designs of a clone under loads that are written in words, and answer what is asked of them.
+    """Sweep designs of a clone under loads given as text, and answer the inverse question if there is one.
 
     Parameters
     ----------
     rate, utilisation : str, optional
-        Grids, like ``1k,2k`` or ``10%..90%:9``; shares of the capacity where nothing is said.
+        Grids such as ``1k,2k`` or ``10%..90%:9``. Without either, a grid of utilisations is used.
     find, by, between : str, optional
-        An objective, what is searched for it, and where.
+        An objective, the parameter to search for, and the range to search.
     progress : callable, optional
-        Told how many points are done, and of how many.
+        Called with the number of finished points and the total.
     elsewhere : optional
-        Other machines that simulate (`hindmost.fleet.dask.compute.computing`).
+        Runs the simulations on other machines (`hindmost.fleet.dask.compute.computing`).
 
     Raises
     ------
     UsageError
-        Something of it cannot be meant.
+        The arguments contradict each other or cannot be parsed.
     """
     if find is None and (by or between):
         option = "--by" if by else "--between"
@@ -120,7 +120,7 @@ def swept(
 
 
 def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
-    """Read a grid of rates, or of shares of the capacity.
+    """Read a grid of rates or of utilisations.
 
     >>> loads("1k..3k:3", None)
     [{'rate_per_s': 1000.0}, {'rate_per_s': 2000.0}, {'rate_per_s': 3000.0}]
@@ -135,7 +135,7 @@ def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
 
 
 def refuse_both(rate: str | None, utilisation: str | None) -> None:
-    """Refuse a rate and a utilisation together."""
+    """Raise an error if both a rate and a utilisation are given."""
     if rate is not None and utilisation is not None:
         raise UsageError(
             "conflicting-options",
@@ -146,7 +146,7 @@ def refuse_both(rate: str | None, utilisation: str | None) -> None:
 
 
 def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]:
-    """Read ``A,B,C`` and ``A..B:N``."""
+    """Read a grid written as ``A,B,C`` or ``A..B:N``."""
     values: list[float] = []
     for part in text.split(","):
         ends, _, count = part.partition(":")

@@ -1,4 +1,4 @@
-"""Predictions of many design points, in pieces, here or elsewhere: memory holds the answer and one piece."""
+"""Predictions of many design points in pieces, here or on other machines, so that memory use stays small."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hindmost.models.simulation import Design, engine_errors, run_points
 from hindmost.store.predictions import Prediction
 
 PIECE = 2_000
-"""Points at once here: some 3 MB of the engine's text. Threads wait for the last of them, a thousandth."""
+"""Points simulated at once locally: about 3 MB of JSON. Waiting for the last thread costs about 0.1 %."""
 
 Job = dict[str, Any]
-"""What all points of a batch share, as plain data: ``clone`` and ``design``."""
+"""Data that all points of a batch share: ``clone`` and ``design``."""
 Point = Mapping[str, Any]
 WORK = f"{__name__}:predicted"
 Elsewhere = Callable[[Job, Sequence[Point]], Iterator[tuple[int, list[Any]]]]
-"""How other machines work: pieces of their answers as they come, each with the place of its first."""
+"""Interface to other machines: yields pieces of results, each with the index of its first point."""
 
 
 def predictions(
@@ -32,21 +32,21 @@ def predictions(
     progress: Callable[[int], None] | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> list[Prediction]:
-    """Predict what each design point does; as `run_points`, without the figures of sections.
+    """Predict every design point, as `run_points` does, but without the figures of sections.
 
     Parameters
     ----------
     progress : optional
-        Is told now and then how many points are done.
+        Called occasionally with the number of finished points.
     elsewhere : optional
-        Other machines (`hindmost.fleet.dask.compute.computing`); what they answer is the same.
+        Runs the simulations on other machines (`hindmost.fleet.dask.compute.computing`).
 
     Raises
     ------
     UsageError
-        A point makes no sense; then none is run.
+        A point is invalid; then none is run.
     InstanceError
-        Other machines were lost, and none is left.
+        All other machines were lost.
     """
     if elsewhere is None and len(points) <= PIECE:
         return [one.prediction for one in run_points(clone, points, design, progress)]
@@ -82,7 +82,7 @@ def _beyond(before: int, progress: Callable[[int], None]) -> Callable[[int], Non
 
 
 def predicted(job: Job, points: Sequence[Point]) -> list[Prediction]:
-    """One piece, on whichever machine: the intervals too, so that nobody waits for them at the end."""
+    """Predict one piece with its intervals, on whichever machine this runs."""
     clone, design = Clone(**job["clone"]), Design(**job["design"])
     return [one.prediction for one in run_points(clone, points, design)]
 
@@ -91,10 +91,10 @@ def _checked(piece: list[Any]) -> list[Prediction]:
     try:
         return msgspec.convert(piece, list[Prediction])
     except msgspec.ValidationError as error:
-        text = f"a host sent something that is no prediction: {str(error)[:300]}"
+        text = f"a host sent an invalid prediction: {str(error)[:300]}"
         raise InstanceError("bad-reply", text, command="compute") from None
 
 
 def job_of(clone: Clone, design: Design) -> Job:
-    """Return what other machines need (`predicted`)."""
+    """Return the data that other machines need for `predicted`."""
     return {"clone": asdict(clone), "design": asdict(design)}

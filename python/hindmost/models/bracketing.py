@@ -1,4 +1,4 @@
-"""The search for the place at which an objective ceases to hold: values tried, and what they say together."""
+"""The search for the parameter value at which an objective stops holding."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from hindmost.plan import Term
 from hindmost.store.predictions import Interval
 
 CLOSE = 1.005
-"""A range of half a percent is narrow enough: intervals are not narrower."""
+"""A bracket of half a percent is narrow enough, because intervals are not narrower."""
 UNEVEN = 0.02
-"""A latency that falls by more than this share where it should rise is not monotone."""
+"""A latency that falls by more than this share where it should rise counts as not monotone."""
 WHOLE = ("threads", "instances")
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: an objective, the parameter that is free, and its range.
+    """An objective, the parameter to vary, and the range to search.
 
     ``by``: ``rate``, ``threads``, ``service`` (a factor on all service times), or a path. ``between``: the
-    range that is searched; one that follows from the present value when not given.
+    range to search; without it, the range follows from the current value.
     """
 
     objective: Term
@@ -36,17 +36,17 @@ class Question:
 
     @property
     def path(self) -> str:
-        """The parameter's path."""
+        """Path of the parameter."""
         return FACTOR if self.by == "service" else self.by
 
     @property
     def whole(self) -> bool:
-        """Whether it takes whole numbers only."""
+        """Whether the parameter takes only whole numbers."""
         return self.path.rpartition(".")[2] in WHOLE
 
 
 class Search:
-    """Values of a parameter, and the latency at each."""
+    """The values of a parameter tried so far, and the latency at each."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Search:
         self.tried: dict[float, Interval | None] = {}
 
     def look(self, values: Sequence[float]) -> bool:
-        """Try values that are new; whether there were any."""
+        """Simulate the values that were not tried yet; return whether there were any."""
         new = [value for value in values if value not in self.tried]
         name = self.question.objective.name
         for value, outcome in zip(new, self.run(new, [self.design.seed]), strict=True):
@@ -72,7 +72,7 @@ class Search:
         return bool(new)
 
     def run(self, values: Sequence[float], seeds: Sequence[int]) -> list[Outcome]:
-        """Simulate values of the parameter, all of them under each seed."""
+        """Simulate all values of the parameter under each seed."""
         points: list[dict[str, Any]] = []
         for value in values:
             if self.question.by == "rate":
@@ -87,12 +87,12 @@ class Search:
         return run_points(self.clone, seeded, self.design)
 
     def latency(self, value: float) -> float:
-        """Latency at a value that was tried; infinite above the capacity."""
+        """Return the latency at a tried value; infinite above the capacity."""
         found = self.tried[value]
         return math.inf if found is None else found["value"]
 
     def holds(self, value: float, *, sure: bool = False) -> bool:
-        """Whether the objective holds; surely, if the whole interval lies below the limit."""
+        """Return whether the objective holds; if `sure`, the whole interval must lie below the limit."""
         found = self.tried[value]
         if found is None:
             return False
@@ -100,24 +100,24 @@ class Search:
         return reach < self.question.objective.limit
 
     def crossings(self, *, sure: bool = False) -> list[tuple[float, float]]:
-        """Neighbours of which one holds and the other does not."""
+        """Return the neighbouring values of which one meets the objective and the other does not."""
         pairs = itertools.pairwise(sorted(self.tried))
         return [(a, b) for a, b in pairs if self.holds(a, sure=sure) != self.holds(b, sure=sure)]
 
     def bracket(self, *, sure: bool = False) -> tuple[float, float] | None:
-        """Neighbours between which it changes, if it does so once."""
+        """Return the only crossing, or None if there are none or several."""
         found = self.crossings(sure=sure)
         return found[0] if len(found) == 1 else None
 
     def end(self, *, sure: bool = False) -> float | None:
-        """The last value that holds before the first change, seen from the side that holds."""
+        """Return the last value that meets the objective, next to the crossing."""
         found = self.crossings(sure=sure)
         if not found:
             return None
         return found[0][0] if self.holds(found[0][0], sure=sure) else found[-1][1]
 
     def changes_of_mind(self) -> list[tuple[float, float]]:
-        """Values between which it changes beyond chance: whole intervals on different sides of the limit."""
+        """Return significant crossings: both whole intervals lie on different sides of the limit."""
         clear = [
             (value, self.holds(value))
             for value in sorted(self.tried)
@@ -126,7 +126,7 @@ class Search:
         return [(a, b) for (a, before), (b, after) in itertools.pairwise(clear) if before != after]
 
     def uneven(self) -> list[float]:
-        """Values at which the latency goes back against its trend."""
+        """Return the values at which the latency moves against its trend."""
         values = sorted(self.tried)
         latencies = [self.latency(value) for value in values]
         rises = latencies[-1] >= latencies[0]
@@ -139,7 +139,7 @@ class Search:
         return sorted(out)
 
     def again(self, last: float, *, at_most: bool) -> Crossing:
-        """The place at which it changes, with other random numbers."""
+        """Repeat the search around the crossing with other random numbers."""
         objective, values = self.question.objective, sorted(self.tried)
         near = Neighbourhood(self.run, objective.name, objective.limit, self.design.seed, at_most)
         if self.question.whole:
@@ -151,14 +151,14 @@ class Search:
         return near.crossing((below[-1], above[0]), linear=self.question.by == "rate")
 
     def surely_fails(self, value: float) -> bool:
-        """Whether the whole interval lies above the limit, or the value is above the capacity."""
+        """Return whether the whole interval lies above the limit, or the value above the capacity."""
         one = self.tried[value]
         low = math.inf if one is None else one["value"] if one["low"] is None else one["low"]
         return low >= self.question.objective.limit
 
 
 def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> list[float]:
-    """Values from low to high: evenly, or in even ratios."""
+    """Return values from low to high, spaced linearly or logarithmically."""
     steps = [step / (points - 1) for step in range(points)]
     if linear:
         values = [low + (high - low) * step for step in steps]
@@ -169,6 +169,6 @@ def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> 
 
 
 def wide(bracket: tuple[float, float], *, whole: bool) -> bool:
-    """Whether there is something to look at between two neighbours."""
+    """Return whether the bracket is wide enough to be searched further."""
     low, high = bracket
     return high - low > 1.0 if whole else high / low > CLOSE

@@ -1,9 +1,9 @@
-"""How sure the place is where an objective ceases to hold: asked again, with other random numbers each time.
+"""The uncertainty of the value at which an objective stops holding, from replications.
 
-The search looks at all values under the same random numbers, so that its curve is smooth, and off as a whole
-by what chance made of that one run. Each replication here has random numbers of its own and crosses the limit
-at a place of its own; Student's t over these gives the interval of the parameter. Its safe end is the answer:
-at the place itself, half of all servers would miss the limit.
+The search simulates all values under the same random numbers. Its curve is therefore smooth, but shifted as a
+whole by the randomness of that one run. Each replication here uses its own random numbers and crosses the
+limit at its own value. Student's t over these values gives an interval of the parameter. The answer is the
+safe end of that interval: at its centre, half of all servers would miss the limit.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from hindmost.stats.tables import t_quantile
 
 REPLICATIONS = 12
 VALUES = 7
-"""Values around the place, in each replication."""
+"""Values around the crossing in each replication."""
 
 NARROWEST = 0.01
-"""Half of the range looked at, as a share of the place, at least."""
+"""Smallest half width of the simulated range, as a share of the crossing."""
 
 FARTHEST = 8
-"""Whole numbers on either side of the place that are asked, at most."""
+"""Most whole numbers tried on either side of the crossing."""
 
 Run = Callable[[Sequence[float], Sequence[int]], Sequence[Outcome]]
-"""Simulates values of the parameter under seeds: all values under the first, then under the second, ..."""
+"""Simulates values of the parameter: all under the first seed, then all under the second, ..."""
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where the objective ceases to hold.
+    """The value at which the objective stops holding.
 
     Parameters
     ----------
     safe : float or None
-        The last value that surely holds (97.5 %, one side); None where no value does.
+        The last value that surely holds (97.5 %, one-sided); None if no value does.
     low, high : float
-        95 % interval of the place. Of whole numbers: from the first to the last that may be the last to hold.
+        95 % interval of the crossing. For whole numbers: the first and last candidates for it.
     latency : Estimate or None
-        The figure at the safe value, over replications.
+        The latency at the safe value, over replications.
     """
 
     safe: float | None
@@ -55,20 +55,20 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """What is asked again.
+    """The simulation around a crossing that the replications repeat.
 
     Parameters
     ----------
     run : callable
         Simulates values of the parameter.
     name : str
-        Figure of the latency.
+        Name of the latency figure.
     limit_us : float
-        What it must lie below.
+        Limit of the objective.
     seed : int
-        That of the search.
+        Seed of the search.
     at_most : bool
-        Whether small values hold.
+        Whether small values meet the objective.
     """
 
     run: Run
@@ -78,14 +78,14 @@ class Neighbourhood:
     at_most: bool
 
     def crossing(self, clear: tuple[float, float], *, linear: bool) -> Crossing:
-        """Interval of a real parameter.
+        """Return the crossing of a real parameter.
 
         Parameters
         ----------
         clear : tuple of float
-            The search's neighbours of the place, of which one surely holds and the other surely does not.
+            Tried values around the crossing: one surely meets the objective, the other surely misses it.
         linear : bool
-            Whether the parameter is taken as it is, and not in its logarithm.
+            Whether to use the parameter itself instead of its logarithm.
         """
         change, back = (float, float) if linear else (math.log, math.exp)
         low, high = (change(one) for one in clear)
@@ -100,7 +100,7 @@ class Neighbourhood:
         return Crossing(safe, *ends, self._estimate(self._latencies([safe])[:, 0]))
 
     def whole(self, last: float, least: float, most: float) -> Crossing:
-        """Interval of a whole number, of which `last` is the search's answer, between `least` and `most`."""
+        """Return the crossing of a whole number near `last`, the search's answer."""
         away = -1.0 if self.at_most else 1.0
         asked: dict[float, Estimate] = {}
 
@@ -115,7 +115,7 @@ class Neighbourhood:
             safe += away
             if steps > FARTHEST or not least <= safe <= most:
                 return Crossing(None, min(last, safe - away), max(last, safe - away), None)
-        # Back from there, over values that may hold, to the first that surely does not.
+        # Search back from there for the last value that surely meets the objective.
         possible = safe
         while least <= possible - away <= most and one(possible - away).low < self.limit_us:
             possible -= away
@@ -126,8 +126,8 @@ class Neighbourhood:
         return Crossing(safe, min(safe, possible), max(safe, possible), one(safe))
 
     def _latencies(self, values: Sequence[float]) -> Floats:
-        """Figures, shape ``(REPLICATIONS, len(values))``; infinite above the capacity."""
-        # Far from the seeds that a person takes, so that the search's own run is none of them.
+        """Return latencies of shape ``(REPLICATIONS, len(values))``; infinite above the capacity."""
+        # Far from seeds that users choose, so that the search's own run is not among them.
         seeds = [self.seed + 7_919 * number for number in range(1, REPLICATIONS + 1)]
         told = [one.prediction for one in self.run(values, seeds)]
         figures = [
@@ -144,7 +144,7 @@ class Neighbourhood:
 
 
 def _place(x: Floats, over: Floats) -> float:
-    """Where the logarithm of latency over limit is 0: between neighbours, or on the line through all."""
+    """Find the zero of log(latency / limit) between neighbours, or on a line through all values."""
     known = np.isfinite(over)
     signs = np.flatnonzero(np.diff(np.sign(over)) != 0)
     for at in signs:

@@ -1,7 +1,6 @@
-"""Clone documents as files: TOML or JSON, or one of the applications that ship with Hindmost.
+"""Clone documents as files: TOML, JSON, or one of the applications that ship with Hindmost.
 
-What a document may say is defined, and checked, in the engine (``crates/clone``), and
-Its JSON Schema is made from there.
+The engine (``crates/clone``) defines and checks the format; its JSON Schema is generated from there.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from hindmost.plan.positions import SourceText, locate_refusal
 SCHEMA = "hindmost.clone/1"
 FOLDER = Path(__file__).parent / "applications"
 APPLICATIONS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
-"""The eight applications of TailWAG's Table 2 (BID 2023), as documents that ship with Hindmost."""
+"""The eight applications of TailWAG's Table 2 (BID 2023), shipped as clone documents."""
 
 MAX_BYTES = 1 << 26
-"""An empirical law of a million points has 30 MB; more is not a document."""
+"""An empirical law of a million points has 30 MB; larger files are refused."""
 
 
 @dataclass(frozen=True)
 class Clone:
-    """A checked document, with what follows from it.
+    """A checked document and the values derived from it.
 
     Parameters
     ----------
     document : dict
-        The document with every default filled in, as its JSON Schema has it.
+        The document with all defaults filled in, as in its JSON Schema.
     mean_busy_us : float
-        Mean time that a thread is busy with a request: service, locks held, disturbances of requests.
+        Mean time a thread is busy with a request: service, locks held, disturbances of requests.
     stopped_share : float
-        Share of the time in which threads stand still by the clock.
+        Share of the time for which disturbances stop the threads.
     capacity_per_s : float or None
-        The highest rate that can be served for long, waiting for locks and the dependence on load included;
-        None where nothing takes time.
+        The highest sustainable rate, including waits for locks and the load dependence; None if nothing takes
+        time.
 
     Examples
     --------
@@ -61,20 +60,20 @@ class Clone:
 
     @property
     def name(self) -> str:
-        """What it is a clone of."""
+        """Name of the clone."""
         return str(self.document["name"])
 
     @property
     def threads(self) -> int:
-        """Worker threads."""
+        """Number of worker threads."""
         return int(self.document["threads"])
 
     def rate_at(self, share: float) -> float | None:
-        """Requests a second at which the threads are busy for this share; None where nothing takes time.
+        """Return the rate at which the threads have this utilisation; None if nothing takes time.
 
-        ``load.time`` and ``arrival_us`` are counted, locks and stand-stills as in the capacity. That all
-        threads are busy when a request arrives, so that it interrupts one, is taken to be as likely as if
-        they were busy independently of each other: of one thread this is exact.
+        ``load.time`` and ``arrival_us`` are included, and locks and stalls count as in the capacity. An
+        arrival interrupts a thread when all threads are busy. Its probability is computed as if threads were
+        busy independently of each other, which is exact for one thread.
         """
         if self.capacity_per_s is None:
             return None
@@ -93,7 +92,7 @@ class Clone:
 
     @cached_property
     def text(self) -> str:
-        """The document as JSON text, as the engine takes it."""
+        """The document as JSON text for the engine."""
         return json.dumps(self.document, allow_nan=False)
 
     @classmethod
@@ -105,16 +104,16 @@ class Clone:
         Parameters
         ----------
         document : dict
-            As it was read.
+            The parsed document.
         where : str
-            What messages call it.
+            Name of the document in messages.
         source : SourceText, optional
-            The text that it was read from, by whose lines messages then go.
+            The text it was read from, for line numbers in messages.
 
         Raises
         ------
         UsageError
-            With the field, its value, and what would be right.
+            Names the field, its value and the allowed values.
         """
         text = json.dumps(document)
         try:
@@ -130,17 +129,17 @@ class Clone:
         return cls(**checked)
 
     def with_changes(self, **changes: Any) -> Clone:  # noqa: ANN401 (any field of a document)
-        """A copy with top-level fields changed, checked anew."""
+        """Return a checked copy with top-level fields changed."""
         return Clone.of({**self.document, **changes})
 
 
 def load_clone(source: str | Path) -> Clone:
-    """Read a document from a ``.toml`` or ``.json`` file, or take the application of that name.
+    """Load a document from a ``.toml`` or ``.json`` file, or an application by its name.
 
     Raises
     ------
     UsageError
-        There is no such file or application, it cannot be parsed, or it makes no sense.
+        There is no such file or application, or the document is invalid.
     """
     path, text = _find(source)
     try:
@@ -165,18 +164,18 @@ def load_clone(source: str | Path) -> Clone:
 
 
 def source_text(source: str | Path) -> str:
-    """Text of a document's file, as it was written.
+    """Return the original text of a document's file.
 
     Raises
     ------
     UsageError
-        As `load_clone`, except that the content is not checked.
+        As for `load_clone`, except that the content is not checked.
     """
     return _find(source)[1]
 
 
 def _find(source: str | Path) -> tuple[Path, str]:
-    """Path and text of a document."""
+    """Return path and text of a document."""
     path = Path(source)
     if str(source) in APPLICATIONS:
         path = FOLDER / f"{source}.toml"

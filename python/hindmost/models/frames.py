@@ -1,4 +1,4 @@
-"""Rows as a DataFrame of whichever library is installed; imported when somebody asks for one."""
+"""Rows as a DataFrame of whichever library is installed, imported only when needed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def frame(
     library: Literal["polars", "pandas"] | None = None,
     columns: Sequence[str] = (),
 ) -> Any:  # noqa: ANN401 (a DataFrame of either)
-    """Give a DataFrame.
+    """Make a DataFrame.
 
     Parameters
     ----------
     rows
-        One mapping a row; what a row lacks is null.
+        One mapping per row; missing values are null.
     library
-        Which library; the first that is installed otherwise.
+        Which library; by default, the first that is installed.
     columns
-        Those that are there even where there is no row.
+        Columns to create even if there are no rows.
 
     Raises
     ------
     UsageError
-        It is none of the two, or not installed.
+        The library is unknown or not installed.
     """
     if library is not None and library not in LIBRARIES:
         raise UsageError(

@@ -1,9 +1,9 @@
-"""Inverse questions: how many threads, which service time, how rare a pause make ``p99<500us`` hold.
+"""Inverse questions: how many threads, which service time, or how rare a pause meets ``p99<500us``.
 
-The objective is looked at over the whole range first, all points under the same random numbers, so that what
-differs is the parameter and not chance. Where it holds on one side only, the place is narrowed down, and
-asked for again with other random numbers, which gives it an interval (`crossing`); where it comes and goes,
-beyond what intervals allow, that is said instead of an answer.
+First the objective is evaluated over the whole range, with the same random numbers for all points, so that
+differences are due to the parameter and not to chance. If it holds on one side only, the crossing is narrowed
+down. It is then searched again with other random numbers, which gives an interval (`crossing`). If it crosses
+several times beyond the intervals, the answer says that instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hindmost.store.predictions import InverseAnswer, SimulatedValue
 __all__ = ["Question", "answer"]
 
 GRID = 17
-"""Points of the first look."""
+"""Points of the first evaluation."""
 FINER = 9
 SHARES = ("probability", "share", "weight", "first")
 MOST_SHARE = 0.999
@@ -40,19 +40,19 @@ def answer(
     setting: Mapping[str, Value] | None = None,
     design: Design | None = None,
 ) -> InverseAnswer:
-    """Find the last value of a parameter at which an objective holds.
+    """Find the last value of a parameter that meets an objective.
 
     Parameters
     ----------
     load
-        ``rate_per_s`` or ``utilisation``; None where the rate is what is asked for.
+        ``rate_per_s`` or ``utilisation``; None if the rate itself is searched.
     setting
         Other parameters that differ from the clone.
 
     Raises
     ------
     UsageError
-        The parameter is unknown or not a number, or its range makes no sense.
+        The parameter is unknown or not a number, or its range is invalid.
     """
     search = Search(clone, question, load, setting or {}, design or Design(requests=100_000))
     low, high = _range(clone, question, setting or {})
@@ -66,7 +66,7 @@ def answer(
 
 
 def _found(search: Search) -> InverseAnswer:
-    """What the search gave, as a document."""
+    """Return the result of the search as a document."""
     clear = search.changes_of_mind()
     crossings = clear if len(clear) > 1 else search.crossings()
     values = sorted(search.tried)
@@ -74,7 +74,7 @@ def _found(search: Search) -> InverseAnswer:
     state: Literal["found", "always", "never", "not_monotone"]
     if len(clear) > 1:
         state = "not_monotone"
-    elif len(crossings) % 2 == 0:  # as at the beginning, so at the end; between, at most chance
+    elif len(crossings) % 2 == 0:  # the ends agree; any crossings between them are due to chance
         state = "always" if at_most else "never"
     else:
         state = "found"
@@ -103,7 +103,7 @@ def _found(search: Search) -> InverseAnswer:
 
 
 def _again(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
-    """What an `InverseAnswer` has of the place."""
+    """Return the fields of an `InverseAnswer` that describe the crossing."""
     if found is None:
         return {"safe": None, "low": None, "high": None, "safe_latency_us": None}
 

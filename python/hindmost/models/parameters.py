@@ -1,8 +1,7 @@
 """Parameters of a clone document by name: ``service[0].law.median_us``, ``threads``, ``locks[1].spin_us``.
 
-Two things that a single field cannot say are understood, too: ``service_factor`` multiplies all service
-times; and where a weight of a mixture or the share of a kind changes, the others keep their proportions and
-fill up to 1. ``name`` names a design.
+Two things go beyond a single field: ``service_factor`` multiplies all service times; and if a weight of a
+mixture or the share of a kind changes, the others are scaled so that all sum to 1. ``name`` names a design.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MOST_VALUES = 10_000
 
 FACTOR = "service_factor"
 ABSENT = ("spin_us", "at_most_us", "first", "median_us", "mean_us")
-"""Fields that may be absent, and may be set nevertheless (the engine knows where they belong)."""
+"""Fields that may be set although they are absent (the engine checks where they are allowed)."""
 _EITHER = {"median_us": "mean_us", "mean_us": "median_us"}
 _PART = re.compile(r"([a-z_]+)((?:\[\d+\])*)")
 _RANGE = re.compile(r"([-+\d.e]+)\.\.([-+\d.e]+)(?::(\d+))?", re.IGNORECASE)
@@ -30,14 +29,14 @@ _RANGE = re.compile(r"([-+\d.e]+)\.\.([-+\d.e]+)(?::(\d+))?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Vary:
-    """A parameter and the values that it shall take."""
+    """A parameter and the values to try."""
 
     path: str
     values: tuple[Value, ...]
 
 
 def parse_vary(text: str) -> Vary:
-    """Read ``PATH=VALUE,VALUE,...``; ``1..9`` are whole numbers, ``10..50:5`` five values, evenly.
+    """Read ``PATH=VALUE,VALUE,...``; ``1..9`` means whole numbers, ``10..50:5`` five evenly spaced values.
 
     >>> parse_vary("threads=1..4:4").values, parse_vary("load.time=0..1:3").values
     ((1, 2, 3, 4), (0, 0.5, 1))
@@ -91,7 +90,7 @@ def _values(text: str, part: str) -> Iterator[Value]:
 
 
 def _plain(value: Value) -> Value:
-    """A whole number as an integer: some parameters take no other, and all take these."""
+    """Convert whole numbers to integers, which all parameters accept and some require."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
     return int(value) if whole else value
 
@@ -123,12 +122,12 @@ def _leaves(path: str, value: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
 
 
 def value_at(document: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 (JSON)
-    """Give what a document has at a path; None where a field may be and is not; 1.0 for ``service_factor``.
+    """Return a document's value at a path: None if optional and absent, 1.0 for ``service_factor``.
 
     Raises
     ------
     UsageError
-        There is no such path; lists the nearest.
+        There is no such path; the error lists the nearest ones.
     """
     if path == FACTOR:
         return 1.0
@@ -176,12 +175,12 @@ def _keys(path: str) -> list[str | int]:
 
 
 def changes(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[str, Any]:
-    """Turn parameters and their new values into changes for the engine: JSON pointer to value.
+    """Convert new values of parameters to the engine's changes: JSON pointers with values.
 
     Raises
     ------
     UsageError
-        There is no such parameter, or weights leave nothing for the others.
+        A parameter is unknown, or weights leave nothing for the others.
     """
     out: dict[str, Any] = {}
     groups: dict[str, dict[int, float]] = {}
@@ -209,7 +208,7 @@ def changes(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[s
 
 
 def applied(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[str, Any]:
-    """Give a copy of the document with parameters changed."""
+    """Return a copy of the document with parameters changed."""
     copy: dict[str, Any] = json.loads(json.dumps(document))
     for pointer, value in changes(document, setting).items():
         *parents, last = pointer.strip("/").split("/")
@@ -225,7 +224,7 @@ def _pointer(keys: list[str | int]) -> str:
 
 
 def _scaled(document: Mapping[str, Any], factor: float) -> list[dict[str, float]]:
-    """All service times times a factor: a regime of its own, or all regimes that there are."""
+    """Scale all service times: change all regimes, or add one."""
     regimes = document["order"].get("regimes") or [{"factor": 1.0, "mean_requests": 1e12}]
     return [{**regime, "factor": regime["factor"] * factor} for regime in regimes]
 
@@ -233,7 +232,7 @@ def _scaled(document: Mapping[str, Any], factor: float) -> list[dict[str, float]
 def _filled(
     document: Mapping[str, Any], pointer: str, name: str, fixed: Mapping[int, float]
 ) -> dict[str, Any]:
-    """Weights of the other components, in proportion, so that all sum to 1."""
+    """Scale the weights of the other components so that all sum to 1."""
     siblings: Any = document
     for key in pointer.strip("/").split("/"):
         siblings = siblings[int(key) if key.isdigit() else key]

@@ -1,6 +1,6 @@
-"""What the engine refuses about a clone or a design: the code and fields of its message.
+"""Codes and fields of the engine's error messages about a clone or a design.
 
-The engine names the field, the value and the limit in a sentence of fixed form; here they become fields.
+The engine names field, value and limit in sentences of a fixed form, which are parsed here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WORDS = {"stand still": "always-stopped", "grow without end": "above-capacity"}
 
 
 def refusal(message: str) -> tuple[str, dict[str, Any]]:
-    """Code and fields of what the engine refuses.
+    """Return code and fields of an error message of the engine.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A clone that is served for real: over sockets until it is told to end, or in the process, without them."""
+"""Serving a clone for real: over sockets until interrupted, or within the process without sockets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hindmost.models.document import Clone
 from hindmost.models.refusals import refusal
 
 LOGGED = 1_000_000
-"""Requests that a log has room for; it is made before the first."""
+"""Capacity of a log in requests, allocated before the first request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Serving:
     Attributes
     ----------
     cpus : sequence of int, optional
-        Processors of its threads, in turn.
+        Processors of the threads, in turn.
     idle : str
         Whether a thread without a request sleeps (``block``) or polls (``spin``).
     occupy : str
         Whether a service takes time (``wall``) or CPU time (``cpu``).
     log : Path, optional
-        Takes the truth about each request.
+        File that records the true times of each request.
     """
 
     clone: Clone
@@ -45,7 +45,7 @@ class Serving:
     log: Path | None = None
 
     def certificate(self) -> dict[str, Any]:
-        """How far a spin can be trusted on these processors (``hindmost.certificate/1``)."""
+        """Measure how accurate spinning is on these processors (``hindmost.certificate/1``)."""
         with self._refusing():
             found: dict[str, Any] = json.loads(
                 _engine.certify_spin(None if self.cpus is None else list(self.cpus))
@@ -53,24 +53,24 @@ class Serving:
         return found
 
     def over_sockets(self, listening: Callable[[str], None]) -> dict[str, Any]:
-        """Serve until Ctrl-C; returns the account.
+        """Serve until Ctrl-C and return the account.
 
         Parameters
         ----------
         listening : callable
-            Told the address when it is there.
+            Called with the address once the server listens.
 
         Raises
         ------
         UsageError
-            If the engine refuses what was asked for, such as an address that is taken.
+            The engine refuses the configuration, for example an address in use.
         """
         with self._refusing():
             account: dict[str, Any] = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
         return account
 
     def inside(self, requests: int, rate_per_s: float | None = None, law: Written = USUAL) -> dict[str, Any]:
-        """Serve requests made in the process, back to back or by a law at a rate; returns the account."""
+        """Serve requests generated in the process, back to back or at a rate; return the account."""
         arrivals: dict[str, Any] = {"kind": "back_to_back"}
         if rate_per_s is not None:
             arrivals = {"kind": "open", "rate_per_s": rate_per_s, "law": law}
@@ -97,7 +97,7 @@ class Serving:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Turn errors of the engine into ours, with a hint."""
+        """Convert errors of the engine to errors with a hint."""
         try:
             yield
         except _engine.EngineError as error:

@@ -1,7 +1,7 @@
-"""What a clone document predicts: the engine's queue simulator, and the intervals of what it says.
+"""Predictions of a clone by the engine's queue simulator, with intervals.
 
-The interval of a figure holds what chance does to the simulation and, of a fitted clone, what the log leaves
-open of its parameters (`uncertainty`). Differences between designs of one clone have the first alone.
+The interval of a figure includes the randomness of the simulation and, for a fitted clone, the uncertainty of
+its parameters (`uncertainty`). Differences between designs of one clone include only the former.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ SCHEMA = "hindmost.simulation/1"
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 SECTIONS = 20
 LEAST_DRAWN = 100_000
-"""Requests of a draw of parameters, where the prediction has as many."""
+"""Fewest requests for each draw of parameters, unless the prediction has fewer."""
 
 LEAST_IN_SECTION = 50
-"""Shorter sections say nothing of a p99; then there are fewer."""
+"""Fewest requests of a section: shorter ones do not have a p99, so there are fewer sections."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """How designs are loaded, and for how long.
+    """The load and length of a simulation.
 
     Parameters
     ----------
     requests
-        Requests that count, for each design point.
+        Counted requests of each design point.
     warmup
-        Requests before those; a tenth of them when not given.
+        Requests before those; by default, a tenth of them.
     seed
-        Of all random numbers. Designs under one seed meet the same requests.
+        Seed of all random numbers. Designs with the same seed get the same requests.
     arrivals
-        A law of arrivals, by its name or as an object (`hindmost.laws`); or times in us, one a request,
-        warm-up included.
+        A law of arrivals, by name or as an object (`hindmost.laws`), or the arrival times in us of all
+        requests including warm-up.
     clients, think_us
-        A closed loop of so many clients, which think for an exponential time between reply and next request,
-        instead of arrivals at a rate.
+        A closed loop instead of arrivals at a rate: the number of clients, and their mean (exponential)
+        think time between reply and next request.
     quantiles
         Levels in (0, 1).
     sections
-        Parts whose scatter gives the intervals.
+        Number of parts whose scatter gives the intervals.
     backlog
-        Take rates above the capacity, too: the figures then depend on the number of requests.
+        Whether to allow rates above the capacity; the figures then depend on the number of requests.
     """
 
     requests: int = 1_000_000
@@ -73,7 +73,7 @@ class Design:
     backlog: bool = False
 
     def text(self, points: Sequence[Mapping[str, Any]]) -> str:
-        """Write the engine's design of these points."""
+        """Return the design of these points as text for the engine."""
         warmup = self.requests // 10 if self.warmup is None else self.warmup
         arrivals: dict[str, Any]
         if self.clients is not None:
@@ -100,7 +100,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A prediction, with the figures of its sections (name to us), by which designs are compared in pairs."""
+    """A prediction and the figures of its sections (name to us), for comparing designs in pairs."""
 
     prediction: Prediction
     sections_us: dict[str, list[float]]
@@ -118,15 +118,15 @@ def simulate(
     Parameters
     ----------
     clone
-        A clone, or what `load_clone` takes.
+        A clone, or a source for `load_clone`.
     rate_per_s, utilisation
-        How fast requests arrive: a rate, or a share of the capacity. One of the two, unless the design's
-        arrivals say it themselves.
+        The load: a rate, or a share of the capacity. Exactly one is needed, unless the design's arrivals
+        define the load.
 
     Raises
     ------
     UsageError
-        The design makes no sense, or more would arrive than can be served.
+        The design is invalid, or the load is above the capacity.
 
     Examples
     --------
@@ -155,10 +155,10 @@ def simulate(
 
 
 def _widen(found: Prediction, drawn: Sequence[Prediction]) -> None:
-    """Add to each interval how much the figure differs between draws of the clone's parameters.
+    """Add to each interval the variation of the figure between draws of the clone's parameters.
 
-    The first of `drawn` has those of the fit. Where the queue of another would grow without end, so may the
-    figure.
+    The first of `drawn` has the fitted parameters. If the queue of another grows without bound, the upper end
+    is infinite.
     """
     fit, *others = drawn
     done = [one for one in others if one["state"] == "done"]
@@ -180,14 +180,14 @@ def _widen(found: Prediction, drawn: Sequence[Prediction]) -> None:
 
 
 def simulated(clone: Clone, load: Mapping[str, float], design: Design) -> Simulation:
-    """The document of a prediction at one load (``hindmost.simulation/1``); as `simulate`."""
+    """Return the document of a prediction at one load (``hindmost.simulation/1``), as `simulate`."""
     found = simulate(clone, **load, design=design)
     head = {"schema": SCHEMA, "clone": clone.name, "seed": design.seed, "arrivals": design.arrivals}
     return cast("Simulation", {**head, **found})
 
 
 def above_capacity(found: Prediction) -> UsageError:
-    """More requests arrive than the clone can serve."""
+    """Return the error for a load above the clone's capacity."""
     rate, capacity = found["rate_per_s"] or 0.0, found["capacity_per_s"] or 0.0
     threads = f"{found['threads']} thread{'s' if found['threads'] > 1 else ''}"
     of_it = f", {rate / capacity:.1%} of" if capacity else ", above"
@@ -213,12 +213,12 @@ def run_points(
     design: Design,
     progress: Callable[[int], None] | None = None,
 ) -> list[Outcome]:
-    """Run design points on all cores; a point has ``load`` and ``set``, JSON pointers to new values.
+    """Simulate design points on all cores; a point has ``load`` and ``set`` (new values by JSON pointer).
 
     Raises
     ------
     UsageError
-        A point makes no sense; then none is run.
+        A point is invalid; then none is run.
     """
     with engine_errors(), step("simulating the clone"):
         answers = json.loads(_engine.simulate(clone.text, design.text(points), progress))["points"]
@@ -227,7 +227,7 @@ def run_points(
 
 @contextmanager
 def engine_errors() -> Iterator[None]:
-    """What the simulator refuses, as ours."""
+    """Convert errors of the simulator to our errors."""
     try:
         yield
     except _engine.EngineError as error:
@@ -254,6 +254,6 @@ def _outcome(answer: dict[str, Any]) -> Outcome:
 
 
 def interval(value: float, sections: Sequence[float]) -> Interval:
-    """Make the record of an estimate."""
+    """Return the record of an estimate with its interval."""
     found = section_interval(value, sections)
     return {"value": value, **bounds(found.low, found.high)}

@@ -1,4 +1,4 @@
-"""Many designs of one clone under many loads, which all meet the same requests (common random numbers)."""
+"""Sweeps: many designs of one clone under many loads, all with the same requests (common random numbers)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Load = Mapping[str, float]
 
 
 class Swept(dict[str, Any]):
-    """The document of a sweep (``hindmost.sweep/1``), which is also a table.
+    """The document of a sweep (``hindmost.sweep/1``), which converts to a table.
 
     Examples
     --------
@@ -35,16 +35,16 @@ class Swept(dict[str, Any]):
 
     @property
     def typed(self) -> Sweep:
-        """The same, for the type checker."""
+        """The same document with its static type."""
         return cast(Sweep, self)
 
     def to_frame(self, library: Literal["polars", "pandas"] | None = None) -> Any:  # noqa: ANN401 (of either)
-        """Give a DataFrame: a row a design point, a column a parameter, times in microseconds.
+        """Return a DataFrame with a row per design point, a column per parameter, and times in us.
 
         Parameters
         ----------
         library : {"polars", "pandas"}, optional
-            Which; the one that is installed otherwise, polars first.
+            Which library; by default, the installed one, with polars first.
 
         Raises
         ------
@@ -64,14 +64,14 @@ def _table_row(point: SweepPoint) -> dict[str, Any]:
 
 
 def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str, Value]]:
-    """All designs: every combination of values, or, together, the first of each, the second of each, ...
+    """Return all designs: every combination of values, or, if `together`, the i-th values of all parameters.
 
-    Together, a parameter with one value has it in every design.
+    With `together`, a parameter with one value has it in every design.
 
     Raises
     ------
     UsageError
-        A parameter stands there twice, or lists that go together are not of one length.
+        A parameter is given twice, or lists used together differ in length.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str
 
 
 def count_designs(varied: Sequence[Vary], *, together: bool = False) -> int:
-    """Count designs without making them: people ask for millions by accident."""
+    """Count designs without creating them, because millions are easily requested by accident."""
     counts = [len(one.values) for one in varied]
     return max(counts, default=1) if together else math.prod(counts)
 
@@ -128,22 +128,22 @@ def sweep(
     Parameters
     ----------
     clone
-        A clone, or what `load_clone` takes.
+        A clone, or a source for `load_clone`.
     varied
-        Parameters and their values; without any, the clone as it is.
+        Parameters and their values; without any, the unchanged clone.
     loads
         Rates, or shares of each design's own capacity. Points above the capacity are marked, not run.
     together
         See `settings`.
     progress
-        Is told now and then how many points are done.
+        Called occasionally with the number of finished points.
     elsewhere : optional
-        Other machines that simulate.
+        Runs the simulations on other machines.
 
     Raises
     ------
     UsageError
-        A parameter is unknown, a value makes no sense, or there are more than 100,000 points.
+        A parameter is unknown, a value is invalid, or there are more than 100,000 points.
     """
     clone = clone if isinstance(clone, Clone) else load_clone(clone)
     design = design or Design(requests=100_000)
@@ -182,5 +182,5 @@ def sweep(
 
 
 def with_found(document: Mapping[str, Any], found: Sequence[InverseAnswer]) -> Swept:
-    """Add answers of inverse questions."""
+    """Add answers to inverse questions."""
     return Swept({**document, "found": list(found)})

@@ -1,9 +1,10 @@
-"""How far what a fitted clone predicts depends on which requests its log happened to hold.
+"""The uncertainty of a fitted clone's predictions that comes from the finite log.
 
-A fitted document states the interval of each parameter. The service law is drawn anew: as many requests as
-the log was worth, from the law itself, become an empirical law. What the log was worth follows from the
-interval of the mean service time, which knows that successive requests are alike. Other parameters are drawn
-from their intervals. Each draw meets the same requests as the fit, so figures differ by the parameters alone.
+A fitted document states the interval of each parameter. The service law is drawn again: a sample of the log's
+effective size, drawn from the law, becomes an empirical law. The effective size follows from the interval of
+the mean service time, which accounts for dependence between successive requests. Other parameters are drawn
+from their intervals. Each draw gets the same requests as the fit, so figures differ only through the
+parameters.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from hindmost.stats.tables import Floats
 
 DRAWS = 16
 MOST = 200_000
-"""Requests drawn for a law; of a log that was worth more, deviations are scaled down."""
+"""Requests drawn for a law; for larger effective sizes, deviations are scaled down."""
 
 Change = dict[str, Any]
-"""JSON pointers to new values."""
+"""New values by JSON pointer."""
 
 
 def drawn_changes(clone: Clone, seed: int) -> list[Change]:
-    """Parameters as other logs of the server might have given them; none of a clone that was not fitted."""
+    """Draw parameters as other logs of the server could have given them; none for unfitted clones."""
     stated: dict[str, list[float]] = (clone.document.get("origin") or {}).get("intervals", {})
     if not stated:
         return []
@@ -51,7 +52,7 @@ def _drawn(
 
 
 def _law(service: list[dict[str, Any]], error: float, random: np.random.Generator) -> list[dict[str, Any]]:
-    """An empirical law of requests drawn from a law, whose mean then has this relative error."""
+    """Draw an empirical law from a law such that its mean has this relative error."""
     from hindmost.models.fit.laws.families import Empirical  # fits simulate, too
 
     weights = np.array([one["weight"] for one in service], dtype=np.float64)
@@ -61,7 +62,7 @@ def _law(service: list[dict[str, Any]], error: float, random: np.random.Generato
     worth = max(2.0, float(us.var()) / (float(us.mean()) * max(error, 1e-9)) ** 2)
     taken = np.sort(random.choice(us, int(min(worth, MOST)), replace=False))
     found = Empirical.of(taken)
-    if worth > MOST:  # as far from the law as a log of that worth, not as one of `MOST`
+    if worth > MOST:  # deviate as a log of that effective size would, not as one of `MOST`
         whole = Empirical.of(np.sort(us))
         near = np.interp(found.p, whole.p, whole.us)
         found = Empirical(found.p, near * (found.us / near) ** math.sqrt(MOST / worth))
@@ -69,7 +70,7 @@ def _law(service: list[dict[str, Any]], error: float, random: np.random.Generato
 
 
 def _times(law: Mapping[str, Any], count: int, random: np.random.Generator) -> Floats:
-    """Service times of one component, us."""
+    """Draw service times of one component, us."""
     match law["kind"]:
         case "lognormal":
             return np.asarray(law["median_us"] * random.lognormal(0.0, law["sigma_log"], count))
@@ -86,7 +87,7 @@ def _times(law: Mapping[str, Any], count: int, random: np.random.Generator) -> F
 
 
 def _between(value: float, low: float, high: float, random: np.random.Generator) -> float:
-    """A normal draw with this 95 % interval, in logarithms of what is positive; never beyond its ends."""
+    """Draw from a normal law with this 95 % interval, limited to it, in logarithms if positive."""
     step = float(np.clip(random.standard_normal() / 1.96, -1.0, 1.0))
     if low > 0.0 and value > 0.0:
         return float(value * (high / value if step > 0.0 else value / low) ** step)

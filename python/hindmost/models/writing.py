@@ -1,4 +1,4 @@
-"""Clone documents as TOML text: what a person reads first comes first, points in short lines."""
+"""Clone documents as TOML text, with the most important entries first and points on short lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TABLES = ("load", "order", "origin")
 
 
 def clone_text(clone: Clone) -> str:
-    """The document as TOML.
+    """Return the document as TOML.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def clone_text(clone: Clone) -> str:
 
 
 def _entry(entry: dict[str, Any], name: str) -> list[str]:
-    """Plain keys first, then tables of their own: those of kinds, and those with many keys."""
+    """Write plain keys first, then the tables of kinds and of long values."""
     lines, later = [], []
     for key, value in entry.items():
         if key == "service":

@@ -1,4 +1,4 @@
-"""Reading: from a folder of traces, in whatever format, to one row a tenant."""
+"""Reading a folder of traces, in any known format, to one row per tenant."""
 
 from hindmost.harvest.reading.tenants import Tenant, read_tenants
 from hindmost.harvest.reading.traces import Traces, read_traces

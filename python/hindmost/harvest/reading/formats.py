@@ -1,4 +1,4 @@
-"""Formats of utilisation traces, one row each: which column is what.
+"""Formats of utilisation traces with one row each, and the meaning of their columns.
 
 ================  ====================================================================================
 format            its rows
@@ -6,12 +6,12 @@ format            its rows
 ``azure``         no header; time in s, VM, lowest, highest and average CPU in percent (Azure V1, V2)
 ``alibaba-2017``  no header; time in s, machine, CPU, memory and disk in percent, three load averages
 ``alibaba-2018``  no header; machine, time in s, CPU in percent, six more numbers
-``bitbrains``     a header with ``CPU usage [%]``, fields by ``;``; a file a VM, named after it
+``bitbrains``     a header with ``CPU usage [%]``, fields separated by ``;``; one file per VM, named after it
 ``columns``       CSV or Parquet with columns ``time`` (s), ``server`` and ``cpu`` (0 to 1) or ``cpu_percent``
 ================  ====================================================================================
 
-A file is of the format whose number of fields, numbers and names its first line has; where none fits, it is
-refused. Parquet is read where it is compressed by snappy, or not at all.
+The format of a file is the one whose number of fields, numbers and names match its first line; if none
+matches, the file is refused. Parquet files may be uncompressed or compressed with snappy.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from hindmost.errors import UsageError
 TIMES = ("time", "time_s", "timestamp")
 SERVERS = ("server", "vm", "host", "machine")
 LOADS = {"cpu": 1.0, "utilisation": 1.0, "utilization": 1.0, "cpu_percent": 0.01, "avg_cpu": 0.01}
-"""Columns of utilisation, and what makes shares of them."""
+"""Names of the utilisation column, with the factor that converts it to shares."""
 
 
 class Layout(NamedTuple):
-    """Which columns of a file hold time, server and load.
+    """The columns of a file that contain time, server and load.
 
     Attributes
     ----------
     format : str
         One of `FORMATS`, or ``parquet``.
     time, server, load : str
-        Names of columns, or their numbers from 1; ``file name`` where each file is a server.
+        Names of columns, or their numbers from 1; ``file name`` if each file is a server.
     scale : float
-        What makes shares of the loads.
+        Factor that converts loads to shares.
     columns : dict
         The same for the engine.
     """
@@ -55,23 +55,23 @@ class Layout(NamedTuple):
     columns: dict[str, Any]
 
     def source(self, path: Path) -> dict[str, Any]:
-        """A file of this layout, as the engine reads it."""
+        """Describe a file of this layout for the engine."""
         return {"path": str(path), "columns": self.columns, "time_scale": 1.0, "load_scale": self.scale}
 
 
 def layout_of(path: Path, name: str | None = None) -> Layout:
-    """Find which column of a file is what.
+    """Determine the layout of a file.
 
     Parameters
     ----------
     path : Path
     name : str, optional
-        Its format, one of `FORMATS`; that of its first line where it is not given.
+        Its format, one of `FORMATS`; by default, determined from its first line.
 
     Raises
     ------
     UsageError
-        It has no known format, or lacks a column.
+        The format is unknown, or a column is missing.
     """
     if path.suffix == ".parquet":
         with readable(path):
@@ -119,7 +119,7 @@ def _is_number(text: str) -> bool:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what the engine says of a file into an error.
+    """Convert an error of the engine about a file.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def line_of(path: Path, time_s: float) -> int | None:
-    """The first line of a text file with this time; None of Parquet."""
+    """Return the first line of a text file with this time; None for Parquet."""
     if path.suffix == ".parquet":
         return None
     with open_table(path) as file:
@@ -165,7 +165,7 @@ def _text(
 
 
 def _by_place(time: int, server: int, percent: int, fields: int) -> Callable[[str, Path, str], Layout]:
-    """Layouts of files without a header, by the places of their fields."""
+    """Make the layout of files without a header from the positions of their fields."""
 
     def layout(name: str, path: Path, head: str) -> Layout:
         columns = _text(",", 0, time, server, percent, fields, "")
@@ -198,7 +198,7 @@ def _columns(name: str, path: Path, head: str) -> Layout:
 
 
 def _named(names: list[str], path: Path) -> tuple[str, str, str]:
-    """The columns of time, server and load."""
+    """Return the columns of time, server and load."""
     found = []
     for what, known in (("time", TIMES), ("server", SERVERS), ("load", tuple(LOADS))):
         there = [name for name in known if name in names]
@@ -217,14 +217,14 @@ def _named(names: list[str], path: Path) -> tuple[str, str, str]:
 
 
 class Format(NamedTuple):
-    """What tells a format by its first line and that line's fields, and its layout."""
+    """A format: a test on the first line and its fields, and its layout."""
 
     fits: Callable[[str, list[str]], bool]
     layout: Callable[[str, Path, str], Layout]
 
 
 def _numbers(fields: Sequence[str], count: int, *places: int) -> bool:
-    """Whether there are so many fields, and numbers or nothing at these places."""
+    """Return whether there are `count` fields, with numbers or nothing at these places."""
     return len(fields) == count and all(not fields[at] or _is_number(fields[at]) for at in places)
 
 
@@ -246,4 +246,4 @@ FORMATS = {
     "bitbrains": Format(lambda head, _: "CPU usage [%]" in head and ";" in head, _bitbrains),
     "columns": Format(lambda _, fields: any(name in fields for name in TIMES), _columns),
 }
-"""The registry."""
+"""Known formats by name."""

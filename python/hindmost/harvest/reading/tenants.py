@@ -1,4 +1,4 @@
-"""Which servers belong to which primary tenant: ``tenants.csv``, or Azure's ``vmtable.csv``."""
+"""The assignment of servers to primary tenants: ``tenants.csv``, or Azure's ``vmtable.csv``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Tenant:
     environment : str
         Tenants of one environment are likely to be re-deployed together.
     reimages : float
-        Reimages of a server in a month, on average.
+        Mean number of reimages per server and month.
     space : float
-        Space that may be harvested, in any unit; a unit a server where nobody says.
+        Space that may be harvested, in any unit; by default, one unit per server.
     racks : dict
-        Rack of each server, where it is known.
+        Rack of each server, if known.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Tenant:
 
 
 def read_tenants(folder: Path) -> dict[str, Tenant] | None:
-    """Read who owns which server, by server; None where the folder does not say.
+    """Read the tenant of each server; None if the folder has no such file.
 
     Raises
     ------
     UsageError
-        A column is missing, a number is none, or a server has two tenants; with file and line.
+        A column is missing, a number is invalid, or a server has two tenants; names file and line.
     """
     for name in NAMES:
         path = folder / name
@@ -128,7 +128,7 @@ def _number(key: str, text: str | None, otherwise: float, path: Path, line: int)
 
 
 def _azure(path: Path) -> dict[str, Tenant]:
-    """A deployment is a tenant, a subscription an environment."""
+    """Read Azure's table: deployments are tenants, subscriptions are environments."""
     owner: dict[str, Tenant] = {}
     tenants: dict[str, Tenant] = {}
     for row in _rows(path):

@@ -1,4 +1,4 @@
-"""Traces of servers, averaged to one row a tenant on a common grid of slots."""
+"""Traces of servers, averaged to one row per tenant on a common grid of slots."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     import numpy as np
 
 STRAY_SHARE = 0.01
-"""Fewer readings than this that lie far from all others, those of their servers too, have a wrong time."""
+"""If a smaller share of readings lies far from all others, also of the same server, their times are wrong."""
 MOST_CELLS = 500_000_000
-"""Tenants times slots; above it (4 GB) a wrong clock is likelier than a data center."""
+"""Most tenants times slots; above it (4 GB), a wrong clock is more likely."""
 
 
 @dataclass(frozen=True)
 class Traces:
-    """What is known about tenants.
+    """The traces and properties of tenants.
 
     Attributes
     ----------
     tenants : list of Tenant
-        In the order of rows.
+        Tenants in the order of rows.
     cpu : array of float32, tenants x slots
-        Utilisation of the average server, as a share; NaN where nothing was recorded.
+        Utilisation of the average server as a share; NaN where nothing was recorded.
     slot_s : float
         Length of a slot.
     unowned : int
-        Servers with a trace and without a tenant, left out.
+        Number of excluded servers with a trace but without a tenant.
     peaks : list of float or None
-        Of each tenant, the 99th percentile over its servers of their highest utilisation: servers that are
-        busy in turn have a higher one than their average.
+        For each tenant, the 99th percentile over its servers of their highest utilisation. It exceeds that of
+        the average server if servers are busy in turn.
     balance : dict
-        By server, its mean over that of its tenant's average server at the same times; 1 where nobody knows.
+        By server, its mean relative to that of its tenant's average server at the same times; 1 if unknown.
     columns : list of TraceColumns
-        How the columns of files were understood.
+        The interpretation of the files' columns.
     other_clocks : list of str
-        Servers whose readings all lie apart from most others'; they are left out.
+        Excluded servers whose readings are all far from those of most others.
     """
 
     tenants: list[Tenant]
@@ -69,25 +69,25 @@ def read_traces(
     format_: str | None = None,
     balanced: bool = True,
 ) -> Traces:
-    """Read a folder of traces; servers of one tenant are averaged slot by slot.
+    """Read a folder of traces and average the servers of each tenant slot by slot.
 
     Parameters
     ----------
     folder : path
-        Files of any format that `hindmost.harvest.reading.formats` knows, and ``tenants.csv`` or
-        ``vmtable.csv``; without these, each server is a tenant of its own.
+        Files of any format of `hindmost.harvest.reading.formats`, and ``tenants.csv`` or ``vmtable.csv``;
+        without these, each server is its own tenant.
     slot_s : float, optional
-        Length of a slot in seconds; the usual gap between readings where it is not given.
+        Length of a slot in seconds; by default, the usual gap between readings.
     format_ : str, optional
-        Format of all files that are not Parquet: one of `hindmost.harvest.reading.formats.FORMATS`. That of
-        its first line for each file where it is not given.
+        Format of all text files, one of `hindmost.harvest.reading.formats.FORMATS`; by default, it is
+        determined from the first line of each file.
     balanced : bool
-        Whether `Traces.balance` is needed: that takes one more look at all files.
+        Whether to compute `Traces.balance`, which reads all files once more.
 
     Raises
     ------
     UsageError
-        There is no folder, no trace, or a file is none; with its name.
+        There is no folder or no trace, or a file is not a trace; names the file.
     """
     import numpy as np
 
@@ -193,7 +193,7 @@ def read_traces(
 
 
 def _check(counted: Mapping[str, Any], path: Path, layout: Layout) -> None:
-    """Refuse a file without readings, or with a row that is none.
+    """Raise an error for a file without readings or with an invalid row.
 
     Raises
     ------
@@ -229,13 +229,13 @@ def _check(counted: Mapping[str, Any], path: Path, layout: Layout) -> None:
 
 
 def _last_slot(server: Mapping[str, Any], start: float, slot: float) -> int:
-    """The slot of a server's last reading, counted from the place of its first one, as in the engine."""
+    """Return the slot of a server's last reading, counted from its first one as in the engine."""
     place = (server["first"] - start) / slot
     return int((server["last"] - start) / slot - (place - math.floor(place + 0.25)) + 0.5)
 
 
 def _understood(layouts: Sequence[Layout]) -> list[TraceColumns]:
-    """How the columns were understood, each way once."""
+    """Summarise how columns were interpreted."""
     ways = Counter((one.format, one.time, one.server, one.load, one.scale) for one in layouts)
     return [
         {
@@ -253,7 +253,7 @@ def _understood(layouts: Sequence[Layout]) -> list[TraceColumns]:
 def _stray_time(
     paths: Sequence[Path], servers: Sequence[Mapping[str, Any]], window: tuple[float, float], few: int
 ) -> UsageError:
-    """The error for a few readings that lie far from those of their servers: names file, line and server."""
+    """Return the error for a few readings far from others of their server; names file and line."""
     begin, end = window
     one = next(one for one in servers if one["first"] < begin or one["last"] > end)
     stray = one["first"] if one["first"] < begin else one["last"]
@@ -276,7 +276,7 @@ def _stray_time(
 
 
 def _usual_gap(facts: Mapping[str, Any]) -> float:
-    """The median gap between a server's readings."""
+    """Return the median gap between readings of a server."""
     if facts["gap_s"] is None:
         raise UsageError(
             "few-readings",

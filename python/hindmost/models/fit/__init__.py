@@ -1,4 +1,4 @@
-"""Fitting: from measured service times to a clone document, with intervals and what remains unknown.
+"""Fitting measured service times to a clone document, with intervals and what remains unknown.
 
 ::
 
@@ -8,7 +8,7 @@
                           choice: bins -> mixture, tail -> replay of held-out samples
                                     | intervals, locks
                                     v
-                                 document -> own_load: against the log under its arrivals
+                                 document -> own_load: comparison with the log's latency
 """
 
 from hindmost.models.fit.account import account

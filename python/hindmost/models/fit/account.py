@@ -1,7 +1,7 @@
-"""What a fit found, as one document (``hindmost.fit/1``): tables, page and JSON are made of it alone.
+"""The results of a fit as one document (``hindmost.fit/1``), the only input of tables, page and JSON.
 
-History: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and whom pauses hit came later; then
-sentences became notes.
+History: 0.1.0 introduced ``hindmost.fit/1``. The fields ``floor``, ``own`` and the scope of pauses were added
+later, and sentences became notes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hindmost.store.fit import Curves, FitResult, Fitted, Gaps, Law, Own
 
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 BARS = 120
-"""Bars of the density that is drawn."""
+"""Bars in the plot of the density."""
 
 POINTS = 160
 
 
 def account(fit: Fit) -> FitResult:
-    """Everything that was found, as JSON has it."""
+    """Return all results of a fit as a JSON document."""
     asked, order, gaps = fit.demand, fit.order, fit.disturbance
     return {
         "schema": "hindmost.fit/1",
@@ -129,7 +129,7 @@ def _own(found: OwnLoad | Note) -> Own:
 
 
 def part_account(part: Part) -> Fitted:
-    """One law: the candidates with their errors, and the curves to draw."""
+    """Describe one law: the candidates with their errors, and the curves to draw."""
     choice, sample = part.choice, part.sample
     return {
         "name": part.name,
@@ -166,7 +166,7 @@ def _quantiles(us: Floats) -> dict[str, float]:
 
 
 def curves(sample: Sample, model: Model) -> Curves:
-    """Densities over the logarithm of the time, and shares beyond: of the samples and of the law."""
+    """Return density over the logarithm of time and tail quantiles, for the samples and for the law."""
     ordered = sample.ordered
     n = ordered.size
     low, high = np.log(ordered[[0, -1]])

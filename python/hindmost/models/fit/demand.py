@@ -1,9 +1,9 @@
-"""What a request asks of its thread, told from what the host took while it was served.
+"""The service demand of each request, estimated from wall and CPU times.
 
-Wall time mixes the program with its neighbours: of one search engine here the wall p99 was 8.6 ms and the CPU
-p99 0.7 ms (research note, finding 7). Where the log has CPU times, and they are long enough for the CPU
-clock, the demand is CPU time plus what every request spends off it; the rest, now and then, is a disturbance
-by the clock.
+Wall times include interference from neighbours: for one search engine here, the wall p99 was 8.6 ms and the
+CPU p99 0.7 ms (research note, finding 7). If the log has CPU times that are long enough for the CPU clock,
+the demand is the CPU time plus what every request spends off the CPU. The occasional rest is treated as a
+disturbance.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from hindmost.models.fit.reading import Log
 from hindmost.notes import Note
 
 LEAST_CPU_US = 20.0
-"""Median below which CPU time is not trusted: two reads of the CPU clock cost up to 3 us (research note,
-finding 8), unless the log took them off, which it cannot say."""
+"""Smallest median of usable CPU times: two reads of the CPU clock cost up to 3 us (research note,
+finding 8)."""
 
 COARSE = 0.02
-"""A clock whose steps are more than this share of the median tells little of the shape."""
+"""A clock whose resolution exceeds this share of the median reveals little about the distribution."""
 
 ROUNDING_US = 2.0
-"""What wall and CPU clock may differ by without anything having happened."""
+"""Normal difference between wall and CPU clock."""
 
 CONTAMINATED = 1.25
-"""Ratio of the wall p99 to the CPU p99 above which a fit to wall times would be one to the neighbours."""
+"""Ratio of wall p99 to CPU p99 above which the tail of wall times mainly shows interference."""
 
 LOST = 0.5
-"""Share of the CPU below which the log is one of the neighbours, and is refused."""
+"""CPU share below which the log mainly shows interference and is refused."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """Service times without disturbances, and what was taken away.
+    """Service times without disturbances, and the excess that was removed.
 
     Parameters
     ----------
     us : array of shape (n,)
         Demand of each request.
     of : str
-        What it was taken from: ``cpu`` or ``wall``.
+        The times it is based on: ``cpu`` or ``wall``.
     excess_us : array of shape (n,), optional
-        Wall time less demand, 0 where they agree; None where there is no CPU time to tell.
+        Wall time minus demand, 0 where they agree; None without CPU times.
     cpu_share : float or None
-        CPU time over wall time of all requests.
+        Total CPU time divided by total wall time.
     wall_over_cpu : float or None
-        Ratio of their p99.
+        Ratio of the wall p99 to the CPU p99.
     notes : tuple of Note
-        What the choice leaves unknown.
+        What remains unknown after this choice.
     """
 
     us: Floats = field(repr=False)
@@ -64,24 +64,24 @@ class Demand:
 
     @property
     def contaminated(self) -> bool:
-        """Whether neighbours are in the tail of the wall times."""
+        """Whether the tail of the wall times includes interference."""
         return self.wall_over_cpu is not None and self.wall_over_cpu > CONTAMINATED
 
 
 def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
-    """Split wall time in demand and disturbance.
+    """Split wall time into demand and disturbance.
 
     Parameters
     ----------
     log : Log
-        What was read.
+        The log.
     of : {"auto", "cpu", "wall"}
-        ``cpu`` and ``wall`` are taken as said.
+        Which times to use; ``auto`` decides by the quality of the CPU times.
 
     Raises
     ------
     Inconclusive
-        The server had less than half of a CPU while it served, and nobody said which time to take.
+        The server had less than half a CPU while serving, and `of` is ``auto``.
     """
     wall, cpu = log.wall_us, log.cpu_us
     if cpu is None:
@@ -123,7 +123,7 @@ def demand(log: Log, of: Literal["auto", "cpu", "wall"] = "auto") -> Demand:
             value=share,
             least=LOST,
         )
-    # What nearly every request spends off its CPU clock (a lock, a system call that sleeps) is its own.
+    # Time that nearly every request spends off the CPU (a lock, a blocking system call) belongs to it.
     us = cpu + usual if usual > ROUNDING_US else cpu
     excess = np.where(wall - us > ROUNDING_US, wall - us, 0.0)
     return Demand(us, "cpu", excess, share, ratio, _coarse(us, "CPU"))

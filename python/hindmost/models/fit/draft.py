@@ -1,4 +1,4 @@
-"""A clone document in the making: what each step of a fit adds to it, and what the data could not tell."""
+"""A clone document under construction, and what the data could not show."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hindmost.notes import Note
 
 
 class Draft:
-    """What is to be written down.
+    """The document under construction.
 
     Parameters
     ----------
     unknown : list of Note
-        What the logs by themselves cannot tell; each step adds to it.
+        What the logs alone cannot show; each step adds to it.
     """
 
     def __init__(self, unknown: list[Note]) -> None:
@@ -34,7 +34,7 @@ class Draft:
         self.unknown = unknown
 
     def laws(self, whole: Part, kinds: tuple[Part, ...], kind: Ints | None) -> None:
-        """The law of each kind of request, or of all together; `kind` is that of each request of the log."""
+        """Add the law of each kind, or of all requests; `kind` has the kind of each request."""
         if not kinds or kind is None:
             self.body["service"] = whole.choice.taken.model.document()
             self.found |= intervals(whole.sample, whole.choice.taken.model, "service")
@@ -48,7 +48,7 @@ class Draft:
         self.found |= shares(kind, [part.share for part in kinds])
 
     def turnaround(self, beside: Turnaround | Note) -> None:
-        """What an arrival takes of the thread that serves; or why that is not known."""
+        """Add how long an arrival interrupts a busy thread, or why that is unknown."""
         if isinstance(beside, Note):
             self.unknown.append(beside)
         elif beside.arrival is not None:
@@ -56,7 +56,7 @@ class Draft:
             self.found["arrival_us"] = (rounded(beside.arrival.low), rounded(beside.arrival.high))
 
     def load(self, load: Load | Note) -> None:
-        """How service times change with the load."""
+        """Add how service times change with the load."""
         if isinstance(load, Note):
             self.unknown.append(load)
         elif load.seen:
@@ -72,7 +72,7 @@ class Draft:
             )
 
     def disturbance(self, pauses: Pauses | Note | None, *, taken: bool) -> None:
-        """Pauses in services; those of the host are left out for a clone that will run on the same host."""
+        """Add pauses; without `taken`, those of the host are left out (for a clone on the same host)."""
         if isinstance(pauses, Note):
             self.unknown.append(pauses)
         if not isinstance(pauses, Pauses):
@@ -102,7 +102,7 @@ class Draft:
             )
 
     def order(self, order: Order, us: Floats, whole: Part, kinds: tuple[Part, ...]) -> float:
-        """Autocorrelation as the document says it; `us` are the times that regimes were found in."""
+        """Return the document's autocorrelation; `us` are the times in which regimes were found."""
         said = order.autocorrelation
         if order.regimes is not None:
             self.found |= order.regimes.intervals(us)
@@ -122,7 +122,7 @@ class Draft:
         return said
 
     def document(self, name: str, alike: tuple[Log, ...], logs: tuple[Log, ...]) -> dict[str, Any]:
-        """All of it, and where it comes from: logs `alike` in their threads are the first of `logs`."""
+        """Return the document with its origin; `alike` are the logs joined into the first of `logs`."""
         log = logs[0]
         most = max(one.utilisation or 0.0 for one in (*alike, *logs))
         return {

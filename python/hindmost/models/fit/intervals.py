@@ -1,11 +1,12 @@
-"""Intervals of the parameters, by a block bootstrap: blocks of successive requests are drawn, not requests.
+"""Intervals of the parameters by a block bootstrap, which draws blocks of successive requests.
 
-For an empirical law the quantiles are drawn anew. For parameters of greatest likelihood a bootstrap would
-have to fit hundreds of times; instead each draw takes one Newton step from the fit, with the scores of the
-blocks drawn (A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 2.7: it
-is equal to the bootstrap up to second order in the deviation, and its variance is the sandwich estimator's).
-What comes out is turned into an interval where the parameter is most nearly normal: times and spreads in
-their logarithm, weights in their logit; Student's t with the component's own samples as degrees of freedom.
+For an empirical law, the quantiles are drawn again. For maximum-likelihood parameters, a bootstrap would have
+to fit hundreds of times. Instead, each draw takes one Newton step from the fit with the scores of the drawn
+blocks (A. C. Davison and D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 2.7). This
+equals the bootstrap up to second order in the deviation, and its variance is that of the sandwich estimator.
+Each result becomes an interval on the scale on which the parameter is most nearly normal: times and spreads
+on a log scale, weights on a logit scale. Student's t is used with the component's own samples as degrees of
+freedom.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ Intervals = dict[str, tuple[float, float]]
 
 
 def blocks(us: Floats) -> int:
-    """How many blocks: each as long as the memory of the log, and at least `LEAST_BLOCKS` of them.
+    """Return the number of blocks, each as long as the memory of the log, and at least `LEAST_BLOCKS`.
 
-    The memory is told by the lags at which the normal scores still agree.
+    The memory is the longest lag at which the normal scores are still correlated.
     """
     scores = normal_scores(us[: 1 << 18])
     noise = 2.0 / math.sqrt(scores.size)
@@ -43,25 +44,25 @@ def blocks(us: Floats) -> int:
 
 
 def intervals(sample: Sample, model: Model, prefix: str, seed: int = 1) -> Intervals:
-    """95 % intervals of a law's parameters, and of mean and quantiles of the log.
+    """Return 95 % intervals of a law's parameters, and of mean and quantiles of the log.
 
     Parameters
     ----------
     sample : Sample
-        The times, in their order.
+        The times, in order.
     model : Model
-        Fitted to them.
+        The law fitted to them.
     prefix : str
-        Name of the law's place in the document: ``service``, ``kinds[0].service``.
+        Path of the law in the document: ``service``, ``kinds[0].service``.
     seed : int
-        Of the draws.
+        Seed of the draws.
     """
     number = blocks(sample.us)
     label = np.arange(sample.us.size) * number // sample.us.size
     grid = _grid(sample, model)
     counts = grid.counts(label, number)
     draws = np.random.default_rng(seed).multinomial(number, np.full(number, 1.0 / number), DRAWS)
-    drawn = draws @ counts  # (DRAWS, m): a log made of blocks drawn
+    drawn = draws @ counts  # (DRAWS, m): a log made of the drawn blocks
     sums = np.bincount(label, weights=sample.us, minlength=number)
     means = (draws @ sums) / drawn.sum(axis=1)
     found: Intervals = {f"{prefix}.mean_us": _around(float(sample.us.mean()), means, math.inf)}
@@ -74,20 +75,21 @@ def intervals(sample: Sample, model: Model, prefix: str, seed: int = 1) -> Inter
 
 
 def _of_quantile(us: Floats, level: float, label: Ints, number: int) -> tuple[float, float]:
-    """Interval of a quantile: those at levels that the share of requests below it may have (Woodruff 1952).
+    """Return the interval of a quantile by Woodruff's method (1952).
 
-    The share scatters from block to block. Ties and bins leave it a width, as quantiles drawn anew had not.
+    The share of requests below the quantile scatters between blocks. The interval holds the quantiles at the
+    levels that this scatter allows. Unlike redrawn quantiles, it keeps a width despite ties and bins.
     """
     below = np.bincount(label, us <= np.quantile(us, level), minlength=number) / np.bincount(label)
     reach = float(special.stdtrit(number - 1, 0.975) * below.std(ddof=1)) / math.sqrt(number)
-    # Of few requests beyond, one more or less is in reach at least.
+    # With few requests beyond, allow for at least one request more or less.
     reach = max(reach, 1.0 / us.size)
     low, high = np.quantile(us, np.clip([level - reach, level + reach], 0.0, 1.0))
     return float(low), float(high)
 
 
 def shares(kind: Ints, values: Sequence[float]) -> Intervals:
-    """95 % intervals of the shares of kinds: by their scatter over blocks, as kinds may come in bursts."""
+    """Return 95 % intervals of the shares of kinds from their scatter over blocks (for bursts)."""
     count = len(values)
     label = np.arange(kind.size) * LEAST_BLOCKS // kind.size
     size = np.bincount(label, minlength=LEAST_BLOCKS)
@@ -100,7 +102,7 @@ def shares(kind: Ints, values: Sequence[float]) -> Intervals:
 
 
 def _grid(sample: Sample, model: Model) -> Grid:
-    """Coarser bins where they do: a fifth of the narrowest component's spread."""
+    """Return coarser bins if they are narrower than a fifth of the narrowest component."""
     spreads = (
         [law.sigma for law in model.laws if isinstance(law, Lognormal)] if isinstance(model, Mixture) else []
     )
@@ -110,7 +112,7 @@ def _grid(sample: Sample, model: Model) -> Grid:
 
 
 def _around(value: float, values: Floats, samples: float, *, logit: bool = False) -> tuple[float, float]:
-    """Interval of a positive parameter, or of a share."""
+    """Return the interval of a positive parameter, or of a share."""
     change = special.logit if logit else np.log
     back = special.expit if logit else np.exp
     spread = float(np.std(change(values), ddof=1))
@@ -120,7 +122,7 @@ def _around(value: float, values: Floats, samples: float, *, logit: bool = False
 
 
 def _packed(mixture: Mixture) -> Floats:
-    """Unbounded parameters: logarithms of weights over the first one's, then those of the laws."""
+    """Return unbounded parameters: logarithms of relative weights, then those of the laws."""
     weights = [math.log(w / mixture.weights[0]) for w in mixture.weights[1:]]
     return np.array([*weights, *(value for law in mixture.laws for value in _of_law(law))])
 
@@ -159,11 +161,11 @@ def _unpacked(like: Mixture, values: Floats) -> Mixture:
 
 STEP = 1e-4
 FARTHEST = 2.0
-"""A Newton step is not believed beyond a factor of e^2."""
+"""Newton steps are limited to a factor of e^2."""
 
 
 def _scores(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
-    """Derivative of the logarithm of the density in each bin, shape ``(parameters, m)``."""
+    """Return the derivative of the log density in each bin, of shape ``(parameters, m)``."""
     rows = []
     for place in range(at.size):
         step = np.zeros(at.size)
@@ -175,7 +177,7 @@ def _scores(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
 
 
 def _information(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
-    """Minus the second derivative of the likelihood; the scores' products where that is indefinite."""
+    """Return minus the second derivative of the likelihood, or the score products if indefinite."""
     rows = []
     for place in range(at.size):
         step = np.zeros(at.size)
@@ -194,7 +196,7 @@ def _information(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
 def _of_mixture(binned: Binned, mixture: Mixture, drawn: Floats, means: Floats, prefix: str) -> Intervals:
     at = _packed(mixture)
     step = np.linalg.solve(_information(binned, mixture, at), _scores(binned, mixture, at) @ drawn.T).T
-    # The mean was matched after the fit, which leaves a little of the score: it belongs to no draw.
+    # Matching the mean after the fit leaves a small score, which belongs to no draw.
     step = np.clip(step - step.mean(axis=0), -FARTHEST, FARTHEST)
     found: Intervals = {}
     columns: dict[str, list[float]] = {}

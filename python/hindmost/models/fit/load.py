@@ -1,9 +1,9 @@
-"""Times that depend on the load: the same server, logged at several.
+"""Service times that depend on the load, from logs of the same server at several loads.
 
-A processor that rests a while comes back slower (its clock, its caches, where virtual its host's other
-guests), so that a service takes longer at low load: SQLite here by 15 % at 20 % against 70 %. Within one log
-this does not show, as a moving average of the load hardly moves. Between logs it does, as far as their
-requests are of the same mix; means are taken by kind for that.
+A processor that was idle for a while is slower at first (its clock, its caches, other guests of a virtual
+machine's host), so services take longer at low load: for SQLite here by 15 % at 20 % load compared with 70 %.
+A single log does not show this, because a moving average of its load hardly changes. Several logs do, if
+their requests have the same mix; means are therefore compared by kind.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from hindmost.notes import Note
 from hindmost.stats.tables import t_quantile
 
 LEAST_SPREAD = 0.15
-"""Difference of the utilisations below which a dependence would be told from little more than noise."""
+"""Smallest difference of utilisations from which a load dependence is estimated."""
 
 SECTIONS = 10
-"""Parts of each log by which the error is told."""
+"""Parts of each log whose scatter gives the error."""
 
 LEAST_FREE = 2
-"""Logs beyond two, from which on their scatter around the line tells how one hour differs from the next."""
+"""Fewest logs beyond two for which their scatter around the line shows differences between hours."""
 
 LEAST = 0.01
-"""Dependences below one percent from idle to full are not written down."""
+"""Dependences below one percent from idle to full load are left out of the document."""
 
 FARTHEST = -0.9
-"""What a document may say (`load.time`)."""
+"""Smallest `load.time` of a document."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """How much longer services are at full load than at none.
+    """The relative change of service times from no load to full load.
 
     Parameters
     ----------
     time : float
-        As `load.time` of the document: a service is multiplied by 1 + time * utilisation.
+        `load.time` of the document: service times are multiplied by 1 + time * utilisation.
     low, high : float
         95 % interval.
     at : tuple of float
         Utilisation of each log.
     bend : float
-        How far the log farthest off lies from that line, as a share.
+        Largest relative deviation of a log from that line.
     """
 
     time: float
@@ -58,7 +58,7 @@ class Load:
 
     @property
     def seen(self) -> bool:
-        """Whether it is more than chance, and worth a parameter."""
+        """Whether the change is significant and large enough for a parameter."""
         return abs(self.time) > LEAST and (self.low > 0.0 or self.high < 0.0)
 
     def __str__(self) -> str:
@@ -73,20 +73,20 @@ class Load:
 def find_load(
     logs: tuple[Log, ...], us: Floats, part: Ints, kind: Ints | None, stopped_us: Sequence[float]
 ) -> Load | Note:
-    """Compare the means of logs of the same threads; or say why they do not tell.
+    """Estimate the load dependence from logs with equal thread counts, or say why it is unknown.
 
     Parameters
     ----------
     logs : tuple of Log
         At least one.
     us : array of shape (n,)
-        What each request asked of its thread, one log after the other.
+        Demand of each request, one log after the other.
     part : array of shape (n,)
-        Which log it is of.
+        Index of the log of each request.
     kind : array of shape (n,), optional
-        Its kind.
+        Kind of each request.
     stopped_us : sequence of float
-        What taking requests in took of the services of each log.
+        Time for which arrivals interrupted the services of each log.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def find_load(
             "times that depend on the load: a log does not tell at which load it was taken",
             {"logs": len(logs), "at": [one.utilisation for one in logs]},
         )
-    # Without what the host took: that makes a thread no busier.
+    # Interference is left out: it makes no thread busier.
     asked = np.bincount(part, us, minlength=len(logs)) + np.array(stopped_us)
     x = np.array([busy / (one.threads * (one.span_us or 1.0)) for busy, one in zip(asked, logs, strict=True)])
     if x.max() - x.min() < LEAST_SPREAD:
@@ -133,14 +133,14 @@ def find_load(
     time, bend = _line(x, whole)
     parts = _means(us, part, group, section, len(logs), SECTIONS)
     errors = parts.std(axis=0, ddof=1) / np.sqrt(SECTIONS)
-    # Slope and intercept are weighted sums of the logs' means, and so is, for small errors, their ratio.
+    # Slope and intercept are weighted sums of the logs' means. For small errors, so is their ratio.
     pull = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
     level = 1.0 / x.size - pull * float(x.mean())
     error = np.sqrt((((pull - time * level) * errors) ** 2).sum()) / abs(float(level @ whole))
     half = float(t_quantile(SECTIONS - 1, 0.975) * error)
     free = x.size - 2
     if free >= LEAST_FREE:
-        # Hours differ, too: by how much the logs scatter around the line tells of both.
+        # Hours differ, too: the scatter of logs around the line includes both.
         off = whole - float(level @ whole) * (1.0 + time * x)
         drift = np.sqrt((off @ off) / free * ((pull - time * level) ** 2).sum()) / abs(float(level @ whole))
         half = max(half, float(t_quantile(free, 0.975) * drift))
@@ -148,7 +148,7 @@ def find_load(
 
 
 def _means(us: Floats, part: Ints, kind: Ints, section: Ints, logs: int, sections: int) -> Floats:
-    """Mean time by section and log, shape (sections, logs); of kinds with their shares in the whole."""
+    """Return mean times by section and log, ``(sections, logs)``, with overall shares of kinds."""
     kinds = int(kind.max()) + 1
     place = (section * logs + part) * kinds + kind
     size = sections * logs * kinds
@@ -161,7 +161,7 @@ def _means(us: Floats, part: Ints, kind: Ints, section: Ints, logs: int, section
 
 
 def _line(x: Floats, mean: Floats) -> tuple[float, float]:
-    """Slope over intercept of the line through the means; and the largest distance from it, as a share."""
+    """Return slope over intercept of the line through the means, and its largest relative error."""
     slope, base = np.polyfit(x, mean, 1)
     time = max(float(slope / base), FARTHEST) if base > 0.0 else FARTHEST
     return time, float(np.abs(mean / (base + slope * x) - 1.0).max())

@@ -1,11 +1,10 @@
-"""The log's own latency against the clone's under the log's arrivals, with what chance alone makes of it.
+"""The latency of a log compared with that of the clone under the log's arrivals, including random variation.
 
-A law is fitted to service times; whether the queue before it is right, too, only waiting shows. So the clone
-meets the arrivals of the log, several times with other random numbers, and each time with as many pauses as
-the count of those in the log allows (few long pauses are known roughly, and are most of a tail), and with
-parameters as another log might have given them. How its
-figures scatter between these is what chance does to a log of that length, if the clone is right: the noise
-floor of the comparison.
+A law is fitted to service times; only waiting shows whether the queue in front of it is right as well. So the
+clone is simulated under the arrivals of the log several times with different random numbers. Each time, the
+rates of pauses are drawn as the counts in the log allow (few long pauses have uncertain rates and dominate
+the tail), and parameters as another log could have given them. The scatter of the figures between these
+replays is the variation of a log of that length under a correct clone: the noise floor of the comparison.
 """
 
 from __future__ import annotations
@@ -29,33 +28,33 @@ from hindmost.stats.tables import t_quantile
 LEVELS = (0.5, 0.95, 0.99, 0.999)
 REPLAYS = 12
 LONGEST = 200_000
-"""Requests of a log that are replayed."""
+"""Most requests of a log that are replayed."""
 
 BEYOND = 20
-"""Requests beyond a quantile, without which it is not compared."""
+"""Fewest requests beyond a quantile for it to be compared."""
 
 BLOCKS = 40
 DRAWS = 400
 
 MARGIN = 0.05
-"""A clone within five percent is near enough, even where chance explains less."""
+"""Deviations within five percent are accepted even if they are significant."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of the latency.
+    """One latency figure of log and clone.
 
     Parameters
     ----------
     name : str
         ``mean``, ``p99``.
     log_us, clone_us : float
-        The log's, and the clone's under the log's arrivals.
+        The values of the log, and of the clone under the log's arrivals.
     low_us, high_us : float
         95 % interval of the log's figure, by a bootstrap of blocks of its requests.
     chance : float
-        By how much, as a logarithm, the clone's figure differs from one such log to another: all figures
-        together stay within it in 95 % of logs.
+        Logarithmic variation of the clone's figure between such logs: in 95 % of logs, all figures together
+        stay within it.
     """
 
     name: str
@@ -67,18 +66,18 @@ class Row:
 
     @property
     def off(self) -> float:
-        """The clone's over the log's, less 1."""
+        """Relative deviation of the clone from the log."""
         return self.clone_us / self.log_us - 1.0
 
     @property
     def differs(self) -> bool:
-        """Whether that is more than chance, and more than `MARGIN`."""
+        """Whether the deviation exceeds both random variation and `MARGIN`."""
         return abs(math.log1p(self.off)) > max(self.chance, math.log1p(MARGIN))
 
 
 @dataclass(frozen=True)
 class OwnLoad:
-    """One log: its busy share, and the figures."""
+    """One log with its utilisation and compared figures."""
 
     source: str
     utilisation: float
@@ -87,18 +86,18 @@ class OwnLoad:
 
 
 def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturbance] = ()) -> OwnLoad | Note:
-    """Compare; or say why the log does not know its latency.
+    """Compare the latencies of log and clone, or say why that of the log is unknown.
 
     Parameters
     ----------
     clone : Clone
-        With all disturbances that were in the log.
+        The clone with all disturbances of the log.
     log : Log
-        Of any number of threads.
+        The log, with any number of threads.
     beside_us : float
-        What the clone's services contain and the log's do not: it comes after the end that was logged.
+        Time after the logged end of a service that the clone's service times include.
     pauses : sequence of Disturbance
-        The clone's disturbances, in its order, by whose counts their rates are drawn.
+        The clone's disturbances in order; their counts determine the drawn rates.
     """
     if log.start_us is None or log.arrival_us is None:
         return Note("no-arrival-times", "the log has no arrival times, so its latency is unknown")
@@ -148,7 +147,7 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
 
 
 def _redrawn(pauses: Sequence[Disturbance], seed: int) -> dict[str, float]:
-    """Rates and chances as another log might have shown them: gamma, of the counts seen."""
+    """Draw rates and probabilities as in another log, from gamma laws of the counts."""
     draws = np.random.default_rng(seed)
     changes = {}
     for place, one in enumerate(pauses):
@@ -164,7 +163,7 @@ def _figures(us: Floats, levels: Sequence[float]) -> Floats:
 
 
 def _drawn(us: Floats, levels: Sequence[float]) -> Floats:
-    """Figures of logs made of blocks drawn, shape ``(DRAWS, 1 + len(levels))``."""
+    """Return figures of logs made of drawn blocks, of shape ``(DRAWS, 1 + len(levels))``."""
     parts = np.array_split(us, BLOCKS)
     sizes, sums = np.array([[part.size, part.sum()] for part in parts]).T
     order = np.argsort(us)
@@ -172,7 +171,7 @@ def _drawn(us: Floats, levels: Sequence[float]) -> Floats:
     draws = np.random.default_rng(1)
     rows = []
     for _ in range(max(20, min(DRAWS, 20_000_000 // us.size))):
-        # Sorted once: in a drawn log each request stands as often as its block was drawn.
+        # Sorted only once: in a drawn log, each request occurs as often as its block was drawn.
         times = np.bincount(draws.integers(BLOCKS, size=BLOCKS), minlength=BLOCKS)
         upto = np.cumsum(times[block])
         at = np.asarray(levels) * (upto[-1] - 1)

@@ -1,4 +1,4 @@
-"""From logs to a clone: what each step found, and the document that comes of it."""
+"""The procedure that fits a clone to logs."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ from hindmost.notes import Note
 from hindmost.stats.runs.order import order_effect
 
 DRIFT_PARTS = 20
-"""Parts of a log, by whose means a drift is told."""
+"""Parts of a log whose means are tested for drift."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A clone, and how it was found.
+    """A fitted clone with the results of each step.
 
     Parameters
     ----------
     clone : Clone
         The checked document.
     log : Log
-        What was read.
+        The log.
     demand : Demand
         Service times without disturbances.
     whole : Part
         The law of all requests together.
     kinds : tuple of Part
-        Laws by kinds of request, where the document has them.
+        Laws by kind of request, if the document has them.
     order : Order
-        How successive times hang together.
+        The dependence between successive times.
     disturbance : Pauses or None
-        Pauses in services: what took the CPU away, or waits of requests.
+        Pauses in services: interference, or waits of requests.
     by_kind_error : float or None
-        Error of the laws by kinds together, on what was held out.
+        Error of the combined laws by kind on held-out samples.
     beside : Turnaround or None
-        What a request takes of its thread next to its service.
+        Time a request keeps its thread busy besides its service.
     load : Load or None
         How service times change with the load.
     threads : tuple of Note
-        What the logs of several threads show.
+        Findings from logs of several thread counts.
     own : tuple of OwnLoad or Note
-        The latency of each log against the clone's under its arrivals; or why a log does not know its own.
+        Latency of each log compared with the clone's, or why it is unknown.
     unknown : tuple of Note
-        What the data do not tell; the document has their texts.
+        What remains unknown; the document has the texts.
     """
 
     clone: Clone
@@ -89,28 +89,28 @@ def fit_clone(
     disturbed: bool = True,
     way: str | Path | None = None,
 ) -> Fit:
-    """Fit a clone to logs of one server: at several loads, and of 1, 2 and 4 threads where threads meet.
+    """Fit a clone to logs of one server, at several loads and with several thread counts if available.
 
     Parameters
     ----------
     logs : Log
-        As `read_log` gives them. The law is that of those with the fewest threads; where these are several,
-        what depends on the load is told from them.
+        Logs, as from `read_log`, or sources that it reads. The law is fitted to the logs with the fewest
+        threads; several of them show the load dependence.
     name : str, optional
-        What it is a clone of; the file's name otherwise.
+        Name of the clone; by default, the file's name.
     threads : int, optional
-        Worker threads; those of the log otherwise.
+        Number of worker threads; by default, that of the log.
     of : {"auto", "cpu", "wall"}
-        Which time is the demand.
+        Which times are the demand.
     disturbed : bool
-        Whether what took the CPU away becomes part of the clone; not where it will run on the same host.
+        Whether interference becomes part of the clone; choose False if it will run on the same host.
     way : str or Path, optional
-        A study of the same server at low load, which tells what lies between client and server.
+        A study of the same server at low load, which shows the time between client and server.
 
     Raises
     ------
     Inconclusive
-        The log is more one of its neighbours than of the server.
+        The log mainly shows interference.
     UsageError
         A log cannot be read; see `read_log`.
     """
@@ -146,7 +146,7 @@ def fit_clone(
     if way is not None:
         clone, short = _with_way(clone, Path(way), where)
         unknown += short
-    # What took the CPU away is in the logs, also where the clone is to do without.
+    # The logs contain the interference even if the clone leaves it out.
     parts = gaps.parts if isinstance(gaps, Pauses) else ()
     there = clone.with_changes(disturbances=gaps.documents()) if isinstance(gaps, Pauses) else clone
     after = beside.between.value if isinstance(beside, Turnaround) else 0.0
@@ -168,7 +168,7 @@ def fit_clone(
 
 
 def _drifts(logs: tuple[Log, ...], us: Floats) -> list[Note]:
-    """Logs whose service times rise or fall from their first request to their last: no clone has that."""
+    """Return notes on logs whose service times drift, which no clone can describe."""
     notes, ends = [], np.cumsum([one.n for one in logs])
     for log, times in zip(logs, np.split(us, ends[:-1]), strict=True):
         means = np.array([part.mean() for part in np.array_split(times, DRIFT_PARTS)])
@@ -185,7 +185,7 @@ def _drifts(logs: tuple[Log, ...], us: Floats) -> list[Note]:
 
 
 def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]]:
-    """The logs with the fewest threads; and these as one, before those with more."""
+    """Return the logs with the fewest threads; and these joined, followed by those with more."""
     fewest = min(one.threads for one in logs)
     alike = tuple(one for one in logs if one.threads == fewest)
     more = sorted((one for one in logs if one.threads > fewest), key=lambda one: one.threads)
@@ -193,7 +193,7 @@ def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]
 
 
 def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turnaround | Note]:
-    """Service times, with what a request takes of its thread besides; or why that is not known."""
+    """Return demands including turnaround, and the turnaround or why it is unknown."""
     asked = demand(log, of)
     beside = find_turnaround(log, asked.us if asked.of == "cpu" else None)
     if isinstance(beside, Note):
@@ -205,7 +205,7 @@ def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turna
 def _without_load(
     alike: tuple[Log, ...], log: Log, asked: Demand, beside: Turnaround | Note
 ) -> tuple[Load | Note, Floats]:
-    """How service times change with the load, or why that is not known; and what they would be without."""
+    """Return the load dependence or why it is unknown, and the service times without it."""
     source = np.repeat(np.arange(len(alike)), [one.n for one in alike])
     stops = [stopped_us(one, beside) if isinstance(beside, Turnaround) else 0.0 for one in alike]
     load = find_load(alike, asked.us, source, log.kind, stops)
@@ -217,7 +217,7 @@ def _without_load(
 def _with_threads(
     document: dict[str, Any], logs: tuple[Log, ...], mean_us: float, where: str
 ) -> tuple[Clone, Sharing]:
-    """The clone, with what its threads share where logs of several thread counts tell."""
+    """Return the clone with what its threads share, if there are logs of several thread counts."""
     clone = Clone.of(document, where)
     if len(logs) == 1:
         return clone, Sharing()
@@ -228,7 +228,7 @@ def _with_threads(
 
 
 def _with_way(clone: Clone, way: Path, where: str) -> tuple[Clone, list[Note]]:
-    """The clone with wake-up and network time, by a study at low load; and what that leaves unknown."""
+    """Return the clone with wake-up and network time from a study at low load, and notes."""
     awake = find_way(clone, way)
     document = {**clone.document, "wake_us": rounded(awake.us)}
     unknown: list[Note] = []

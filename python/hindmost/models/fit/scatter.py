@@ -1,10 +1,10 @@
-"""How the services of a server without a log scatter: from a study at half load.
+"""The scatter of service times of a server without a log, from a study at half load.
 
-At low load the wire times scatter as services and wake-ups do together, and of a fast server it is the
-wake-ups: of nginx, quartiles that would make services of 8 us exponential. At half load requests wait for
-each other, and for longer the more services scatter; only those who find the server asleep meet a wake-up.
-So the scatter is the one with which the simulator's p95 is the measured one; everything else of the clone
-is known by then.
+At low load, wire times scatter because of both services and wake-ups, and for a fast server mainly because of
+wake-ups: for nginx, the quartiles would make services of 8 us look exponential. At half load, requests wait
+for each other, and longer the more services scatter; only requests that find the server asleep see a wake-up.
+The scatter is therefore chosen so that the simulated p95 equals the measured one; all other parameters of the
+clone are known by then.
 """
 
 from __future__ import annotations
@@ -21,31 +21,30 @@ from hindmost.models.simulation import Design, run_points
 from hindmost.store.reading import read_document
 
 LEAST, MOST = 0.05, 1.0
-"""Standard deviation over mean that services may have: a law that hardly scatters, and the exponential's."""
+"""Range of the coefficient of variation: nearly constant to exponential."""
 
 LOADS = (0.3, 0.8)
-"""Share of the time in which the server is busy: below, too few requests wait; above, it is the host that
-makes p95."""
+"""Usable range of the utilisation: below, too few requests wait; above, the host determines the p95."""
 
 LEAST_RUNS = 4
-"""Runs from which on the least and the greatest enclose the median with a chance of 87.5 % and more."""
+"""Fewest runs whose smallest and largest values enclose the median with a probability of 87.5 % or more."""
 
 STEPS = 8
-"""Halvings of the interval: the scatter is then known to 0.004."""
+"""Bisection steps, after which the scatter is known to 0.004."""
 
 DESIGN = Design(requests=100_000, quantiles=(0.95,))
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Standard deviation of the service over its mean.
+    """The coefficient of variation of service times.
 
     Parameters
     ----------
     value : float
         Between `LEAST` and `MOST`.
     low, high : float
-        Of the runs' least and greatest p95; NaN below `LEAST_RUNS` runs.
+        Values for the smallest and largest p95 of the runs; NaN with fewer than `LEAST_RUNS` runs.
     source : str
         The study.
     """
@@ -57,7 +56,7 @@ class Scatter:
 
 
 def sigma_log(scatter: float) -> float:
-    """Standard deviation of the logarithm of a lognormal time.
+    """Return the standard deviation of the logarithm of a lognormal time.
 
     Examples
     --------
@@ -68,21 +67,21 @@ def sigma_log(scatter: float) -> float:
 
 
 def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path) -> Scatter:
-    """Find it.
+    """Find the scatter whose simulated p95 equals the measured one.
 
     Parameters
     ----------
     cost_us : float
         Mean service time.
     wake_us, outside_us : float
-        Of the document.
+        Wake-up and network time of the document.
     folder : Path
         A study of the server in an open loop, at about half of its capacity.
 
     Raises
     ------
     StudyError
-        There is no whole answer in the folder.
+        The folder has no complete result.
     UsageError
         The load was too low or too high.
     """
@@ -93,7 +92,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
             for run in result["runs"]
             if run.get("verdict") != "invalid" and not run.get("set_aside")
         ]
-        usual_us = median(measured)  # a run that the host stalled would make a mean of its own
+        usual_us = median(measured)  # a run that the host stalled would dominate the mean
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(

@@ -1,17 +1,17 @@
-"""What a request takes from its thread next to its service: taking it in, writing the reply, turning on.
+"""The time a request keeps its thread busy besides its service: reading it, writing the reply, the next read.
 
-A server's log ends a service when the result is there; its thread is free only later. And where another
-thread takes requests in, on the same processor, each one that comes takes it away from a service. ::
+A server's log ends a service when the result is ready, but the thread is free only later. If another thread
+on the same processor reads requests, each arrival also interrupts a running service. ::
 
     request i     start ──── service ─╌╌╌─ service ──── end
-    its thread                       take in j           ──write, turn──
+    its thread                       read j             ──write, next──
     request i+1   arrival ──── waits ─────────────────────────────────── start ──── service ── ...
 
-Where request i+1 had arrived when the one before it on the same thread ended, the thread was busy without a
-pause from one start to the next: CPU time of the service, plus something for each request, plus something for
-each time that it was interrupted. Who arrives while another is taken in comes with it, and is stamped within
-a few microseconds of it. An interruption delays whoever is in service or waits, and not the one that arrives
-alone: 30 us of it counted as service time instead make a clone of SQLite 10 to 17 % too fast at half load.
+If request i+1 had arrived before the previous one on the same thread ended, the thread was busy without a
+pause from one start to the next: for the CPU time of the service, plus something per request, plus something
+per interruption. A request that arrives while another is being read is read with it, and stamped within a few
+microseconds of it. An interruption delays requests in service or in the queue, but not the one that arrives
+alone: counting 30 us of it as service time makes a clone of SQLite 10 to 17 % too fast at half load.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ from hindmost.notes import Note
 from hindmost.stats import Estimate, section_interval
 
 LEAST = 200
-"""Requests that waited, below which nothing is told."""
+"""Fewest waiting requests for an estimate."""
 
 LEAST_MET = 100
-"""Requests that others arrived beside, below which what an arrival takes is not told."""
+"""Fewest services with arrivals for estimating the cost of an arrival."""
 
 FAR = 10.0
-"""Times the median: longer ones are threads that stood still, not writes."""
+"""Multiple of the median above which times are stalls of the thread, not writes."""
 
 NEAR = 3.0
-"""Times the median, for services that others arrived beside: arrivals cost alike, and such services are long
-enough to be hit by more than arrivals."""
+"""The same for services with arrivals: arrivals cost similar times, and such services are long enough to
+include other delays."""
 
 MOST = 4
-"""More arrivals next to one service tell of bursts and stops, not of one arrival's cost."""
+"""Most arrivals during one service; more come from bursts and stalls."""
 
 TOGETHER = 0.5
-"""Requests stamped within this share of the cost of one are taken in at once: of our originals, either within
-2 to 4 us or after more than 25."""
+"""Requests stamped within this share of an arrival's cost are read together. In our servers, stamps are
+either 2 to 4 us or more than 25 us apart."""
 
 SECTIONS = 20
 
 NOTHING = 1e-3
-"""Share of the mean service below which what lies next to it is rounding of stamps, and none."""
+"""Share of the mean service below which a turnaround is only rounding of time stamps."""
 
 
 @dataclass(frozen=True)
 class Turnaround:
-    """Time next to the services, in microseconds, with 95 % intervals.
+    """Time besides the services in microseconds, with 95 % intervals.
 
     Parameters
     ----------
     between : Estimate
-        Mean from the end of a service to the next start, where the next had waited.
+        Mean time from the end of a service to the next start, if the next request waited.
     arrival : Estimate or None
-        What taking requests in takes of a busy thread each time (`arrival_us` of a document); None where the
-        log has no CPU times, which alone show it, or nothing was seen.
+        Time for which an arrival interrupts a busy thread (`arrival_us` of a document); None if the log
+        has no CPU times, which are needed to see it, or if nothing was seen.
     apart_us : float
-        Requests stamped closer together are taken in at once.
+        Requests stamped closer together are read together.
     seen : int
-        Requests that waited.
+        Number of requests that waited.
     """
 
     between: Estimate
@@ -78,7 +78,7 @@ class Turnaround:
         return self.note().text
 
     def note(self) -> Note:
-        """In words and values."""
+        """Describe the turnaround as a note."""
         between, arrival = self.between, self.arrival
         values: dict[str, Any] = {"seen": self.seen, "between_us": between.value}
         if not between.value:
@@ -104,12 +104,12 @@ class Turnaround:
 
 @dataclass(frozen=True)
 class _Busy:
-    """Stretches from one start to the next, the thread busy all the while, in order."""
+    """Intervals from one start to the next, in order, in which the thread was always busy."""
 
     beside_us: Floats
     between_us: Floats
     stops: Ints
-    """How often requests were taken in meanwhile."""
+    """Number of times requests were read meanwhile."""
 
     def parts(self) -> list[_Busy]:
         columns = (self.beside_us, self.between_us, self.stops)
@@ -117,14 +117,14 @@ class _Busy:
 
 
 def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | Note:
-    """Find it; or say why it cannot be told.
+    """Estimate the turnaround, or say why it is unknown.
 
     Parameters
     ----------
     log : Log
-        Of one or several threads; it needs moments of arrival.
+        A log of any number of threads with arrival times.
     cpu_us : array of shape (n,), optional
-        CPU time of each service, where the clone is fitted to it.
+        CPU time of each service, if the clone is fitted to it.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def find_turnaround(log: Log, cpu_us: Floats | None = None) -> Turnaround | Note
 
 
 def without_arrivals(log: Log, excess_us: Floats, found: Turnaround) -> Floats:
-    """Wall time less demand, without what arrivals took: the rest is somebody else's doing."""
+    """Return the excess of wall time over demand without the time that arrivals took."""
     if found.arrival is None or log.start_us is None:
         return excess_us
     own = found.arrival.value * _stops(log, log.start_us, log.start_us + log.wall_us, found.apart_us)
@@ -174,7 +174,7 @@ def without_arrivals(log: Log, excess_us: Floats, found: Turnaround) -> Floats:
 
 
 def stopped_us(log: Log, found: Turnaround) -> float:
-    """What taking requests in took of all services together."""
+    """Return the total time for which arrivals interrupted services."""
     if found.arrival is None or log.start_us is None:
         return 0.0
     stops = _stops(log, log.start_us, log.start_us + log.wall_us, found.apart_us)
@@ -198,7 +198,7 @@ def _busy(log: Log, service_us: Floats, apart_us: float) -> _Busy:
 
 
 def _stops(log: Log, low_us: Floats, high_us: Floats, apart_us: float) -> Ints:
-    """How often requests were taken in after one moment and up to another; close ones together."""
+    """Count reads of requests between two times; requests that arrive close together count once."""
     assert log.arrival_us is not None
     arrivals = np.sort(log.arrival_us)
     arrivals = arrivals[np.diff(arrivals, prepend=-np.inf) > apart_us]
@@ -207,7 +207,7 @@ def _stops(log: Log, low_us: Floats, high_us: Floats, apart_us: float) -> Ints:
 
 
 def _costs(busy: _Busy, threads: int, *, met: bool) -> tuple[float, float]:
-    """What a request takes, and what taking in does, without stand-stills."""
+    """Return the time per request and per arrival, without stalls."""
     if not met:
         return _trimmed(busy.between_us), 0.0
     between = _trimmed(busy.beside_us[busy.stops == 0])
@@ -221,7 +221,7 @@ def _costs(busy: _Busy, threads: int, *, met: bool) -> tuple[float, float]:
 
 
 def _trimmed(us: Floats, far: float = FAR) -> float:
-    """Mean without what lies far beyond the median; 0 of nothing."""
+    """Return the mean without values far above the median; 0 for no values."""
     if not us.size:
         return 0.0
     return float(us[us <= far * max(float(np.median(us)), 1e-3)].mean())

@@ -1,9 +1,9 @@
-"""How long it takes until an idle server is awake, and the way there and back: from a study at low load.
+"""The wake-up and network time of an idle server, from a study at low load.
 
-A server's log begins when it has a request in hand. What lies before is in the client's latency alone: the
-kernel that wakes a thread, sockets, the client's own way. At low load half of all requests find the server
-idle and wait for nothing else, so that it is the difference of two medians: of the latencies measured, and of
-those that the simulator gives the clone without it.
+A server's log begins when it has a request. Time before that appears only in the client's latency: the kernel
+that wakes a thread, sockets, and the client's own time. At low load, half of all requests find the server
+idle and wait for nothing else. The time is therefore the difference of two medians: that of the measured
+latencies, and that of the clone simulated without it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hindmost.stats import positive_mean_interval
 from hindmost.store.reading import read_document
 
 NEAR = 0.9
-"""Share of the clone's own median above which a study's tells that the way is short next to the services, and
-below which the two are not of one server."""
+"""Ratio of the study's median to the clone's. Between this and 1, the network time is too short to be seen;
+below, study and log are of different servers."""
 
 MOST = 0.35
 """Load above which the median request has waited for others."""
@@ -28,14 +28,14 @@ MOST = 0.35
 
 @dataclass(frozen=True)
 class Way:
-    """Time before and after the server, for a request that finds it idle.
+    """Time before and after the server for a request that finds it idle.
 
     Parameters
     ----------
     us : float
-        Microseconds; 0 where it is too short next to the services to be told.
+        Microseconds; 0 if too short compared with the services.
     low_us, high_us : float
-        95 % interval over the study's runs; NaN of one run.
+        95 % interval over the study's runs; NaN for one run.
     source : str
         The study.
     """
@@ -47,14 +47,14 @@ class Way:
 
 
 def find_way(clone: Clone, folder: Path) -> Way:
-    """Compare medians.
+    """Estimate the wake-up and network time by comparing medians.
 
     Raises
     ------
     StudyError
-        There is no whole answer in the folder.
+        The folder has no complete result.
     UsageError
-        The load was too high, or the clone is later than its original without any way.
+        The load was too high, or the clone is slower than its original even without network time.
     """
     try:
         result = read_document(folder / "result.json")

@@ -1,1 +1,1 @@
-"""Laws of service times: which families there are, and the one whose latency fits samples held out."""
+"""Laws of service times: the families, and the choice of the one that predicts held-out latencies best."""

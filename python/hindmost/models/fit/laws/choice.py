@@ -1,11 +1,11 @@
-"""Which law: by the latency that it predicts for samples held out, and not by likelihood.
+"""The choice of a law by the latency it predicts for held-out samples, not by its likelihood.
 
-Likelihood spends its components on the body, where the samples are, and latency comes from the tail and
-the mean (research note, section 3.1). So each candidate is fitted to four fifths of the blocks of the
-log, brought to their mean, and asked for mean, p95 and p99 of a queue at 20, 50 and 70 % load; the
-truth is the fifth that was held out. Of those that are no worse than the best by more than one standard
-error, the one with the fewest parameters (of equally many, the likeliest) is taken [1]_, unless it
-lacks the tail: a component of 0.1 % hardly moves the p99 and is there all the same.
+Likelihood favours the body, where most samples are, but latency depends on the tail and the mean (research
+note, section 3.1). So each candidate is fitted to four fifths of the blocks of the log and scaled to their
+mean. It then predicts mean, p95 and p99 of a queue at 20, 50 and 70 % load, which are compared with those of
+the held-out fifth. Among candidates within one standard error of the best, the one with the fewest parameters
+is chosen (the likeliest of those with equally many) [1]_. Candidates without the samples' tail are excluded:
+a component of 0.1 % hardly changes the p99, but exists.
 
 .. [1] L. Breiman et al., Classification and Regression Trees (1984), section 3.4.3.
 """
@@ -26,21 +26,21 @@ from hindmost.models.fit.laws.tail import Misfit, misfit, with_pareto_tails
 
 FOLDS = 5
 BLOCKS = 50
-"""Blocks in time; each fold holds out every fifth, so that drift is in all of them."""
+"""Blocks in time; each fold holds out every fifth block, so that all folds contain the drift."""
 
 EVIDENCE = 3.0
-"""Logarithm of the likelihood ratio that makes a gamma law likelier than the usual lognormal."""
+"""Log likelihood ratio that a gamma law needs to be preferred to the usual lognormal."""
 
 AS_MEASURED = "as measured"
-"""The candidate that is the samples themselves."""
+"""Name of the candidate that consists of the samples themselves."""
 
 SLIGHT = 0.005
-"""Half a percent of a latency is worth no parameter."""
+"""Half a percent of a latency does not justify a parameter."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Service times in their order, and what all candidates need of them."""
+    """Service times in order, with the bins and sorted values that all candidates need."""
 
     us: Floats
     grid: Grid = field(repr=False)
@@ -50,7 +50,7 @@ class Sample:
 
     @classmethod
     def of(cls, us: Floats, block: Ints | None = None) -> Sample:
-        """Sort, bin and cut in `BLOCKS` blocks, or in those said."""
+        """Sort and bin times, and cut them into `BLOCKS` blocks unless blocks are given."""
         if block is None:
             block = np.arange(us.size) * BLOCKS // us.size
         order = np.argsort(us, kind="stable")
@@ -64,22 +64,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One law: fitted to all samples, and how well its like did on what was held out.
+    """One law fitted to all samples, and its errors on held-out samples.
 
     Parameters
     ----------
     name : str
-        What it is.
+        Name of the law.
     model : Model
-        Fitted to all samples, mean matched.
+        The law fitted to all samples, with their mean.
     likelihood : float
-        Mean logarithm of its density at the samples' logarithms; -inf where it has none.
+        Mean log density at the samples' logarithms; -inf without a density.
     errors : array of shape (folds, loads, 3)
         Logarithm of predicted over held-out mean, p95 and p99.
     misfit : Misfit or None
-        Where its tail is not that of the samples.
+        Where its tail differs from that of the samples.
     trained : tuple of Model
-        Fitted to all but one fold each.
+        The law fitted to all folds but one, for each fold.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Candidate:
 
     @property
     def by_fold(self) -> Floats:
-        """Mean absolute error of each fold, over loads and statistics."""
+        """Mean absolute error of each fold over loads and statistics."""
         return np.asarray(np.abs(self.errors).mean(axis=(1, 2)))
 
     @property
@@ -102,19 +102,19 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates, best score first, and the one taken."""
+    """The candidates, best score first, and the chosen one."""
 
     taken: Candidate
     candidates: tuple[Candidate, ...]
 
     @property
     def floor(self) -> float:
-        """What the log's parts differ by: the error of the times as they were measured."""
+        """The error of the measured times themselves, by which parts of the log differ."""
         return next(one.score for one in self.candidates if one.name == AS_MEASURED)
 
 
 def fold_of(block: Ints) -> Ints:
-    """The fold in which a block is held out."""
+    """Return the fold in which a block is held out."""
     return np.asarray(block % FOLDS)
 
 
@@ -122,14 +122,14 @@ Refit = Callable[[Binned], Model]
 
 
 def choose(sample: Sample, replay: Replay | None = None) -> Choice:
-    """Fit all candidates and take one.
+    """Fit all candidates and choose one.
 
     Parameters
     ----------
     sample : Sample
-        At least some hundred times.
+        At least a few hundred times.
     replay : Replay, optional
-        Arrivals and uniform numbers of the comparison.
+        Arrivals and uniform numbers for the comparison.
     """
     replay = replay or Replay()
     counts = sample.grid.counts(fold_of(sample.block), FOLDS)
@@ -182,9 +182,9 @@ def _refit(model: Mixture) -> Refit:
 
 
 def gamma(binned: Binned, parameters: int = 2) -> Mixture:
-    """Gamma law of greatest likelihood; with one parameter the exponential law.
+    """Return the maximum-likelihood gamma law; with one parameter, the exponential law.
 
-    Newton's steps of T. Minka, Estimating a Gamma distribution (2002).
+    Newton's method as in T. Minka, Estimating a Gamma distribution (2002).
     """
     mean = float(binned.count @ np.exp(binned.x)) / binned.n
     shape = 1.0

@@ -1,4 +1,4 @@
-"""The laws that service times are described by: density, distribution, quantiles, and their document."""
+"""The families of service time laws: density, distribution, quantiles and document."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from scipy import special  # type: ignore[import-untyped]
 from hindmost.models.fit.bins import Floats
 
 DIGITS = 6
-"""Digits in the document: a millionth is far below any interval."""
+"""Digits in the document: a relative error of 1e-6 is far below any interval."""
 
 _GRID = 8_192
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def rounded(value: float) -> float:
-    """The value with the digits that a document has."""
+    """Round a value to the digits of a document."""
     return float(f"{value:.{DIGITS}g}")
 
 
 class Law(Protocol):
-    """A distribution of times in microseconds; densities are those of the logarithm of the time."""
+    """A distribution of times in microseconds; densities are over the logarithm of the time."""
 
     @property
     def parameters(self) -> int:
-        """How many numbers were fitted."""
+        """Number of fitted parameters."""
 
     @property
     def mean(self) -> float:
@@ -37,7 +37,7 @@ class Law(Protocol):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Logarithms between which all but a share of 1e-12 lies."""
+        """Logarithms between which all but a share of 1e-12 of the times lie."""
 
     def log_density(self, x: Floats) -> Floats:
         """Logarithm of the density at logarithms `x`."""
@@ -54,7 +54,7 @@ class Law(Protocol):
 
 @dataclass(frozen=True)
 class Lognormal:
-    """The logarithm is normal with mean `mu` and standard deviation `sigma`."""
+    """Law of a time whose logarithm is normal with mean `mu` and standard deviation `sigma`."""
 
     mu: float
     sigma: float
@@ -91,7 +91,7 @@ class Lognormal:
 
 @dataclass(frozen=True)
 class Gamma:
-    """Gamma law; `shape` 1 with one parameter is the exponential law."""
+    """Gamma law; with one parameter and `shape` 1 it is the exponential law."""
 
     mean: float
     shape: float
@@ -127,7 +127,7 @@ class Gamma:
 
 @dataclass(frozen=True)
 class Pareto:
-    """Heavy tail from logarithm `low` on; what would lie above `high` lies at it."""
+    """Heavy tail above logarithm `low`, truncated so that all mass above `high` lies at `high`."""
 
     low: float
     shape: float
@@ -168,14 +168,14 @@ class Pareto:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Laws with weights that sum to 1."""
+    """A mixture of laws with weights that sum to 1."""
 
     weights: tuple[float, ...]
     laws: tuple[Law, ...]
 
     @property
     def parameters(self) -> int:
-        """Numbers fitted: those of the laws, and all weights but one."""
+        """Number of fitted parameters: those of the laws, and all weights but one."""
         return sum(law.parameters for law in self.laws) + len(self.laws) - 1
 
     @property
@@ -184,7 +184,7 @@ class Mixture:
         return sum(w * law.mean for w, law in zip(self.weights, self.laws, strict=True))
 
     def parts(self, x: Floats) -> Floats:
-        """Logarithm of weight times density, shape ``(components, len(x))``."""
+        """Return the logarithm of weight times density, of shape ``(components, len(x))``."""
         return np.array(
             [math.log(w) + law.log_density(x) for w, law in zip(self.weights, self.laws, strict=True)]
         )
@@ -206,7 +206,7 @@ class Mixture:
     def _inverse(self) -> tuple[Floats, Floats]:
         low = min(law.reach[0] for law in self.laws)
         high = max(law.reach[1] for law in self.laws)
-        # Narrow components among wide ones get points of their own.
+        # Narrow components among wide ones get additional points.
         own = [np.linspace(*law.reach, 512) for law in self.laws]
         x = np.unique(np.concatenate([np.linspace(low, high, _GRID), *own]))
         return np.maximum.accumulate(self.distribution(x)), x
@@ -220,7 +220,7 @@ class Mixture:
         return Mixture(self.weights, tuple(law.scaled(factor) for law in self.laws))
 
     def document(self) -> list[dict[str, Any]]:
-        """The components, in a clone document; the weights sum to 1 as written."""
+        """Return the components for a clone document, with rounded weights that sum to 1."""
         weights = [rounded(w) for w in self.weights]
         most = int(np.argmax(weights))
         weights[most] = 1.0 - sum(w for place, w in enumerate(weights) if place != most)
@@ -229,19 +229,19 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Empirical:
-    """The quantile function as measured: straight lines between points."""
+    """The measured quantile function: straight lines between points."""
 
     p: Floats
     us: Floats
 
     @property
     def parameters(self) -> int:
-        """Numbers taken over: the times of the points."""
+        """Number of points."""
         return int(self.p.size)
 
     @property
     def mean(self) -> float:
-        """Mean, us: the integral of the straight lines."""
+        """Mean, us: the integral of the quantile function."""
         return float(np.diff(self.p) @ (self.us[1:] + self.us[:-1]) / 2.0)
 
     def quantile(self, u: Floats) -> Floats:
@@ -257,16 +257,16 @@ class Empirical:
         return Empirical(self.p, self.us * factor)
 
     def document(self) -> list[dict[str, Any]]:
-        """The one component, in a clone document."""
+        """Return the only component for a clone document."""
         times = np.maximum.accumulate([rounded(float(us)) for us in self.us])
         points = [[float(f"{p:.9g}"), float(us)] for p, us in zip(self.p, times, strict=True)]
         return [{"weight": 1.0, "law": {"kind": "empirical", "points": points}}]
 
     @classmethod
     def of(cls, ordered: Floats, body: int = 400, per_decade: int = 40) -> Empirical:
-        """Points of sorted samples: even in the body, by even ratios of what is left in the tail.
+        """Choose points from sorted samples: evenly in the body, logarithmically in the tail.
 
-        The twenty greatest are all there.
+        The twenty largest samples are always included.
         """
         n = ordered.size
         decades = max(0.0, math.log10(n / 20))
@@ -282,5 +282,5 @@ Model = Mixture | Empirical
 
 
 def mean_matched(model: Model, mean_us: float) -> Model:
-    """The model with exactly that mean: 3 % off are most of a latency's error at high load."""
+    """Scale the model to that mean: a 3 % error would dominate the latency error at high load."""
     return model.scaled(mean_us / model.mean)

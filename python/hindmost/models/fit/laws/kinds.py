@@ -1,11 +1,11 @@
-"""Laws by kind of request: each chosen for itself, then seen together.
+"""Laws by kind of request: each chosen separately, then checked together.
 
-A law that is good for its kind alone can be wrong for the server: what is p95 of all requests may be the
-middle of the slowest kind, where nobody looked. (The resizing of our image server, 15 % of its requests,
-is a gamma law within what its p95 and p99 can tell; p95 of all requests was 2 to 4 % low.) So the laws
-are put together and asked for the same latencies as all samples. Errors keep their signs here, and what
-chance did to the parts that were held out goes out in their mean: what remains is the laws' own. Where it
-is more than `BIAS`, that kind gets another of its candidates which mends most.
+A law that is good for its kind alone can be wrong for the server, because the p95 of all requests may lie in
+the middle of the slowest kind, which no error measured. (The resizing of our image server, 15 % of its
+requests, is a gamma law within the accuracy of its p95 and p99; the p95 of all requests was 2 to 4 % low.) So
+the laws are combined and must predict the same latencies as all samples. Errors keep their signs here, so the
+random errors of the held-out parts cancel in their mean, and the bias of the laws remains. If it exceeds
+`BIAS`, that kind gets the other candidate that reduces it most.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from hindmost.models.fit.laws.replay import Replay
 from hindmost.models.fit.reading import Log
 
 LEAST_OF_KIND = 1_000
-"""Requests of a kind below which it gets no law of its own."""
+"""Fewest requests for which a kind gets its own law."""
 
 BIAS = 0.02
-"""Share of any latency by which laws together may be off on their own account."""
+"""Largest accepted bias of any latency of the combined laws."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Service times of one kind of request, or of all."""
+    """Service times of one kind of request, or of all requests, and their law."""
 
     name: str
     share: float
@@ -39,23 +39,23 @@ class Part:
 
 
 def laws_by_kind(log: Log, us: Floats, whole: Sample) -> tuple[tuple[Part, ...], float | None]:
-    """A law for each kind of request; none, where one of them is too rare for a law.
+    """Choose a law for each kind of request; none if one kind is too rare.
 
     Parameters
     ----------
     log : Log
-        With kinds, or without.
+        A log with or without kinds.
     us : array of shape (n,)
         Service times in the order of the log, in microseconds.
     whole : Sample
-        The same of all kinds.
+        The same times of all kinds.
 
     Returns
     -------
     parts : tuple of Part
-        One a kind.
+        One per kind.
     error : float or None
-        Mean absolute error of the latencies of all laws together, on what was held out, as a share.
+        Mean absolute latency error of the combined laws on held-out samples, as a share.
     """
     if log.kind is None:
         return (), None
@@ -66,7 +66,7 @@ def laws_by_kind(log: Log, us: Floats, whole: Sample) -> tuple[tuple[Part, ...],
     for number, name in enumerate(log.kinds):
         own = log.kind == number
         block = whole.block[own]
-        # A kind that comes in some parts of the log only is cut in blocks of its own.
+        # A kind that occurs only in some parts of the log gets its own blocks.
         apart = np.bincount(block % FOLDS, minlength=FOLDS).min() < LEAST_OF_KIND // (2 * FOLDS)
         sample = Sample.of(us[own], None if apart else block)
         parts.append(Part(name, float(counts[number]) / log.n, sample, choose(sample)))
@@ -80,16 +80,16 @@ def laws_by_kind(log: Log, us: Floats, whole: Sample) -> tuple[tuple[Part, ...],
 
 @dataclass(frozen=True)
 class Together:
-    """Laws of several kinds against the samples of all kinds that were held out.
+    """Comparison of the combined laws of several kinds with held-out samples of all kinds.
 
     Parameters
     ----------
     whole : Sample
-        Of all kinds.
+        Samples of all kinds.
     shares : tuple of float
-        Of the requests, one a kind.
+        Share of each kind among the requests.
     replay : Replay
-        Arrivals and uniform numbers of the comparison.
+        Arrivals and uniform numbers for the comparison.
     """
 
     whole: Sample
@@ -98,13 +98,13 @@ class Together:
 
     @cached_property
     def _held(self) -> list[tuple[float, Floats]]:
-        """Mean and latencies of each fold's samples."""
+        """Mean and latencies of the samples of each fold."""
         fold = fold_of(self.whole.ordered_block)
         held = [self.whole.ordered[fold == number] for number in range(FOLDS)]
         return [(float(one.mean()), self.replay.of_samples(one)) for one in held]
 
     def errors(self, taken: Sequence[Candidate]) -> Floats:
-        """Logarithm of told over held-out latencies, shape ``(folds, loads, 3)``."""
+        """Return the logarithm of predicted over held-out latencies, ``(folds, loads, 3)``."""
         counts = np.diff(np.round(np.cumsum([0.0, *self.shares]) * self.replay.requests).astype(int))
         levels = [(np.arange(count) + 0.5) / count for count in counts]
         found = []
@@ -115,14 +115,14 @@ class Together:
         return np.array(found)
 
     def bias(self, taken: Sequence[Candidate]) -> Floats:
-        """What remains of the errors in their mean over folds, shape ``(loads, 3)``, without sign."""
+        """Return the absolute value of the mean error over folds, of shape ``(loads, 3)``."""
         return np.asarray(np.abs(self.errors(taken).mean(axis=0)))
 
 
 def mended(together: Together, choices: Sequence[Choice]) -> list[Candidate]:
-    """The laws taken, or others of their kinds' candidates where those together are off by more than `BIAS`.
+    """Replace chosen laws by other candidates while the combined bias exceeds `BIAS`.
 
-    One law at a time, the one that mends most, as long as that is worth it; never one that lacks its tail.
+    Each step replaces the law that reduces the bias most, as long as it helps; the new law must fit its tail.
     """
     taken = [one.taken for one in choices]
     now = together.bias(taken)

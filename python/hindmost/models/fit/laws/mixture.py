@@ -1,6 +1,6 @@
-"""Mixtures of lognormals by expectation maximisation on logarithms, each started from the one with one less.
+"""Mixtures of lognormals by expectation maximisation, each started from the mixture with one fewer.
 
-A new component is tried in many places, above all in the tail: started from the body alone, expectation
+A new component is tried in many positions, above all in the tail. Started from the body alone, expectation
 maximisation splits the body in two and never finds a component of 0.1 % (research note, section 2.2).
 """
 
@@ -16,24 +16,24 @@ from hindmost.models.fit.bins import Binned, Floats
 from hindmost.models.fit.laws.families import Lognormal, Mixture, Pareto
 
 LEAST_SIGMA = 5e-4
-"""No server is steadier than this; a narrower component sits on repeated readings of a coarse clock."""
+"""Smallest sigma: narrower components come from repeated readings of a coarse clock."""
 
 LEAST_COUNT = 5.0
-"""Samples below which a component is chance."""
+"""Fewest samples of a component."""
 
 SEGMENTS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997, 0.9999, 1.0)
-"""Shares between which a new component is tried."""
+"""Sample shares between which a new component is tried."""
 
 
 def likelihood(binned: Binned, mixture: Mixture) -> float:
-    """Mean logarithm of the density, a sample."""
+    """Return the mean log density per sample."""
     return float(binned.count @ mixture.log_density(binned.x)) / binned.n
 
 
 def improved(binned: Binned, start: Mixture, rounds: int = 400, tolerance: float = 1e-7) -> Mixture:
-    """Expectation maximisation from a start: lognormals, and Pareto tails whose beginning and end stay.
+    """Improve a mixture of lognormals and Pareto tails (with fixed ends) by expectation maximisation.
 
-    Ends when a round gains less than `tolerance` a sample.
+    Stops when a round gains less than `tolerance` per sample.
     """
     least = max(LEAST_SIGMA, binned.width)
     mixture, before = start, -math.inf
@@ -61,7 +61,7 @@ def improved(binned: Binned, start: Mixture, rounds: int = 400, tolerance: float
 def _maximised(law: object, weights: Floats, n: float, binned: Binned, least: float) -> Lognormal | Pareto:
     mean = float(weights @ binned.x) / n
     if isinstance(law, Pareto):
-        # The greatest sample is where the law is cut: what lies above it is seen there.
+        # The law is truncated at the largest sample: mass above it is counted there.
         return Pareto(law.low, max(1.05, 1.0 / max(mean - law.low, 1e-9)), law.high)
     variance = float(weights @ binned.square) / n - mean * mean
     return Lognormal(mean, math.sqrt(max(variance, least * least)))
@@ -74,13 +74,13 @@ def _without(mixture: Mixture, place: int) -> Mixture:
 
 
 def single(binned: Binned) -> Mixture:
-    """One lognormal: the mean and the standard deviation of the logarithms."""
+    """Fit one lognormal by the mean and standard deviation of the logarithms."""
     _, mean, sigma = binned.segment(-1.0, 2.0)
     return Mixture((1.0,), (Lognormal(mean, max(sigma, LEAST_SIGMA, binned.width)),))
 
 
 def with_one_more(binned: Binned, mixture: Mixture) -> Mixture:
-    """The best mixture with one more lognormal: tried in every segment, the best three brought to an end."""
+    """Add the best further lognormal: tried in every segment; the best three are fully fitted."""
     tried = []
     for low, high in starts(binned):
         n, mean, sigma = binned.segment(low, high)
@@ -97,7 +97,7 @@ def with_one_more(binned: Binned, mixture: Mixture) -> Mixture:
 
 
 def starts(binned: Binned) -> Sequence[tuple[float, float]]:
-    """Segments for a new component: fixed shares, and what lies beyond the widest gaps of the tail."""
+    """Return segments for a new component: fixed shares, and beyond the widest gaps of the tail."""
     fixed = list(pairwise(SEGMENTS))
     tail = np.flatnonzero(binned.share > 0.9)
     if tail.size < 3:
@@ -109,13 +109,13 @@ def starts(binned: Binned) -> Sequence[tuple[float, float]]:
 
 
 def ordered(mixture: Mixture) -> Mixture:
-    """Components by rising mean."""
+    """Sort components by mean."""
     pairs = sorted(zip(mixture.weights, mixture.laws, strict=True), key=lambda pair: pair[1].mean)
     return Mixture(tuple(w for w, _ in pairs), tuple(law for _, law in pairs))
 
 
 def lognormals(binned: Binned, most: int = 4) -> list[Mixture]:
-    """Mixtures of 1, 2, ... `most` lognormals; fewer, where a further one finds no samples of its own."""
+    """Fit mixtures of 1 to `most` lognormals, fewer if a further one gets no samples."""
     found = [single(binned)]
     while len(found) < most:
         more = with_one_more(binned, found[-1])

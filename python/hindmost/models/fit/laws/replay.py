@@ -1,7 +1,7 @@
-"""What a law predicts: latencies of a FCFS queue with one server, Poisson arrivals and given demands.
+"""The latency that a law predicts for an FCFS queue with one server and Poisson arrivals.
 
 Two laws are compared with common random numbers: the same arrivals, and the same uniform numbers for the
-demands. What differs is then the law, not chance.
+demands. Differences are therefore due to the laws, not to chance.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hindmost.models.fit.laws.families import Model
 LOADS = (0.2, 0.5, 0.7)
 STATISTICS = ("mean", "p95", "p99")
 REQUESTS = 40_000
-"""Requests of a replay: the noise is common to all, and this many fix the p99 within 6 % (research note,
-3.2)."""
+"""Requests of a replay: the noise is common to all laws, and this many fix the p99 within 6 % (research
+note, 3.2)."""
 
 
 def latencies(gaps: Floats, demands: Floats) -> Floats:
-    """Sojourn times, by Lindley's recursion in closed form: W_n = S_n - min(S_0 .. S_n)."""
+    """Return sojourn times by Lindley's recursion in closed form: W_n = S_n - min(S_0 .. S_n)."""
     steps = np.empty_like(demands)
     steps[0] = 0.0
     steps[1:] = demands[:-1] - gaps[1:]
@@ -31,7 +31,7 @@ def latencies(gaps: Floats, demands: Floats) -> Floats:
 
 
 def summary(times: Floats) -> Floats:
-    """Mean, p95 and p99."""
+    """Return mean, p95 and p99."""
     place = [int(0.95 * times.size), int(0.99 * times.size)]
     parted = np.partition(times, place)
     return np.array([times.mean(), parted[place[0]], parted[place[1]]])
@@ -39,7 +39,7 @@ def summary(times: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Replay:
-    """Arrivals and uniform numbers, shared by all laws that are compared."""
+    """Arrivals and uniform numbers, shared by all compared laws."""
 
     seed: int = 1
     requests: int = REQUESTS
@@ -59,15 +59,15 @@ class Replay:
         return np.random.default_rng(self.seed + 1).exponential(1.0, self.requests)
 
     def of_demands(self, rising: Floats, mean_us: float) -> Floats:
-        """Summary a load, shape ``(loads, 3)``; `mean_us` sets the arrivals, and is the same for all laws."""
+        """Return a summary per load, ``(loads, 3)``; `mean_us`, the same for all laws, sets the rate."""
         demands = rising[self._shuffle]
         return np.array([summary(latencies(self._gaps * (mean_us / load), demands)) for load in self.loads])
 
     def of_samples(self, ordered: Floats) -> Floats:
-        """Summary of sorted samples, resampled."""
+        """Return the summaries of resampled sorted samples."""
         rising = ordered[(self.levels * ordered.size).astype(np.int64)]
         return self.of_demands(rising, float(ordered.mean()))
 
     def of_model(self, model: Model, mean_us: float) -> Floats:
-        """Summary of a law, at the arrivals of samples with that mean."""
+        """Return the summaries of a law at the arrival rate for samples with that mean."""
         return self.of_demands(model.quantile(self.levels), mean_us)

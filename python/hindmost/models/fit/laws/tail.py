@@ -1,4 +1,4 @@
-"""Tails: a Pareto law above a body of lognormals, and whether a law has the tail of the samples."""
+"""Pareto tails above a body of lognormals, and the comparison of a law's tail with that of the samples."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from hindmost.models.fit.laws.mixture import LEAST_COUNT, improved
 from hindmost.notes import Note
 
 BEGINS = (0.95, 0.98, 0.99, 0.995)
-"""Shares of all samples at which a Pareto tail is tried."""
+"""Sample shares at which a Pareto tail is tried."""
 
 LEVELS = tuple(1.0 - left for left in (0.1, 0.03, 0.01, 3e-3, 1e-3, 5e-4, 2e-4, 1e-4, 3e-5, 1e-5))
-"""Shares of all samples above which tails are compared."""
+"""Sample shares above which tails are compared."""
 
 LEAST_FOUND = 5.0
-"""Samples above a level, below which nothing is said of it."""
+"""Fewest samples above a level at which tails are compared."""
 
 FAR = 1.5
-"""Shares beyond a threshold that differ by less than this factor are not worth a parameter..."""
+"""Differences of tail shares below this factor do not justify a parameter."""
 
 SURE = 1e-6
-"""...and those that chance explains with more than this probability are not worth a word: some hundred
-thresholds are looked at in each fit, so that a fit in ten thousand refuses a law wrongly."""
+"""Largest p-value of a misfit. A fit compares about a hundred thresholds, so one fit in ten thousand wrongly
+excludes a law."""
 
 
 def with_pareto_tails(binned: Binned, body: Mixture) -> list[Mixture]:
-    """The body with a Pareto tail from each of `BEGINS` on."""
+    """Fit the body with a Pareto tail that begins at each share of `BEGINS`."""
     found = []
     for begin in BEGINS:
         n, mean, _ = binned.segment(begin, 2.0)
@@ -52,14 +52,14 @@ def with_pareto_tails(binned: Binned, body: Mixture) -> list[Mixture]:
 
 @dataclass(frozen=True)
 class Misfit:
-    """A threshold beyond which the law has far more, or far fewer, requests than there are."""
+    """A threshold beyond which the law has far more or far fewer requests than the samples."""
 
     us: float
     found: int
     expected: float
 
     def note(self) -> Note:
-        """In words and values."""
+        """Describe the misfit as a note."""
         return Note(
             "tail-misfit",
             f"beyond {self.us:.4g} µs the law has {self.expected:.3g} requests, the samples {self.found}",
@@ -68,11 +68,11 @@ class Misfit:
 
 
 def misfit(model: Model, ordered: Floats, block: Ints) -> Misfit | None:
-    """The worst threshold of a tail against sorted times; None where none is off by `FAR` and beyond chance.
+    """Find the worst significant deviation by `FAR` of a law's tail from sorted times; None if there is none.
 
-    Thresholds lie at levels of the samples and of the law: a component that the law has and the samples have
-    not shows at the law's own. `block` tells when each time was (see `choice`): slow requests in bursts count
-    as so many fewer.
+    Thresholds lie at quantiles of the samples and of the law, so that a component of the law without samples
+    is found too. `block` has the time block of each sample (see `choice`): bursts of slow requests count as
+    correspondingly fewer.
     """
     n = ordered.size
     few = 1.0 - (LEAST_FOUND + 0.5) / n
@@ -91,7 +91,7 @@ def misfit(model: Model, ordered: Floats, block: Ints) -> Misfit | None:
 
 
 def _dispersion(block: Ints) -> float:
-    """Variance of the counts by blocks over that of independent requests; at least 1."""
+    """Return the variance of counts per block over that of independent requests; at least 1."""
     if block.size < LEAST_FOUND:
         return 1.0
     counts = np.bincount(block, minlength=int(block.max()) + 1)
@@ -99,7 +99,7 @@ def _dispersion(block: Ints) -> float:
 
 
 def _chance(found: float, expected: float) -> float:
-    """Probability of so many, or of so few, under a Poisson law (between whole numbers: by the gamma law)."""
+    """Return the Poisson probability of a count this extreme (between whole numbers: by the gamma law)."""
     if expected <= 1e-300:
         return 0.0 if found else 1.0
     if found > expected:

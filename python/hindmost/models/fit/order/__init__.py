@@ -1,1 +1,1 @@
-"""How successive service times hang together."""
+"""The dependence between successive service times."""

@@ -1,7 +1,8 @@
-"""Which autocorrelation a document must say, so that its times have the one that was found.
+"""The autocorrelation that a document needs so that its simulated times have the measured one.
 
-The engine correlates the scores by which it draws: first the component, by rising mean, then the time within.
-Where components overlap, a larger score is not always a longer time, and what comes out is less correlated.
+The engine correlates the scores by which it draws: they select the component (by rising mean) and then the
+time within it. Where components overlap, a larger score is not always a longer time, so the times are less
+correlated than the scores.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ HIGHEST = 0.995
 
 
 def said_autocorrelation(model: Model, wanted: float) -> float:
-    """Autocorrelation of the scores that gives the times of a law the one that is wanted.
+    """Find the autocorrelation of scores that gives a law's times the wanted autocorrelation.
 
     Parameters
     ----------
     model : Model
-        The law; an empirical one, or one without components, needs nothing.
+        The law. An empirical law, or one with a single component, needs no correction.
     wanted : float
         Lag-1 autocorrelation of the normal scores of the times.
     """
@@ -48,7 +49,7 @@ def _carried(model: Mixture, said: float) -> float:
 
 
 def _times(model: Mixture, u: Floats) -> Floats:
-    """Times as the engine draws them: the component by rising mean, the time by what is left."""
+    """Draw times as the engine does: first the component by rising mean, then the time within it."""
     order = np.argsort([law.mean for law in model.laws])
     edges = np.cumsum([model.weights[place] for place in order])
     place = np.minimum(np.searchsorted(edges, u, side="right"), len(order) - 1)

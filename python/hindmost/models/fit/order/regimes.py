@@ -1,4 +1,4 @@
-"""Two levels of service times that take turns: found by the means of blocks, with intervals, and drawn."""
+"""Two alternating levels of service times: detected from block means, with intervals, and simulated."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.laws.families import rounded
 
 REGIME_BLOCKS = (20, 50, 100, 200, 500, 1_000)
-"""Requests over which the level of the service times is averaged to tell regimes."""
+"""Block sizes (requests) over which service times are averaged to detect regimes."""
 
 LEAST_STAYS = 6
-"""Changes of regime without which their lengths cannot be told."""
+"""Fewest changes of regime for estimating their lengths."""
 
 
 @dataclass(frozen=True)
 class Regimes:
-    """Two levels of the service times, and how long they stay.
+    """Two levels of the service times, and their durations.
 
-    ``inner``: which requests lie in blocks between others of the same level. A block in which the level
-    changes is of neither, and would bring the two closer.
+    ``inner`` marks requests in blocks between blocks of the same level. A block in which the level changes
+    belongs to neither level and would bring the two closer.
     """
 
     factors: tuple[float, float]
@@ -38,16 +38,16 @@ class Regimes:
         return np.asarray(self.factors)[self.state]
 
     def intervals(self, us: Floats) -> dict[str, tuple[float, float]]:
-        """95 % intervals of what a document says of them.
+        """Return 95 % intervals of the regimes' parameters in a document.
 
-        Lengths are geometric, so that a sum of m stays over their mean is half a chi-squared variable of 2 m
-        degrees of freedom; stays, not requests, are what the ratio of the levels was seen in. Stays shorter
-        than a block are not seen: intervals of lengths near it lie a little too high.
+        Lengths are geometric, so a sum of m stays divided by their mean is half a chi-squared variable with
+        2 m degrees of freedom. The ratio of the levels was observed in stays, not in single requests. Stays
+        shorter than a block are missed, so intervals of lengths near that size are slightly too high.
 
         Parameters
         ----------
         us : array of shape (n,)
-            The times that they were found in.
+            The times in which they were found.
         """
         begins = np.flatnonzero(np.diff(self.state, prepend=-1))
         length = np.add.reduceat(self.inner.astype(np.int64), begins)
@@ -70,9 +70,10 @@ class Regimes:
 
 
 def find_regimes(us: Floats) -> Regimes | None:
-    """Two levels, told by the means of blocks of requests; None where one explains them.
+    """Find two levels in the means of blocks of requests; None if one level explains them.
 
-    The block is the one in which the two levels are farthest apart in units of what is left within them.
+    The block size is the one for which the two levels are farthest apart, relative to the scatter within
+    them.
     """
     x = np.log(us)
     spread = float(x.std())
@@ -85,7 +86,7 @@ def find_regimes(us: Floats) -> Regimes | None:
         low, high, cut = _two_means(means)
         inner = np.where(means > cut, means - high, means - low)
         apart = (high - low) / max(float(inner.std()), 1e-12)
-        # Of blocks of independent times, the two halves lie 2.65 standard deviations of what is left apart.
+        # For blocks of independent times, the two halves lie 2.65 standard deviations of the rest apart.
         chance = spread / math.sqrt(size)
         if apart > 4.0 and high - low > 4.0 * chance and (best is None or apart > best[0]):
             best = (apart, means > cut, size)
@@ -108,13 +109,13 @@ def find_regimes(us: Floats) -> Regimes | None:
 
 
 def _between_alike(slow: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Blocks whose neighbours on both sides are of their own level."""
+    """Mark blocks whose neighbours on both sides have the same level."""
     same = slow[1:] == slow[:-1]
     return np.asarray(np.append(same, True) & np.insert(same, 0, True))
 
 
 def _two_means(values: Floats) -> tuple[float, float, float]:
-    """Centres and cut of the two clusters of least squares."""
+    """Return centres and threshold of the two least-squares clusters."""
     ordered = np.sort(values)
     n = ordered.size
     sums = np.cumsum(ordered)
@@ -126,7 +127,7 @@ def _two_means(values: Floats) -> tuple[float, float, float]:
 
 
 def drawn_factors(regimes: Regimes, n: int, draws: np.random.Generator) -> Floats:
-    """Factors of n requests, in regimes of geometric length."""
+    """Draw the factors of n requests in regimes of geometric length."""
     lengths: list[int] = []
     state = int(draws.random() < regimes.stays[1] / sum(regimes.stays))
     states = []

@@ -1,8 +1,8 @@
-"""How successive service times hang together: where they do, the largest error of all (research note, 3.1).
+"""The dependence of successive service times, which can cause the largest error of all (research note, 3.1).
 
-Two forms, as the clone document has them: a first-order autoregression of normal scores, and regimes in which
-all requests are slower or faster. A form is taken if the latencies of the log in its own order come closer
-with it, in parts of the log that it was not fitted to.
+There are two forms, as in clone documents: a first-order autoregression of normal scores, and regimes in
+which all requests are slower or faster. A form is used if it improves the predicted latencies of the log in
+its own order, in parts of the log to which it was not fitted.
 """
 
 from __future__ import annotations
@@ -21,44 +21,44 @@ from hindmost.models.fit.laws.replay import LOADS, latencies, summary
 from hindmost.models.fit.order.regimes import Regimes, drawn_factors, find_regimes
 
 LEAST_GAIN = 0.02
-"""Two percent of a latency, below which no order is written down: it would be chance."""
+"""Smallest improvement of latencies for which a form is used; less may be chance."""
 
 PARTS = 6
 ARRIVALS = 4
 LONGEST = 100_000
-"""Requests of a half that are replayed."""
+"""Most requests of a half that are replayed."""
 
 
 def normal_scores(us: Floats) -> Floats:
-    """Normal quantiles of the ranks; equal times get neighbouring ranks."""
+    """Return normal quantiles of the ranks; equal times get neighbouring ranks."""
     rank = np.empty(us.size)
     rank[np.argsort(us, kind="stable")] = np.arange(us.size)
     return np.asarray(special.ndtri((rank + 0.5) / us.size))
 
 
 def autocorrelation(scores: Floats, lag: int) -> float:
-    """Of normal scores."""
+    """Return the autocorrelation of normal scores at a lag."""
     return float(scores[:-lag] @ scores[lag:]) / float(scores @ scores)
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is said of the order.
+    """The form chosen for the order of service times.
 
     Parameters
     ----------
     found : float
         Lag-1 autocorrelation of the normal scores.
     interval : tuple of float
-        Its 95 % interval.
+        95 % interval of `found`.
     autocorrelation : float
-        What the document says: 0 where it does not help.
+        The document's value: 0 if it does not help.
     regimes : Regimes or None
-        What the document says.
+        The document's regimes.
     errors : dict
-        Form to mean absolute error of the latencies in the log's own order.
+        Mean absolute latency error in the log's own order, by form.
     sorted_ : bool
-        The times are sorted: their order is not in the log.
+        Whether the times are sorted, so that their order is lost.
     """
 
     found: float
@@ -69,7 +69,7 @@ class Order:
     sorted_: bool = False
 
     def document(self, autocorrelation: float | None = None) -> dict[str, Any]:
-        """Its text in a clone document; that of the scores, if it is another (see `copula`)."""
+        """Return the order as in a clone document, optionally with another autocorrelation (`copula`)."""
         told = self.autocorrelation if autocorrelation is None else autocorrelation
         said: dict[str, Any] = {"autocorrelation": rounded(told)}
         if self.regimes:
@@ -81,7 +81,7 @@ class Order:
 
 
 def find_order(us: Floats) -> Order:
-    """Judge both forms against the log's own order."""
+    """Compare both forms with the log's own order."""
     if (np.diff(us) >= 0).all() or (np.diff(us) <= 0).all():  # somebody sorted them
         return Order(0.0, (0.0, 0.0), 0.0, None, {}, sorted_=True)
     scores = normal_scores(us)
@@ -114,17 +114,17 @@ def _both(part: Floats) -> tuple[float, Regimes | None]:
 
 
 def _spread(scores: Floats) -> float:
-    """Standard error of the lag-1 autocorrelation, from its values in parts of the log."""
+    """Return the standard error of the lag-1 autocorrelation from its scatter over parts of the log."""
     parts = max(PARTS, min(30, scores.size // 400))
     found = [float((part[:-1] * part[1:]).mean()) for part in np.array_split(scores, parts)]
     return max(float(np.std(found, ddof=1)) / math.sqrt(parts), 1.0 / math.sqrt(scores.size))
 
 
 def _error(us: Floats, form: Form) -> float:
-    """Mean absolute error of mean, p95 and p99 against the log's own order.
+    """Return the mean absolute error of mean, p95 and p99 against the log's own order.
 
-    Fitted to one half and asked for the other, both ways; over loads and arrivals. The law is the half's own:
-    only the order is judged.
+    The form is fitted to one half and applied to the other, both ways, over loads and arrivals. The law is
+    that of the half itself, so only the order is compared.
     """
     half = min(us.size // 2, LONGEST)
     first, second = us[:half], us[us.size - half :]
@@ -135,14 +135,14 @@ def _error(us: Floats, form: Form) -> float:
             draws = np.random.default_rng(seed)
             gaps = draws.exponential(float(held.mean()), half)
             made = _made(held, rho, regimes, draws)
-            for load in LOADS[1:]:  # at low load nobody waits for the one before
+            for load in LOADS[1:]:  # at low load no request waits for the previous one
                 truth, told = latencies(gaps / load, held), latencies(gaps / load, made)
                 errors.append(np.abs(np.log(summary(told) / summary(truth))))
     return float(np.mean(errors))
 
 
 def _made(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Generator) -> Floats:
-    """Times of the same law in an order of that form."""
+    """Return the times in an order simulated by the form."""
     from scipy.signal import lfilter  # type: ignore[import-untyped]
 
     fresh = draws.standard_normal(us.size) * math.sqrt(1.0 - rho * rho)
@@ -151,7 +151,7 @@ def _made(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Gene
     rank[np.argsort(scores)] = np.arange(us.size)
     if regimes is None:
         return np.asarray(np.sort(us)[rank])
-    own = find_regimes(us)  # the law within a regime, which is not what is judged
+    own = find_regimes(us)  # the law within a regime, which is not compared
     base = np.sort(us if own is None else us / own.factor)
     made = base[rank] * drawn_factors(regimes, us.size, draws)
     return np.asarray(made * (us.mean() / made.mean()))

@@ -1,1 +1,1 @@
-"""Pauses in services: by the clock or inside requests, and what a clone says of them."""
+"""Pauses in services, caused by the host or inside requests, and how a clone document describes them."""

@@ -1,15 +1,14 @@
-"""Pauses in services as a clone document has them: by the clock, or inside requests.
+"""Pauses in services as in a clone document: by the clock, or inside requests.
 
-What takes a thread away by the clock hits it whether it serves or waits; only what hits a service is in its
-time. So the rate is hits a second *of CPU time*: time in which one could be seen. In the clone it is a
-process on the wall clock, because a pause that hits an idle thread delays whoever comes next (research note,
-section 3.4). A request that waits by itself (a disk, a lock, another server) delays nobody at an idle thread;
-such pauses come with a chance for each request.
+Whatever takes a thread off the CPU by the clock does so whether the thread serves or waits, but service times
+show only pauses during services. So the rate is hits per second *of CPU time*, the time in which a pause
+could be seen. In the clone it is a process on the wall clock, because a pause of an idle thread delays the
+next request (research note, section 3.4). A request that waits by itself (for a disk, a lock or another
+server) delays nobody at an idle thread; such pauses have a probability per request.
 
-In a clone, a pause that becomes due during another begins when that has ended. What a log shows are such
-clusters: at a rate r of the time that the thread runs, of lengths C. With a = r E[C], pauses at the rate
-r (1 + a), of lengths C / (1 + a)^2, make clusters of the same mean and mean square (the busy period of
-M/G/1).
+In a clone, a pause that becomes due during another begins when the other has ended. A log shows such
+clusters: at a rate r of the running time of the thread, of lengths C. With a = r E[C], pauses at the rate r
+(1 + a) of lengths C / (1 + a)^2 form clusters of the same mean and mean square (the busy period of M/G/1).
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from hindmost.models.fit.laws.families import Empirical, rounded
 from hindmost.models.fit.laws.mixture import LEAST_SIGMA
 
 EMPIRICAL = 200
-"""Pauses from which on their lengths are given as they were measured; fewer as a lognormal law."""
+"""Fewest pauses for an empirical law of lengths; fewer get a lognormal law."""
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Pauses of one sort.
+    """Pauses of one type.
 
     Parameters
     ----------
     hits : float
-        How many; where pauses of both sorts are alike in length, the share of them that is of this sort.
+        Number of pauses; if both types have similar lengths, the estimated number of this type.
     exposed_s : float
-        CPU time in which they could be seen.
+        CPU time in which pauses could be seen.
     lengths_us : array of shape (n,)
-        How long each was.
+        Length of each pause.
     every_us : float or None
-        Their period, where they come by the clock and evenly.
+        Period of regular pauses by the clock.
     requests : int or None
-        Requests among which they came, where they are inside requests.
+        Number of requests in which pauses inside requests could occur.
     within_us : tuple of float, optional
         95 % interval of the period.
     """
@@ -57,17 +56,17 @@ class Disturbance:
 
     @property
     def per_second(self) -> float:
-        """Rate by the wall clock."""
+        """Rate per second of wall time."""
         return self.hits / self.exposed_s
 
     @property
     def name(self) -> str:
-        """What a document calls it."""
+        """Name in a clone document."""
         return "off the CPU" if self.requests is None else "waits inside requests"
 
     @property
     def rate(self) -> tuple[str, float]:
-        """How often, by the name that a document has for it."""
+        """The frequency with its name in a clone document."""
         if self.requests is not None:
             return "probability", self.hits / self.requests
         if self.every_us is not None:
@@ -76,7 +75,7 @@ class Disturbance:
 
     @property
     def _crowd(self) -> float:
-        """1 + a of the module's text; 1 where pauses do not fall together."""
+        """1 + a of the module's docstring; 1 if pauses do not overlap."""
         if self.requests is not None or self.every_us is not None:
             return 1.0
         return 1.0 + self.per_second * float(self.lengths_us.mean()) / 1e6
@@ -87,7 +86,7 @@ class Disturbance:
         return np.asarray(self.lengths_us / self._crowd**2)
 
     def document(self) -> dict[str, Any]:
-        """Its text in a clone document."""
+        """Return the disturbance for a clone document."""
         name, value = self.rate
         kind = {"probability": "chance", "every_us": "periodic", "per_second": "poisson"}[name]
         when = {"kind": kind, name: rounded(value)}
@@ -109,7 +108,7 @@ class Disturbance:
         }
 
     def intervals(self, name: str) -> dict[str, tuple[float, float]]:
-        """95 % intervals: of rate or chance by the count of hits, of mean and scatter of the lengths."""
+        """Return 95 % intervals of rate or probability, and of mean and scatter of the lengths."""
         low = float(special.gammaincinv(self.hits, 0.025))
         high = float(special.gammaincinv(self.hits + 1, 0.975))
         lengths, n = self._single_us, self.lengths_us.size

@@ -1,8 +1,8 @@
-"""Which pauses there were in services: which are the host's by the clock, and which the requests' own.
+"""The detection of pauses in services, and which are the host's (by the clock) and which the requests' own.
 
-The long ones are judged first, by the arrivals at idle threads (`scope`): they are what a queue feels. Where
-those are waits of requests, the shorter ones (interrupts, as a rule) are judged by themselves: they are the
-requests' own only where that can be told.
+The long pauses are classified first, by arrivals at idle threads (`scope`), because they affect the queue
+most. If those are waits of requests, the shorter ones (usually interrupts) are classified separately: they
+count as the requests' own only if the log shows it.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from hindmost.models.fit.reading import Log
 from hindmost.notes import Note
 
 LEAST_US = 5.0
-"""Shorter gaps are interrupts of every kind; below this, the difference of two clocks."""
+"""Shortest gap that counts as a pause; shorter ones are interrupts or differences of two clocks."""
 
 LEAST_HITS = 10
-"""Fewer are told, but their law cannot be."""
+"""Fewest pauses for fitting a law."""
 
 REGULAR = 0.9
-"""Length of the mean vector of phases (Rayleigh) above which hits come by the clock."""
+"""Length of the mean phase vector (Rayleigh test) above which pauses are periodic."""
 
 WEIGHTS = (0.9, 0.99)
-"""The longest pauses that have these shares of the sum of squares, which is what a queue feels: those of the
-first are judged, and where they are too few, those of the second."""
+"""Shares of the sum of squared lengths, which determines the effect on a queue. The longest pauses with the
+first share are classified, and if they are too few, those with the second."""
 
 WAKING = 4.0
-"""Times the median delay at an idle thread: shorter delays are wake-ups."""
+"""Multiple of the median delay at an idle thread below which delays are wake-ups."""
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """All pauses in services, sort by sort, and by what the sorts were told apart.
+    """All pauses in services by type, and the evidence for the classification.
 
     Parameters
     ----------
     parts : tuple of Disturbance
-        Those by the clock, those inside requests, or both.
+        Pauses by the clock, inside requests, or both.
     scope : Scope
-        What arrivals at idle threads say of the long ones.
+        The evidence on long pauses from arrivals at idle threads.
     lengths_us : array of shape (hits,)
-        How long each was.
+        Length of each pause.
     """
 
     parts: tuple[Disturbance, ...]
@@ -58,23 +58,23 @@ class Pauses:
 
     @property
     def hits(self) -> int:
-        """How many there were."""
+        """Number of pauses."""
         return int(self.lengths_us.size)
 
     def documents(self) -> list[dict[str, Any]]:
-        """Text of each sort in a clone document."""
+        """Return the disturbances for a clone document."""
         return [one.document() for one in self.parts]
 
     @property
     def own(self) -> tuple[Disturbance, ...]:
-        """Those inside requests: the server's own, on whatever host it runs."""
+        """Pauses inside requests, which the server has on any host."""
         return tuple(one for one in self.parts if one.requests is not None)
 
 
 def find_pauses(log: Log, demand: Demand) -> Pauses | Note | None:
-    """Find pauses; or say why they are unknown; None where nothing happened."""
+    """Find pauses, or say why they are unknown; None if there are none."""
     if demand.excess_us is None:
-        return None  # the demand says already that it has no CPU time
+        return None  # the demand already notes the missing CPU times
     hit = demand.excess_us > LEAST_US
     lengths = demand.excess_us[hit]
     hits = int(lengths.size)
@@ -106,7 +106,7 @@ def find_pauses(log: Log, demand: Demand) -> Pauses | Note | None:
     if scope.whom == "both":
         parts = (clock(every, scope.clock[0]), inside(every, 1.0 - scope.clock[0]))
     elif scope.whom == "request":
-        # Interrupts are shorter than a wake-up as a rule: no delay at an idle thread can tell of them.
+        # Interrupts are usually shorter than a wake-up, so delays at idle threads cannot show them.
         host = short is not None and short.whom in ("clock", "untold")
         apart = host and min(long.sum(), (~long).sum()) >= LEAST_HITS
         parts = (inside(long), clock(~long)) if apart else (inside(every),)
@@ -114,7 +114,7 @@ def find_pauses(log: Log, demand: Demand) -> Pauses | Note | None:
 
 
 def _scopes(log: Log, demand: Demand, hit: npt.NDArray[np.bool_]) -> tuple[Scope, Scope | None]:
-    """Whom the long pauses hit, and whom the short ones, if those can differ."""
+    """Classify the long pauses, and the short ones if they can differ."""
     assert demand.excess_us is not None
     lengths, exposed = demand.excess_us[hit], float(demand.us.sum())
     arrivals = idle_arrivals(log)
@@ -124,7 +124,7 @@ def _scopes(log: Log, demand: Demand, hit: npt.NDArray[np.bool_]) -> tuple[Scope
         )
         return Scope("untold", _long_us(lengths, WEIGHTS[0]), hits=lengths.size, why=why), None
     least = max(WAKING * float(np.median(arrivals.delay_us)), LEAST_US)
-    # Other threads take over from one that stands still: longer delays than until then cannot be seen.
+    # Other threads take over from a stalled one, so longer delays cannot be seen.
     most = float(np.median(arrivals.cover_us))
     long = Scope("untold")
     for weight in WEIGHTS:
@@ -153,20 +153,20 @@ def _scopes(log: Log, demand: Demand, hit: npt.NDArray[np.bool_]) -> tuple[Scope
 
 
 def _long_us(lengths_us: Floats, weight: float) -> float:
-    """Half of the shortest of the longest pauses that have that share of the sum of squares."""
+    """Return half the shortest of the longest pauses with that share of the sum of squares."""
     falling = np.sort(lengths_us)[::-1]
     squares = np.cumsum(falling**2)
     return float(falling[np.searchsorted(squares, weight * squares[-1])]) / 2.0
 
 
 def _period(begins_us: Floats) -> tuple[float, tuple[float, float]] | None:
-    """The period of moments with its 95 % interval, by the Rayleigh test; None where there is none."""
+    """Return the period of the times with its 95 % interval (Rayleigh test); None if not periodic."""
     gaps = np.diff(begins_us)
     gaps = gaps[gaps > 0]
     if gaps.size < 2 * LEAST_HITS:
         return None
     usual = float(np.median(gaps))
-    # Phases drift apart over many periods: the period must be found to a small part of 1 / hits.
+    # Phases drift over many periods, so the period's error must be small compared with 1 / hits.
     near = gaps[(gaps > 0.8 * usual) & (gaps < 1.2 * usual)]
     if near.size < 0.5 * gaps.size:
         return None

@@ -1,16 +1,15 @@
-"""Arrivals that found one thread idle and all others busy: for how long it had been idle, and their delay.
+"""Arrivals that found one thread idle and all others busy: its idle time before, and their delay.
 
-Whoever finds a thread idle is served at once, unless that thread stands still. So these arrivals tell what
-happens to a thread that has nothing to do, which no service time can. Of several idle threads the one that
-stands still would be passed over; therefore the one that is free must be the only one. ::
+A request that finds a thread idle is served at once unless that thread is stalled. Such arrivals therefore
+show what happens to idle threads, which service times cannot. If several threads were idle, the stalled one
+would be passed over; so exactly one may be idle. ::
 
-    thread 1   ── service ──|        idle        |    arrival: who finds it so
+    thread 1   ── service ──|        idle        |    arrival: finds it idle
     thread 2   ────────────── service ──────────────────────|
-                                                 |-- cover --|
+                            |-- cover --|
 
-A log sees a late start only where somebody else than the thread that stands still stamps the arrivals.
-Whether that is so is told by services that stood still for long: requests arrive meanwhile, and are stamped,
-or not.
+A log shows a late start only if arrivals are stamped by someone other than the stalled thread. Long stalls of
+services show whether that is so: requests that arrive meanwhile are stamped, or not.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading import Log
 
 LEAST_MET = 0.2
-"""Arrivals that met all threads busy, over those that should have: below, each thread stamps its own."""
+"""Smallest ratio of observed to expected arrivals at busy threads; below, threads stamp arrivals."""
 
 
 @dataclass(frozen=True)
 class IdleArrivals:
-    """Arrivals that found one thread idle, nobody waiting, and all other threads busy.
+    """Arrivals that found one thread idle, no request waiting, and all other threads busy.
 
     Parameters
     ----------
     idle_us : array of shape (n,)
-        For how long that thread had had nothing to do.
+        How long that thread had been idle.
     delay_us : array of shape (n,)
-        From the arrival to the start of the service.
+        Time from the arrival to the start of the service.
     cover_us : array of shape (n,)
-        For how long from the arrival on no other thread was free.
+        Time from the arrival until another thread was free.
     """
 
     idle_us: Floats
@@ -46,7 +45,7 @@ class IdleArrivals:
 
 
 def idle_arrivals(log: Log) -> IdleArrivals | None:
-    """Find them; None where the log has no moments of arrival."""
+    """Find such arrivals; None if the log has no arrival times."""
     if log.start_us is None or log.arrival_us is None:
         return None
     arrival, start, end = log.arrival_us, log.start_us, log.start_us + log.wall_us
@@ -64,7 +63,7 @@ def idle_arrivals(log: Log) -> IdleArrivals | None:
         until = ends[np.minimum(done, ends.size - 1)]
         cover = np.where(idle, cover, np.minimum(cover, until - arrival))
     alone = np.flatnonzero((free == 1) & (waiting == 0) & ~np.isnan(since))
-    # Of those that found the same thread in the same idle time, the first: one pause is one event.
+    # Keep only the first of those that found the same thread in the same idle time: one pause is one event.
     spell = np.lexsort((arrival[alone], since[alone], place[alone]))
     ordered = alone[spell]
     again = (np.diff(since[ordered], prepend=np.nan) == 0.0) & (np.diff(place[ordered], prepend=-1) == 0)
@@ -73,14 +72,14 @@ def idle_arrivals(log: Log) -> IdleArrivals | None:
 
 
 def stamped_share(log: Log, demand_us: Floats, paused: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    """Arrivals stamped while services stood still, over those that should have been; NaN of too few.
+    """Return observed over expected arrivals during stalls of services; NaN if there are too few.
 
     Parameters
     ----------
     demand_us : array of shape (n,)
-        Service times without pauses: whatever lies more than that from both ends of a service is pause.
+        Service times without pauses: parts of a service farther than that from both ends are pauses.
     paused : array of shape (n,)
-        Which services stood still.
+        Whether each service was paused.
     """
     if log.start_us is None or log.arrival_us is None or not log.span_us:
         return float("nan")
@@ -94,11 +93,11 @@ def stamped_share(log: Log, demand_us: Floats, paused: np.ndarray[tuple[int], np
 
 
 LEAST_EXPECTED = 5.0
-"""Arrivals while services stand still, below which they tell nothing of who stamps."""
+"""Fewest expected arrivals during stalls from which their stamping is judged."""
 
 
 def stamped_by_others(log: Log) -> bool:
-    """Whether arrivals are stamped while all threads are busy: if not, nobody waits in the log."""
+    """Return whether arrivals are stamped while all threads are busy; if not, the log has no waits."""
     if log.start_us is None or log.arrival_us is None or not log.span_us:
         return False
     start, end = log.start_us, np.sort(log.start_us + log.wall_us)

@@ -1,16 +1,16 @@
-"""Whom a pause hits: a thread by the clock, whatever it is at, or a request, which waits by itself.
+"""The classification of pauses: by the clock (whatever the thread does), or inside requests, which wait.
 
-A neighbour, a garbage collector, an interrupt stop a thread that serves as well as one that waits; a disk, a
-lock or another server stops the request that asked for it. In service times the two are alike. They differ
-in what happens to an idle thread: if pauses come by the clock, some arrivals find one running (`idle`).
+A neighbour, a garbage collector or an interrupt stops a busy thread as well as an idle one. A disk, a lock or
+another server stops the request that uses it. Service times do not distinguish the two, but idle threads do:
+if pauses come by the clock, some arrivals find an idle thread in a pause (`idle`).
 
-Of pauses longer than d, H were seen in services that lasted for E. Whoever arrives after the thread was idle
-for G is delayed by more than d by a pause that came in the last min(G, L - d), L its length. If a share f of
-the pauses is by the clock, so many are expected: f H M / E, where M is the sum of min(G, L - d) over
-arrivals, its mean over lengths. Pauses in services and pauses at idle threads are counts of one process, so
-that of H + K in all the K at idle threads are binomial, and the interval of f is exact (Clopper and Pearson,
-1934). Of several threads, one that stands still is passed over and so found idle more often: shares come out
-too high there, never too low, and are cut at 1.
+Suppose that H pauses longer than d were seen in services of total length E. A request that arrives after the
+thread was idle for G is delayed by more than d by a pause of length L that began in the last min(G, L - d).
+If a share f of the pauses comes by the clock, the expected number of delayed arrivals is f H M / E, where M
+is the sum over arrivals of the mean of min(G, L - d) over lengths. Pauses in services and at idle threads are
+counts of one process. So of H + K in all, the K at idle threads are binomial, and the interval of f is exact
+(Clopper and Pearson, 1934). With several threads, a stalled thread is passed over and therefore found idle
+more often. Shares are then too high, never too low, and are limited to 1.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ from hindmost.models.fit.pauses.idle import IdleArrivals
 from hindmost.notes import Note
 
 ERROR = 0.005
-"""How often pauses by the clock are taken for waits of requests, of those longer than one length; two lengths
-are tried at most (`pauses.WEIGHTS`), so 1 % in all."""
+"""Probability of mistaking pauses by the clock for waits of requests, for one length. At most two lengths are
+tried (`pauses.WEIGHTS`), so it is 1 % in all."""
 
 LEAST_SHARE = 0.1
-"""Share by the clock that must be sure, before a clone gets pauses of both kinds."""
+"""Smallest lower bound of the share by the clock for a clone to get pauses of both types."""
 
 LEAST_DELAYED = 10
-"""Delayed arrivals without which pauses of both kinds are not told apart."""
+"""Fewest delayed arrivals for separating pauses of both types."""
 
 VISIBLE = 0.5
-"""Share of arrivals that are stamped while a service stands still, below which late starts cannot be seen."""
+"""Smallest share of arrivals stamped during stalls for late starts to be visible."""
 
 Whom = Literal["clock", "request", "both", "untold"]
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What arrivals at idle threads say of pauses longer than some length.
+    """The evidence from arrivals at idle threads on pauses longer than some length.
 
     Parameters
     ----------
     whom : {"clock", "request", "both", "untold"}
-        The verdict.
+        The classification.
     longer_us : float
-        The shortest pause and the shortest delay that count.
+        Pauses and delays count if they are longer.
     hits : int
-        Pauses in services.
+        Number of pauses in services.
     delayed : int
-        Arrivals at an idle thread that were delayed.
+        Number of delayed arrivals at idle threads.
     expected : float
-        As many would have been if all pauses came by the clock.
+        Expected number of delayed arrivals if all pauses came by the clock.
     clock : tuple of float
-        Share by the clock, and its 99 % interval: each end is wrong in `ERROR` of all logs.
+        Share by the clock and its 99 % interval: each end is wrong in `ERROR` of all logs.
     why : Note or None
-        Why it is unknown.
+        Why the classification is unknown.
     """
 
     whom: Whom
@@ -81,18 +81,18 @@ def scope_of(
     up_to_us: float = np.inf,
     visible: float = 1.0,
 ) -> Scope:
-    """Judge pauses by the arrivals at idle threads.
+    """Classify pauses by the arrivals at idle threads.
 
     Parameters
     ----------
     lengths_us : array of shape (hits,)
-        Pauses in services.
+        Lengths of the pauses in services.
     exposed_us : float
-        Time of services in which they could be seen.
+        Service time in which they could be seen.
     arrivals : IdleArrivals
-        Who found a thread idle.
+        Arrivals that found a thread idle.
     longer_us, up_to_us : float
-        Pauses and delays that count.
+        Range of the pauses and delays that count.
     visible : float
         Share of the delays that the log can show.
 
@@ -144,7 +144,7 @@ def _counts(one: Scope) -> tuple[float, int, int, float, tuple[float, float, flo
 
 
 def _seen_us(idle_us: Floats, beyond_us: Floats) -> float:
-    """Sum over arrivals of min(idle, beyond), in the mean over pauses."""
+    """Return the sum over arrivals of min(idle, beyond), averaged over pauses."""
     beyond = np.sort(beyond_us)
     below = np.concatenate([[0.0], np.cumsum(beyond)])
     place = np.searchsorted(beyond, idle_us)

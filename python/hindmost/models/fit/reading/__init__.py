@@ -1,4 +1,4 @@
-"""Reading: from a server's log, anyone's table of times, or a study, to one `Log`."""
+"""Reading logs of servers, tables of times, and studies into a `Log`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["UNITS", "Log", "Source", "as_logs", "joined", "read_log", "read_logs
 
 
 Source = str | Path | Any
-"""A path; or a DataFrame of pandas or polars, a series, an array of one column."""
+"""A path, a DataFrame of pandas or polars, a series, or an array with one column."""
 
 
 def as_logs(sources: Sequence[Log | Source]) -> tuple[tuple[Log, ...], Path | None]:
-    """Read whatever is not read yet; see `read_logs` for the study that tells the way."""
+    """Read the sources that are not logs yet; see `read_logs` for the second result."""
     if not sources:
         raise UsageError(
             "missing-argument",
@@ -44,15 +44,16 @@ def as_logs(sources: Sequence[Log | Source]) -> tuple[tuple[Log, ...], Path | No
 def read_logs(
     paths: Sequence[Path], column: str | None = None, unit: str | None = None
 ) -> tuple[list[Log], Path | None]:
-    """Read logs, and name the study that tells the way to the server, if there is one.
+    """Read logs; also return the study that shows the network and wake-up time, if there is one.
 
-    Of a server without a log, a study at low load and a saturated one make one log together; a third, at half
-    load, tells how its services scatter. Next to logs, a study at low load is the one that tells the way.
+    For a server without a log, a study at low load and a saturated study together make one log. A third one,
+    at half load, shows how much service times scatter. If logs are given, a study at low load shows the
+    network and wake-up time.
 
     Raises
     ------
     UsageError
-        As `read_log`; or a saturated study stands alone, or among logs.
+        As for `read_log`; or a saturated study is given alone or together with logs.
     """
     saturated = [path for path in paths if path.is_dir() and is_saturated(path)]
     if not saturated:
@@ -90,17 +91,17 @@ def read_log(source: Source, column: str | None = None, unit: str | None = None)
     Parameters
     ----------
     source : str, Path, DataFrame, or array of shape (n,)
-        A server's log or any table of times, as CSV or Parquet or a DataFrame (pandas, polars); or a study's
-        folder; or the times alone, in a unit that must then be said.
+        A server's log or any table of times, as CSV, Parquet or a DataFrame (pandas, polars); a study's
+        folder; or only the times, which then need a unit.
     column : str, optional
         The column of times; a server's log needs none.
     unit : str, optional
-        ``ns``, ``us``, ``ms`` or ``s``, where the column's name does not end with it.
+        ``ns``, ``us``, ``ms`` or ``s``, if the column's name does not end with it.
 
     Raises
     ------
     UsageError
-        There is no such file or column, or it holds what no server can have done; with line and value.
+        There is no such file or column, or it contains impossible values; names line and value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Refusal of times that cannot be: with the line, the column and the value."""
+"""Checks for impossible times, with errors that name line, column and value."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from hindmost.models.fit.reading.log import Log
 from hindmost.models.fit.reading.table import Table
 
 LEAST = 2_000
-"""Requests of the shortest log: a fifth is held out, and its p99 needs some; below 2,000 the parameters of a
-body are not recovered (research note, section 2.2)."""
+"""Fewest requests of a log. A fifth is held out, and its p99 needs some; with fewer than 2,000, the
+parameters of a body are not recovered (research note, section 2.2)."""
 
 RARE = 10
-"""Requests that a component needs to be told from chance."""
+"""Fewest requests of a component that can be distinguished from chance."""
 
 LONGEST_US = 1e8
 SHORTEST_US = 0.05
-"""No request is served in fewer nanoseconds: a clock alone takes as many."""
+"""Shortest possible service: reading a clock alone takes this long."""
 
 
 def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floats:
-    """Times in microseconds, all of them possible.
+    """Convert times to microseconds and check that all are possible.
 
     Raises
     ------
     UsageError
-        With the first line whose value is not finite or not above 0.
+        Names the first line whose value is not finite or not above 0.
     """
     bad = ~(np.isfinite(values) & (values > 0))
     if bad.any():
@@ -51,13 +51,13 @@ def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floa
 
 
 def check_log(log: Log) -> Log:
-    """Refuse what no fit can use.
+    """Raise an error for a log that cannot be fitted.
 
     Raises
     ------
     UsageError
-        Too few requests, all alike, in a unit that cannot be meant, or more served at a time than there are
-        threads.
+        There are too few requests, all times are equal, the unit is implausible, or more requests are served
+        at once than there are threads.
     """
     us = log.wall_us
     if us.size < LEAST:

@@ -1,4 +1,4 @@
-"""A DataFrame of pandas or polars, or an array, as columns of numbers; known by what it can do."""
+"""A DataFrame of pandas or polars, or an array, as columns of numbers; recognised by its methods."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading.table import Table
 
 TIMES = "service"
-"""What the only column of an array is called."""
+"""Name of the only column of an array."""
 
 
 @dataclass(frozen=True)
 class FrameTable(Table):
-    """Columns in memory; rows count from 0, as frames count them."""
+    """Columns in memory; rows are numbered from 0, as in DataFrames."""
 
     columns: dict[str, npt.NDArray[Any]] = field(repr=False)
     row_word = "row"
 
     def sha256(self) -> str:
-        """Of names and values, column by column."""
+        """Return the digest of names and values, column by column."""
         found = hashlib.sha256()
         for name, values in self.columns.items():
             found.update(name.encode())
@@ -36,7 +36,7 @@ class FrameTable(Table):
         return found.hexdigest()
 
     def whole(self, names: Sequence[str]) -> list[Ints]:
-        """Columns of whole numbers."""
+        """Return columns of whole numbers."""
         return [self._whole(name) for name in names]
 
     def _whole(self, name: str) -> Ints:
@@ -60,7 +60,7 @@ class FrameTable(Table):
         return reals.astype(np.int64)
 
     def real(self, name: str) -> Floats:
-        """A column of numbers of any sort."""
+        """Return a column of numbers of any type."""
         values = self.columns[name]
         if values.dtype.kind not in "iuf":
             try:
@@ -76,22 +76,22 @@ class FrameTable(Table):
         return np.asarray(values, dtype=np.float64)
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
-        """A column of texts."""
+        """Return a column of strings."""
         return np.asarray(self.columns[name].astype("U32"))
 
 
 def is_frame(source: object) -> bool:
-    """Whether it is a frame, a series, or an array, and no path."""
+    """Return whether the source is a DataFrame, a series or an array, not a path."""
     return hasattr(source, "columns") or hasattr(source, "to_numpy") or isinstance(source, np.ndarray)
 
 
 def frame_table(source: Any) -> FrameTable:  # noqa: ANN401 (a DataFrame of any library)
-    """Read the columns of a frame, or the one of a series or an array.
+    """Read the columns of a DataFrame, or the only one of a series or an array.
 
     Raises
     ------
     UsageError
-        An array of several columns, which have no names; or a frame without rows.
+        An array has several columns, which have no names; or there are no rows.
     """
     what = f"the {type(source).__name__}"
     if hasattr(source, "columns"):

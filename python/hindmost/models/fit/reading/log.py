@@ -1,4 +1,4 @@
-"""What was read: one time a request, and whatever else the file knows of it."""
+"""The result of reading: one time per request, and whatever else the file contains."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from hindmost.models.fit.bins import Floats, Ints
 from hindmost.notes import Note
 
 COLUMNS = ("arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread", "kind")
-"""Columns of a server's log, as Hindmost's own servers write it; only start_ns and end_ns must be there."""
+"""Columns of a server's log, as Hindmost's own servers write it; start_ns and end_ns are required."""
 
 UNITS = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
-"""Microseconds in one."""
+"""Microseconds per unit."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """Times of requests in microseconds, in the order in which their service began.
+    """Times of requests in microseconds, ordered by the start of their service.
 
     Parameters
     ----------
     source : str
         The file or folder.
     sha256 : str
-        Of what was read, hexadecimal.
+        Hexadecimal digest of the content.
     what : str
-        Which of its columns are the times.
+        Name of the times.
     wall_us : array of shape (n,)
-        From begin to end of each service.
+        Time from start to end of each service.
     cpu_us : array of shape (n,), optional
-        CPU time of the thread within it.
+        CPU time of the thread during the service.
     start_us : array of shape (n,), optional
-        When it began, since the first one's begin; rising.
+        Start of each service since the first one; rising.
     arrival_us : array of shape (n,), optional
-        When the request arrived, on the same clock.
+        Arrival of each request on the same clock.
     thread : array of shape (n,), optional
-        Number of the thread that served it, from 0.
+        Number of the serving thread, from 0.
     kind : array of shape (n,), optional
-        Number of its kind in `kinds`.
+        Index of its kind in `kinds`.
     kinds : tuple of str
         Names of the kinds.
     outside_us : float
-        Time that every request took outside of the server.
+        Time that every request spent outside the server.
     wake_us : float
-        Time until an idle server was awake.
+        Time until an idle server is awake.
     unknown : tuple of Note
-        What the reading already could not tell.
+        What is already known to be unknown.
     """
 
     source: str
@@ -76,29 +76,29 @@ class Log:
 
     @property
     def threads(self) -> int:
-        """Threads that served."""
+        """Number of serving threads."""
         return 1 if self.thread is None else int(self.thread.max()) + 1
 
     @property
     def end_us(self) -> Floats | None:
-        """When each service ended."""
+        """End of each service."""
         return None if self.start_us is None else self.start_us + self.wall_us
 
     @property
     def span_us(self) -> float | None:
-        """From the first begin to the last end."""
+        """Time from the first start to the last end."""
         return None if self.end_us is None else float(self.end_us.max())
 
     @property
     def utilisation(self) -> float | None:
-        """Busy share of all threads; None where the log has no moments."""
+        """Mean utilisation of all threads; None if the log has no start times."""
         return float(self.wall_us.sum()) / (self.threads * self.span_us) if self.span_us else None
 
 
 def joined(logs: Sequence[Log]) -> Log:
-    """Logs of the same server, one after the other; what one of them lacks, the whole lacks.
+    """Join logs of the same server; columns that one of them lacks are dropped.
 
-    Kinds are told by their names; a log without kinds, or with others, leaves none.
+    Kinds are matched by name; they are dropped if the logs have different kinds.
     """
     first, *others = logs
     if not others:
@@ -132,18 +132,18 @@ def joined(logs: Sequence[Log]) -> Log:
 
 
 def numbered(values: npt.NDArray[np.generic]) -> tuple[tuple[str, ...], Ints]:
-    """Different values as texts, and the number of each entry among them."""
+    """Return the distinct values as strings, and the index of each entry among them."""
     names, place = np.unique(values, return_inverse=True)
     return tuple(str(name) for name in names), place.astype(np.int64)
 
 
 def together(digests: Iterable[str]) -> str:
-    """SHA-256 of several digests, one after the other."""
+    """Return the SHA-256 of concatenated digests."""
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def digest(*paths: Path) -> str:
-    """SHA-256 of files, one after the other."""
+    """Return the SHA-256 of concatenated files."""
     found = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:

@@ -1,15 +1,15 @@
-"""A server that keeps no log, from studies: at low load, and saturated in a closed loop; and at half load.
+"""Service times of a server without a log, from studies at low load, in saturation and at half load.
 
 ::
 
-    low load    |-way-|-- wake-up --|-- service --|-way-|        wire time: all but the client's own way
+    low load    |-net-|-- wake-up --|-- service --|-net-|        wire time: all but the client's own time
     saturated                       |-- service --|-- service --|-- service --|
 
-At low load nearly all of the wire time is the kernel that wakes a sleeping server: of memcached, 43 us of
-which 5 are service. A closed loop that keeps it busy never lets it sleep, so that its CPU time over its
-throughput is what a request costs; the rest of the wire time is the wake-up, which costs the next request
-nothing. How services scatter is told by a third study (`hindmost.models.fit.scatter`); without it, it is
-known from above only.
+At low load, the kernel spends nearly all of the wire time on waking a sleeping server: for memcached, 43 us
+of which 5 are service. A closed loop that keeps the server busy never lets it sleep, so CPU time divided by
+throughput is the cost of a request. The rest of the wire time is the wake-up, which costs the next request
+nothing. A third study shows how much service times scatter (`hindmost.models.fit.scatter`); without it, there
+is only an upper bound.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from hindmost.store import Study
 from hindmost.store.reading import read_document
 
 BUSY = 0.9
-"""CPUs' worth of server below which it was not saturated: its client was."""
+"""Smallest CPU use (in CPUs) of a saturated server; below, the client was the bottleneck."""
 
 QUARTILES = 1.349
-"""Distance of the quartiles of a normal law, in standard deviations."""
+"""Distance between the quartiles of a normal law, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Saturated:
-    """What requests cost a server that is always busy.
+    """The cost of requests on a server that is always busy.
 
     Parameters
     ----------
     source : str
         The study's folder.
     cost_us : float
-        CPU time a request.
+        CPU time per request.
     low_us, high_us : float
-        95 % interval over runs; both NaN of one run.
+        95 % interval over runs; NaN for one run.
     rate_per_s : float
         Throughput.
     """
@@ -61,22 +61,22 @@ class Saturated:
 
 
 def is_saturated(folder: Path) -> bool:
-    """Whether a study is of a closed loop."""
+    """Return whether a study used a closed loop."""
     return bool(Study.open(folder).manifest.get("plan", {}).get("loop") == "closed")
 
 
 def asked_rate(folder: Path) -> float:
-    """Requests a second of a study in an open loop."""
+    """Return the scheduled rate of a study in an open loop."""
     return float(Study.open(folder).manifest.get("plan", {}).get("rate_per_s") or 0.0)
 
 
 def read_saturated(folder: Path) -> Saturated:
-    """Cost of a request.
+    """Read the cost of a request from a saturated study.
 
     Raises
     ------
     StudyError
-        There is no whole answer, or the server's CPU time is not known.
+        The result is incomplete, or the server's CPU time is unknown.
     UsageError
         The server was not busy.
     """
@@ -110,21 +110,22 @@ def read_saturated(folder: Path) -> Saturated:
 
 
 def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
-    """Service times of a server by a study at low load and one in which it was saturated.
+    """Estimate service times from a study at low load and one in which the server was saturated.
 
-    The mean is the cost, exactly; the scatter is what a study at half load says. Without one it is that of
-    the middle half of the wire times: services scatter no more than they and the wake-ups do together.
+    The mean is exactly the cost; the scatter comes from a study at half load. Without one, it is that of the
+    middle half of the wire times, an upper bound: services scatter no more than services and wake-ups
+    together.
 
     Raises
     ------
     StudyError, UsageError
-        As of a study at low load, `read_saturated`, and `find_scatter`.
+        As for a study at low load, `read_saturated`, and `find_scatter`.
     Inconclusive
         A request costs more than it takes at low load.
     """
     cost = read_saturated(busy)
     wire, client, paths = wire_times(low)
-    usual = float(np.median(wire))  # the mean is that of the host's pauses
+    usual = float(np.median(wire))  # the host's pauses distort the mean
     if cost.cost_us >= usual:
         raise Inconclusive(
             "different-servers",
@@ -149,14 +150,14 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
         told = f"{scatter:.2f} of the mean{_interval(found.low, found.high, '.2f')}, if it is lognormal"
         bounds = (_number(found.low), _number(found.high))
         read.append(digest(half / "result.json"))
-    # Evenly spaced quantiles of a lognormal law with this mean and scatter, in no order: that of the wire
+    # Evenly spaced quantiles of a lognormal law with this mean and scatter, shuffled: the order of the wire
     # times is the host's.
     place = np.random.default_rng(0).permutation(wire.size)
     us = np.exp(sigma_log(scatter) * special.ndtri((place + 0.5) / wire.size))
     return Log(
         source=str(low),
         sha256=together(read),
-        what="CPU time a request when saturated",
+        what="CPU time per request when saturated",
         wall_us=us * (cost.cost_us / float(us.mean())),
         outside_us=outside,
         wake_us=wake,

@@ -1,4 +1,4 @@
-"""A server's own log: `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind`, one line a request."""
+"""A server's own log, `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind`, with one line per request."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from hindmost.models.fit.reading.table import Table
 from hindmost.notes import Note
 
 MOST_KINDS = 32
-"""More different values are no kinds, but numbers of something."""
+"""Most distinct values of a column of kinds."""
 
 SLACK_NS = 2_000.0
-"""What two clocks may differ by: the CPU clock's own cost (research note, finding 8)."""
+"""Normal difference between two clocks: the cost of reading the CPU clock (research note, finding 8)."""
 
 
 def is_server_log(table: Table) -> bool:
-    """Whether the columns are there that a log must have."""
+    """Return whether the required columns of a log are present."""
     return {"start_ns", "end_ns"} <= set(table.names)
 
 
 def read_server_log(table: Table) -> Log:
-    """Read it, and check that it can be.
+    """Read a server's log and check that it is possible.
 
     Raises
     ------
     UsageError
-        A request that ends before it starts or starts before it arrives, a thread that serves two at a time,
-        a CPU time above the wall time; each with its line.
+        A request ends before it starts or starts before it arrives, a thread serves two requests at a time,
+        or a CPU time exceeds the wall time. The error names the line.
     """
     names = [n for n in ("arrival_ns", "start_ns", "end_ns", "cpu_ns", "thread") if n in table.names]
     columns = dict(zip(names, table.whole(names), strict=True))
@@ -93,7 +93,7 @@ def _refuse(table: Table, bad: np.ndarray, name: str, values: Ints, text: str, o
 
 
 def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
-    """CPU time in microseconds; None where it was not logged."""
+    """Return CPU times in microseconds; None if they were not logged."""
     if cpu is None or not cpu.any():
         return None
     ratio = float(np.median(cpu)) / float(np.median(wall_us) * 1e3)

@@ -1,9 +1,8 @@
-"""A study as a log: the time inside a server that keeps none, from the kernel's stamps at low load.
+"""A study as a log: times inside a server that keeps none, from kernel time stamps at low load.
 
-Wire time runs from the last byte out of the client to the last byte in. At low load nobody waits in the
-server, so it is service time and the way there and back. How much of it occupies the server is told by the
-CPU time that the server's process used for a request; the rest, as far as every request has it, is outside of
-queue and threads.
+Wire time lasts from the last byte sent by the client to the last byte received. At low load no request waits
+in the server, so it is service time plus network time. The CPU time of the server process per request shows
+how much of it occupies the server. The rest, as far as every request has it, is outside queue and threads.
 """
 
 from __future__ import annotations
@@ -24,27 +23,26 @@ NULL = np.iinfo(np.int64).min
 COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
 
 QUIET = 0.15
-"""CPUs' worth of server above which requests wait for one another: then wire time is no service time (one
-server at 15 % lets 15 % of them wait)."""
+"""CPU use of the server (in CPUs) above which requests wait for each other, so that wire times are not
+service times (at 15 %, a single server makes 15 % of them wait)."""
 
 SHORTEST = 0.001
-"""Share of requests below which wire times are not used: the single shortest may be a clock's error."""
+"""Lower quantile that stands for the shortest wire time, because the very shortest may be a clock error."""
 
 FAR = 4.0
-"""Times the CPU time of a request that its wire time, less the way, may be: wake-ups and the kernel's
-work."""
+"""Largest plausible ratio of wire time without network to CPU time of a request."""
 
 ROOM = 0.95
-"""Of that, so much may lie outside: some service time is left to every request."""
+"""Largest share of the shortest wire time that counts as network, so that service time remains."""
 
 
 def read_study(folder: Path) -> Log:
-    """Wire times of all runs.
+    """Read the wire times of all runs of a study.
 
     Raises
     ------
     StudyError
-        There is no study, or it has no stamps or no answer.
+        There is no study, or it lacks time stamps or results.
     UsageError
         The load was too high for wire time to be service time.
     Inconclusive
@@ -97,7 +95,7 @@ def read_study(folder: Path) -> Log:
     return Log(
         source=str(folder),
         sha256=digest(*paths),
-        what="wire time less the way",
+        what="wire time without network",
         wall_us=np.maximum(wire - outside, 1e-3),
         outside_us=outside,
         unknown=tuple(unknown),
@@ -105,12 +103,12 @@ def read_study(folder: Path) -> Log:
 
 
 def wire_times(folder: Path) -> tuple[Floats, Floats, list[Path]]:
-    """Wire times in the order of sending, the client's own way next to each, and where they were read.
+    """Return wire times in sending order, the client's own time for each, and the files read.
 
     Raises
     ------
     StudyError
-        There is no study, or it has no stamps.
+        There is no study, or it has no time stamps.
     UsageError
         The load was too high for wire time to be service time.
     """
@@ -139,7 +137,7 @@ def wire_times(folder: Path) -> tuple[Floats, Floats, list[Path]]:
 
 
 def _wire_us(path: Path) -> tuple[Floats, Floats]:
-    """Wire times in the order of sending, and what the client took beside."""
+    """Return wire times in sending order, and the client's additional time."""
     found = _engine.read_columns(str(path), COLUMNS)
     sent, out, back, done = (np.frombuffer(column, dtype=np.int64) for column in found)
     there = (sent != NULL) & (out != NULL) & (back != NULL) & (done != NULL) & (back > out)
@@ -149,7 +147,7 @@ def _wire_us(path: Path) -> tuple[Floats, Floats]:
 
 
 def _server(folder: Path) -> tuple[float | None, float]:
-    """CPUs' worth of the server, and requests a second; the first is None where it was not watched."""
+    """Return the CPU use of the server (None if not observed) and the achieved rate."""
     try:
         result = read_document(folder / "result.json")
         shares = [run["server_cpu_share"] for run in result["runs"] if run["server_cpu_share"] is not None]

@@ -18,14 +18,14 @@ from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading.log import digest
 
 HEAD = 1 << 16
-"""Bytes of a text file in which the header is looked for."""
+"""Bytes of a text file that are searched for the header."""
 
 NULL = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file whose columns can be asked for.
+    """A file whose columns can be read.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Table:
     names : tuple of str
         Its columns.
     first_line : int
-        Line number of the first row, in a text file; rows of Parquet count from 1.
+        Line number of the first row of a text file; Parquet rows are numbered from 1.
     """
 
     path: Path
@@ -42,22 +42,22 @@ class Table:
     first_line: int
 
     def where(self, row: int) -> str:
-        """A row, as a person finds it."""
+        """Name a row for messages."""
         return f"{self.path}, {self.row_word} {row + self.first_line}"
 
     def place(self, row: int) -> dict[str, Any]:
-        """A row, as fields of an error."""
+        """Return the row as fields of an error."""
         return {"path": str(self.path), self.row_word: row + self.first_line}
 
     row_word = "line"
 
     @property
     def source(self) -> str:
-        """What it is called."""
+        """Name of the source."""
         return str(self.path)
 
     def sha256(self) -> str:
-        """Of all that is in it."""
+        """Return the digest of the file."""
         return digest(self.path)
 
     def whole(self, names: Sequence[str]) -> list[Ints]:
@@ -75,7 +75,7 @@ class Table:
 
 @dataclass(frozen=True)
 class TextTable(Table):
-    """Numbers in lines, between commas, semicolons, tabs or spaces."""
+    """A text file with numbers between commas, semicolons, tabs or spaces."""
 
     delimiter: str | None
 
@@ -185,12 +185,12 @@ class ParquetTable(Table):
 
 
 def open_table(path: Path) -> Table:
-    """Find out what a file is, and its columns.
+    """Open a CSV or Parquet file and find its columns.
 
     Raises
     ------
     UsageError
-        It is none, empty, or neither CSV nor Parquet.
+        There is no such file, it is empty, or it is neither CSV nor Parquet.
     """
     if not path.is_file():
         raise UsageError(

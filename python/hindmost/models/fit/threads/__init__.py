@@ -1,1 +1,1 @@
-"""What threads do to one another: locks, and memory that they share."""
+"""The mutual effects of threads: locks, and shared memory."""

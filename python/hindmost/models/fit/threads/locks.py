@@ -1,13 +1,13 @@
-"""What threads do to one another: locks, and memory that they share, from logs of 1, 2 and 4 threads.
+"""The mutual effects of threads (locks and shared memory), from logs with 1, 2 and 4 threads.
 
-Two causes make a service longer where other threads are busy. A *stretch* (caches, memory, a shared core)
-makes every request longer by a share that grows with the share of the other threads that are busy. A *lock*
-adds a wait to those that find it taken, the likelier the more threads there are, and in the end limits the
-throughput. So the stretch shows in every quantile and is the same at 2 and at 4 busy threads, the wait is
-not. Both are found together by the queue simulator: it replays the arrivals of each log with the law of one
-thread, and hold time and stretch are moved until mean and quantiles of the service times change against those
-of one thread as they do in the logs. The same random numbers are served by one thread alone for comparison,
-so that neither chance nor a law that misses a quantile counts.
+Two causes make a service longer while other threads are busy. A *stretch* (caches, memory, a shared core)
+makes every request longer by a share that grows with the share of other threads that are busy. A *lock* adds
+a wait to requests that find it taken, which is more likely with more threads, and eventually limits the
+throughput. A stretch therefore changes every quantile and is the same at 2 and at 4 busy threads; a wait is
+not. The queue simulator finds both together: it replays the arrivals of each log with the law of one thread.
+Hold time and stretch are adjusted until mean and quantiles of the service times, relative to those of one
+thread, change as in the logs. For comparison, one thread alone serves the same random numbers, so neither
+chance nor an error of the law's quantiles matters.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ from hindmost.models.fit.threads.sharing import Sharing
 from hindmost.notes import Note
 
 WORTH = 16.0
-"""Fall of the sum of squares (in standard errors) that a parameter must bring: four standard errors, because
-all logs are compared with the same one of one thread, whose errors are in all of them."""
+"""Smallest reduction of the sum of squares (in standard errors) that justifies a parameter. It is four
+standard errors, because all logs are compared with the same log of one thread and share its errors."""
 
 APART = 4.0
-"""Fall below which a lock cannot be told from a stretch."""
+"""Difference below which lock and stretch cannot be distinguished."""
 
 LEAST_BUSY = 0.05
-"""Mean share of the other threads that are busy, below which they hardly met."""
+"""Smallest mean share of other threads that are busy; below, threads hardly affect each other."""
 
 HOLDS = (0.05, 0.2)
-"""Shares of the mean service time at which the search for a hold time begins."""
+"""Initial hold times of the search, as shares of the mean service time."""
 
 MOST_STRETCH = 3.0
 
 STEP = 0.02
-"""Step by which slopes are told, in shares of the mean service time and of the stretch."""
+"""Step for numerical derivatives, in shares of the mean service time and of the stretch."""
 
 EVALUATIONS = 12
-"""Most steps of a search; it ends where one lowers the sum of squares by less than `TOLERANCE` of it."""
+"""Most steps of a search; it ends when a step reduces the sum of squares by less than `TOLERANCE` of it."""
 
 TOLERANCE = 1e-3
 
 
 def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
-    """Find lock and stretch.
+    """Estimate lock and stretch.
 
     Parameters
     ----------
     logs : sequence of Log
-        The first is of one thread, or of the fewest; `clone` was fitted to it.
+        Logs; the first has one thread, or the fewest, and `clone` was fitted to it.
     clone : Clone
-        The law of one thread.
+        The clone with the law of one thread.
     mean_us : float
-        Its mean.
+        Mean of that law.
 
     Raises
     ------
     UsageError
-        A log has no moments or threads.
+        A log lacks start times or thread numbers.
     """
     for log in logs:
         if log.start_us is None or log.thread is None:
@@ -100,7 +100,7 @@ def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
 
 @dataclass(frozen=True)
 class _Found:
-    """Hold time and stretch that explain the logs best, their standard errors, the sum of squares left."""
+    """The best hold time and stretch, their standard errors, and the remaining sum of squares."""
 
     at: Floats
     spread: Floats
@@ -108,7 +108,7 @@ class _Found:
 
 
 def _searched(rerun: Rerun) -> tuple[float, dict[str, _Found]]:
-    """Sum of squares with nothing shared; the best lock, the best stretch, the best of both."""
+    """Return the sum of squares without sharing, and the best lock, stretch and combination."""
     none = rerun.residuals(0.0, 0.0)
     holds = [share * rerun.mean_us for share in HOLDS]
     found: dict[str, _Found] = {}
@@ -118,7 +118,7 @@ def _searched(rerun: Rerun) -> tuple[float, dict[str, _Found]]:
         found[name] = min([*tried, *([found[name]] if name in found else [])], key=lambda one: one.squares)
 
     fit("stretch", [1], (0.0, 0.0))
-    # A wait grows with the square of the hold time: at 0 there is no slope to follow.
+    # A wait grows with the square of the hold time, so there is no slope at 0.
     fit("lock", [0], *((hold, 0.0) for hold in holds))
     stretch, lock = float(found["stretch"].at[1]), float(found["lock"].at[0])
     fit("both", [0, 1], *((hold, stretch) for hold in holds), (lock, 0.0))
@@ -127,7 +127,7 @@ def _searched(rerun: Rerun) -> tuple[float, dict[str, _Found]]:
 
 
 def _judged(rerun: Rerun) -> Sharing:
-    """Take the least that explains the logs: nothing, a lock, a stretch, or both."""
+    """Choose the simplest explanation of the logs: nothing, a lock, a stretch, or both."""
     nothing, found = _searched(rerun)
     squares = {name: one.squares for name, one in found.items()}
     if nothing - min(squares.values()) < WORTH:
@@ -150,7 +150,7 @@ def _judged(rerun: Rerun) -> Sharing:
 
 
 def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sharing:
-    """What was found, with its intervals, as notes and for the document."""
+    """Return the result with its intervals and notes."""
     hold, stretch = map(float, found.at)
     reach = 1.96 * found.spread
     intervals, notes = {}, []
@@ -194,10 +194,10 @@ def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sha
 
 
 def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) -> _Found:
-    """Least squares in the free ones of hold time and stretch.
+    """Minimise the squared residuals over the free parameters among hold time and stretch.
 
-    Common random numbers make the replay smooth enough to be differentiated, by steps that are far above the
-    grain of its quantiles.
+    Common random numbers make the replay smooth enough for numerical derivatives, with steps far above the
+    granularity of its quantiles.
     """
     from scipy.optimize import approx_fprime, least_squares  # type: ignore[import-untyped]
 
@@ -209,7 +209,7 @@ def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) ->
         at[free] = values
         return at
 
-    @cache  # slopes begin where a step has just ended
+    @cache  # derivatives begin at the end of the previous step
     def of(*values: float) -> Floats:
         return rerun.residuals(*all_of(np.array(values)))
 
@@ -221,7 +221,7 @@ def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) ->
         np.array(start)[free],
         jac=lambda values: approx_fprime(values, residuals, step[free]),
         bounds=(low[free], high[free]),
-        method="dogbox",  # a hold time may end at 0 itself
+        method="dogbox",  # a hold time may end at exactly 0
         x_scale=step[free],
         ftol=TOLERANCE,
         xtol=TOLERANCE,

@@ -1,4 +1,4 @@
-"""Logs of several threads run again in the simulator: figures of service times, and how far they are off."""
+"""The replay of logs of several threads in the simulator, and the deviation of its service times."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from hindmost.models.fit.reading import Log
 from hindmost.models.fit.threads.sharing import shared
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Quantiles that are compared, next to the mean: below the tail, which few requests decide."""
+"""Quantiles that are compared besides the mean; the tail is left out because it depends on few requests."""
 
 REPLAYED = 20_000
-"""Requests of a log that are replayed."""
+"""Most requests of a log that are replayed."""
 
 PARTS = 25
-"""Parts of a log by which the error of its figures is told."""
+"""Parts of a log whose scatter gives the error of its figures."""
 
 FLOOR = 0.002
-"""What a log of one thread and one of several may differ by without anything between threads: the next
-hour."""
+"""Normal difference between logs taken at different hours."""
 
 
 def busy_others(log: Log) -> Floats:
-    """Share of the other threads that are busy when each service begins."""
+    """Return the share of the other threads that are busy when each service starts."""
     start, end = log.start_us, log.end_us
     if start is None or end is None or log.threads == 1:
         return np.zeros(log.n)
@@ -42,7 +41,7 @@ def busy_others(log: Log) -> Floats:
 
 @dataclass(frozen=True)
 class Target:
-    """A log of several threads: arrivals, and figures over those of one thread with their errors."""
+    """Arrivals of a log of several threads, and its figures relative to one thread with their errors."""
 
     log: Log
     figures: Floats
@@ -52,7 +51,7 @@ class Target:
 
     @classmethod
     def of(cls, log: Log, alone: Log) -> Target:
-        """A log, next to that of one thread."""
+        """Compare a log with that of one thread."""
         arrival = log.arrival_us if log.arrival_us is not None else log.start_us
         assert arrival is not None
         figures, own = _with_error(log.wall_us)
@@ -65,15 +64,15 @@ class Target:
 
 
 def _figures(us: Floats) -> Floats:
-    """Logarithms of the mean and the quantiles."""
+    """Return the logarithms of mean and quantiles."""
     return np.log([float(us.mean()), *np.quantile(us, LEVELS)])
 
 
 def _with_error(us: Floats) -> tuple[Floats, Floats]:
-    """Figures and their covariance, by the scatter of parts in time.
+    """Return figures and their covariance from the scatter between parts in time.
 
-    Figures go up and down together, which must not count as often as there are figures; of so few parts the
-    correlations are known roughly, and are taken by four fifths.
+    Figures vary together and must not count as independent. With so few parts, the correlations are
+    uncertain, so they are reduced by a fifth.
     """
     parts = np.array([_figures(part) for part in np.array_split(us, PARTS)])
     found = np.cov(parts.T) / PARTS
@@ -81,7 +80,7 @@ def _with_error(us: Floats) -> tuple[Floats, Floats]:
 
 
 def _design(arrivals: dict[str, Any], requests: int) -> str:
-    """How a log is served again. Written once: a search serves it a hundred times."""
+    """Return the design of a replay as text, which a search uses a hundred times."""
     design = {
         "points": [{"seed": 1}],
         "arrivals": arrivals,
@@ -95,7 +94,7 @@ def _design(arrivals: dict[str, Any], requests: int) -> str:
 
 
 def _served(document: dict[str, Any], design: str) -> Floats:
-    """Figures of the service times, from begin to end, that the simulator finds."""
+    """Return the figures of the simulated service times."""
     columns = dict(_engine.simulate_columns(json.dumps(document), design))
     start, finish = (np.frombuffer(columns[name]) for name in ("start_ns", "finish_ns"))
     return _figures((finish - start) / 1e3)
@@ -103,16 +102,16 @@ def _served(document: dict[str, Any], design: str) -> Floats:
 
 @dataclass(frozen=True)
 class Rerun:
-    """The logs' arrivals, served with the law of one thread and whatever threads share.
+    """A replay of the logs' arrivals with the law of one thread and the sharing between threads.
 
     Parameters
     ----------
     clone : dict
-        The law of one thread, without disturbances.
+        Document with the law of one thread, without disturbances.
     mean_us : float
-        Its mean.
+        Mean of that law.
     targets : sequence of Target
-        What is to be met.
+        Figures to be matched.
     """
 
     clone: dict[str, Any]
@@ -121,23 +120,23 @@ class Rerun:
 
     @classmethod
     def of(cls, clone: Clone, mean_us: float, logs: Sequence[Log], alone: Log) -> Rerun:
-        """Run `logs` again, compared with the log of one thread."""
+        """Prepare the replay of `logs`, compared with the log of one thread."""
         base = {**clone.document, "origin": None, "disturbances": []}
         return cls(base, mean_us, [Target.of(log, alone) for log in logs])
 
     @cached_property
     def alone(self) -> str:
-        """One thread, never idle: it draws as many as are replayed, so that both sides draw the same."""
+        """Design of one thread that is never idle and draws the same random numbers as the replay."""
         requests = max(target.requests for target in self.targets)
         return _design({"kind": "closed", "clients": 1, "think_us": 0.0}, requests)
 
     @property
     def figures(self) -> int:
-        """How many figures are compared."""
+        """Number of compared figures."""
         return sum(target.figures.size for target in self.targets)
 
     def residuals(self, hold_us: float, stretch: float) -> Floats:
-        """How far figures lie from those of the logs, in standard errors."""
+        """Return the deviations of the figures from those of the logs, in standard errors."""
         document = shared(self.clone, self.mean_us, hold_us, stretch)
         alone = _served({**document, "threads": 1}, self.alone)
         found = []

@@ -1,4 +1,4 @@
-"""Threads that share something, a lock or memory, and how the clone document says so."""
+"""The sharing of locks or memory between threads, and its form in the clone document."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from hindmost.notes import Note
 
 @dataclass(frozen=True)
 class Sharing:
-    """What logs of several threads say.
+    """The result of comparing logs of several thread counts.
 
     Parameters
     ----------
     hold_us : float
-        Time that a lock is held by each request; 0 where there is none.
+        Time each request holds a lock; 0 without one.
     stretch : float
-        `load.busy` of the document; 0 where there is none.
+        `load.busy` of the document; 0 without a stretch.
     intervals : dict
-        95 % intervals, by their names in the document.
+        95 % intervals by path in the document.
     notes : tuple of Note
-        What was found.
+        The findings.
     unknown : tuple of Note
-        What is unknown.
+        What remains unknown.
     """
 
     hold_us: float = 0.0
@@ -34,12 +34,12 @@ class Sharing:
     unknown: tuple[Note, ...] = ()
 
     def document(self, clone: dict[str, Any], mean_us: float) -> dict[str, Any]:
-        """The document with lock and stretch in it."""
+        """Return the document with lock and stretch."""
         return shared(clone, mean_us, rounded(self.hold_us), rounded(self.stretch))
 
 
 def shared(clone: dict[str, Any], mean_us: float, hold_us: float, stretch: float) -> dict[str, Any]:
-    """Document with a lock that every request holds for `hold_us`, and a stretch."""
+    """Return the document with a lock that every request holds for `hold_us`, and a stretch."""
     document = {**clone, "load": {**clone.get("load", {}), "busy": stretch}}
     if hold_us > 0.0:
         factor = 1.0 - hold_us / mean_us
