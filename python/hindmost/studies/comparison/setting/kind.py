@@ -39,7 +39,7 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
         raise UsageError(
             "server-elsewhere",
             f"--keep sets this host to the best level, but the server runs on {plan.server_host}",
-            hint="leave out --keep, and use `hindmost host knobs set` on that host when the trial is done",
+            hint="leave out --keep, and run `hindmost host knobs set` on that host afterwards",
             option="--keep",
             host=plan.server_host,
         )

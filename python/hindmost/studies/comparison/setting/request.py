@@ -95,8 +95,8 @@ class SettingRequest:
         if not isinstance(found, Managed):
             raise UsageError(
                 "needs-managed-target",
-                f"{self.plan.target} runs already, but a trial starts the server again for each level",
-                hint="name a preset (memcached, nginx, ...) or a target file that says how to start it",
+                f"{self.plan.target} runs already, but --set must start the server for each run",
+                hint="use a preset (memcached, nginx, ...) or a target file with the command that starts it",
                 target=self.plan.target,
             )
         return found

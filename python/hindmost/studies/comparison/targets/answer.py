@@ -27,7 +27,7 @@ from hindmost.studies.comparison.rounds import MARGIN, complete_rounds, no_compl
 from hindmost.studies.comparison.targets.differences import find_differences, refuse_different_loads
 from hindmost.studies.comparison.targets.limits import judge_limits
 from hindmost.studies.comparison.targets.measurement import Measurement, load_measurements, shorten
-from hindmost.studies.comparison.targets.request import TargetsRequest
+from hindmost.studies.comparison.targets.request import TargetsRequest, require_two
 from hindmost.studies.comparison.targets.wording import describe_arm, headline
 from hindmost.studies.measure.answer import answer as answer_measurement
 
@@ -96,15 +96,7 @@ def compare(
 
 
 def _check_folders(folders: Sequence[Path]) -> None:
-    if len(folders) < 2:
-        raise UsageError(
-            "missing-argument",
-            "a comparison needs at least two studies",
-            hint="hindmost compare STUDY STUDY",
-            argument="STUDY",
-            need=2,
-            have=len(folders),
-        )
+    require_two(folders, "STUDY", "hindmost compare STUDY STUDY")
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UsageError(
             "unexpected-argument",

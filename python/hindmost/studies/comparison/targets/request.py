@@ -79,21 +79,33 @@ def open_new(
     TargetError
         If a running server cannot be reached.
     """
-    if len(targets) < 2:
-        raise UsageError(
-            "missing-argument",
-            "a comparison needs at least two targets",
-            hint="hindmost compare --live TARGET TARGET --rate 10k",
-            argument="TARGET",
-            need=2,
-            have=len(targets),
-        )
+    require_two(targets, "TARGET", "hindmost compare --live TARGET TARGET --rate 10k")
     runs = str(LIMITS.check(PAIRS if pairs is None else pairs))
     plans = [replace(request, target=target, runs=runs).plan() for target in targets]
     stored = TargetsRequest(plans, MARGIN if margin is None else margin, fail_if)
     for plan in plans[1:]:
         prepare_target(plan)
     return begin(plans[0], out, "comparison", comparison=stored.manifest())
+
+
+def require_two(arms: Sequence[object], argument: str, hint: str) -> None:
+    """Refuse a comparison of fewer than two arms.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer.
+    """
+    if len(arms) < 2:
+        noun = {"TARGET": "targets", "STUDY": "studies"}[argument]
+        raise UsageError(
+            "missing-argument",
+            f"a comparison needs at least two {noun}",
+            hint=hint,
+            argument=argument,
+            need=2,
+            have=len(arms),
+        )
 
 
 def reopen(folder: Path, pairs: int | None, fail_if: Sequence[str]) -> Study:
