@@ -51,7 +51,7 @@ class HostTeam:
     """
 
     def __init__(self, folder: str | None, asked: list[dict[str, Any]], files: dict[str, str]) -> None:
-        clients = _assign_cpus(asked)
+        orders = _assign_cpus(asked)
         self.folder = make_place("load", folder)
         self.channel: dict[str, float] | None = None
         self._instances: dict[int, Instance] = {}
@@ -61,24 +61,24 @@ class HostTeam:
         self._ordered: set[int] = set()
         self._begin: dict[str, int] | None = None
         try:
-            for client in clients:
-                plan = unpack_files(client["plan"], files, self.folder)
-                instance = Instance(client["index"], plan, self.folder, client["cpus"] or sorted(HERE))
-                self._instances[client["index"]] = instance
+            for order in orders:
+                plan = unpack_files(order["plan"], files, self.folder)
+                instance = Instance(order["index"], plan, self.folder, order["cpus"] or sorted(HERE))
+                self._instances[order["index"]] = instance
                 self._loop.add_reader(instance.fileno(), self._on_message, instance)
         except BaseException:
             self.close()
             raise
-        theirs = {cpu for client in clients for cpu in client["cpus"]}
+        theirs = {cpu for order in orders for cpu in order["cpus"]}
         os.sched_setaffinity(0, HERE - theirs or HERE)
-        plans = [json.loads(client["plan"]) for client in asked]
+        plans = [json.loads(order["plan"]) for order in asked]
         self.longest_s = SPARE_S + max(
             plan["phases"]["calibration_s"] + plan["phases"]["measure_s"] + plan["timeout_s"]
             for plan in plans
         )
         self.places = [
-            {"index": client["index"], "cpus": client["cpus"], "pid": self._instances[client["index"]].pid}
-            for client in clients
+            {"index": order["index"], "cpus": order["cpus"], "pid": self._instances[order["index"]].pid}
+            for order in orders
         ]
 
     @property
