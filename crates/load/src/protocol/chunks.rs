@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chunk_is_refused_where_it_starts() {
+    fn an_invalid_chunk_is_refused_at_its_position() {
         for (body, at) in [
             (&b"\r\n"[..], 0),
             (b"x\r\n", 0),

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_written_as_rfc_1035_has_it() {
+    fn a_question_has_the_format_of_rfc_1035() {
         let of = |query| codec(json!({"kind": "dns", "queries": [query], "edns_bytes": null}));
         let mx = of(json!({"name": "mail.example.", "type": "MX"}));
         assert_eq!(
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_templates_are_labelled_anew_for_each_request() {
+    fn templated_names_are_encoded_for_each_request() {
         let codec = codec(json!({"kind": "dns", "queries": [{"name": "h{{sequence:9}}.example"}]}));
         assert_eq!(encode(&codec, 0)[14..], encode(&codec, 0)[14..]);
         assert!(encode(&codec, 0)[14..].starts_with(b"\x02h9\x07example\0"));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn response_codes_are_told_apart() {
+    fn response_codes_are_recognised() {
         let codec = Dns::new(&plan("dns"));
         for (flags, outcome, name) in [
             ([0x81, 0x80], Outcome::Hit, "NOERROR"),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_garbage() {
+    fn other_datagrams_are_garbage() {
         let codec = Dns::new(&plan("dns"));
         let query = reply(7, [0x01, 0], 10);
         let short = [&b"\0\x0b"[..], &[0x80; 11]].concat();

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_request_that_was_given_up_is_not_used_until_its_late_reply_has_come() {
+    fn the_id_of_a_given_up_request_is_reserved_until_its_late_reply() {
         let mut ids = Ids::default();
         for tag in [5, 6] {
             ids.take(tag);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_found_where_ids_wrap_around() {
+    fn tags_are_found_even_if_ids_wrap_around() {
         let mut ids = Ids::default();
         for first in [65_530, u32::MAX - 5] {
             let tags: Vec<u32> = (0..20).map(|n| first.wrapping_add(n)).collect();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_are_lost_ids_never_run_out() {
+    fn ids_never_run_out() {
         let mut ids = Ids::default();
         let mut tag = 0_u32;
         for _ in 0..300_000 {

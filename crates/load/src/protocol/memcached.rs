@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_what_protocol_txt_asks_for() {
+    fn requests_have_the_format_of_protocol_txt() {
         let codec = Memcached::new(&plan("memcached"));
         let mut out = Vec::new();
         codec.write(&mut (), Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut out);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_apart_however_they_arrive() {
+    fn replies_are_recognised_however_they_are_split() {
         let codec = Memcached::new(&plan("memcached"));
         for (kind, reply, outcome) in [
             (Kind::GET, &b"VALUE k 0 5\r\nhello\r\nEND\r\n"[..], Outcome::Hit),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_called_garbage() {
+    fn other_protocols_are_garbage() {
         let codec = Memcached::new(&plan("memcached"));
         for bytes in
             [&b"HTTP/1.1 400 Bad Request\r\n"[..], b"-ERR unknown command\r\n", b"VALUE k 0 x\r\n", b"\n"]

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_apart_however_they_arrive() {
+    fn replies_are_recognised_however_they_are_split() {
         let codec = MemcachedBinary::new(&plan("memcached-binary"));
         for (kind, bytes, outcome) in [
             (Kind::GET, reply(GET, 0, b"\0\0\0\0hello"), Outcome::Hit),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_has_the_number_of_its_request_and_a_length_that_can_be() {
+    fn a_reply_needs_the_number_of_its_request_and_a_plausible_length() {
         let codec = MemcachedBinary::new(&plan("memcached-binary"));
         let numbered = |opaque: u8| {
             let mut bytes = reply(GET, 1, b"");

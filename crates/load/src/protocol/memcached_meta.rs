@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_what_protocol_txt_asks_for() {
+    fn requests_have_the_format_of_protocol_txt() {
         let codec = MemcachedMeta::new(&plan("memcached-meta"));
         let mut out = Vec::new();
         codec.write(&mut (), Request { kind: Kind::GET, item: 7, value_bytes: 0 }, 0, &mut out);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_apart_however_they_arrive() {
+    fn replies_are_recognised_however_they_are_split() {
         let codec = MemcachedMeta::new(&plan("memcached-meta"));
         for (kind, reply, outcome) in [
             (Kind::GET, &b"VA 5\r\nhello\r\n"[..], Outcome::Hit),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_a_datagram_behind_its_header() {
+    fn a_request_is_a_datagram_with_a_header() {
         let codec = MemcachedUdp::new(&plan("memcached-udp"));
         let mut out = Vec::new();
         let request = Request { kind: Kind::GET, item: 7, value_bytes: 0 };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_of_one_datagram_are_told_apart() {
+    fn replies_of_one_datagram_are_recognised() {
         let codec = MemcachedUdp::new(&plan("memcached-udp"));
         for (body, outcome) in [
             (&b"VALUE k 0 3\r\nabc\r\nEND\r\n"[..], Outcome::Hit),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_of_several_datagrams_is_whole_with_the_last_of_them_in_any_order() {
+    fn a_reply_is_complete_with_its_last_datagram_in_any_order() {
         let codec = MemcachedUdp::new(&plan("memcached-udp"));
         let pieces = [&b"VALUE k 0 9\r\nabc"[..], b"def", b"ghi\r\nEND\r\n"];
         for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_datagram_of_memcached_is_garbage() {
+    fn other_datagrams_are_garbage() {
         let codec = MemcachedUdp::new(&plan("memcached-udp"));
         for bytes in [
             datagram(7, 0, 0, b"END\r\n"),

@@ -407,7 +407,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_survived_however_they_are_cut(
+        fn any_bytes_are_handled_however_they_are_split(
             start in prop::sample::select(vec![
                 "", "VALUE k 0 ", "VALUE k 0 3\r\nabc\r\nEND\r\n", "$", "$2\r\nab\r\n", "HTTP/1.1 200 OK\r\n",
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", "-", "END", "VA 3\r\nabc\r\n",
@@ -440,14 +440,14 @@ mod tests {
     }
 
     #[test]
-    fn every_codec_speaks_the_protocol_that_it_is_named_after() {
+    fn every_codec_is_listed_under_its_own_protocol() {
         for &protocol in hindmost_wire::Protocol::ALL {
             assert_eq!(hindmost_wire::with_protocol!(protocol, crate::protocol, speaks()), protocol);
         }
     }
 
     #[test]
-    fn a_head_without_end_is_garbage_however_it_arrives() {
+    fn an_endless_head_is_garbage_however_it_is_split() {
         let codec = Memcached::new(&plan("memcached"));
         for piece in [1, 1000, 5000] {
             let (found, end) = replies(&codec, Kind::GET, &vec![&vec![b'x'; piece][..]; 5000 / piece]);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delimiter_that_begins_anew_within_itself_is_found() {
+    fn a_delimiter_that_overlaps_itself_is_found() {
         let codec = codec(&json!({"send": "x", "until": {"delimiter": "aab"}}));
         for reply in [&b"aaab"[..], b"abaaab", b"aab", b"aaaaaaab"] {
             check_reply(&codec, Kind(0), reply, Outcome::Hit);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_looked_at_however_it_is_cut() {
+    fn the_end_is_checked_however_it_is_split() {
         check(&[b"abc\r\nE\n"], Some(7));
         check(&[b"abc\r\nE\nmore"], Some(7));
         check(&[b"abc\r\nF\n"], None);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_whole_at_once() {
+    fn an_empty_remainder_is_complete() {
         let mut rest = Remainder::EMPTY;
         assert_eq!(rest.consume(b"next", &mut Vec::new()), Ok(Extent { bytes: 0, whole: true }));
         assert_eq!(rest.consume(b"", &mut Vec::new()), Ok(Extent { bytes: 0, whole: true }));

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_know_their_quantiles_within_three_percent() {
+    fn window_quantiles_are_accurate_to_three_percent() {
         let mut recorder = WindowRecorder::default();
         for i in 1..=1000u64 {
             recorder.record(i * 100);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_series_drops_what_does_not_fit() {
+    fn a_full_series_drops_later_windows() {
         let series = Series::new(1);
         for at_ns in 1..4 {
             series.push(Window { at_ns, ..Window::default() });

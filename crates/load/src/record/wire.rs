@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_that_was_asked_for_is_accounted_for() {
+    fn every_stamped_request_is_counted_once() {
         let known = |shared| Wire::Known { ns: 5, shared };
         let cases =
             [known(false), known(true), Wire::WithoutOut, Wire::Twice, Wire::WithoutIn, Wire::Implausible];

@@ -78,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn steady_windows_end_the_warm_up_but_not_before_the_least_time() {
+    fn steady_windows_end_the_warm_up_after_its_minimum() {
         let flat = windows(40, |_| 30.0);
         assert_eq!(decide(0.5, &flat), None);
         assert_eq!(decide(2.0, &flat), Some(Ended::Steady));
     }
 
     #[test]
-    fn a_server_that_is_still_getting_faster_is_waited_for_and_at_last_reported() {
+    fn the_warm_up_waits_for_a_server_that_gets_faster_and_reports_it_at_the_limit() {
         let warming = windows(40, |i| 30.0 + 300.0 * (-(i as f64) / 30.0).exp());
         assert_eq!(decide(2.0, &warming), None);
         assert_eq!(decide(10.0, &warming), Some(Ended::NeverSteady));

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_keys_behind_their_prefix() {
+    fn named_keys_have_their_prefix() {
         let names = KeyNames::List(vec!["alpha".to_owned(), "b".to_owned()].into());
         let mix = KeyValue { key_names: Some(names), key_prefix: "u/".into(), ..KeyValue::default() };
         let space = KeySpace::new(&mix);

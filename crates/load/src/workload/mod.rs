@@ -127,7 +127,7 @@ mod tests {
     use crate::random::{stream, Purpose};
 
     #[test]
-    fn the_mix_is_the_one_asked_for() {
+    fn the_mix_has_the_planned_get_ratio() {
         let workload = json!({"workload": {"kind": "key-value", "get_ratio": 0.7, "keys": 10}});
         let plan = plan(1, &every_ms(), &workload);
         let mut requests = Requests::new(&plan, Part::WHOLE, stream(3, 0, 0, Purpose::Contents));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_workers_have_a_request_of_the_same_number() {
+    fn request_numbers_are_unique_over_workers() {
         let mut all = Vec::new();
         for index in 0..3 {
             let changes = json!({

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_those_that_libhashkit_publishes() {
+    fn hashes_match_libhashkit() {
         assert_eq!(one_at_a_time(b"apple"), 2_297_466_611);
         assert_eq!(little_endian(&md5::compute("apple")[..4]), 3_195_025_439);
     }

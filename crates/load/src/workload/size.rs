@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inversion_meets_both_ends_and_every_choice() {
+    fn inversion_reaches_both_ends_and_every_choice() {
         let uniform = SizeLaw::new(&Size::Uniform(3, 5));
         assert_eq!([0.0, 0.34, 0.999_999].map(|u| uniform.quantile(u)), [3, 4, 5]);
         let choice = SizeLaw::new(&Size::Choice(vec![(10, 1.0), (20, 3.0)]));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn continuous_laws_have_the_means_of_their_books() {
+    fn continuous_laws_have_their_textbook_means() {
         let (least, most) = (1, 1_000_000);
         let pareto = Extreme { location: 15.0, scale: 214.476, shape: 0.2, least, most };
         let extreme = Extreme { location: 30.7984, scale: 8.20449, shape: 0.078_688, least, most: 250 };

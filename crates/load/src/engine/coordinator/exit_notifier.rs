@@ -52,7 +52,7 @@ mod tests {
     const FOR_EVER: Nanos = Nanos(3_600_000_000_000);
 
     #[test]
-    fn the_end_of_a_worker_wakes_even_if_it_panics() {
+    fn a_worker_that_panics_wakes_the_coordinator() {
         let mut exits = ExitNotifier::new().unwrap();
         let (nothing, _open) = UnixStream::pair().unwrap();
         let guard = exits.guard().unwrap();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_wakes() {
+    fn a_command_wakes_the_coordinator() {
         let mut exits = ExitNotifier::new().unwrap();
         let (commands, mut controller) = UnixStream::pair().unwrap();
         controller.write_all(b"stop").unwrap();

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_connections_cost_ten_kilobytes_each_whatever_the_threads() {
+    fn ten_thousand_connections_need_ten_kilobytes_each() {
         let usual = json!({"kind": "key-value"});
         for threads in [1, 8] {
             let needs = Needs::for_plan(&plan(10_000, threads, &usual));

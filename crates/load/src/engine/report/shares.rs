@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_carried_has_no_statistic() {
+    fn no_requests_give_no_statistic() {
         assert_eq!(Shares::new(&carrying(&[0, 0])).chi_square, None);
         assert_eq!(Shares::new::<()>(&[]), Shares::default());
     }

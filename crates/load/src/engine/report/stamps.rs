@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_has_a_reason() {
+    fn missing_stamps_have_a_reason() {
         let software = worker(Some(Source::Software));
         let hardware = worker(Some(Source::Hardware));
         let refused = StampSummary { refused: Some("setsockopt failed".to_owned()), ..worker(None) };

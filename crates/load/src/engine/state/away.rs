@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_counts_by_what_was_done_in_it() {
+    fn the_limit_of_an_interval_depends_on_its_calls() {
         let mut away = Away::default();
         away.record_idle(Nanos(500_000));
         away.begin(Nanos(1_000));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_back_makes_no_theft_of_the_way_forth() {
+    fn a_backward_clock_step_is_no_interruption() {
         let mut away = Away::default();
         away.begin(Nanos(1_000_000));
         away.record_idle(Nanos(400_000));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_counted() {
+    fn interruptions_beyond_the_limit_are_counted() {
         let mut away = Away::default();
         away.begin(Nanos(0));
         (1..=ROOM as u64 + 3).for_each(|i| away.record_idle(Nanos(i * 30_000)));

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_of_a_connection_are_an_interval_apart_and_the_first_after_a_lull_waits_for_nobody() {
+    fn batches_are_an_interval_apart_and_the_first_after_a_lull_does_not_wait() {
         let mut batches = Batches::new(Nanos(100), 2);
         batches.add(0, Nanos(1_000));
         assert_eq!(pop_all(&mut batches, 1_000), [0]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_held_is_told_apart_from_what_was_late() {
+    fn time_held_for_a_batch_is_not_send_delay() {
         let mut batches = Batches::new(Nanos(100), 1);
         batches.add(0, Nanos(1_000));
         pop_all(&mut batches, 1_000);

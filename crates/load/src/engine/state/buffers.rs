@@ -77,7 +77,7 @@ mod tests {
     use crate::engine::tests::{every_ms, plan};
 
     #[test]
-    fn the_bytes_that_wait_are_bounded_over_all_connections() {
+    fn output_buffers_are_bounded_over_all_connections() {
         for connections in [1, 16, 64, 1_000, 10_000] {
             let buffers = Buffers::for_plan(&plan(connections, &every_ms(), &Value::Null), connections);
             assert!(connections as usize * buffers.out_bytes <= OUT_BYTES.max(OUT_OF_ONE), "{buffers:?}");

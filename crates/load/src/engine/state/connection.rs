@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_written_make_room_once_they_are_half() {
+    fn written_bytes_are_dropped_once_they_are_half_of_the_buffer() {
         let mut connection = connection();
         connection.out.extend(0..90);
         for (written, room) in [(0, false), (40, false), (50, true)] {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_tracks_all_it_can_has_no_room() {
+    fn a_full_connection_has_no_room() {
         let mut connection = connection();
         assert!(connection.make_room(1));
         connection.pending.push_back(Pending::BLANK);

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_waits_once_for_its_write_call_whatever_it_carries() {
+    fn a_connection_waits_once_for_its_write_call() {
         let mut connections = connections(2);
         for slot in [1, 0, 1] {
             connections.add_unwritten(slot);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_was_kept_from_running_has_not_seen_that_the_server_is_gone() {
+    fn an_interrupted_worker_has_not_observed_that_the_server_is_gone() {
         let mut connections = connections(1);
         connections.mark_closed(0, Nanos(200), false, "reset".into());
         for stall in 0..10 {
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn where_requests_take_turns_a_server_is_gone_when_none_can_be_opened() {
+    fn with_turns_a_server_is_gone_if_no_connection_can_be_opened() {
         let mut connections = connections(1);
         connections.mark_idle_closed(0);
         let mut now = Nanos(200);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_servers_refuses_while_nothing_to_it_is_open_or_to_be_tried() {
+    fn one_of_several_servers_refuses_if_none_of_its_connections_is_open_or_usable() {
         let mut connections = connections(4).with_servers(2);
         (0..4).for_each(|slot| connections.release(slot));
         let states = |connections: &Connections| [0, 1].map(|endpoint| connections.refuses(endpoint));

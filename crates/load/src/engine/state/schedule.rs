@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn due_times_count_from_the_start_and_end_with_the_load() {
+    fn scheduled_times_are_relative_to_the_start_and_end_with_the_load() {
         let mut schedule = schedule(&every_ms());
         let mut due = Vec::new();
         while schedule.is_due(Nanos::MAX) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_is_over_when_its_time_is() {
+    fn a_closed_loop_ends_with_its_time() {
         let closed = schedule(&json!({"loop": "closed"}));
         assert!(!closed.is_over(Nanos(1_044)) && closed.is_over(Nanos(1_045)));
         let open = schedule(&every_ms());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_track_of_is_not_sent() {
+    fn the_outstanding_limit_fills_the_schedule() {
         let mut schedule = schedule(&every_ms());
         for outstanding in 0..3 {
             schedule.outstanding = outstanding;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_waited_for_a_timeout_after_the_end_or_after_the_last_request() {
+    fn the_wait_for_replies_ends_a_timeout_after_the_load() {
         let schedule = schedule(&every_ms());
         assert_eq!(schedule.last_reply_by(Nanos(1_000)), Nanos(1_045 + 1_000_000));
         assert_eq!(schedule.last_reply_by(Nanos(2_000)), Nanos(2_000 + 1_000_000));

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_request_is_put_down_to_what_took_most_of_its_time() {
+    fn a_late_request_is_attributed_to_the_longest_stage() {
         let mut stages = Stages::default();
         stages.reset(Nanos(0));
         stages.enter(Stage::Writing, Nanos(100));
@@ -157,7 +157,7 @@ mod tests {
 
     /// Lindley's recursion by hand: calls of 10 µs, requests scheduled at 0, 4, 30 and 31 µs.
     #[test]
-    fn the_ideal_client_is_late_by_its_own_calls_only() {
+    fn the_ideal_client_is_delayed_only_by_its_own_calls() {
         let mut ideal = Ideal::default();
         let slips: Vec<u64> = [0, 4_000, 30_000, 31_000]
             .map(|due| {

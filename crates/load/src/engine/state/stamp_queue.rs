@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_merged_with_a_later_one_left_with_it() {
+    fn a_merged_write_has_the_stamp_of_the_later_one() {
         let mut queue = queue(&[Some(9), None, Some(19), Some(29), None]);
         queue.add_transmit_stamp(TransmitStamp { key: 5, stamp: Stamp { software_ns: 50, hardware_ns: 0 } });
         assert_eq!(outs(&queue), [(0, 0); 5], "an unknown key");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_not_kept() {
+    fn requests_beyond_the_capacity_are_not_queued() {
         let mut queue = StampQueue::with_capacity(1);
         let capacity = queue.0.capacity() as u64;
         (0..capacity + 5).for_each(|serial| queue.push(serial));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn many_connections_share_the_room_for_what_waits() {
+    fn the_capacity_is_shared_by_all_connections() {
         assert_eq!((capacity_per_connection(1), capacity_per_connection(1_000_000)), (MOST, FEWEST));
         assert!((FEWEST..MOST).contains(&capacity_per_connection(1_000)));
     }

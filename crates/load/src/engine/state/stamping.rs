@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_in_so_many_of_witnessed_connections_is_stamped() {
+    fn every_nth_request_of_captured_connections_is_stamped() {
         let mut stamping = stamping();
         let turns: Vec<bool> = [0, 1, 5, 0, 1, 1, 1].map(|slot| stamping.selects(slot)).to_vec();
         assert_eq!(turns, [false, false, false, true, false, false, true]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_stamped_less_than_half_before_the_measurement_is_not_relied_on() {
+    fn a_nic_that_stamped_less_than_half_before_the_measurement_is_not_used() {
         let stamper = Stamper::with_source(Source::Hardware);
         for (came, source) in [(1, Source::Software), (2, Source::Hardware)] {
             let mut stamping = stamping();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_outside_of_the_request_makes_us_look_at_the_time_of_day_again() {
+    fn a_stamp_outside_its_request_triggers_a_new_clock_reading() {
         let (mut stamping, mut row) = (stamping(), row());
         let stamps = (both(3_000_005_000, 0), Segment { stamp: both(3_000_045_000, 0), shared: true });
         let wire =
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_clock_that_was_set_makes_of_a_request_is_no_latency() {
+    fn implausible_stamps_give_no_latency() {
         for (out, back, service, wire) in [
             (100, 150, 60, Some(50)),
             (100, 100, 60, Some(0)),

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_in_any_order_are_found_also_where_tags_wrap_around() {
+    fn replies_in_any_order_are_matched_even_if_tags_wrap_around() {
         for first in [0, u32::MAX - 2] {
             let mut tags = tags(first, 6);
             let tag = |n| first.wrapping_add(n);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_that_was_never_given_is_told_from_one_that_is_answered() {
+    fn an_unknown_tag_differs_from_an_answered_one() {
         let mut tags = tags(0, 3);
         tags.take(1);
         assert!(tags.was_issued(1) && tags.was_issued(2) && !tags.was_issued(3));

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn one_mishap_is_no_habit_of_closing() {
+    fn one_incident_does_not_count_as_frequent_closing() {
         for (closings, replies, habit) in
             [(4, 0, false), (8, 0, false), (9, 0, true), (9, 89, true), (9, 90, false)]
         {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_closes_after_each_reply_is_known_by_its_first_ones() {
+    fn a_server_that_closes_after_each_reply_is_recognised_early() {
         for (closings, replies, each) in
             [(3, 3, false), (4, 4, true), (5, 4, true), (4, 5, false), (4, 0, false), (9, 89, true)]
         {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_window_that_is_over_is_shown_also_the_empty_ones() {
+    fn every_finished_window_is_published_even_if_empty() {
         let (mut tally, progress) = (Tally::new(Nanos(10)), Progress::new(10));
         tally.begin(Nanos(100));
         tally.sent = 3;

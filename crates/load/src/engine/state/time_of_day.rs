@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_day_was_set_when_its_distance_changed() {
+    fn a_changed_offset_means_that_the_clock_was_set() {
         let mut time = TimeOfDay::new(1_000_000);
         for (ahead, stepped) in [
             (1_000_000, false),

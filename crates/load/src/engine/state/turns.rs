@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_by_arrival_and_one_that_came_to_nothing_is_the_next() {
+    fn turns_are_first_in_first_out_and_a_failed_one_is_first_again() {
         let mut turns = Turns::new(4, 2, 2, false);
         for at in [1, 2, 3] {
             turns.push(1, due(at));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_has_a_millisecond_to_close_what_it_said_it_would() {
+    fn a_server_has_a_millisecond_to_close_as_announced() {
         let mut turns = Turns::new(4, 1, 3, false);
         assert_eq!((turns.close_deadline(), turns.overdue(Nanos::MAX)), (Nanos::MAX, None));
         turns.expect_close(0, Nanos(0));

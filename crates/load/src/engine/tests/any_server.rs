@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_of_the_fuzz_target_are_survived() {
+    fn the_seeds_of_the_fuzz_target_are_handled() {
         replay("engine", any_server);
     }
 
@@ -176,7 +176,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_server_is_survived(script in script()) {
+        fn any_server_is_handled(script in script()) {
             any_server(&script);
         }
     }

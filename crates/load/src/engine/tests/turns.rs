@@ -163,7 +163,7 @@ fn attempts_that_hang_leave_their_requests_without_an_answer() {
 }
 
 #[test]
-fn without_a_local_port_the_run_ends_with_that_reason() {
+fn a_run_without_local_ports_ends_with_that_reason() {
     let mut fake = server(3, 200_000, OLD, |_| true);
     fake.portless = 60 * MS..u64::MAX;
     let run = drive(&http(1_000, 3), fake);

@@ -67,7 +67,7 @@ fn only_requests_of_captured_connections_are_stamped() {
 }
 
 #[test]
-fn replies_that_are_read_together_keep_their_own_stamps() {
+fn replies_read_together_keep_their_own_stamps() {
     // Five requests are outstanding on one connection when a stall ends, so all replies are read at once.
     let mut fake = stamping_server(1, 500_000, Source::Software);
     fake.stall = Some((60 * MS, 3 * MS));

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_apart_however_they_arrive() {
+    fn replies_are_recognised_however_they_are_split() {
         let codec = Http::new(&plan("http"));
         for (reply, outcome) in [
             (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"[..], Outcome::Hit),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_get_wrong_in_headers_is_forgiven_where_it_has_one_meaning() {
+    fn unambiguous_header_mistakes_are_accepted() {
         let codec = Http::new(&plan("http"));
         let many = (0..2_000).fold(String::new(), |lines, n| lines + &format!("X-{n}: v\r\n"));
         for headers in [
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_closes_is_noticed() {
+    fn a_closing_server_is_recognised() {
         let codec = Http::new(&plan("http"));
         for (head, expected) in [
             ("HTTP/1.1 200 OK\r\nConnection: close\r\n", true),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_workload_accepts_is_a_success_and_its_codes_are_told() {
+    fn codes_that_the_workload_accepts_are_hits() {
         let mut plan = plan("http");
         plan.workload =
             serde_json::from_value(serde_json::json!({"kind": "http", "accept": ["2xx", 304, 404]})).unwrap();
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_have_method_headers_and_a_body_of_the_length_that_they_tell() {
+    fn requests_have_method_headers_and_a_body_of_the_stated_length() {
         let codec = codec(serde_json::json!({
             "kind": "http", "headers": {"X-All": "1", "Accept": "text/plain"},
             "requests": [{
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_a_body_says_so_where_one_is_usual() {
+    fn a_request_without_a_usual_body_states_length_zero() {
         for (method, told) in [("POST", true), ("GET", false), ("DELETE", false)] {
             let codec = codec(
                 serde_json::json!({"kind": "http", "version": "1.0", "requests": [{"method": method}]}),

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ok_is_a_success_and_what_is_not_there_is_a_miss() {
+    fn ok_is_a_hit_not_found_a_miss_and_others_are_errors() {
         let of = |code| (status_name(code), status_outcome(code));
         assert_eq!(of(0), ("OK", Outcome::Hit));
         assert_eq!(of(5), ("NOT_FOUND", Outcome::Miss));

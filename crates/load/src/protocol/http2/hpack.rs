@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_found_however_it_is_written() {
+    fn a_status_is_parsed_in_every_encoding() {
         for (block, expected) in [
             (&b"\x88"[..], Some(200)),
             (b"\x8e", Some(500)),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calls_status_is_found_however_it_is_written() {
+    fn a_grpc_status_is_parsed_in_every_encoding() {
         for (block, expected) in [
             (&b"\x00\x0bgrpc-status\x010"[..], 0),
             (b"\x40\x88\x9a\xca\xc8\xb2\x12\x34\xda\x8f\x01\x35", 5),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn malformed_blocks_are_refused() {
         for block in [
             &b"\x80"[..],
             b"\xbe",
@@ -232,7 +232,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_passed_over(names in prop::collection::vec("[a-z:-]{1,40}", 0..6), length in 0..40_000_usize) {
+        fn written_fields_are_skipped(names in prop::collection::vec("[a-z:-]{1,40}", 0..6), length in 0..40_000_usize) {
             let mut block = Vec::new();
             for name in &names {
                 write_name(name, &mut block);
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn any_block_is_survived(block in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_block_is_handled(block in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = parse_statuses(&block);
         }
     }

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_farewell_names_the_last_request_that_is_answered() {
+    fn goaway_names_the_last_answered_request() {
         let mut session = Session::new(0);
         session.begin();
         assert_eq!((session.closing_tag(), session.in_flight()), (None, STREAMS));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_wait_until_the_server_has_read() {
+    fn bodies_wait_for_the_servers_windows() {
         let mut session = Session::new(0);
         session.begin();
         assert!(session.accepts(65_535) && !session.accepts(65_536));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_whose_reply_is_whole_is_given_up() {
+    fn a_body_is_cancelled_once_its_reply_is_complete() {
         let mut session = Session::new(0);
         session.begin();
         session.push_unsent(0, Request { kind: Kind::GET, item: 0, value_bytes: 0 }, 100);

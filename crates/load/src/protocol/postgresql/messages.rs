@@ -147,7 +147,7 @@ pub mod tests {
     const READY: (u8, &[u8]) = (b'Z', b"I");
 
     #[test]
-    fn a_query_is_answered_when_the_server_is_ready_for_the_next() {
+    fn ready_for_query_completes_a_reply() {
         let row: (u8, &[u8]) = (b'D', b"\0\x01\0\0\0\x03abc");
         check(&[(b'T', b"\0\x01"), row, row, (b'C', b"SELECT 2\0"), READY], Some(Outcome::Hit));
         check(&[(b'2', b""), row, (b'C', b"SELECT 10\0"), READY], Some(Outcome::Hit));
@@ -163,7 +163,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_no_query_is_answered_with_is_misplaced() {
+    fn unexpected_messages_are_framing_errors() {
         for bytes in [&b"HTTP/1.1 200"[..], b"G\0\0\0\x05x", b"D\0\0\0\x03", b"D\xff\0\0\0"] {
             assert!(Messages::default().consume(bytes, &mut Vec::new()).is_err(), "{bytes:?}");
         }

@@ -167,7 +167,7 @@ mod tests {
     const READY: (u8, &[u8]) = (b'Z', b"I");
 
     #[test]
-    fn replies_are_told_apart_however_they_arrive() {
+    fn replies_are_recognised_however_they_are_split() {
         let codec = Postgresql::new(&plan("postgresql"));
         let row: (u8, &[u8]) = (b'D', b"\0\x01\0\0\0\x011");
         let long = vec![b'x'; 20_000];

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_sent_as_they_are_asked_for() {
+    fn passwords_are_sent_in_the_requested_form() {
         let login = login(Some("secret"));
         let (found, out) = step(&mut Session::default(), &login, b'R', &[0, 0, 0, 3]);
         assert_eq!((found, &out[..]), (Ok(Opening::Step(9)), &b"p\0\0\0\x0bsecret\0"[..]));

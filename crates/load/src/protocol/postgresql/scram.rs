@@ -84,7 +84,7 @@ mod tests {
     /// proofs were computed with Python's hashlib and hmac, which reproduce the RFC's proofs with the user
     /// name.
     #[test]
-    fn an_exchange_comes_to_what_its_terms_say() {
+    fn an_exchange_has_the_expected_proofs() {
         let nonce = STANDARD.decode("rOprNGfwEbeRWgbNEkqO").unwrap();
         let mut client = Scram::new(b"pencil", &nonce);
         assert_eq!(client.first_message(), "n,,n=,r=rOprNGfwEbeRWgbNEkqO");

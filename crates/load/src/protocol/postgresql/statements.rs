@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_parameters_is_prepared_under_its_number() {
+    fn statements_with_parameters_are_prepared_by_number() {
         let one = |sql: &str, parameters: Option<Vec<String>>| Statement {
             name: None,
             weight: 1.0,

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn several_replies_in_a_row_are_one_with_the_worst_of_what_they_say() {
+    fn consecutive_replies_have_the_worst_of_their_outcomes() {
         let exec = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:1\r\n$-1\r\n";
         check(4, exec, Some((exec.len(), Outcome::Hit)));
         let watched = b"+OK\r\n+QUEUED\r\n*-1\r\n";
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_says_is_misplaced() {
+    fn invalid_elements_are_framing_errors() {
         for bytes in [
             &b"HTTP"[..],
             b"+a\n",

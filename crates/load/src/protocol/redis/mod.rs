@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_what_the_plan_has_with_lengths_that_are_right() {
+    fn commands_have_the_planned_words_and_correct_lengths() {
         let push = commands(&json!([{"command": "LPUSH l{{sequence:98}} {{string:3}} x"}]));
         let one = |item| encode(&push, Request { kind: Kind(0), item, value_bytes: 0 });
         assert!(one(1).starts_with("*4\r\n$5\r\nLPUSH\r\n$3\r\nl99\r\n$3\r\n"), "{}", one(1));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_apart_however_they_arrive() {
+    fn replies_are_recognised_however_they_are_split() {
         let codec = Redis::new(&plan("redis"));
         for (kind, reply, outcome) in [
             (Kind::GET, &b"$5\r\nhello\r\n"[..], Outcome::Hit),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_to_commands_are_whatever_their_command_answers() {
+    fn replies_to_commands_may_have_any_type() {
         let codec = commands(&json!([
             {"command": "LRANGE l 0 -1"},
             {"command": [["MULTI"], ["LPUSH", "l", "x"], ["EXEC"]]},

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_accepted_key_is_that_of_the_rfc() {
+    fn the_accept_value_matches_the_rfc() {
         // RFC 6455, 1.3.
         assert_eq!(&accept_for(b"dGhlIHNhbXBsZSBub25jZQ=="), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
     }

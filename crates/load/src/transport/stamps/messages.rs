@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_tells_each_sources_stamp() {
+    fn a_read_returns_the_stamp_of_each_source() {
         let check = |parts: &[(i32, i32, Vec<u8>)], software_ns, hardware_ns| {
             assert_eq!(receive_stamp(&control_messages(parts)), Stamp { software_ns, hardware_ns });
         };
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_not_there_ends_the_messages() {
+    fn an_invalid_length_ends_the_messages() {
         let whole = control_messages(&[timespecs([3, 5], [0, 0])]);
         // No header, less than a header, more than the buffer, more than possible; truncated at any byte.
         for length in [0, HEADER - 1, whole.len() + 1, usize::MAX] {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_read_as_the_system_writes_them() {
+    fn messages_are_parsed_as_the_system_writes_them() {
         let mut control = Control([0; CONTROL]);
         let mut part = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let mut message = header(&mut part, &mut control);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_a_transmit_stamp_where_it_has_name_and_time() {
+    fn an_error_with_key_and_time_is_a_transmit_stamp() {
         let of = |parts: &[(i32, i32, Vec<u8>)]| parse_transmit_stamp(&control_messages(parts));
         let origin = libc::SO_EE_ORIGIN_TIMESTAMPING;
         for (level, kind) in [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IPV6, libc::IPV6_RECVERR)] {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn hardware_is_asked_for_beside_software_and_never_without() {
+    fn hardware_stamps_are_always_requested_together_with_software_stamps() {
         for source in [Source::Software, Source::Hardware] {
             let software = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
             assert_eq!(flags(source) & software, software);

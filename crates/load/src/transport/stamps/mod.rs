@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_without_stamps_says_why() {
+    fn a_socket_without_stamps_has_a_reason() {
         let mut stamper = stamper();
         stamper.enable(-1);
         assert_eq!(stamper.source(), None);

@@ -54,13 +54,13 @@ mod tests {
     }
 
     #[test]
-    fn postgresqls_request_is_eight_bytes_with_the_code_of_its_manual() {
+    fn postgresqls_ssl_request_has_eight_bytes() {
         let request = bytes(Protocol::Postgresql.entry().tls_request);
         assert_eq!(request, [8_u32.to_be_bytes(), 80_877_103_u32.to_be_bytes()].concat());
     }
 
     #[test]
-    fn a_server_grants_tls_denies_it_or_says_something_else() {
+    fn a_server_grants_tls_denies_it_or_sends_another_byte() {
         for (answer, problem) in [
             (b'S', None),
             (b'N', Some(TlsProblem::Off)),
