@@ -91,14 +91,14 @@ impl Controller for Watching {
     }
 
     fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
-        let heard = self.0.next_command(patience)?;
-        if let Some(Command::Measure { from_ns }) = heard {
+        let command = self.0.next_command(patience)?;
+        if let Some(Command::Measure { from_ns }) = command {
             let measure = from_ns + Nanos::from_secs_f64(CALIBRATION_S).0;
             FROM.store(measure, Ordering::Relaxed);
             // The last request is scheduled slightly before the end; later work may allocate.
             TO.store(measure + Nanos::from_secs_f64(MEASURE_S - 0.02).0, Ordering::Relaxed);
         }
-        Ok(heard)
+        Ok(command)
     }
 }
 
@@ -218,8 +218,8 @@ fn reading_its_own_counters_allocates_nothing() {
         read
     };
     let worker = std::thread::Builder::new().name("worker-late".to_owned()).spawn(read).unwrap();
-    let told = std::path::Path::new("/proc/thread-self/schedstat").exists();
-    assert_eq!(worker.join().unwrap().schedule.is_some(), told);
+    let exists = std::path::Path::new("/proc/thread-self/schedstat").exists();
+    assert_eq!(worker.join().unwrap().schedule.is_some(), exists);
     assert_eq!(MEASURED.load(Ordering::Relaxed), 0);
 }
 

@@ -314,13 +314,13 @@ mod tests {
 
     #[test]
     fn a_question_has_the_format_of_rfc_1035() {
-        let of = |query| codec(json!({"kind": "dns", "queries": [query], "edns_bytes": null}));
-        let mx = of(json!({"name": "mail.example.", "type": "MX"}));
+        let codec_for = |query| codec(json!({"kind": "dns", "queries": [query], "edns_bytes": null}));
+        let mx = codec_for(json!({"name": "mail.example.", "type": "MX"}));
         assert_eq!(
             encode(&mx, 0x1_0203),
             b"\0\x1e\x02\x03\x01\0\0\x01\0\0\0\0\0\0\x04mail\x07example\0\0\x0f\0\x01"
         );
-        let root = of(json!({"name": ".", "type": "NS"}));
+        let root = codec_for(json!({"name": ".", "type": "NS"}));
         assert_eq!(encode(&root, 0)[14..], b"\0\0\x02\0\x01"[..]);
         let edns = codec(json!({"kind": "dns", "queries": [{"name": "a"}], "recursion": false}));
         let written = encode(&edns, 1);

@@ -114,8 +114,8 @@ mod tests {
         let mut ids = Ids::default();
         for first in [65_530, u32::MAX - 5] {
             let tags: Vec<u32> = (0..20).map(|n| first.wrapping_add(n)).collect();
-            let given: Vec<u16> = tags.iter().map(|&tag| ids.take(tag)).collect();
-            let found: Vec<u32> = given.iter().map(|&id| ids.release(id)).collect();
+            let assigned: Vec<u16> = tags.iter().map(|&tag| ids.take(tag)).collect();
+            let found: Vec<u32> = assigned.iter().map(|&id| ids.release(id)).collect();
             assert_eq!(found, tags);
         }
     }

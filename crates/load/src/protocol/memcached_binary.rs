@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn the_text_of_an_error_is_reported() {
         let codec = MemcachedBinary::new(&plan("memcached-binary"));
-        let mut told = Vec::new();
+        let mut head = Vec::new();
         let bytes = reply(SET, 3, b"Too large.");
         Reader::new::<MemcachedBinary>()
-            .next(&codec, &mut Session::default(), Kind::SET, &bytes, |head| told.extend_from_slice(head))
+            .next(&codec, &mut Session::default(), Kind::SET, &bytes, |words| head.extend_from_slice(head))
             .unwrap();
-        assert_eq!(&*MemcachedBinary::error_text(&told), b"Too large.");
+        assert_eq!(&*MemcachedBinary::error_text(&head), b"Too large.");
     }
 }

@@ -58,8 +58,8 @@ impl MemcachedUdp {
 
 impl Session {
     /// Record a received datagram. Return the outcome of its reply if that is now complete.
-    fn take(&mut self, id: u16, number: u16, of: u16, outcome: Option<Outcome>) -> Option<Outcome> {
-        if of == 1 {
+    fn take(&mut self, id: u16, number: u16, count: u16, outcome: Option<Outcome>) -> Option<Outcome> {
+        if count == 1 {
             return outcome;
         }
         let at = self.partial.iter().position(|one| one.id == id).unwrap_or_else(|| {
@@ -69,7 +69,7 @@ impl Session {
             self.partial.push(Partial {
                 id,
                 seen: [0; MOST_DATAGRAMS as usize / 64],
-                left: of,
+                left: count,
                 outcome: None,
             });
             self.partial.len() - 1
@@ -147,8 +147,10 @@ impl Protocol for MemcachedUdp {
             return Err(garbage());
         }
         let Some(body) = bytes.get(BEFORE..) else { return Ok(Incoming::More) };
-        let (Some(id), Some(number), Some(of)) = (two(2), two(4), two(6)) else { return Ok(Incoming::More) };
-        if of == 0 || number >= of || of > MOST_DATAGRAMS {
+        let (Some(id), Some(number), Some(count)) = (two(2), two(4), two(6)) else {
+            return Ok(Incoming::More);
+        };
+        if count == 0 || number >= count || count > MOST_DATAGRAMS {
             return Err(garbage());
         }
         // Bytes after this datagram belong to the next one.
@@ -166,7 +168,7 @@ impl Protocol for MemcachedUdp {
             }
         }
         let rest = Remainder::Bytes { left: (DATAGRAM_LENGTH + length - head) as u64, end: b"" };
-        let Some(outcome) = session.take(id, number, of, outcome) else {
+        let Some(outcome) = session.take(id, number, count, outcome) else {
             return Ok(Incoming::Aside { head, rest });
         };
         let tag = session.ids.release(id);
@@ -195,9 +197,9 @@ mod tests {
     use super::super::tests::{check_reply, plan};
     use super::*;
 
-    fn datagram(id: u16, number: u16, of: u16, body: &[u8]) -> Vec<u8> {
+    fn datagram(id: u16, number: u16, count: u16, body: &[u8]) -> Vec<u8> {
         let mut bytes = ((HEADER + body.len()) as u16).to_be_bytes().to_vec();
-        for field in [id, number, of, 0] {
+        for field in [id, number, count, 0] {
             bytes.extend_from_slice(&field.to_be_bytes());
         }
         bytes.extend_from_slice(body);

@@ -69,11 +69,12 @@ impl Protocol for Raw {
             unreachable!("the plan has checked that {:?} gets raw requests", plan.target.protocol)
         };
         let kinds = plan.workload.kinds();
-        let of = |name: &String| raw.requests.iter().find(|one| one.name == *name).map(ReplyFormat::new);
+        let format_of =
+            |name: &String| raw.requests.iter().find(|one| one.name == *name).map(ReplyFormat::new);
         Self {
             list: List::new(plan.seed, &raw.listed(), raw.data.as_ref()),
             sends: raw.requests.iter().map(|one| send(one, raw)).collect(),
-            replies: kinds.iter().filter_map(of).collect(),
+            replies: kinds.iter().filter_map(format_of).collect(),
         }
     }
 

@@ -128,13 +128,13 @@ impl Reader {
         bytes: &[u8],
         error: impl FnOnce(&[u8]),
     ) -> Result<Option<(Tail, usize)>, Garbage> {
-        let held = self.head.len();
+        let buffered = self.head.len();
         // Limit the window even if more bytes are available, because how many are is random.
-        let window = &bytes[..bytes.len().min(P::MAX_HEAD - held)];
-        if held > 0 {
+        let window = &bytes[..bytes.len().min(P::MAX_HEAD - buffered)];
+        if buffered > 0 {
             self.head.extend_from_slice(window);
         }
-        let start = if held > 0 { &self.head[..] } else { window };
+        let start = if buffered > 0 { &self.head[..] } else { window };
         match codec.read(session, kind, start)? {
             Incoming::Reply { head, rest, outcome, closes, code, tag } => {
                 if outcome == Outcome::Error {
@@ -142,21 +142,21 @@ impl Reader {
                 }
                 self.head.clear();
                 let reply = Reply { taken: 0, outcome, closes, code, tag, refused: false };
-                Ok(Some((Tail { rest, reply: Some(reply) }, head - held)))
+                Ok(Some((Tail { rest, reply: Some(reply) }, head - buffered)))
             }
             Incoming::Refused { head, code, tag } => {
                 self.head.clear();
                 let (outcome, closes) = (Outcome::Error, false);
                 let reply = Reply { taken: 0, outcome, closes, code, tag, refused: true };
-                Ok(Some((Tail { rest: Remainder::EMPTY, reply: Some(reply) }, head - held)))
+                Ok(Some((Tail { rest: Remainder::EMPTY, reply: Some(reply) }, head - buffered)))
             }
             Incoming::Aside { head, rest } => {
                 self.head.clear();
-                Ok(Some((Tail { rest, reply: None }, head - held)))
+                Ok(Some((Tail { rest, reply: None }, head - buffered)))
             }
             Incoming::More if start.len() >= P::MAX_HEAD => Err(Garbage::endless::<P>(kind, start)),
             Incoming::More => {
-                if held == 0 {
+                if buffered == 0 {
                     self.head.extend_from_slice(window);
                 }
                 Ok(None)
@@ -177,8 +177,8 @@ impl Reader {
     ) -> Result<Option<usize>, Refusal> {
         let mut at = 0;
         loop {
-            let held = self.head.len();
-            let window = &bytes[at..bytes.len().min(at + P::MAX_HEAD - held)];
+            let buffered = self.head.len();
+            let window = &bytes[at..bytes.len().min(at + P::MAX_HEAD - buffered)];
             self.head.extend_from_slice(window);
             let step = codec.opening(session, &self.head, out)?;
             let (Opening::Step(taken) | Opening::Done(taken)) = step else {
@@ -188,7 +188,7 @@ impl Reader {
                 return Ok(None);
             };
             // The stored bytes were too few for a step, so the step consumes them all.
-            at += taken.saturating_sub(held);
+            at += taken.saturating_sub(buffered);
             self.head.clear();
             if matches!(step, Opening::Done(_)) {
                 return Ok(Some(at));

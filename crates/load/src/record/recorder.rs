@@ -85,8 +85,8 @@ impl Recorder {
         }
         for kind in &mut recorder.kinds {
             let WireRecord { wire, overhead } = &mut kind.stamped;
-            let others = [&mut kind.service, &mut kind.slip, wire, overhead];
-            kind.latency.iter_mut().chain(others).for_each(Histogram::prefault);
+            let histograms = [&mut kind.service, &mut kind.slip, wire, overhead];
+            kind.latency.iter_mut().chain(histograms).for_each(Histogram::prefault);
         }
         recorder.outstanding.prefault();
         recorder.calibration.prefault();
@@ -269,16 +269,16 @@ impl Recorder {
     /// in wire latency too. An error reply has no wire latency.
     pub fn record_stamped(&mut self, row: Row, wire: Wire, are: bool) {
         if self.is_measured(row.due_ns) {
-            let kept = &mut self.kinds[usize::from(row.kind.0)].stamped;
+            let stamped = &mut self.kinds[usize::from(row.kind.0)].stamped;
             match row.status {
                 Status::Hit | Status::Miss => {
                     self.stamps.count(wire);
                     if let Wire::Known { ns, .. } = wire {
-                        kept.wire.record(ns);
-                        kept.overhead.record((row.done_ns - row.sent_ns).saturating_sub(ns));
+                        stamped.wire.record(ns);
+                        stamped.overhead.record((row.done_ns - row.sent_ns).saturating_sub(ns));
                     }
                 }
-                Status::Timeout if are => kept.wire.add_censored(1),
+                Status::Timeout if are => stamped.wire.add_censored(1),
                 Status::Timeout | Status::Error | Status::Lost | Status::Unsent => {}
             }
         }

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_key_is_stored_where_it_is_requested_and_by_all_with_round_robin() {
-        let kept = |sharding| -> String {
+        let stored = |sharding| -> String {
             let shards = Shards::new(&SERVERS.map(str::to_owned), sharding, 1, 40, |item, out| {
                 out.extend_from_slice(format!("key-{item}").as_bytes());
             });
@@ -168,9 +168,9 @@ mod tests {
             }
             all
         };
-        assert_eq!(kept(Sharding::Modulo), shards(Sharding::Modulo));
-        assert_eq!(kept(Sharding::Ketama), shards(Sharding::Ketama));
-        assert_eq!(kept(Sharding::RoundRobin), "01234".repeat(40));
+        assert_eq!(stored(Sharding::Modulo), shards(Sharding::Modulo));
+        assert_eq!(stored(Sharding::Ketama), shards(Sharding::Ketama));
+        assert_eq!(stored(Sharding::RoundRobin), "01234".repeat(40));
     }
 
     #[test]

@@ -52,14 +52,14 @@ fn files_agree(io: &str) {
 
     let samples = requests(&ran.file("samples-0.parquet"));
     assert_eq!(samples.len() as u64, ran.count("due"), "the sample has room for all");
-    let of = |field: fn(&Request) -> i32| {
+    let distinct = |field: fn(&Request) -> i32| {
         let mut all: Vec<i32> = samples.iter().map(field).collect();
         all.sort_unstable();
         all.dedup();
         all
     };
-    assert_eq!(of(|r| r.thread), [0, 1]);
-    assert_eq!(of(|r| r.connection), [0, 1], "connections are counted within their worker");
+    assert_eq!(distinct(|r| r.thread), [0, 1]);
+    assert_eq!(distinct(|r| r.connection), [0, 1], "connections are counted within their worker");
     for request in &samples {
         let (sent, done) = (request.sent_ns.unwrap(), request.done_ns.unwrap());
         assert!(request.due_ns <= sent && sent <= done, "{request:?}");

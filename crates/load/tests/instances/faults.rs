@@ -43,11 +43,11 @@ fn fails(protocol: &str, address: &str, changes: &serde_json::Value) -> LoadErro
 #[test]
 fn a_closed_port_is_refused_at_once() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let begun = Instant::now();
+    let started = Instant::now();
     let error = fails("memcached", &free, &json!({}));
     let LoadError::Connect { slot: 0, of: 4, source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), ErrorKind::ConnectionRefused);
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn a_server_killed_during_a_run_is_reported_within_seconds() {
         let long = json!({"io": io, "phases": phases(20.0)});
         let killing = move || {
             std::thread::sleep(Duration::from_millis(150));
-            let begun = Instant::now();
+            let started = Instant::now();
             kill();
-            begun
+            started
         };
         let mut link = DuringMeasurement::new(killing);
         let error = super::common::run_with(&plan("memcached", address, &long), &mut link).err();
@@ -181,9 +181,9 @@ fn a_stop_command_is_obeyed_at_once() {
     let server = synth();
     let long =
         json!({"phases": {"warmup": {"fixed": {"seconds": 30.0}}, "calibration_s": 0.1, "measure_s": 20.0}});
-    let begun = Instant::now();
+    let started = Instant::now();
     let plan = plan("memcached", &server.local_address().to_string(), &long);
     let error = super::common::run_with(&plan, &mut Impatient::default()).err();
     assert!(matches!(error, Some(LoadError::Aborted)), "{error:?}");
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
 }

@@ -149,12 +149,12 @@ fn the_client_sends_goaway_before_it_closes_a_connection() {
     for carried in [Value::Null, json!(4)] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let (told, heard) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         // Ends with the test binary; each connection with the client's.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let told = told.clone();
-                std::thread::spawn(move || told.send(answers_all(stream)));
+                let sender = sender.clone();
+                std::thread::spawn(move || sender.send(answers_all(stream)));
             }
         });
         let changes = json!({
@@ -164,7 +164,7 @@ fn the_client_sends_goaway_before_it_closes_a_connection() {
         ran.assert_clean("told");
         let made = ran.result["connects"]["all"].as_u64().unwrap();
         let limit = std::time::Duration::from_secs(20);
-        let all: Vec<_> = (0..made).map(|_| heard.recv_timeout(limit).unwrap().unwrap()).collect();
+        let all: Vec<_> = (0..made).map(|_| receiver.recv_timeout(limit).unwrap().unwrap()).collect();
         // Connections opened before the load that carried nothing may close without GOAWAY.
         let carried: Vec<_> = all.iter().filter(|frames| frames.iter().any(|one| one.0 == HEADERS)).collect();
         assert!(carried.len() >= 3, "{} of {made}", carried.len());

@@ -34,9 +34,9 @@ fn run_overloaded(address: &str, changes: &Value) -> Run {
     for (key, value) in changes.as_object().into_iter().flatten() {
         all[key] = value.clone();
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     let ran = run(&plan("memcached", address, &all)).unwrap();
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
     let due = ran.count("due");
     assert!(due > 7_500, "every scheduled request is counted: {}", ran.result["counts"]);
     ran

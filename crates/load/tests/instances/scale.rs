@@ -95,7 +95,7 @@ fn connections_left_in_the_accept_queue_are_reported() {
         }
         std::thread::sleep(Duration::from_secs(60));
     });
-    let begun = Instant::now();
+    let started = Instant::now();
     let changes = json!({
         "connections": 40, "preload": false, "workload": {"kind": "key-value", "keys": 500, "get_ratio": 1.0},
         "timeout_s": 2.0, // a busy host may delay the ten answers
@@ -103,5 +103,5 @@ fn connections_left_in_the_accept_queue_are_reported() {
     let ran = run(&plan("memcached", &address, &changes)).unwrap();
     assert_eq!(ran.result["threads"][0]["shares"]["silent"], 30, "{}", ran.result["threads"][0]["shares"]);
     assert!(ran.count("timeouts") > 0 && ran.count("done") > 0, "{}", ran.result["counts"]);
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < Duration::from_secs(60));
 }

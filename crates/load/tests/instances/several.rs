@@ -36,8 +36,9 @@ fn every_key_is_requested_from_its_server() {
         ran.assert_clean(sharding);
         assert_eq!(ran.count("misses"), 0, "{sharding}");
         let endpoints = ran.result["endpoints"].as_array().unwrap();
-        let told: Vec<&str> = endpoints.iter().map(|one| one["address"].as_str().unwrap()).collect();
-        assert_eq!(told, addresses);
+        let addresses_in_result: Vec<&str> =
+            endpoints.iter().map(|one| one["address"].as_str().unwrap()).collect();
+        assert_eq!(addresses_in_result, addresses);
         let done: Vec<u64> = endpoints.iter().map(|one| count(one, "done")).collect();
         assert_eq!(done.iter().sum::<u64>(), ran.count("done"), "{sharding}");
         assert!(done.iter().all(|&one| one > 0), "{sharding} {done:?}");
@@ -87,7 +88,9 @@ fn invalid_plans_for_several_servers_are_refused_by_field() {
             _ => {}
         }
         match try_plan(protocol, &addresses[0], &changes) {
-            Err(PlanError::Field { field: told, .. }) => assert_eq!(told, field),
+            Err(PlanError::Field { field: addresses_in_result, .. }) => {
+                assert_eq!(addresses_in_result, field)
+            }
             other => panic!("{other:?}"),
         }
     }

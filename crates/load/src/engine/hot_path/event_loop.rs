@@ -27,14 +27,14 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             // Each connection is opened for the requests that it will carry.
             self.begin_turns();
         }
-        let mut begun: Option<ThreadCounters> = None;
+        let mut counters_at_start: Option<ThreadCounters> = None;
         loop {
             let now = self.clock.now();
             self.follow_timeline();
-            if begun.is_none() && now >= self.schedule.timeline.calibrate {
+            if counters_at_start.is_none() && now >= self.schedule.timeline.calibrate {
                 // Reading a small file takes about 30 µs. It delays only requests of the calibration, which
                 // are not recorded; that is why it does not happen at the start of the measurement.
-                begun = Some(ThreadCounters::read_self());
+                counters_at_start = Some(ThreadCounters::read_self());
                 self.tally.busy_ns = 0;
                 self.stamping.time_of_day = TimeOfDay::new(self.clock.realtime_ahead());
                 let descriptors = self.connections.slots().map(|slot| self.transport.descriptor(slot));
@@ -54,7 +54,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         }
         self.take_the_last_replies()?;
         self.check_refused()?;
-        Ok(begun.map(|begun| ThreadCounters::read_self().since(&begun)).unwrap_or_default())
+        Ok(counters_at_start
+            .map(|counters_at_start| ThreadCounters::read_self().since(&counters_at_start))
+            .unwrap_or_default())
     }
 
     /// Run one iteration of the loop. Scheduled requests are sent before replies are read, and again after

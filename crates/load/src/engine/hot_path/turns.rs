@@ -112,10 +112,10 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         if !self.codec.write_farewell(session, out) {
             return self.disconnect(slot, now, "the connection has carried its last request".into());
         }
-        let said = out.len() as u64;
-        *request_bytes += said;
+        let farewell_bytes = out.len() as u64;
+        *request_bytes += farewell_bytes;
         self.expect_close(slot, now)?;
-        if said == 0 {
+        if farewell_bytes == 0 {
             return Ok(());
         }
         self.flush(slot, now)?;

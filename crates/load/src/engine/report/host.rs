@@ -68,7 +68,7 @@ impl HostReading {
 
     /// Return the activity on `cpus` since `self`. The reader's own counters are read first, so that reading
     /// is not charged to the interval.
-    pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, begun: Option<TcpCounters>) -> HostSummary {
+    pub fn until_now(&self, tree: &Tree, cpus: Vec<u32>, tcp_at_start: Option<TcpCounters>) -> HostSummary {
         let reader = ThreadCounters::read_self();
         let now = Self::take(tree);
         let span = HostSpan {
@@ -85,7 +85,7 @@ impl HostReading {
         HostSummary {
             steal_share,
             tcp: between(now.tcp, self.tcp),
-            tcp_before: between(self.tcp, begun),
+            tcp_before: between(self.tcp, tcp_at_start),
             host: span,
         }
     }

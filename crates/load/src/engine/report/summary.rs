@@ -192,11 +192,11 @@ fn merge_codes(
 }
 
 fn endpoints(plan: &Plan, recorder: &Recorder) -> Vec<EndpointReport> {
-    let of = |(address, one): (&String, &EndpointRecord)| EndpointReport {
+    let report = |(address, one): (&String, &EndpointRecord)| EndpointReport {
         address: address.clone(),
         counts: one.counts,
     };
-    plan.target.endpoints.iter().zip(&recorder.endpoints).map(of).collect()
+    plan.target.endpoints.iter().zip(&recorder.endpoints).map(report).collect()
 }
 
 fn calibration(plan: &Plan, recorder: &Recorder) -> Calibration {

@@ -258,7 +258,7 @@ impl Fake {
 
     /// Return the time of the next event.
     fn next_event(&self) -> u64 {
-        let of = |line: &Line| {
+        let next_of = |line: &Line| {
             let opening = line.opens_at.filter(|_| !line.open);
             let reply = line.inbox.front().map(|&(at, _)| at);
             let room = line.watched.then_some(self.full.end);
@@ -266,7 +266,7 @@ impl Fake {
             [opening, reply, line.ends_at, room, stamp].into_iter().flatten().min()
         };
         let breaking = self.breaks.last().map(|&(at, _)| at);
-        self.lines.iter().filter_map(of).chain(breaking).min().unwrap_or(u64::MAX)
+        self.lines.iter().filter_map(next_of).chain(breaking).min().unwrap_or(u64::MAX)
     }
 }
 

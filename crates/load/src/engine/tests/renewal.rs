@@ -35,8 +35,8 @@ fn a_connection_carries_the_planned_requests_and_then_the_server_is_asked_to_clo
         let made = run.recorder.connects.made;
         let fair = u64::from(100 / carried);
         assert!((fair - 3..=fair + 3).contains(&made), "{carried}: {made}");
-        let told = run.fake.wire.iter().filter(|one| one.bytes == QUIT).count() as u64;
-        assert!(told + 4 >= run.recorder.connects.all - 3, "{told} of {}", run.recorder.connects.all);
+        let quits = run.fake.wire.iter().filter(|one| one.bytes == QUIT).count() as u64;
+        assert!(quits + 4 >= run.recorder.connects.all - 3, "{quits} of {}", run.recorder.connects.all);
         assert_eq!((run.reconnects, run.by_turns), (0, false), "the client closes, not the server");
         for slot in 0..3 {
             let wire: Vec<_> = run.fake.wire.iter().filter(|one| one.slot == slot).collect();

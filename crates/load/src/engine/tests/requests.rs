@@ -28,8 +28,8 @@ fn server_after(delay_ns: u64, slots: u32, obeys: bool) -> Fake {
 fn next_whole(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(&bytes[..head]).into_owned();
-    let told = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-    let whole = head + told.map_or(0, |length| length.parse::<usize>().unwrap());
+    let stated = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let whole = head + stated.map_or(0, |length| length.parse::<usize>().unwrap());
     (bytes.len() >= whole).then(|| bytes.drain(..whole).collect())
 }
 

@@ -213,8 +213,8 @@ fn control_messages_wait_for_a_full_socket_and_do_not_count_as_requests() {
     fake.takes = 5;
     let run = run(&every_ms(), 2, fake);
     assert_eq!((run.counts.due, run.counts.done), (100, 100));
-    let said: Vec<u8> = run.fake.wire.iter().flat_map(|one| one.bytes.clone()).collect();
-    let pongs = said.windows(4).filter(|four| four == b"pong").count();
+    let sent: Vec<u8> = run.fake.wire.iter().flat_map(|one| one.bytes.clone()).collect();
+    let pongs = sent.windows(4).filter(|four| four == b"pong").count();
     assert!((118..=120).contains(&pongs), "{pongs}");
     let waited = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS / 2).count();
     assert!((9..=12).contains(&waited), "{waited}");

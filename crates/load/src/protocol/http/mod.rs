@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_request_without_a_usual_body_states_length_zero() {
-        for (method, told) in [("POST", true), ("GET", false), ("DELETE", false)] {
+        for (method, takes_body) in [("POST", true), ("GET", false), ("DELETE", false)] {
             let codec = codec(
                 serde_json::json!({"kind": "http", "version": "1.0", "requests": [{"method": method}]}),
             );
@@ -450,7 +450,7 @@ mod tests {
                 text.starts_with(&format!("{method} / HTTP/1.0\r\n")) && text.ends_with("\r\n\r\n"),
                 "{text}"
             );
-            assert_eq!(text.contains("Content-Length: 0\r\n"), told, "{text}");
+            assert_eq!(text.contains("Content-Length: 0\r\n"), takes_body, "{text}");
         }
     }
 

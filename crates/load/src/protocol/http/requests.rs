@@ -35,21 +35,22 @@ impl CompiledRequest {
             HttpVersion::One => b" HTTP/1.0\r\n",
             HttpVersion::OneOne => b" HTTP/1.1\r\n",
         });
-        let given = |name: &str| {
+        let is_set = |name: &str| {
             request.headers.keys().chain(http.headers.keys()).any(|other| other.eq_ignore_ascii_case(name))
         };
         let host = http.host.as_deref().unwrap_or(&plan.target.address);
         let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
         for (name, value) in [("Host", host), ("User-Agent", agent), ("Accept", "*/*")] {
-            if !given(name) {
+            if !is_set(name) {
                 head.literal(format!("{name}: {value}\r\n").as_bytes());
             }
         }
         if let (HttpVersion::One, Some(2..)) = (http.version, plan.carried()) {
             head.literal(b"Connection: keep-alive\r\n");
         }
-        let own = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
-        for (name, value) in http.headers.iter().filter(|(name, _)| !own(name)).chain(&request.headers) {
+        let overrides = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
+        for (name, value) in http.headers.iter().filter(|(name, _)| !overrides(name)).chain(&request.headers)
+        {
             head.literal(format!("{name}: ").as_bytes());
             head.text(value, data, Escape::Raw);
             head.literal(b"\r\n");

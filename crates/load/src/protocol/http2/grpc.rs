@@ -108,14 +108,14 @@ mod tests {
 
     #[test]
     fn ok_is_a_hit_not_found_a_miss_and_others_are_errors() {
-        let of = |code| (status_name(code), status_outcome(code));
-        assert_eq!(of(0), ("OK", Outcome::Hit));
-        assert_eq!(of(5), ("NOT_FOUND", Outcome::Miss));
-        assert_eq!(of(14), ("UNAVAILABLE", Outcome::Error));
-        assert_eq!(of(99), ("UNKNOWN", Outcome::Error));
-        assert_eq!(of(status_from_http(503)), ("UNAVAILABLE", Outcome::Error));
+        let describe = |code| (status_name(code), status_outcome(code));
+        assert_eq!(describe(0), ("OK", Outcome::Hit));
+        assert_eq!(describe(5), ("NOT_FOUND", Outcome::Miss));
+        assert_eq!(describe(14), ("UNAVAILABLE", Outcome::Error));
+        assert_eq!(describe(99), ("UNKNOWN", Outcome::Error));
+        assert_eq!(describe(status_from_http(503)), ("UNAVAILABLE", Outcome::Error));
         assert_eq!(
-            of(status_from_http(200)),
+            describe(status_from_http(200)),
             ("UNKNOWN", Outcome::Error),
             "a web page is no reply to a call"
         );

@@ -175,11 +175,11 @@ impl<const GRPC: bool> Protocol for Streams<GRPC> {
 impl<const GRPC: bool> Streams<GRPC> {
     /// Return an upper bound on a request's bytes, including frame headers.
     pub fn largest(&self) -> usize {
-        let of = |one: &CompiledRequest| {
+        let request_bytes = |one: &CompiledRequest| {
             let (fields, body) = one.largest();
             fields + body + HEAD * (2 + body / MAX_PAYLOAD)
         };
-        self.requests.iter().map(of).max().unwrap_or(0)
+        self.requests.iter().map(request_bytes).max().unwrap_or(0)
     }
 
     /// Send as much of waiting bodies as the server's windows and the space in `out` allow.

@@ -30,13 +30,13 @@ impl CompiledRequest {
     pub fn new(request: &HttpRequest, http: &Http, plan: &Plan, grpc: bool) -> Self {
         let data = http.data.as_ref();
         let mut one = Self { head: Vec::new(), drawn: Template::default(), body: Template::default() };
-        let given = |name: &str| {
+        let header = |name: &str| {
             let all = request.headers.iter().chain(&http.headers);
             all.into_iter()
                 .find(|(other, _)| other.eq_ignore_ascii_case(name))
                 .map(|(_, value)| value.as_str())
         };
-        let host = given("host").or(http.host.as_deref()).unwrap_or(&plan.target.address);
+        let host = header("host").or(http.host.as_deref()).unwrap_or(&plan.target.address);
         let agent = concat!("hindmost/", env!("CARGO_PKG_VERSION"));
         one.field(":method", &request.method, None, Escape::Raw);
         let scheme = if plan.target.tls.is_some() { "https" } else { "http" };
@@ -49,12 +49,13 @@ impl CompiledRequest {
             &[("user-agent", agent), ("accept", "*/*")]
         };
         for &(name, value) in usual {
-            if given(name).is_none() {
+            if header(name).is_none() {
                 one.field(name, value, None, Escape::Raw);
             }
         }
-        let own = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
-        for (name, value) in http.headers.iter().filter(|(name, _)| !own(name)).chain(&request.headers) {
+        let overrides = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
+        for (name, value) in http.headers.iter().filter(|(name, _)| !overrides(name)).chain(&request.headers)
+        {
             let name = name.to_ascii_lowercase();
             if !OF_HTTP_1.contains(&name.as_str()) {
                 one.field(&name, value, data, Escape::Raw);
@@ -156,10 +157,10 @@ impl CompiledRequest {
 
     /// Return upper bounds on the bytes of its fields and of its body.
     pub fn largest(&self) -> (usize, usize) {
-        let of = |piece: &Piece| match piece {
+        let piece_bytes = |piece: &Piece| match piece {
             Piece::Fixed(bytes) => bytes.len(),
             Piece::Value(value) => value.largest() + 5,
         };
-        (self.head.iter().map(of).sum(), self.body.largest())
+        (self.head.iter().map(piece_bytes).sum(), self.body.largest())
     }
 }

@@ -151,13 +151,13 @@ fn resets<P: Protocol<Session = Session>>(codec: &P) -> Vec<(u32, u16, bool)> {
         reset(7, 0),
     ]
     .concat();
-    let of = |pieces: &[&[u8]]| -> Vec<_> {
+    let results = |pieces: &[&[u8]]| -> Vec<_> {
         let found = cut_up(codec, 4, pieces).unwrap();
         assert!(found.iter().all(|one| one.outcome == Outcome::Error), "{found:?}");
         found.iter().map(|one| (one.tag, one.code, one.refused)).collect()
     };
-    let whole = of(&[&stream]);
-    assert_eq!(of(&stream.chunks(1).collect::<Vec<_>>()), whole);
+    let whole = results(&[&stream]);
+    assert_eq!(results(&stream.chunks(1).collect::<Vec<_>>()), whole);
     whole
 }
 
@@ -165,10 +165,10 @@ fn resets<P: Protocol<Session = Session>>(codec: &P) -> Vec<(u32, u16, bool)> {
 fn a_refused_stream_differs_from_a_reset_or_partially_answered_one() {
     let http = codec(json!({"kind": "http"}));
     assert_eq!(resets(&http), [(1, 8, true), (2, 9, false), (0, 8, false), (3, 1, false)]);
-    let told =
+    let text =
         |error: u32| Http2::error_text(&frame(frames::RST_STREAM, 0, 1, &error.to_be_bytes())).to_vec();
-    let told = |error| String::from_utf8(told(error)).unwrap();
-    assert_eq!([7, 8].map(told), ["RST_STREAM: REFUSED_STREAM", "RST_STREAM: CANCEL"]);
+    let text = |error| String::from_utf8(text(error)).unwrap();
+    assert_eq!([7, 8].map(text), ["RST_STREAM: REFUSED_STREAM", "RST_STREAM: CANCEL"]);
     // UNAVAILABLE, CANCELLED, INTERNAL: none of them is OK, whose number is 0.
     assert_eq!(resets(&grpc()), [(1, 14, true), (2, 1, false), (0, 14, false), (3, 13, false)]);
 }
@@ -189,7 +189,7 @@ fn nonsense_is_refused() {
     let mut session = codec.session();
     let refused = codec.opening(&mut session, b"HTTP/1.1 400 Bad Request\r\n", &mut Vec::new());
     assert!(
-        matches!(&refused, Err(Refusal::Protocol(said)) if said.contains("\"HTTP/1.1 400 Bad Request\"")),
+        matches!(&refused, Err(Refusal::Protocol(answer)) if answer.contains("\"HTTP/1.1 400 Bad Request\"")),
         "{refused:?}"
     );
 }
@@ -203,7 +203,7 @@ fn the_servers_settings_complete_the_opening_and_limit_the_streams() {
         out.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04\0\0\0\0\0\0\x01\0\0\0\0\0\x02"),
         "{out:?}"
     );
-    let said = [
+    let answer = [
         frame(frames::SETTINGS, 0, 0, b"\0\x03\0\0\0\x05\0\x04\0\0\0\x64"),
         frame(frames::WINDOW_UPDATE, 0, 0, b"\0\0\0\x01"),
         frame(frames::SETTINGS, frames::ACK, 0, b""),
@@ -211,9 +211,9 @@ fn the_servers_settings_complete_the_opening_and_limit_the_streams() {
     .concat();
     out.clear();
     for cut in 0..21 {
-        assert_eq!(codec.opening(&mut session, &said[..cut], &mut out), Ok(Opening::More), "{cut}");
+        assert_eq!(codec.opening(&mut session, &answer[..cut], &mut out), Ok(Opening::More), "{cut}");
     }
-    assert_eq!(codec.opening(&mut session, &said, &mut out), Ok(Opening::Done(21 + 13)));
+    assert_eq!(codec.opening(&mut session, &answer, &mut out), Ok(Opening::Done(21 + 13)));
     assert_eq!((&out[..], codec.in_flight(&session)), (&b"\0\0\0\x04\x01\0\0\0\0"[..], 5));
 }
 
@@ -283,9 +283,9 @@ fn calls_end_with_the_status_in_their_trailers() {
         vec![(1, Outcome::Hit, 0), (0, Outcome::Error, 14), (2, Outcome::Miss, 5), (3, Outcome::Error, 2)];
     assert_eq!(replies(&codec, 4, &[&stream]), Ok(expected.clone()));
     assert_eq!(replies(&codec, 4, &stream.chunks(1).collect::<Vec<_>>()), Ok(expected));
-    let told = |head: &[u8]| String::from_utf8_lossy(&Grpc::error_text(head)).into_owned();
-    assert_eq!(told(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
-    assert!(told(&frame(frames::HEADERS, last, 1, b"\x88")).contains("grpc-status"));
+    let text = |head: &[u8]| String::from_utf8_lossy(&Grpc::error_text(head)).into_owned();
+    assert_eq!(text(&frame(frames::HEADERS, last, 1, b"\x00\x0bgrpc-status\x0214")), "UNAVAILABLE");
+    assert!(text(&frame(frames::HEADERS, last, 1, b"\x88")).contains("grpc-status"));
 }
 
 #[test]

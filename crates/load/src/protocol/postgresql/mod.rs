@@ -52,13 +52,13 @@ impl Protocol for Postgresql {
         let Workload::Sql(sql) = &plan.workload else {
             unreachable!("the plan has checked that {:?} gets statements of SQL", plan.target.protocol)
         };
-        let given = plan.target.login.clone().unwrap_or_default();
-        let user = given.user.unwrap_or_else(|| "postgres".to_owned());
+        let login = plan.target.login.clone().unwrap_or_default();
+        let user = login.user.unwrap_or_else(|| "postgres".to_owned());
         let all = || sql.statements.iter().enumerate();
         Self {
             login: Login {
-                database: given.database.unwrap_or_else(|| user.clone()),
-                password: given.password,
+                database: login.database.unwrap_or_else(|| user.clone()),
+                password: login.password,
                 user,
             },
             list: List::new(plan.seed, &sql.listed(), sql.data.as_ref()),
@@ -246,10 +246,10 @@ mod tests {
     #[test]
     fn an_error_is_reported_with_its_message() {
         let codec = Postgresql::new(&plan("postgresql"));
-        let mut format_error = Vec::new();
+        let mut head = Vec::new();
         let bytes = reply(&[(b'2', b""), ERROR, READY]);
-        let tell = |words: &[u8]| format_error.extend_from_slice(words);
+        let tell = |words: &[u8]| head.extend_from_slice(words);
         Reader::new::<Postgresql>().next(&codec, &mut Session::default(), Kind(0), &bytes, tell).unwrap();
-        assert_eq!(&*Postgresql::error_text(&format_error), b"ERROR 42P01: relation \"x\" does not exist");
+        assert_eq!(&*Postgresql::error_text(&head), b"ERROR 42P01: relation \"x\" does not exist");
     }
 }

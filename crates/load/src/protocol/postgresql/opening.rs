@@ -108,8 +108,8 @@ impl Session {
         // Messages of the opening are short. A large length means another protocol, whose end would never
         // come.
         if !(4..1 << 14).contains(&length) || !b"RESKNvZ123C".contains(&kind) {
-            let said = quote("it does not speak PostgreSQL's protocol: it answered", bytes);
-            return Err(Refusal::Protocol(said));
+            let reason = quote("it does not speak PostgreSQL's protocol: it answered", bytes);
+            return Err(Refusal::Protocol(reason));
         }
         let Some(body) = bytes.get(HEADER..=length) else { return Ok(Opening::More) };
         match kind {
@@ -244,10 +244,10 @@ mod tests {
         let (mut session, login) = (Session::default(), login(None));
         let mut out = Vec::new();
         session.begin(&login, &mut out);
-        let said = b"\0\0\0\x40\0\x03\0\0user\0ada\0database\0engine\0application_name\0hindmost\0\0";
-        assert_eq!(out[4..], said[4..]);
+        let expected = b"\0\0\0\x40\0\x03\0\0user\0ada\0database\0engine\0application_name\0hindmost\0\0";
+        assert_eq!(out[4..], expected[4..]);
         assert_eq!(out[..4], (out.len() as u32).to_be_bytes());
-        for (kind, body, said) in [
+        for (kind, body, expected) in [
             (b'R', &[0; 4][..], &b""[..]),
             (b'S', b"server_version\x0015.18\0", b""),
             (b'K', &[0; 8], b""),
@@ -255,7 +255,12 @@ mod tests {
             (b'1', b"", b""),
         ] {
             let (found, out) = step(&mut session, &login, kind, body);
-            assert_eq!((found, &out[..]), (Ok(Opening::Step(5 + body.len())), said), "{}", char::from(kind));
+            assert_eq!(
+                (found, &out[..]),
+                (Ok(Opening::Step(5 + body.len())), expected),
+                "{}",
+                char::from(kind)
+            );
         }
         assert_eq!(step(&mut session, &login, b'Z', b"I").0, Ok(Opening::Done(6)));
     }
@@ -275,7 +280,7 @@ mod tests {
     #[test]
     fn a_refusal_has_the_text_of_the_server() {
         let body = b"SFATAL\0VFATAL\0C28P01\0Mpassword authentication failed for user \"ada\"\0\0";
-        for (kind, body, code, format_error) in [
+        for (kind, body, code, text) in [
             (
                 b'E',
                 &body[..],
@@ -288,7 +293,7 @@ mod tests {
             (b'R', b"\0\0\0\x0bx", "wrong-protocol", ""),
         ] {
             let refusal = step(&mut Session::default(), &login(None), kind, body).0.unwrap_err();
-            assert!(refusal.code() == code && refusal.to_string().contains(format_error), "{refusal}");
+            assert!(refusal.code() == code && refusal.to_string().contains(text), "{refusal}");
         }
         let other = Session::default().step(&login(None), b"", b"HTTP/1.1 400 Bad Request", &mut Vec::new());
         assert!(matches!(other, Err(Refusal::Protocol(_))), "{other:?}");

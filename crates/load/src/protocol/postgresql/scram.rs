@@ -54,12 +54,12 @@ impl Scram {
         pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, rounds, &salt, &self.password, &mut salted);
         let client = sign(&salted, b"Client Key");
         let stored = digest::digest(&digest::SHA256, &client);
-        let without = format!("c={BINDING},r={nonce}");
-        let said = format!("{},{text},{without}", self.bare());
-        let signature = sign(stored.as_ref(), said.as_bytes());
+        let without_proof = format!("c={BINDING},r={nonce}");
+        let auth_message = format!("{},{text},{without_proof}", self.bare());
+        let signature = sign(stored.as_ref(), auth_message.as_bytes());
         let proof: Vec<u8> = client.iter().zip(&signature).map(|(one, other)| one ^ other).collect();
-        self.server = Some(sign(&sign(&salted, b"Server Key"), said.as_bytes()));
-        Ok(format!("{without},p={}", STANDARD.encode(proof)))
+        self.server = Some(sign(&sign(&salted, b"Server Key"), auth_message.as_bytes()));
+        Ok(format!("{without_proof},p={}", STANDARD.encode(proof)))
     }
 
     /// Check the server's proof that it knows the password.
@@ -101,14 +101,17 @@ mod tests {
 
     #[test]
     fn challenges_for_another_client_are_refused() {
-        for (challenge, told) in [
+        for (challenge, reason) in [
             ("r=other,s=AAAA,i=4096", "another client"),
             ("r=AAAAx,i=4096", "no salt"),
             ("r=AAAAx,s=AAAA,i=0", "iterations"),
             ("r=AAAAx,s=AAAA", "iterations"),
         ] {
             let mut client = Scram::new(b"pencil", &[0; 3]);
-            assert!(client.answer_challenge(challenge.as_bytes()).unwrap_err().contains(told), "{challenge}");
+            assert!(
+                client.answer_challenge(challenge.as_bytes()).unwrap_err().contains(reason),
+                "{challenge}"
+            );
         }
     }
 }

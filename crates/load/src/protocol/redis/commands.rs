@@ -61,11 +61,11 @@ impl CompiledCommand {
 
     /// Return an upper bound on a request's bytes.
     pub fn largest(&self) -> usize {
-        let kind = |part: &Part| match part {
+        let part_bytes = |part: &Part| match part {
             Part::Same(bytes) => bytes.len(),
             Part::Word(template) => template.largest() + 16,
         };
-        self.parts.iter().map(kind).sum()
+        self.parts.iter().map(part_bytes).sum()
     }
 }
 

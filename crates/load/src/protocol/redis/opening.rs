@@ -79,8 +79,8 @@ mod tests {
         database: Option<&str>,
         protocol: Option<u8>,
     ) -> Login {
-        let own = |text: Option<&str>| text.map(str::to_owned);
-        Login { user: own(user), password: own(password), database: own(database), protocol }
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Login { user: owned(user), password: owned(password), database: owned(database), protocol }
     }
 
     #[test]

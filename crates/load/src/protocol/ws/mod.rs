@@ -132,7 +132,7 @@ impl Protocol for Ws {
             unreachable!("the plan has checked that {:?} gets messages", plan.target.protocol)
         };
         let kinds = plan.workload.kinds();
-        let of = |name: &String| {
+        let prefixes_of = |name: &String| {
             messages
                 .requests
                 .iter()
@@ -146,7 +146,7 @@ impl Protocol for Ws {
         Self {
             list: List::new(plan.seed, &messages.listed(), messages.data.as_ref()),
             sends: messages.requests.iter().map(send).collect(),
-            replies: kinds.iter().filter_map(of).collect(),
+            replies: kinds.iter().filter_map(prefixes_of).collect(),
             openings: messages.paths.iter().map(|path| request(path, messages, plan)).collect(),
             seed: plan.seed,
             sessions: AtomicU32::new(0),

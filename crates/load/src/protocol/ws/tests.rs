@@ -42,10 +42,10 @@ fn each_opening_has_its_own_key_and_accepts_only_a_matching_answer() {
     for path in ["/a", "/b", "/a"] {
         let (mut session, mut out) = (codec.session(), Vec::new());
         assert!(!codec.begin(&mut session, &mut out));
-        let asked = String::from_utf8(out).unwrap();
-        assert!(asked.starts_with(&format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:1\r\n")), "{asked}");
-        assert!(asked.contains("\r\nOrigin: http://x\r\n") && asked.ends_with("==\r\n\r\n"), "{asked}");
-        keys.push(asked.split("Key: ").nth(1).unwrap().to_owned());
+        let request = String::from_utf8(out).unwrap();
+        assert!(request.starts_with(&format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:1\r\n")), "{request}");
+        assert!(request.contains("\r\nOrigin: http://x\r\n") && request.ends_with("==\r\n\r\n"), "{request}");
+        keys.push(request.split("Key: ").nth(1).unwrap().to_owned());
         let fits = String::from_utf8(session.accept.to_vec()).unwrap();
         let mut answers = |text: String| codec.opening(&mut session, text.as_bytes(), &mut Vec::new());
         let good = format!("HTTP/1.1 101 Go\r\nupgrade: websocket\r\nsec-websocket-ACCEPT:  {fits}\r\n\r\n");

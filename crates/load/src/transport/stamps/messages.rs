@@ -283,24 +283,24 @@ mod tests {
 
     #[test]
     fn an_error_with_key_and_time_is_a_transmit_stamp() {
-        let of = |parts: &[(i32, i32, Vec<u8>)]| parse_transmit_stamp(&control_messages(parts));
+        let parse = |parts: &[(i32, i32, Vec<u8>)]| parse_transmit_stamp(&control_messages(parts));
         let origin = libc::SO_EE_ORIGIN_TIMESTAMPING;
         for (level, kind) in [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IPV6, libc::IPV6_RECVERR)] {
             let named = (level, kind, error(origin, 41));
             let software =
                 TransmitStamp { key: 41, stamp: Stamp { software_ns: 2_000_000_009, hardware_ns: 0 } };
-            assert_eq!(of(&[timespecs([2, 9], [0, 0]), named.clone()]), Some(software));
+            assert_eq!(parse(&[timespecs([2, 9], [0, 0]), named.clone()]), Some(software));
             let hardware =
                 TransmitStamp { key: 41, stamp: Stamp { software_ns: 0, hardware_ns: 2_000_000_009 } };
-            assert_eq!(of(&[timespecs([0, 0], [2, 9]), named.clone()]), Some(hardware));
-            assert_eq!(of(std::slice::from_ref(&named)), None, "no stamp");
-            assert_eq!(of(&[timespecs([0, 0], [0, 0]), named]), None, "no stamp");
+            assert_eq!(parse(&[timespecs([0, 0], [2, 9]), named.clone()]), Some(hardware));
+            assert_eq!(parse(std::slice::from_ref(&named)), None, "no stamp");
+            assert_eq!(parse(&[timespecs([0, 0], [0, 0]), named]), None, "no stamp");
         }
-        assert_eq!(of(&[timespecs([2, 9], [0, 0])]), None, "no key");
+        assert_eq!(parse(&[timespecs([2, 9], [0, 0])]), None, "no key");
         let icmp = (libc::SOL_IP, libc::IP_RECVERR, error(libc::SO_EE_ORIGIN_ICMP, 41));
-        assert_eq!(of(&[timespecs([2, 9], [0, 0]), icmp]), None, "another error");
+        assert_eq!(parse(&[timespecs([2, 9], [0, 0]), icmp]), None, "another error");
         let cut = (libc::SOL_IP, libc::IP_RECVERR, error(origin, 41)[..8].to_vec());
-        assert_eq!(of(&[timespecs([2, 9], [0, 0]), cut]), None, "truncated");
+        assert_eq!(parse(&[timespecs([2, 9], [0, 0]), cut]), None, "truncated");
     }
 
     #[test]

@@ -214,10 +214,10 @@ mod tests {
         for _ in 0..1000 {
             io::Write::write_all(server, b"there").unwrap();
             let mut into = [0; 64];
-            let (n, came) = read(client.as_raw_fd(), &mut into).unwrap();
+            let (n, stamp) = read(client.as_raw_fd(), &mut into).unwrap();
             assert_eq!(&into[..n], b"there");
-            if came.has(Source::Software) {
-                return came;
+            if stamp.has(Source::Software) {
+                return stamp;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -236,10 +236,10 @@ mod tests {
         assert_eq!(sent.key, 4, "the last byte, counted from 0");
         assert_eq!(next_transmit_stamp(client.as_raw_fd()), None);
         server.read_exact(&mut [0; 5]).unwrap();
-        let came = first_stamp(&client, &mut server);
+        let stamp = first_stamp(&client, &mut server);
         assert!(sent.stamp.has(Source::Software));
-        assert!(came.software_ns > sent.stamp.software_ns);
-        assert!(!came.has(Source::Hardware));
+        assert!(stamp.software_ns > sent.stamp.software_ns);
+        assert!(!stamp.has(Source::Hardware));
         io::Write::write_all(&mut client, b"x").unwrap();
         assert_eq!(next_transmit_stamp(client.as_raw_fd()), None, "no stamp was requested");
     }

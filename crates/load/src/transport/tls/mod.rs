@@ -115,11 +115,11 @@ impl<T: Transport> Tls<T> {
             }
             request::check_answer(arrived[0])?;
         }
-        let heard = if session.step == Step::HelloSent {
-            let kept = session.restore_partial(arrived);
-            match inner.read(slot, &mut arrived[kept..]) {
+        let length = if session.step == Step::HelloSent {
+            let partial = session.restore_partial(arrived);
+            match inner.read(slot, &mut arrived[partial..]) {
                 Ok(0) => return Err(TlsProblem::HungUp.into()),
-                Ok(n) => kept + n,
+                Ok(n) => partial + n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return session.flush(inner, slot).and(Err(e)),
                 Err(e) => return Err(e),
             }
@@ -127,10 +127,10 @@ impl<T: Transport> Tls<T> {
             session.step = Step::HelloSent;
             0
         };
-        let taken = session.process_handshake(&mut arrived[..heard]);
+        let handshake = session.process_handshake(&mut arrived[..length]);
         // On an error, the flush sends the alert that explains it.
         let flushed = session.flush(inner, slot);
-        taken.map_err(|e| TlsProblem::from_handshake_error(&e, &arrived[..heard], name, trusted))?;
+        handshake.map_err(|e| TlsProblem::from_handshake_error(&e, &arrived[..length], name, trusted))?;
         if !flushed? {
             inner.watch_writes(slot, true)?;
             return Err(ErrorKind::WouldBlock.into());
@@ -199,11 +199,11 @@ impl<T: Transport> Tls<T> {
             return Ok((0, S::default()));
         }
         let most = arrived.len().min(into.len());
-        let kept = session.restore_partial(arrived);
-        if kept >= most {
+        let partial = session.restore_partial(arrived);
+        if partial >= most {
             return Err(TlsProblem::TooLong.into());
         }
-        let (n, said) = read(inner, slot, &mut arrived[kept..most]).map_err(|e| {
+        let (n, said) = read(inner, slot, &mut arrived[partial..most]).map_err(|e| {
             if session.has_answered {
                 e
             } else {
@@ -214,7 +214,7 @@ impl<T: Transport> Tls<T> {
             return Ok((0, said));
         }
         let plain =
-            session.decrypt(&mut arrived[..kept + n], into).map_err(TlsProblem::from_session_error)?;
+            session.decrypt(&mut arrived[..partial + n], into).map_err(TlsProblem::from_session_error)?;
         session.flush(inner, slot)?;
         if plain > 0 {
             session.has_answered = true;

@@ -47,8 +47,8 @@ pub fn try_handshake(
 fn shake_hands<S: Read + Write>(mut stream: S, credentials: &Credentials) -> Result<(), TlsProblem> {
     if !credentials.request().is_empty() {
         let mut answer = [0];
-        let asked = stream.write_all(credentials.request()).and_then(|()| stream.read_exact(&mut answer));
-        asked.map_err(|e| cut_short(&e))?;
+        let exchange = stream.write_all(credentials.request()).and_then(|()| stream.read_exact(&mut answer));
+        exchange.map_err(|e| cut_short(&e))?;
         request::check_answer(answer[0])?;
     }
     let connection = ClientConnection::new(credentials.config(1), credentials.name().clone());

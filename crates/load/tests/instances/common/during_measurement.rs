@@ -28,10 +28,10 @@ impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Controller for During
     }
 
     fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
-        let heard = self.inner.next_command(patience)?;
-        if matches!(heard, Some(Command::Measure { .. })) {
+        let command = self.inner.next_command(patience)?;
+        if matches!(command, Some(Command::Measure { .. })) {
             self.running = self.action.take().map(std::thread::spawn);
         }
-        Ok(heard)
+        Ok(command)
     }
 }
