@@ -9,7 +9,7 @@
 //! ```text
 //! connected ── begin ──► opening, opening, ... ──► write (tag) ──► read (tag) ──► ...
 //!                 │        or a refusal              in_flight: the limit on concurrent requests
-//!                 └ true: usable at once             answer: control messages;  leaves: the server is closing
+//!                 └ true: usable at once             write_control, closing_tag: while connected
 //! ```
 //!
 //! Unused features cost nothing: constants remove them when the event loop is compiled for a codec.
@@ -70,8 +70,8 @@ pub trait Protocol: Send {
     /// The protocol's entry in the table.
     const PROTOCOL: hindmost_wire::Protocol;
     /// Whether a server may close a connection after any reply, as in HTTP. Requests that
-    /// [`Protocol::may_repeat`] are then resent. If the server keeps closing connections, requests take turns
-    /// on them.
+    /// [`Protocol::may_repeat`] allows are then resent. If the server keeps closing connections, requests take
+    /// turns on them.
     const MAY_CLOSE: bool = false;
     /// Most bytes at the start of a reply needed to parse its head. A longer head is garbage.
     const MAX_HEAD: usize;

@@ -66,7 +66,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
                         Ok(0) => ErrorKind::ConnectionReset.into(),
                         // No request was sent, so this text says why the server refuses service (redis,
                         // memcached, HTTP 503).
-                        Ok(n) => io::Error::other(quote("it said", &self.scratch[..n])),
+                        Ok(n) => io::Error::other(quote("the server said", &self.scratch[..n])),
                         Err(e) => e,
                     };
                     self.connections.note_hang_up();
@@ -85,12 +85,15 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         }
         let words = &self.tally.first_unreadable;
         let why = if words.is_empty() {
-            match std::mem::replace(&mut self.connections.last_failure, "it closed a connection".into()) {
+            match std::mem::replace(
+                &mut self.connections.last_failure,
+                "the server closed a connection".into(),
+            ) {
                 Failure::Error(error) => error,
                 Failure::Text(_) => ErrorKind::ConnectionReset.into(),
             }
         } else {
-            io::Error::other(format!("it said {words:?}"))
+            io::Error::other(format!("the server said {words:?}"))
         };
         Err(self.connect_error(peers, slot, why))
     }

@@ -28,7 +28,7 @@ mod tests {
     fn more_files_than_the_hard_limit_are_refused_with_numbers() {
         let hard = OpenFiles::read().hard;
         if hard == u64::MAX {
-            return; // nothing is too much
+            return; // no limit
         }
         let needs = Needs { files: hard + 1, ports: hard, memory_bytes: 0, connection_bytes: 0 };
         let error = make_room(&needs).unwrap_err();

@@ -25,7 +25,8 @@ pub fn check_protocol_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
     let by_turns = || plan.carried().is_some() || P::new(plan).takes_turns();
     if plan.batching != Batching::None && (plan.in_flight == Some(1) || by_turns()) {
         let must = "`none` where a connection carries one request at a time (`in_flight` 1, \
-                    `requests_per_connection`, HTTP/1.0, POST and PATCH, large bodies): no batch would ever have two";
+                    `requests_per_connection`, HTTP/1.0, POST and PATCH, large bodies): no batch would hold \
+                    two requests";
         return Err(refuse("batching", plan.batching.name().to_owned(), must.to_owned()));
     }
     Ok(())

@@ -116,7 +116,7 @@ const HOSTILE: [Action; 11] = [
             ..Answer::after(0, b"")
         });
     }),
-    ("closes without a word", |fake| {
+    ("closes without a reply", |fake| {
         fake.behaviour = Box::new(|n, _| Answer { ends: n % 30 == 29, ..Answer::after(MS / 10, REPLY) });
     }),
     ("closes and says so", |fake| *fake = announcing(2, MS / 10, |n| n % 30 == 29)),

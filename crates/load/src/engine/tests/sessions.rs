@@ -414,8 +414,8 @@ const HOSTILE: [Action; 9] = [
         *fake = toy(2, 8, MS / 10, |tag| format!("re {tag}\n{}", "ping 1\n".repeat(200)));
         fake.takes = 2;
     }),
-    ("takes nothing at once", |fake| *fake = orderly(2, 0, MS / 10)),
-    ("says goodbye again and again", |fake| *fake = leaving(2, MS / 10)),
+    ("accepts no request at first", |fake| *fake = orderly(2, 0, MS / 10)),
+    ("closes repeatedly", |fake| *fake = leaving(2, MS / 10)),
     ("breaks connections", |fake| {
         fake.breaks = (0..30_u32).rev().map(|i| ((20 + 3 * u64::from(i)) * MS, i % 2)).collect();
     }),
@@ -426,7 +426,7 @@ const HOSTILE: [Action; 9] = [
             Answer { pieces, ..Answer::after(0, b"") }
         });
     }),
-    ("says goodbye before the first request", |fake| {
+    ("announces closing before the first request", |fake| {
         greeting(fake, |_| Answer::after(0, b"ok 3\nbye 0\n"));
     }),
 ];

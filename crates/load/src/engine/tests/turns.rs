@@ -63,7 +63,7 @@ fn too_few_connections_cause_timeouts_but_no_send_delay() {
     assert_eq!((run.counts.due, run.counts.errors), (200, 0), "{:?}", run.counts);
     assert!(run.counts.done > 40 && run.counts.timeouts > 50, "{:?}", run.counts);
     assert!(run.ended.0 <= END + 80 * MS, "{}", run.ended);
-    assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "it handed over what it could");
+    assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "requests were sent when due");
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> DuringMeasurement<F, 
 
     /// Return the result of the action.
     pub fn outcome(self) -> T {
-        self.running.expect("it was ordered to measure").join().unwrap()
+        self.running.expect("the run has started").join().unwrap()
     }
 }
 
