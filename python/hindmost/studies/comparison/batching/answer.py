@@ -9,6 +9,7 @@ from hindmost import __version__
 from hindmost._engine import Histogram
 from hindmost.plan.batching import Batching, batching_text
 from hindmost.report.common import numbers
+from hindmost.report.comparison.levels import format_ratio
 from hindmost.run.batches import batches
 from hindmost.run.readings import plan_of
 from hindmost.stats import Middle, contrasts, least_pairs, over_runs
@@ -177,10 +178,7 @@ def _describe_best(by: str, rate: documents.BatchingRate, *, enough: bool) -> st
     for base, table in arm["against"].items():
         one = table.get(by)
         if one is not None and one["ratio"]["value"] is not None:
-            low, high = one["ratio"]["low"], one["ratio"]["high"]
-            known = low is not None and high is not None and math.isfinite(low)
-            ends = f" [{low:.2f}, {numbers.number(high, 2)}]" if known else ""
-            text += f", {numbers.number(one['ratio']['value'], 2)}{ends} of {_mode_name(base)}"
+            text += f", {format_ratio(one['ratio'])} of {_mode_name(base)}"
     if rate["not_told"] and enough:
         close = ", ".join(_mode_name(rate["sides"][place]["batching"]) for place in rate["not_told"])
         text += f"; no difference shown to {close}"

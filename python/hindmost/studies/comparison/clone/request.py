@@ -93,26 +93,6 @@ def parse_loads(text: str, clone: Clone) -> list[LoadPoint]:
     return [LoadPoint(share, clone.rate_at(share) or 0.0) for share in sorted(set(shares))]
 
 
-def run_request(original: str, **options: Any) -> MeasureRequest:  # noqa: ANN401 (options of measure)
-    """Return the request of each run; each load replaces its rate.
-
-    Raises
-    ------
-    UsageError
-        If the original runs already.
-    """
-    if not parse_target(original).managed:
-        raise UsageError(
-            "needs-managed-target",
-            f"{original} runs already, but each pair must start its servers",
-            hint="use a preset, or a target file with the command that starts it",
-            target=original,
-        )
-    return MeasureRequest(
-        target=original, rate="1k", samples=0, stamps="off", quantiles="50,95,99", **options
-    )
-
-
 def open_new(
     clone: Clone | str | Path,
     original: str,
@@ -136,19 +116,18 @@ def open_new(
     if threads is not None:
         document = document.with_changes(threads=threads)
     points = parse_loads(loads, document)
-    runs = run_request(original, runs=str(LIMITS.check(pairs)), **options)
+    if not parse_target(original).managed:
+        raise UsageError(
+            "needs-managed-target",
+            f"{original} runs already, but each pair must start its servers",
+            hint="use a preset, or a target file with the command that starts it",
+            target=original,
+        )
+    runs = str(LIMITS.check(pairs))
+    plan = MeasureRequest(  # the rate is a placeholder, since each load has its own
+        target=original, rate="1k", runs=runs, samples=0, stamps="off", quantiles="50,95,99", **options
+    ).plan()
     request = CloneRequest(document, occupy, points, read_logged(logged) if logged else None)
-    return open_or_resume(request, runs.plan(), out)
-
-
-def open_or_resume(request: CloneRequest, plan: MeasurePlan, out: Path | None) -> Study:
-    """Create a study, or open the one in `out` to resume it.
-
-    Raises
-    ------
-    UsageError
-        If the study in `out` has another request.
-    """
     if out is not None and (out / "manifest.json").exists():
         study = Study.open(out)
         refuse_other_request(study, request, plan)

@@ -9,6 +9,7 @@ from typing import Literal
 from hindmost import __version__
 from hindmost.notes import Note
 from hindmost.report.common import numbers
+from hindmost.report.comparison.levels import format_ratio
 from hindmost.stats import compare_runs
 from hindmost.store import Study, now_utc
 from hindmost.store import trial as documents
@@ -177,7 +178,7 @@ def _headline(doc: documents.Trial) -> str:
     if best is None:
         return f"no level of {setting} has a finite {by}"
     one = levels[best]["against"].get(by)
-    ratio = "" if one is None else f" ({_format_ratio(one['ratio'])} of {present})"
+    ratio = "" if one is None else f" ({format_ratio(one['ratio'])} of {present})"
     figure = f"{by} {numbers.latency(_value(levels[best], by))}{ratio}"
     text = {
         "set": f"set {setting} to {levels[best]['level']}: {figure}",
@@ -201,8 +202,3 @@ def conflicting_levels(levels: Sequence[documents.Level], by: str) -> list[str]:
         if {one["against"][name]["change"] for name in ("mean", by) if name in one["against"]}
         == {"lower", "higher"}
     ]
-
-
-def _format_ratio(ratio: documents.Span) -> str:
-    known = ratio["low"] is not None and ratio["high"] is not None
-    return f"{ratio['value']:.2f}" + (f" [{ratio['low']:.2f}, {ratio['high']:.2f}]" if known else "")
