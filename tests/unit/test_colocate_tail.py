@@ -62,7 +62,7 @@ def test_a_queue_without_an_end_has_no_percentile():
 def test_only_requests_that_became_slower_grow_by_the_map_of_quantiles():
     alone = np.tile([1.0, 1.0, 1.0, 1.0, 5.0], 200)
     beside = np.where(alone > 2, 20.0, alone)
-    found = predict_growth(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, beside=beside)["models"]
+    found = predict_growth(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, with_job=beside)["models"]
     assert found["quantile map"][1] > 1.0
     assert found["M/G/1"] == pytest.approx([0.0, 0.0])
     assert found["quantile map"][0] < 0.2

@@ -68,7 +68,7 @@ def test_a_server_that_ends_in_the_middle_is_reported_and_nothing_is_left_behind
     monkeypatch.setattr(procedure, "find_suspects", lambda *_, **__: Suspects({"x": Ending()}))
 
     class Ending:
-        name = about = "x"
+        name = description = "x"
         undo = ({"do": "run", "command": ["touch", f"{tmp_path}/back"]},)
 
         def remove(self) -> None:

@@ -115,7 +115,7 @@ def test_memory_on_another_node_has_its_application_run_there(tmp_path, pinned, 
     )
     touch, one = offers(tmp_path, [pid])["memory on another node"]
     assert touch == "numa"
-    assert "82%" in one.about
+    assert "82%" in one.description
     one.remove()
     assert os.sched_getaffinity(pid) == {cpus[1]}
     one.give_back()

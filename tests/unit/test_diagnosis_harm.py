@@ -147,7 +147,7 @@ class Thing:
 
     host: Host
     name: str
-    about: str = "take it away"
+    description: str = "take it away"
     undo: list[dict[str, object]] = field(default_factory=list)
     program: bool = True
 

@@ -78,7 +78,7 @@ class Thing:
 
     world: World
     name: str
-    about: str = "take it away"
+    description: str = "take it away"
     undo: list[dict[str, object]] = field(default_factory=list)
     program: bool = True
     inert: bool = False

@@ -43,7 +43,7 @@ def test_a_quota_is_fitted_until_it_holds_the_twin_back_as_the_host_is_held_back
     path = group / "cpu.cfs_quota_us"
     dose = quotas.tune_quota(File("quota", "x", path, "-1", str(first)), 100_000, 0.2)
     assert 0.2 / quotas.ALIKE <= 1.2 - int(dose.wanted) / NEEDS_US <= 0.2 * quotas.ALIKE
-    assert int(dose.wanted) == first or f"{int(dose.wanted) / 1e5:.3g}" in dose.about
+    assert int(dose.wanted) == first or f"{int(dose.wanted) / 1e5:.3g}" in dose.description
     assert path.read_text().strip() == "-1"
 
 
@@ -141,8 +141,8 @@ def test_load_is_given_only_where_there_is_known_to_be_more_of_it(twin, normal, 
         Suspects({name: client.change}, programs={name: client}), scene([twin.pid], normal_rate=normal)
     )
     if why is None:
-        about = found.interventions[name].about
-        assert about.index("500") < about.index("200")
+        description = found.interventions[name].description
+        assert description.index("500") < description.index("200")
     else:
         assert found.left_out[name].code == why
         assert found.interventions == {}

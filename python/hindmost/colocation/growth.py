@@ -63,7 +63,7 @@ def predict_growth(
     load: float,
     lost: float,
     workers: int = 1,
-    beside: Array | None = None,
+    with_job: Array | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
     """Predict the growth of percentiles when a rate is lost, by model; None if a queue grows without end.
@@ -80,7 +80,7 @@ def predict_growth(
         Load of each worker without the slowdown, and share of the rate that is lost.
     workers : int
         Workers of one queue.
-    beside : array, optional
+    with_job : array, optional
         Service times next to a job; each time then grows like its quantile.
     seed : int
 
@@ -126,11 +126,11 @@ def predict_growth(
     name = "M/G/1" if workers == 1 else f"M/G/{workers}"
     models = {name: growth(free, free.service / (1 - lost))}
     models["regimes"] = models[name] if spells is free else growth(spells, spells.service / (1 - lost))
-    if beside is not None:
+    if with_job is not None:
         assert service is not None
         steps = np.linspace(0, 1, 101)
-        levels_alone, levels_beside = np.quantile(service, steps), np.quantile(beside, steps)
-        models["quantile map"] = growth(free, stretch_service(levels_alone, levels_beside, free.service))
+        levels_alone, levels_with_job = np.quantile(service, steps), np.quantile(with_job, steps)
+        models["quantile map"] = growth(free, stretch_service(levels_alone, levels_with_job, free.service))
     return {
         "levels": list(levels),
         "load": load,

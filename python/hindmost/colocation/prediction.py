@@ -74,13 +74,13 @@ def predict_growth(
 
 
 def predict_from_lighter(
-    lighter: Sequence[Array], beside: Sequence[Array], growth: _Guess, solo: Solo, *, seed: int = 1
+    lighter: Sequence[Array], with_job: Sequence[Array], growth: _Guess, solo: Solo, *, seed: int = 1
 ) -> list[Predicted]:
     """Predict growth under a load from measurements under a lighter one; only the queue is modelled.
 
     Parameters
     ----------
-    lighter, beside : sequence of array
+    lighter, with_job : sequence of array
         Service times of windows under the lighter load, without and with the job.
     growth : tuple of float
         Measured there: loss of rate, growth of p50 and p99.
@@ -104,11 +104,14 @@ def predict_from_lighter(
         stretch = measure_stretch(before, after)
         return {f"lighter: {name}": (stretch.lost, *both) for name, both in solo.growth(stretch).items()}
 
-    if not (has_enough_services(lighter) and has_enough_services(beside)):
+    if not (has_enough_services(lighter) and has_enough_services(with_job)):
         return []
-    drawn = [guesses(resample(lighter), resample(beside)) for _ in range(DRAWS)]
+    drawn = [guesses(resample(lighter), resample(with_job)) for _ in range(DRAWS)]
     flat = {"model": "lighter: no more", "lost": growth[0], "p50": growth[1], "p99": growth[2]}
-    return [{**flat, "p99_low": None, "p99_high": None}, *write_predictions(guesses(lighter, beside), drawn)]  # type: ignore[typeddict-item]
+    return [
+        {**flat, "p99_low": None, "p99_high": None},
+        *write_predictions(guesses(lighter, with_job), drawn),
+    ]  # type: ignore[typeddict-item]
 
 
 def write_predictions(found: Mapping[str, _Guess], drawn: Sequence[Mapping[str, _Guess]]) -> list[Predicted]:

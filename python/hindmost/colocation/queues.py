@@ -25,7 +25,7 @@ class Stretch:
     ----------
     lost : float
         Share of the rate that is lost, equal for all requests.
-    alone, beside : array
+    alone, with_job : array
         Quantiles of service times at the same levels, without and with the job.
     series : array, optional
         Service times next to the job in their order, if measured.
@@ -33,7 +33,7 @@ class Stretch:
 
     lost: float
     alone: Array
-    beside: Array
+    with_job: Array
     series: Array | None = None
 
 
@@ -89,7 +89,7 @@ class Solo:
         return Queue.draw(service, 1e6 / self.rate, requests=_REQUESTS, block=block)
 
     def _map_quantiles(self, stretch: Stretch, service: Array) -> Array:
-        return stretch_service(stretch.alone, stretch.beside, service)
+        return stretch_service(stretch.alone, stretch.with_job, service)
 
     def _waits(self, queue: Queue, service: Array | None) -> tuple[float, float]:
         takes = queue.service if service is None else service
@@ -105,9 +105,9 @@ def has_enough_services(windows: Sequence[Array]) -> bool:
     return sum(map(len, windows)) >= LEAST_SERVICES
 
 
-def measure_stretch(alone: Sequence[Array], beside: Sequence[Array]) -> Stretch:
+def measure_stretch(alone: Sequence[Array], with_job: Sequence[Array]) -> Stretch:
     """Measure the effect of a job on service times under a light load, from windows without and with it."""
-    before, after = np.concatenate(alone), np.concatenate(beside)
+    before, after = np.concatenate(alone), np.concatenate(with_job)
     return Stretch(
         1 - float(np.mean(before) / np.mean(after)),
         np.quantile(before, _STRETCH_LEVELS),

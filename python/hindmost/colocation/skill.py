@@ -74,7 +74,7 @@ def scores(
     rng = np.random.default_rng(seed)
     trivial = [one.name for one in baselines()]
     errors: dict[str, list[float]] = {}
-    seen: dict[str, list[float]] = {}
+    above_noise: dict[str, list[float]] = {}
     for _ in range(splits):
         order = rng.permutation(len(profiles.names))
         half = len(order) // 2
@@ -84,9 +84,12 @@ def scores(
         for model in [*baselines(), *(models() if candidates is None else candidates)]:
             wrong = np.abs(model.fit(profiles, *known, lost[known]).predict(profiles, *unknown) - truth)
             errors.setdefault(model.name, []).append(float(wrong.mean()))
-            seen.setdefault(model.name, []).append(float(wrong[counts].mean()) if counts.any() else np.nan)
+            above_noise.setdefault(model.name, []).append(
+                float(wrong[counts].mean()) if counts.any() else np.nan
+            )
     above = {
-        name: float(np.nanmean(values)) if np.isfinite(values).any() else 0.0 for name, values in seen.items()
+        name: float(np.nanmean(values)) if np.isfinite(values).any() else 0.0
+        for name, values in above_noise.items()
     }
     best = min(above[name] for name in trivial)
     return [

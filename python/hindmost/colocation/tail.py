@@ -51,9 +51,9 @@ def allowed_loss(within: float, load: float) -> float:
     return (1 - load) * within / (1 + within)
 
 
-def stretch_service(quantiles_alone: Array, quantiles_beside: Array, service: Array) -> Array:
+def stretch_service(quantiles_alone: Array, quantiles_with_job: Array, service: Array) -> Array:
     """Map service times by the growth of each quantile next to a stressor: requests do not all lose alike."""
-    found: Array = np.interp(service, quantiles_alone, quantiles_beside)
+    found: Array = np.interp(service, quantiles_alone, quantiles_with_job)
     return found
 
 

@@ -110,10 +110,10 @@ def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:
     """
     active, number = survivors(rounds, candidates)
     coming = (0, *active)
-    begun = any(number + 1 in rounds.get(side, {}) for side in coming)
+    has_started = any(number + 1 in rounds.get(side, {}) for side in coming)
     enough = number >= (LEAST_TRIES + 1 if len(active) == 1 else MOST_TRIES) or candidates == 0
     alone = candidates == 1  # there is nothing to choose from
-    if not begun and (enough or alone or runs_left - len(coming) < 2 * LOOKS[0]):
+    if not has_started and (enough or alone or runs_left - len(coming) < 2 * LOOKS[0]):
         return None
     return Next("try", number + 1, coming)
 
@@ -121,8 +121,8 @@ def next_try(rounds: Rounds, candidates: int, runs_left: float) -> Next | None:
 def next_combining(rounds: Rounds, runs_left: float) -> Next | None:
     """Return the next round of the best candidate against the combination; None if it is over."""
     number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
-    begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
-    if not begun and (number >= COMBINING or runs_left - 2 < 2 * LOOKS[0]):
+    has_started = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
+    if not has_started and (number >= COMBINING or runs_left - 2 < 2 * LOOKS[0]):
         return None
     return Next("combine", number + 1, (0, 1))
 
@@ -136,8 +136,8 @@ def next_confirming(rounds: Rounds, runs_left: float, decided: bool) -> Next | N
         Whether the pairs so far decide; used at a look only.
     """
     number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
-    begun = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
-    if not begun:
+    has_started = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
+    if not has_started:
         hopeless = number in LOOKS and float(np.median(log_ratios(rounds, 1))) >= 0.0
         if number >= LOOKS[-1] or runs_left < 2 or (number in LOOKS and decided) or hopeless:
             return None

@@ -47,7 +47,7 @@ class Reversible(Protocol):
         """Name of the suspect, for people and for the journal."""
 
     @property
-    def about(self) -> str:
+    def description(self) -> str:
         """What the change does, for people."""
 
     @property
@@ -92,7 +92,7 @@ class Sham:
     """No change, with the timing of a real one: an effect measured with it comes from the host itself."""
 
     name: str = "sham"
-    about: str = "change nothing, with the same timing"
+    description: str = "change nothing, with the same timing"
     undo: list[Step] = field(default_factory=list)
 
     def remove(self) -> None:  # noqa: D102
@@ -120,7 +120,7 @@ class Pause:
         return f"{self.role} {self.comm} ({self.pid})"
 
     @property
-    def about(self) -> str:  # noqa: D102
+    def description(self) -> str:  # noqa: D102
         return f"pause {self.comm} ({self.pid})"
 
     @property
@@ -183,7 +183,7 @@ class Places:
     """Threads moved to other CPUs."""
 
     name: str
-    about: str
+    description: str
     found: Mapping[int, frozenset[int]]
     wanted: frozenset[int]
 
@@ -229,7 +229,7 @@ class File:
     """A cgroup or interface file that is set to another value, such as a lifted quota or a wider mask."""
 
     name: str
-    about: str
+    description: str
     path: Path
     found: str
     wanted: str

@@ -14,7 +14,7 @@ class FileSet:
     """Files that form one suspect, all changed or all restored."""
 
     name: str
-    about: str
+    description: str
     parts: tuple[File, ...]
 
     @property

@@ -27,23 +27,23 @@ class Freeze:
         return f"neighbours in {self.group}"
 
     @property
-    def about(self) -> str:  # noqa: D102
+    def description(self) -> str:  # noqa: D102
         return f"freeze the cgroup {self.group}"
 
     @property
     def undo(self) -> list[Step]:  # noqa: D102
-        return [steps.write(self.path, self._words[1])]
+        return [steps.write(self.path, self._states[1])]
 
     @property
-    def _words(self) -> tuple[str, str]:
+    def _states(self) -> tuple[str, str]:
         return ("FROZEN", "THAWED") if self.path.name == "freezer.state" else ("1", "0")
 
     def remove(self) -> None:  # noqa: D102
-        self._write(self._words[0])
+        self._write(self._states[0])
 
     def give_back(self) -> None:  # noqa: D102
         with contextlib.suppress(SuspectGone):
-            self._write(self._words[1])
+            self._write(self._states[1])
 
     def _write(self, word: str) -> None:
         try:

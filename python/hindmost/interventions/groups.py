@@ -121,8 +121,8 @@ def confine_group(name: str, pid: int, spared: set[int], elsewhere: frozenset[in
     if not elsewhere:
         raise ChangeRefused("no-free-cpu", "the application may run on every CPU, so none is left for it")
     wanted, found = cpu_list(set(elsewhere)), path.read_text().strip()
-    about = f"keep the cgroup {path.parent.name} on CPUs {wanted} ({path.name})"
-    return GroupFile(name, about, path, found, wanted)
+    description = f"keep the cgroup {path.parent.name} on CPUs {wanted} ({path.name})"
+    return GroupFile(name, description, path, found, wanted)
 
 
 def idle_group(name: str, pid: int, spared: set[int]) -> GroupFile | None:
@@ -139,9 +139,9 @@ def idle_group(name: str, pid: int, spared: set[int]) -> GroupFile | None:
     if path is None or (found := path.read_text().strip()) == "1":
         return None
     weighs = next(one for each in ("cpu.weight", "cpu.shares") if (one := path.with_name(each)).is_file())
-    about = f"run the cgroup {path.parent.name} only on idle CPUs ({path.name})"
-    weight = File(name, about, weighs, weighs.read_text().strip(), "")
-    return LastPlace(name, about, path, found, "1", weight=weight)
+    description = f"run the cgroup {path.parent.name} only on idle CPUs ({path.name})"
+    weight = File(name, description, weighs, weighs.read_text().strip(), "")
+    return LastPlace(name, description, path, found, "1", weight=weight)
 
 
 def limit_group(name: str, pid: int, spared: set[int]) -> GroupFile | None:
@@ -168,8 +168,8 @@ def limit_group(name: str, pid: int, spared: set[int]) -> GroupFile | None:
             value=found,
             limit=CPUS_LEFT,
         )
-    about = f"limit the cgroup {path.parent.name} to {quota / int(period):g} CPUs ({path.name})"
-    return GroupFile(name, about, path, found, f"{quota} {period}" if second else str(quota))
+    description = f"limit the cgroup {path.parent.name} to {quota / int(period):g} CPUs ({path.name})"
+    return GroupFile(name, description, path, found, f"{quota} {period}" if second else str(quota))
 
 
 def _own(pid: int, controller: str, files: tuple[str, str], spared: set[int]) -> Path | None:

@@ -20,7 +20,7 @@ class IdlePriority:
     """Threads under SCHED_IDLE: a neighbour keeps running, but only on CPUs that would be idle."""
 
     name: str
-    about: str
+    description: str
     found: Mapping[int, int]
     """Original policy by thread id. Real-time threads are not included, so they keep theirs."""
 
@@ -54,7 +54,9 @@ def _policy(tid: int) -> int | None:
     return None
 
 
-def make_idle(name: str, about: str, pids: list[int]) -> IdlePriority:
+def make_idle(name: str, description: str, pids: list[int]) -> IdlePriority:
     """Build the intervention that puts the current threads of `pids` under SCHED_IDLE."""
     found = {tid: policy for tid in threads(pids) if (policy := _policy(tid)) in _POLICIES}
-    return IdlePriority(name, about, {tid: policy for tid, policy in found.items() if policy is not None})
+    return IdlePriority(
+        name, description, {tid: policy for tid, policy in found.items() if policy is not None}
+    )

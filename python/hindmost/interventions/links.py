@@ -29,7 +29,7 @@ class Link:
         return f"link {self.device}"
 
     @property
-    def about(self) -> str:  # noqa: D102
+    def description(self) -> str:  # noqa: D102
         now, wide = (rate * 8 / 1e6 for rate in (self.rate, self.wide))
         return f"widen the shaper of {self.device} from {now:g} to {wide:g} Mbit/s"
 

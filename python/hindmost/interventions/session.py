@@ -49,7 +49,7 @@ class Session:
                     suspect.name,
                     json.dumps(suspect.undo),
                     "there",
-                    suspect.about,
+                    suspect.description,
                     self._journal,
                     os.getpid(),
                 )

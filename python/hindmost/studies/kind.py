@@ -205,7 +205,7 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
                 return replace(shown, notes=notes, failed=tuple(dict.fromkeys(failed)))
             return shown
     except (KeyboardInterrupt, Interrupted) as stop:
-        kept = _finished(study)
+        kept = _count_finished_runs(study)
         raise Interrupted(
             f"{str(stop) or 'interrupted'}; {_runs(kept)} kept in {study.folder}",
             hint=study.resume_command,
@@ -213,7 +213,7 @@ def carry_out(study: Study, talk: Talk, page: Path | None = None, **options: obj
             path=str(study.folder),
         ) from None
     except HindmostError as error:
-        if kept := _finished(study):
+        if kept := _count_finished_runs(study):
             error.add_note(f"{_runs(kept)} kept: {study.resume_command}")
         raise
 
@@ -257,7 +257,7 @@ def report_study(study: Study, page: Path | None = None) -> PublishedAnswer:
     return shown
 
 
-def _finished(study: Study) -> int:
+def _count_finished_runs(study: Study) -> int:
     """Return the number of finished runs, including those of parts."""
     return sum(1 for _ in study.folder.glob("**/runs/[0-9]*"))
 

@@ -61,7 +61,7 @@ def listing(folder: Path) -> Listing:
         raise UsageError(
             "no-such-file", f"there is no folder {folder}", hint="hindmost study list .", path=str(folder)
         )
-    found = [_listed(place, folder) for place in _studies(folder, 0)]
+    found = [_entry(place, folder) for place in _studies(folder, 0)]
     return {
         "schema": "hindmost.list/1",
         "version": __version__,
@@ -85,7 +85,7 @@ def _studies(folder: Path, depth: int) -> Iterator[Path]:
                 yield from _studies(Path(one.path), depth + 1)
 
 
-def _listed(place: Path, below: Path) -> StudyEntry:
+def _entry(place: Path, below: Path) -> StudyEntry:
     name = str(place.relative_to(below))
     try:
         study = Study.open(place)

@@ -283,7 +283,7 @@ def _notes(
     def note(code: str, text: str, **values: str | float | None) -> None:
         notes.append(Note(code, text, values))
 
-    if server.ended():
+    if server.has_ended():
         note(
             "server-ended",
             f"{server.name} (process {server.pid}) ended during the trace: the figures cover the time"

@@ -77,7 +77,7 @@ class Server:
                     continue
         return found
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether its process is known to have ended; a zombie has."""
         if self.pid is None:
             return False

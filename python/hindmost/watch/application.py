@@ -45,7 +45,7 @@ class Application:
     path: str = "/"
     secured: bool = False
 
-    def at(self, target: Attached) -> Application:
+    def with_target(self, target: Attached) -> Application:
         """Return the same application with the address of `target`."""
         return replace(
             self,
@@ -114,4 +114,4 @@ def _address(text: str) -> Application:
             host=host,
             port=port,
         )
-    return Application(f"{process_name(pid)} ({pid})", pid).at(target)
+    return Application(f"{process_name(pid)} ({pid})", pid).with_target(target)

@@ -73,7 +73,7 @@ def latency_from(
     if log is not None:
         return LatencySource({"log": {"file": str(log), **_place(log_latency)}}, f"the log {log}")
     if address is not None:
-        application = application.at(_running(address))
+        application = application.with_target(_running(address))
     where, protocol = application.address, application.protocol
     if not rate or where is None:
         return None

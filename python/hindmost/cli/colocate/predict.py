@@ -388,7 +388,7 @@ def _show_slower(options: Options, *, as_json: bool) -> int:
         load=parse_share(options.load or "50%", "--load", most=1.0),
         lost=parse_share(str(options.lost), "--lost", most=1.0),
         workers=1 if options.workers is None else options.workers,
-        beside=None if options.beside is None else read_services(options.beside),
+        with_job=None if options.beside is None else read_services(options.beside),
         seed=1 if options.seed is None else options.seed,
     )
     print(encode(document) if as_json else render_tail(document), end="\n" if as_json else "")

@@ -20,7 +20,7 @@ from hindmost.studies.attribution.cells import RunValues
 from hindmost.studies.attribution.family import Adjustment, Key, adjust_ps, exchange_ps
 from hindmost.studies.attribution.model import FittedModel
 from hindmost.studies.attribution.plan import AttributionPlan
-from hindmost.studies.attribution.pooled import pooled_effects
+from hindmost.studies.attribution.pooling import pooled_effects
 from hindmost.studies.attribution.settings import predict_cells, rank_cells, reversals
 
 

@@ -19,7 +19,7 @@ MANY_INVALID = 0.2
 def reasons_of(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """Return all reasons, those about cells and runs first."""
     looks = (cells_without_figures(document), _theft(document), _sample(document), _drift(document))
-    return [*(one for look in looks for one in look), *_undecided(plan, document)]
+    return [*(one for look in looks for one in look), *_undecided_factors(plan, document)]
 
 
 def _reason(
@@ -151,7 +151,7 @@ def factors_without_effect(plan: AttributionPlan, load: Load) -> list[str]:
     return [term[0] for term in plan.model.terms if len(term) == 1 and term[0] not in known]
 
 
-def _undecided(plan: AttributionPlan, document: Evidence) -> list[Reason]:
+def _undecided_factors(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """Report main effects that more runs would decide."""
     name = plan.main_quantile
     out = []

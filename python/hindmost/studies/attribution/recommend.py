@@ -40,23 +40,25 @@ def recommendation(
     cells : mapping
         The runs behind the models.
     """
-    asked = [found[load.name, plan.main_quantile] for load in plan.main_loads]
-    if any(one.fit is None or plan.control not in one.runs for one in asked):
+    models = [found[load.name, plan.main_quantile] for load in plan.main_loads]
+    if any(one.fit is None or plan.control not in one.runs for one in models):
         return _open(plan, _too_little(plan, cells))
-    others = [
+    candidates = [
         cell
         for cell in plan.design.cells
-        if cell != plan.control and is_allowed(plan, cell) and all(covers(one, cell) for one in asked)
+        if cell != plan.control and is_allowed(plan, cell) and all(covers(one, cell) for one in models)
     ]
-    counted = [cell for cell in others if _counts(asked, cells, cell)]
+    counted = [cell for cell in candidates if _counts(models, cells, cell)]
     if not counted:
         return _open(plan, _too_little(plan, cells))
-    confidence = min(one.confidence for one in asked)
-    compared = against([one.fit for one in asked if one.fit is not None], plan.control, others, confidence)
+    confidence = min(one.confidence for one in models)
+    compared = against(
+        [one.fit for one in models if one.fit is not None], plan.control, candidates, confidence
+    )
     by_cell = {one.cell: one for one in compared}
     lower = [by_cell[cell] for cell in counted if by_cell[cell].lower]
     if lower:
-        return _better(plan, found, asked, lower)
+        return _better(plan, found, models, lower)
     if any(one.lower for one in compared):
         return _open(plan, _too_little(plan, cells))
     if all(by_cell[cell].higher for cell in counted):
@@ -64,23 +66,23 @@ def recommendation(
             f"the present setting is shown to have the lowest {plan.main_quantile}{_at_loads(plan)}: keep it"
         )
         return _recommendation(plan, "present", text)
-    return _tied(plan, asked, [by_cell[cell] for cell in counted])
+    return _tied(plan, models, [by_cell[cell] for cell in counted])
 
 
-def _counts(asked: list[FittedModel], cells: Cells, cell: Cell) -> bool:
+def _counts(models: list[FittedModel], cells: Cells, cell: Cell) -> bool:
     """Whether a cell has enough runs at the requested loads, and works at every load."""
     works = all(of[cell].failure is None for of in cells.values() if cell in of)
-    return works and all(cell in one.runs for one in asked)
+    return works and all(cell in one.runs for one in models)
 
 
 def _better(
-    plan: AttributionPlan, found: Mapping[Key, FittedModel], asked: list[FittedModel], lower: list[Against]
+    plan: AttributionPlan, found: Mapping[Key, FittedModel], models: list[FittedModel], lower: list[Against]
 ) -> documents.Recommendation:
     """Recommend, among settings practically as low as the lowest, the one with the fewest changes."""
-    enough = min(one.value for one in lower) + smallest(plan, asked)
+    enough = min(one.value for one in lower) + smallest(plan, models)
     near = [one for one in lower if one.value <= enough]
     pick = min(near, key=lambda one: (changes(plan, one.cell), one.value, one.cell))
-    gain = _ratio_to_control(plan, asked, pick)
+    gain = _ratio_to_control(plan, models, pick)
     prices = _prices(plan, found, pick.cell, 1.0 / gain["value"])
     first = [one for one in prices if one["more_than_gained"]]
     gain_text = f"{plan.main_quantile}{_at_loads(plan)} is then {times(gain)}"
@@ -101,15 +103,15 @@ def _better(
 
 
 def _tied(
-    plan: AttributionPlan, asked: list[FittedModel], compared: list[Against]
+    plan: AttributionPlan, models: list[FittedModel], compared: list[Against]
 ) -> documents.Recommendation:
     text = f"no setting is shown to be better than the present one for {plan.main_quantile}{_at_loads(plan)}"
     least = min(compared, key=lambda one: one.value)
     blocks = candidate = None
-    if least.value < -smallest(plan, asked):
-        runs = min(len(one.runs[cell]) for one in asked for cell in (least.cell, plan.control))
+    if least.value < -smallest(plan, models):
+        runs = min(len(one.runs[cell]) for one in models for cell in (least.cell, plan.control))
         blocks = more_runs(least, 0.0, runs)
-        look = times(_ratio_to_control(plan, asked, least))
+        look = times(_ratio_to_control(plan, models, least))
         many = f"about {_blocks(blocks)} would tell" if blocks else "no practical number of blocks would tell"
         text += f": {changed_text(plan, least.cell)} looks {look}, but may be chance; {many}"
         candidate = plan.levels(least.cell)
@@ -187,14 +189,14 @@ def changed_text(plan: AttributionPlan, cell: Cell) -> str:
     return ", ".join(f"{name} = {level}" for name, level in levels.items() if now[name] != level)
 
 
-def smallest(plan: AttributionPlan, asked: list[FittedModel]) -> float:
+def smallest(plan: AttributionPlan, models: list[FittedModel]) -> float:
     """Return the smallest difference that matters, in the unit of the fits, averaged over the loads."""
-    return sum(one.scale("average").smallest(plan.delta) for one in asked) / len(asked)
+    return sum(one.scale("average").smallest(plan.delta) for one in models) / len(models)
 
 
-def _ratio_to_control(plan: AttributionPlan, asked: list[FittedModel], one: Against) -> documents.Ratio:
+def _ratio_to_control(plan: AttributionPlan, models: list[FittedModel], one: Against) -> documents.Ratio:
     """Return a difference from the control as a ratio; on the additive scale, to the mean of the loads."""
-    base = sum(_figure(found, plan.control) for found in asked) / len(asked)
+    base = sum(_figure(found, plan.control) for found in models) / len(models)
     if plan.file.scale == "ratio":
         value, low, high = map(Scale(True, 1.0).figure, (one.value, one.low, one.high))
     else:
@@ -214,12 +216,12 @@ def _prices(
     plan: AttributionPlan, found: Mapping[Key, FittedModel], after: Cell, gained: float
 ) -> list[documents.Price]:
     """Return other percentiles and loads that the setting makes notably longer, worst first."""
-    asked = (
+    models = (
         {(load.name, plan.main_quantile) for load in plan.main_loads} if len(plan.main_loads) == 1 else set()
     )
     prices: list[documents.Price] = []
     for (load, label), one in found.items():
-        if (load, label) in asked or one.fit is None or not {after, plan.control} <= set(one.runs):
+        if (load, label) in models or one.fit is None or not {after, plan.control} <= set(one.runs):
             continue
         (compared,) = against([one.fit], plan.control, [after], one.confidence)
         if compared.value < one.scale("average").smallest(plan.delta):

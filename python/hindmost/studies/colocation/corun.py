@@ -120,7 +120,7 @@ def corun(
     start = time.monotonic()
     there = _Setup(server, jobs, choose_cpus(cpu, other), random.Random(seed), seed, budget_s, say)
     found = [there.measure_under(rate) for rate in (first["asked_per_s"], *rates)]
-    windows = [one for load in found for each in load.seen for one in each]
+    windows = [one for load in found for each in load.rounds for one in each]
     placement, notes = placement_of(windows)
     lightest = found[0].summarize(within)
     return {
@@ -168,7 +168,7 @@ class _Setup:
         address = server["loaded"]["address"]
         source = latency_from(Application(server["name"], None), probe=str(rate), address=address)
         assert source is not None
-        window_ms, seen = server["method"]["window_ms"], list[list[WindowResult]]()
+        window_ms, rounds = server["method"]["window_ms"], list[list[WindowResult]]()
         knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], self.seed))
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -183,7 +183,7 @@ class _Setup:
             started = time.monotonic()
             while True:
                 program = shlex.join(server["command"][:1])
-                self.say(f"{rate:g} requests/s, round {len(seen) + 1}: {program} next to each job")
+                self.say(f"{rate:g} requests/s, round {len(rounds) + 1}: {program} next to each job")
                 states = [*_RESERVED, *runners]
                 self.order.shuffle(states)
                 windows = []
@@ -191,11 +191,11 @@ class _Setup:
                     windows.append(stand.window(one, window_ms))
                     if one in runners:
                         runners[one].check()
-                seen.append(windows)
+                rounds.append(windows)
                 spent = time.monotonic() - started
-                if len(seen) >= LEAST_ROUNDS and spent * (1 + 1 / len(seen)) > self.budget_s:
+                if len(rounds) >= LEAST_ROUNDS and spent * (1 + 1 / len(rounds)) > self.budget_s:
                     break
-            return _LoadResult(server, self.jobs, rate, seen, summarize_load(seen, subject, window_ms))
+            return _LoadResult(server, self.jobs, rate, rounds, summarize_load(rounds, subject, window_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +205,14 @@ class _LoadResult:
     server: Mapping[str, Any]
     jobs: Sequence[Mapping[str, Any]]
     rate: float
-    seen: list[list[WindowResult]]
+    rounds: list[list[WindowResult]]
     loaded: Loaded
 
     def services(self, beside: str) -> list[Array]:
         """Return the service times of each window, µs."""
         return [
             np.array(one.probe_result.service_us)
-            for windows in self.seen
+            for windows in self.rounds
             for one in windows
             if one.ruler == beside
             and one.is_usable
@@ -237,21 +237,25 @@ class _LoadResult:
         self, job: Mapping[str, Any], within: float, solo: Solo | None, lighter: _LoadResult | None
     ) -> Beside:
         name = str(job["name"])
-        grown, guesses = growth(self.seen, name, "null"), predict_growth(self.server, job, solo)
-        if lighter is not None and solo is not None and (seen := lighter.growth_next_to(name)) is not None:
-            guesses += predict_from_lighter(lighter.services("null"), lighter.services(name), seen, solo)
+        grown, guesses = growth(self.rounds, name, "null"), predict_growth(self.server, job, solo)
+        if (
+            lighter is not None
+            and solo is not None
+            and (measured := lighter.growth_next_to(name)) is not None
+        ):
+            guesses += predict_from_lighter(lighter.services("null"), lighter.services(name), measured, solo)
         return {
             "job": name,
             "promise": verdict(grown["p99"], within),
-            "lost": shares_lost(self.seen, name, "program", ("null", True)),
+            "lost": shares_lost(self.rounds, name, "program", ("null", True)),
             "latency": grown,
             "predicted": guesses,
         }
 
     def growth_next_to(self, name: str) -> tuple[float, float, float] | None:
         """Return the loss of rate and the growth of p50 and p99 next to a job; None if one is unknown."""
-        latency = growth(self.seen, name, "null")
-        shares = (shares_lost(self.seen, name, "program", ("null", True)), latency["p50"], latency["p99"])
+        latency = growth(self.rounds, name, "null")
+        shares = (shares_lost(self.rounds, name, "program", ("null", True)), latency["p50"], latency["p99"])
         lost, p50, p99 = (None if one is None else one["value"] for one in shares)
         return None if lost is None or p50 is None or p99 is None else (lost, p50, p99)
 

@@ -80,7 +80,7 @@ def pairs(
     here = read_processor()
     names = _check_names(cards, here)
     cpus, start, order = choose_cpus(cpu, other), time.monotonic(), random.Random(seed)
-    seen: dict[str, list[list[WindowResult]]] = {name: [] for name in names}
+    results: dict[str, list[list[WindowResult]]] = {name: [] for name in names}
     rows: list[WindowRow] = []
     knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], seed))
     with ExitStack() as stack:
@@ -107,7 +107,7 @@ def pairs(
                     windows.append(stands[name].window(companion, window_ms))
                     if companion in runners:
                         runners[companion].check()
-                seen[name].append(windows)
+                results[name].append(windows)
                 rows += [{**one.row(rounds), "program": name} for one in windows]
             spent = time.monotonic() - started
             if rounds >= LEAST_ROUNDS and spent * (1 + 1 / rounds) > budget_s:
@@ -121,18 +121,20 @@ def pairs(
             "seed": seed,
             "took_s": time.monotonic() - start,
         }
-    found = compute_pairs(seen, cards, method)
+    found = compute_pairs(results, cards, method)
     return {**found, "processor": here, "rows": rows}
 
 
 def compute_pairs(
-    seen: Mapping[str, Sequence[Sequence[WindowResult]]], cards: Sequence[Mapping[str, Any]], method: Method
+    results: Mapping[str, Sequence[Sequence[WindowResult]]],
+    cards: Sequence[Mapping[str, Any]],
+    method: Method,
 ) -> Pairs:
     """Compute the losses, their noise, and the scores of predictors."""
-    names = list(seen)
-    placement, notes = placement_of([one for each in seen.values() for windows in each for one in windows])
+    names = list(results)
+    placement, notes = placement_of([one for each in results.values() for windows in each for one in windows])
     lost = [
-        [shares_lost(seen[name], beside, "program", (_INERT, True)) for beside in names] for name in names
+        [shares_lost(results[name], beside, "program", (_INERT, True)) for beside in names] for name in names
     ]
     halves = [(one["high"] - one["low"]) / 2 for row in lost for one in row if one is not None]
     if not halves:
@@ -155,7 +157,7 @@ def compute_pairs(
     values = np.array([[np.nan if one is None else one["value"] for one in row] for row in lost])
     shown = np.array([[one is not None and not one["noise"] for one in row] for row in table])
     above = int((values > 3 * noise).sum())
-    odd, even = (_half(seen, names, at) for at in (0, 1))
+    odd, even = (_half(results, names, at) for at in (0, 1))
     skills: list[Skill] = []
     if len(names) >= LEAST_SCORED:
         skills = [
@@ -203,7 +205,7 @@ def _is_significant(one: Share, noise: float) -> bool:
     return (one["low"] > 0 or one["high"] < 0) and abs(one["value"]) > noise
 
 
-def _half(seen: Mapping[str, Sequence[Sequence[WindowResult]]], names: Sequence[str], first: int) -> Array:
+def _half(results: Mapping[str, Sequence[Sequence[WindowResult]]], names: Sequence[str], first: int) -> Array:
     """Return the median losses of every other round."""
 
     def middle(rounds: Sequence[Sequence[WindowResult]], beside: str) -> float:
@@ -215,7 +217,7 @@ def _half(seen: Mapping[str, Sequence[Sequence[WindowResult]]], names: Sequence[
                 ratios.append(1 - mine / alone)
         return statistics.median(ratios) if ratios else float("nan")
 
-    return np.array([[middle(seen[name], beside) for beside in names] for name in names])
+    return np.array([[middle(results[name], beside) for beside in names] for name in names])
 
 
 def _correlation(one: Array, other: Array, which: np.ndarray) -> float | None:

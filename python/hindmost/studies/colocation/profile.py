@@ -120,7 +120,7 @@ def profile(
     knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
         beside = make_rulers(("null", *rulers), knees, folder, seed)
-    seen: list[list[WindowResult]] = []
+    rounds: list[list[WindowResult]] = []
     started = time.monotonic()
     with _subject(command, cpus, units, real_time) as subject:
         if isinstance(subject, Runs):
@@ -129,27 +129,27 @@ def profile(
             say(f"a run takes {subject.run_ms:.0f} ms, and a round at least {round_s:.1f} s")
         stand = WindowRunner(subject, cpus, beside, real_time=real_time)
         while True:
-            say(f"round {len(seen) + 1}: {command[0]} next to each stressor")
-            seen.append(_round(stand, rulers, window_ms, order))
+            say(f"round {len(rounds) + 1}: {command[0]} next to each stressor")
+            rounds.append(_round(stand, rulers, window_ms, order))
             spent = time.monotonic() - started
-            tight = rate is None and _tight(seen, rulers)
-            if len(seen) >= LEAST_ROUNDS and (tight or spent * (1 + 1 / len(seen)) > budget_s):
+            tight = rate is None and _tight(rounds, rulers)
+            if len(rounds) >= LEAST_ROUNDS and (tight or spent * (1 + 1 / len(rounds)) > budget_s):
                 break
         method: Method = {
             "unit": subject.name,
             "window_ms": window_ms,
-            "windows": sum(map(len, seen)),
-            "dropped": sum(not one.is_usable for windows in seen for one in windows),
-            "real_time": any(one.real_time for windows in seen for one in windows),
+            "windows": sum(map(len, rounds)),
+            "dropped": sum(not one.is_usable for windows in rounds for one in windows),
+            "real_time": any(one.real_time for windows in rounds for one in windows),
             "seed": seed,
             "took_s": time.monotonic() - start,
         }
         notes = [] if subject.counts_children else [_NO_CHILDREN]
-        card = _card(seen, rulers, command, name, method, notes, subject.hint)
+        card = _card(rounds, rulers, command, name, method, notes, subject.hint)
         if isinstance(subject, ServerUnderLoad):
-            card["loaded"] = summarize_load(seen, subject, window_ms)
+            card["loaded"] = summarize_load(rounds, subject, window_ms)
             for axis in card["axes"]:
-                axis["latency"] = growth(seen, axis["ruler"], "null")
+                axis["latency"] = growth(rounds, axis["ruler"], "null")
         return card
 
 
@@ -196,16 +196,16 @@ def _round(
     ]
 
 
-def _axis(seen: Sequence[Sequence[WindowResult]], ruler: str) -> Axis:
+def _axis(rounds: Sequence[Sequence[WindowResult]], ruler: str) -> Axis:
     return {
         "ruler": ruler,
-        "sensitivity": shares_lost(seen, ruler, "program", ("null", True)),
-        "contentiousness": shares_lost(seen, ruler, "of_ruler", (ruler, False)),
+        "sensitivity": shares_lost(rounds, ruler, "program", ("null", True)),
+        "contentiousness": shares_lost(rounds, ruler, "of_ruler", (ruler, False)),
     }
 
 
-def _tight(seen: Sequence[Sequence[WindowResult]], rulers: Sequence[str]) -> bool:
-    axes = [_axis(seen, one) for one in rulers]
+def _tight(rounds: Sequence[Sequence[WindowResult]], rulers: Sequence[str]) -> bool:
+    axes = [_axis(rounds, one) for one in rulers]
     shares = [one for axis in axes for one in (axis["sensitivity"], axis["contentiousness"])]
     return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
 
@@ -248,7 +248,7 @@ def doubt_notes(axes: Sequence[Axis]) -> list[Note]:
 
 
 def _card(
-    seen: Sequence[Sequence[WindowResult]],
+    rounds: Sequence[Sequence[WindowResult]],
     rulers: Sequence[str],
     command: Sequence[str],
     name: str | None,
@@ -256,14 +256,14 @@ def _card(
     notes: Sequence[Note],
     hint: str,
 ) -> Profile:
-    windows = [one for windows in seen for one in windows]
+    windows = [one for windows in rounds for one in windows]
     kept = [one for one in windows if one.is_usable]
     rates = [one.program for one in kept if one.ruler == "null" and one.program is not None]
     if len(rates) < LEAST_ROUNDS - 1:
         raise _too_few(windows, len(rates), hint)
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     placement, mixed = placement_of(windows)
-    axes = [_axis(seen, one) for one in rulers]
+    axes = [_axis(rounds, one) for one in rulers]
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
     noted = list(notes)
     if not method["real_time"]:
@@ -280,10 +280,10 @@ def _card(
         "placement": placement,
         "rate_per_s": statistics.median(rates),
         "spread": (quarters[2] - quarters[0]) / statistics.median(rates),
-        "presence": shares_lost(seen, "null", "program", ("alone", True)),
+        "presence": shares_lost(rounds, "null", "program", ("alone", True)),
         "axes": axes,
         "noise": statistics.median(halves) if halves else 0.0,
         "method": method,
         "notes": [one.document() for one in noted],
-        "rows": rows_of(seen),
+        "rows": rows_of(rounds),
     }

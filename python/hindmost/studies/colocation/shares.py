@@ -23,7 +23,7 @@ chance. With it, 95 % intervals of four or five normal draws cover the truth in 
 
 
 def shares_lost(
-    seen: Sequence[Sequence[WindowResult]], ruler: str, of: str, base: tuple[str, bool]
+    rounds: Sequence[Sequence[WindowResult]], ruler: str, of: str, base: tuple[str, bool]
 ) -> Share | None:
     """Estimate what a program, or a stressor next to it, loses relative to the base; None with few rounds.
 
@@ -37,7 +37,7 @@ def shares_lost(
         The stressor of the base, and whether the program runs too.
     """
     lost = []
-    for windows in seen:
+    for windows in rounds:
         by = {(one.ruler, one.with_program): getattr(one, of) for one in windows if one.is_usable}
         mine, alone = by.get((ruler, True)), by.get(base)
         if mine and alone:
@@ -60,19 +60,19 @@ def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
     return mean_interval(near), len(near)
 
 
-def growth(seen: Sequence[Sequence[WindowResult]], ruler: str, base: str) -> Growth:
+def growth(rounds: Sequence[Sequence[WindowResult]], ruler: str, base: str) -> Growth:
     """Estimate the growth of a server's percentiles as the mean log ratio within rounds."""
     return {
-        "p50": _growth_of(seen, ruler, base, lambda one: one.p50_us),
-        "p99": _growth_of(seen, ruler, base, lambda one: one.p99_us),
+        "p50": _growth_of(rounds, ruler, base, lambda one: one.p50_us),
+        "p99": _growth_of(rounds, ruler, base, lambda one: one.p99_us),
     }
 
 
 def _growth_of(
-    seen: Sequence[Sequence[WindowResult]], ruler: str, base: str, which: Callable[[ProbeResult], float]
+    rounds: Sequence[Sequence[WindowResult]], ruler: str, base: str, which: Callable[[ProbeResult], float]
 ) -> Share | None:
     ratios = []
-    for windows in seen:
+    for windows in rounds:
         by = {
             one.ruler: which(one.probe_result)
             for one in windows
@@ -90,13 +90,13 @@ def _growth_of(
 
 
 def summarize_load(
-    seen: Sequence[Sequence[WindowResult]], subject: ServerUnderLoad, window_ms: float
+    rounds: Sequence[Sequence[WindowResult]], subject: ServerUnderLoad, window_ms: float
 ) -> Loaded:
     """Summarise the probe's results: its requests, and medians next to the inert stressor."""
-    asked = [one.probe_result for windows in seen for one in windows if one.probe_result is not None]
+    asked = [one.probe_result for windows in rounds for one in windows if one.probe_result is not None]
     inert = [
         one.probe_result
-        for windows in seen
+        for windows in rounds
         for one in windows
         if one.is_usable and one.ruler == "null" and one.probe_result is not None
     ]
@@ -109,5 +109,5 @@ def summarize_load(
         "load": statistics.median(sum(one.service_us) for one in inert) / (window_ms * 1e3),
         "p50_us": statistics.median(one.p50_us for one in inert),
         "p99_us": statistics.median(one.p99_us for one in inert),
-        "presence": growth(seen, "null", "alone"),
+        "presence": growth(rounds, "null", "alone"),
     }

@@ -109,14 +109,14 @@ def clock_differs(looks: tuple[CpuReading, CpuReading], which: int) -> bool:
 
 def placement_of(windows: Sequence[WindowResult]) -> tuple[Placement, list[Note]]:
     """Return the placement in most windows without a move, and notes if the placement or a clock varied."""
-    seen = [one.looks[0].placement for one in windows if not one.has_moved]
+    rounds = [one.looks[0].placement for one in windows if not one.has_moved]
     notes: list[Note] = []
-    if len(set(seen)) > 1:
+    if len(set(rounds)) > 1:
         notes.append(
             Note(
                 "mixed-placements",
                 "the hypervisor moved the CPUs between windows, so the figures mix placements",
-                {"known": sorted(set(seen))},
+                {"known": sorted(set(rounds))},
             )
         )
     if slower := [one for one in windows if one.clock_changed]:
@@ -135,12 +135,12 @@ def placement_of(windows: Sequence[WindowResult]) -> tuple[Placement, list[Note]
                 },
             )
         )
-    return max(set(seen), key=seen.count) if seen else "unknown", notes
+    return max(set(rounds), key=rounds.count) if rounds else "unknown", notes
 
 
-def rows_of(seen: Sequence[Sequence[WindowResult]]) -> list[WindowRow]:
+def rows_of(rounds: Sequence[Sequence[WindowResult]]) -> list[WindowRow]:
     """Return all windows as rows, in the order in which they were made."""
-    return [one.row(number) for number, windows in enumerate(seen, 1) for one in windows]
+    return [one.row(number) for number, windows in enumerate(rounds, 1) for one in windows]
 
 
 class WindowRunner:

@@ -41,12 +41,12 @@ def correct(
     refused: list[str] = []
     summary: dict[str, Any] = {}
     for one in offered:
-        say(f"correcting: {one.about}")
-        summary = {"about": one.about, "refused": refused}
-        if _tried(session, windows, one, wanted, summary):
+        say(f"correcting: {one.description}")
+        summary = {"about": one.description, "refused": refused}
+        if _try_correction(session, windows, one, wanted, summary):
             kept = Note("correction-kept", "the percentile came back", {"name": leader})
             return {**summary, "kept": True, **_why(kept), "undo": "hindmost host knobs restore"}
-        refused = [*refused, one.about]
+        refused = [*refused, one.description]
     failed = Note("correction-failed", "the percentile did not come back, so it was undone", {"name": leader})
     return {**summary, "kept": False, **_why(failed)}
 
@@ -55,7 +55,7 @@ def _why(note: Note) -> dict[str, Any]:
     return {"why": note.text, "why_note": note.document()}
 
 
-def _tried(
+def _try_correction(
     session: Session, windows: Windows, one: Intervention, wanted: float, summary: dict[str, Any]
 ) -> bool:
     """Apply a correction, and keep it if its effect is at least `wanted`. Return whether it was kept."""

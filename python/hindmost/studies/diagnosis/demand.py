@@ -78,9 +78,9 @@ class Requests:
             and one.there not in ours
             and len(one.info) >= _DATA_SEGS_IN + _COUNT.size
         }
-        return received, self._accepted()
+        return received, self._count_accepted()
 
-    def _accepted(self) -> int:
+    def _count_accepted(self) -> int:
         with contextlib.suppress(OSError, ValueError, IndexError):
             heads, values = (
                 line.split()

@@ -96,7 +96,7 @@ def _suspects(found: DiagnosisResult, first_s: float) -> list[Evidence]:
     return [
         _evidence(
             arm,
-            found.suspects.tried[arm.name].about,
+            found.suspects.tried[arm.name].description,
             _since(found.measured[arm.name], first_s),
             found.signatures.get(arm.name),
         )
@@ -121,7 +121,7 @@ def _twin(found: TwinResult, first_s: float) -> Twin:
         "suspects": [
             _evidence(
                 arm,
-                found.doses[arm.name].about,
+                found.doses[arm.name].description,
                 _since(found.measured[arm.name], first_s),
                 found.signatures.get(arm.name),
                 arm.reach,
@@ -179,7 +179,7 @@ def _since(measured: Sequence[Pair], first_s: float) -> list[Pair]:
 
 def _evidence(
     arm: Arm | Dosed,
-    about: str,
+    description: str,
     measured: list[Pair],
     signature: Signature | None = None,
     reach: float | None = None,
@@ -187,7 +187,7 @@ def _evidence(
     effect = arm.effect
     return {
         "name": arm.name,
-        "about": about,
+        "about": description,
         "ratio": math.exp(effect.log),
         "low": _ratio(effect.bound(1 - _INTERVAL)),
         "high": _ratio(effect.bound(_INTERVAL)),

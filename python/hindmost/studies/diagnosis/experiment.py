@@ -153,7 +153,7 @@ class Trial:
             if not self.suspect.is_gone():
                 raise SuspectGone(
                     "intervention-failed",
-                    f"{self.suspect.about}: it did not take effect",
+                    f"{self.suspect.description}: it did not take effect",
                     name=self.suspect.name,
                 )
         # Delayed requests arrive now, and users wait behind them.

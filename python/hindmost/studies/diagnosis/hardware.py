@@ -62,11 +62,11 @@ def _frequency(root: Path) -> Iterator[Offer]:
         if governor and governor != "performance" and "performance" in able:
             governors.append(File("governor", "set it", policy / "scaling_governor", governor, "performance"))
     if caps:
-        about = f"lift the cap of {len(caps)} CPUs from {caps[0].found} to {caps[0].wanted} kHz"
-        yield "frequency", FileSet("frequency cap", about, tuple(caps)), caps[0].path
+        description = f"lift the cap of {len(caps)} CPUs from {caps[0].found} to {caps[0].wanted} kHz"
+        yield "frequency", FileSet("frequency cap", description, tuple(caps)), caps[0].path
     if governors:
-        about = f"change the governor of {len(governors)} CPUs from {governors[0].found} to performance"
-        yield "frequency", FileSet("frequency governor", about, tuple(governors)), governors[0].path
+        description = f"change the governor of {len(governors)} CPUs from {governors[0].found} to performance"
+        yield "frequency", FileSet("frequency governor", description, tuple(governors)), governors[0].path
 
 
 def _turbo(root: Path) -> Iterator[Offer]:
@@ -95,8 +95,8 @@ def _interrupts(own: list[int], root: Path) -> Iterator[Offer]:
             parts.append(File(f"irq {number}", "move it", path, found, cpu_list(set(elsewhere))))
     if parts:
         numbers = ", ".join(part.name.split()[1] for part in parts)
-        about = f"handle interrupts {numbers} on CPUs {cpu_list(set(elsewhere))}"
-        yield "interrupts", FileSet("interrupts of devices", about, tuple(parts)), parts[0].path
+        description = f"handle interrupts {numbers} on CPUs {cpu_list(set(elsewhere))}"
+        yield "interrupts", FileSet("interrupts of devices", description, tuple(parts)), parts[0].path
 
 
 def _counts(root: Path) -> dict[str, list[int]]:
@@ -129,5 +129,5 @@ def _memory(own: list[int], root: Path) -> Iterator[Offer]:
         there = nodes.get(node, frozenset())
         if count >= FAR * pages.total() and there and not there & home:
             share = count / pages.total()
-            about = f"run on the CPUs of node {node}, where {share:.0%} of its memory is"
-            yield "numa", Places("memory on another node", about, now, there), None
+            description = f"run on the CPUs of node {node}, where {share:.0%} of its memory is"
+            yield "numa", Places("memory on another node", description, now, there), None

@@ -67,7 +67,7 @@ def find_neighbours(
         if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
             continue
         with contextlib.suppress(SuspectGone):
-            one = _other(pid, names.get(pid, "?"), kind[0], spared)
+            one = _make_neighbour(pid, names.get(pid, "?"), kind[0], spared)
             backend = next((known.backends[each] for each in one.pids if each in known.backends), None)
             one = replace(one, share=shares[pid], backend=backend)
             if one.change.name not in seen:
@@ -92,7 +92,7 @@ def protected_pids(own: list[int]) -> set[int]:
     return {*own, *_ancestors(), 1, 2}
 
 
-def _other(pid: int, comm: str, client: bool, spared: set[int]) -> Neighbour:
+def _make_neighbour(pid: int, comm: str, client: bool, spared: set[int]) -> Neighbour:
     if not client and (freezer := freezer_of(pid)) is not None:
         group, path = freezer
         pids = members(path)

@@ -99,16 +99,16 @@ def _search(
         else first.now_us / math.exp(leader.effect.log)
     )
     left = math.log(without / request.normal_us)
-    others = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
-    if left <= math.log(Gates().least_ratio) or len(others) < 2:
+    remaining = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
+    if left <= math.log(Gates().least_ratio) or len(remaining) < 2:
         return first
     say(
         f"without {leader.name} latency is still {math.exp(left):.2f} times normal: looking for the next"
         " cause"
     )
     base = None if kept else every[leader.name]
-    with _journal_all(session, others if base is None else {**others, leader.name: base}):
-        first.second = run_stages(request, session, windows, suspects, others, base, say, "next")
+    with _journal_all(session, remaining if base is None else {**remaining, leader.name: base}):
+        first.second = run_stages(request, session, windows, suspects, remaining, base, say, "next")
     if request.correct and first.second.decision.ruling == "cause":
         _correct(session, windows, first.second, say)
     return first

@@ -224,7 +224,7 @@ def _by_pipe(ours: set[int], pipes: dict[str, dict[int, set[int]]]) -> Iterator[
 def _by_memory(ours: set[int], proc: Path) -> set[int]:
     """Return processes with the same shared memory: tmpfs files, memfds, System V segments."""
 
-    def shared(pid: int) -> set[tuple[str, str]]:
+    def shared_files(pid: int) -> set[tuple[str, str]]:
         found = set()
         with contextlib.suppress(OSError):
             for line in read_kernel(proc / str(pid) / "maps").splitlines():
@@ -232,9 +232,9 @@ def _by_memory(ours: set[int], proc: Path) -> set[int]:
                     found.add((one["device"], one["inode"]))
         return found
 
-    mine = set().union(*(shared(pid) for pid in ours))
+    mine = set().union(*(shared_files(pid) for pid in ours))
     return (
-        {pid for pid in _pids(proc) if pid not in ours and not mine.isdisjoint(shared(pid))}
+        {pid for pid in _pids(proc) if pid not in ours and not mine.isdisjoint(shared_files(pid))}
         if mine
         else set()
     )

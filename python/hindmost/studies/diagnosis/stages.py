@@ -99,7 +99,7 @@ def run_stages(
         if decision.ruling in ("cause", "unknown factor") or by_load or not decision.arms:
             break
     if decision.ruling == "unknown factor" and windows.unanswered > MOST_UNANSWERED * windows.count:
-        decision = replace(decision, ruling="inconclusive", note=_unanswered(windows))
+        decision = replace(decision, ruling="inconclusive", note=_unanswered_note(windows))
     arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
     measured = {each: trial.pairs for each, trial in live.items()}
     also = _also(decision, live, gates)
@@ -162,7 +162,7 @@ def _load_or_code(decision: Decision, demand: frozenset[str]) -> Note:
     return Note("load-or-code", text, {"names": sorted(demand)})
 
 
-def _unanswered(windows: Windows) -> Note:
+def _unanswered_note(windows: Windows) -> Note:
     longer = 4 * (windows.window_s + PATIENCE_S)
     return Note(
         "unanswered-windows",

@@ -124,12 +124,12 @@ def _neighbours(
         gentle: list[Intervention] = []
         idles = any(change.path.name == "cpu.idle" for change in by_group)
         if policy.allows("idle", hour) is None and not idles:
-            about = f"run {comm} only on idle CPUs (SCHED_IDLE)"
-            gentle.append(make_idle(name, about, one.pids))
+            description = f"run {comm} only on idle CPUs (SCHED_IDLE)"
+            gentle.append(make_idle(name, description, one.pids))
         confines = any(change.path.name == "cpuset.cpus" for change in by_group)
         if policy.allows("confine", hour) is None and elsewhere and not confines:
-            about = f"confine {comm} to CPUs {cpu_list(set(elsewhere))}"
-            gentle.append(Places(name, about, places(one.pids), elsewhere))
+            description = f"confine {comm} to CPUs {cpu_list(set(elsewhere))}"
+            gentle.append(Places(name, description, places(one.pids), elsewhere))
         found.corrections[name] = [*gentle, *by_group]
 
 
@@ -192,8 +192,8 @@ def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
             found.left_out[name] = why
             continue
         wanted = " ".join([free, *value.split()[1:]])
-        about = f"lift {place.name} of {group.name} from {value} to {wanted}"
-        found.tried[name] = File(name, about, place, value, wanted)
+        description = f"lift {place.name} of {group.name} from {value} to {wanted}"
+        found.tried[name] = File(name, description, place, value, wanted)
         found.direct[name] = SET_BY["quota"]
 
 

@@ -58,19 +58,21 @@ def over_runs(
         return None
     good = [calm for calm in looked if calm.refused is None]
     why = find_refusal(good) if good else _most_frequent(looked)
-    others = list(reasons)
+    remaining = list(reasons)
     if any(one.thefts for one in looked):
-        said = [name for one in good for name in one.late]
-        late = tuple(name for name in dict.fromkeys(said) if 2 * said.count(name) > len(good))
-        others = [reason for reason in reasons if reason.code not in FROM_INTERFERENCE]
-        others += [replace(reason, labels=late) for reason in reasons if reason.code == "late-sends" and late]
+        names = [name for one in good for name in one.late]
+        late = tuple(name for name in dict.fromkeys(names) if 2 * names.count(name) > len(good))
+        remaining = [reason for reason in reasons if reason.code not in FROM_INTERFERENCE]
+        remaining += [
+            replace(reason, labels=late) for reason in reasons if reason.code == "late-sends" and late
+        ]
     shown = good if why is None else []
     values = _shared_percentiles([one.values for one in shown])
     if not plan.quick and (wide := _wide(values, plan)):
-        others.append(Reason("wide-intervals", "inconclusive", "", labels=wide))
+        remaining.append(Reason("wide-intervals", "inconclusive", "", labels=wide))
     return {
-        "latency_us": estimates(values, others) if shown else {},
-        "verdict": overall(others) if shown else "inconclusive",
+        "latency_us": estimates(values, remaining) if shown else {},
+        "verdict": overall(remaining) if shown else "inconclusive",
         "runs": len(good),
         "of": len(runs),
         "taken_share": _mean([one.taken for one in looked]),
@@ -117,11 +119,11 @@ def decides(calm: documents.Calm | None, plan: MeasurePlan) -> bool:
 
 def _find_unsettled(runs: Sequence[RunCalm]) -> list[str]:
     """Return the quantiles that more runs report as unsettled than chance explains (at 1 %)."""
-    said = [name for run in runs for name in run.unsettled]
+    names = [name for run in runs for name in run.unsettled]
     return [
         name
-        for name in dict.fromkeys(said)
-        if binomial_bounds(said.count(name), len(runs), 1.0 - 2.0 * SURE)[0] > SURE
+        for name in dict.fromkeys(names)
+        if binomial_bounds(names.count(name), len(runs), 1.0 - 2.0 * SURE)[0] > SURE
     ]
 
 

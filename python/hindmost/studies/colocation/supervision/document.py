@@ -50,19 +50,19 @@ def _pairs(windows: list[SupervisedWindow], most: int) -> list[tuple[SupervisedW
     return list(zip(windows, before, strict=False))
 
 
-def window_of(told: WindowOutcome, first_ns: int, limit_us: float) -> SupervisedWindow:
+def window_of(outcome: WindowOutcome, first_ns: int, limit_us: float) -> SupervisedWindow:
     """Describe one window; `first_ns` is the start of the first window."""
-    window = told.window
+    window = outcome.window
     return {
         "at_s": (window.begin_ns - first_ns) / 1e9,
         "requests": window.requests,
         "failed": window.failed,
         "percentile_us": window.percentile_us if math.isfinite(window.percentile_us) else None,
         "kept": window.percentile_us <= limit_us,
-        "processors": told.cpu_count,
-        "ran": told.ran,
-        "used_s": told.used_s,
-        "idle_s": told.idle_s,
-        "why": None if told.why is None else told.why.document(),
-        "overwritten": told.overwritten,
+        "processors": outcome.cpu_count,
+        "ran": outcome.ran,
+        "used_s": outcome.used_s,
+        "idle_s": outcome.idle_s,
+        "why": None if outcome.why is None else outcome.why.document(),
+        "overwritten": outcome.overwritten,
     }

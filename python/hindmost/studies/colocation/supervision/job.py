@@ -32,7 +32,7 @@ class Promise:
     """The steps that undo a job's supervision, for the journal."""
 
     name: str
-    about: str
+    description: str
     undo: list[Step]
 
 

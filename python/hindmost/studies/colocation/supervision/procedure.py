@@ -188,7 +188,7 @@ class _Supervision:
             try:
                 self.job.allow(self.controller.cpu_count)
                 self.windows.begin()
-                while found.code is None and not self._over(start):
+                while found.code is None and not self._is_over(start):
                     found.windows.append(window := self._window())
                     self.on_window(window)
                     renew()
@@ -198,7 +198,7 @@ class _Supervision:
         found.took_s = time.monotonic() - start
         return found
 
-    def _over(self, start: float) -> bool:
+    def _is_over(self, start: float) -> bool:
         return self.request.seconds is not None and time.monotonic() - start >= self.request.seconds
 
     def _window(self) -> WindowOutcome:

@@ -117,13 +117,13 @@ def _add_quota(found: Doses, name: str, one: File, scene: Scene) -> None:
         return
     quota = max(LEAST_QUOTA_US, round(int(words[0]) * part))
     period = words[1] if len(words) > 1 else (one.path.parent / "cpu.cfs_period_us").read_text().strip()
-    about = f"a quota of {quota / int(period):.3g} CPUs"
+    description = f"a quota of {quota / int(period):.3g} CPUs"
     if place.version == 2:
         path, wanted = group / "cpu.max", f"{quota} {period}"
     else:
         (group / "cpu.cfs_period_us").write_text(period)
         path, wanted = group / "cpu.cfs_quota_us", str(quota)
-    dose = File(name, about, path, path.read_text().strip(), wanted)
+    dose = File(name, description, path, path.read_text().strip(), wanted)
     found.interventions[name] = tune_quota(dose, int(period), throttled_share(one.path.parent, LOOK_S))
 
 
@@ -178,7 +178,9 @@ class Shield:
 
     def __init__(self, name: str, pids: list[int], names: list[str]) -> None:
         self.name = name
-        self.about = f"leave the replica among {', '.join(names)}; without: real-time priority over them"
+        self.description = (
+            f"leave the replica among {', '.join(names)}; without: real-time priority over them"
+        )
         self._pids = pids
 
     @property

@@ -56,12 +56,12 @@ def source_of(protocol: str, server: ManagedServer, request: DiagnosisRequest) -
 
 
 def rate_of(
-    asked: TwinRequest, request: DiagnosisRequest, load: Load, windows: Windows, pid: int, sick: HostState
+    twin: TwinRequest, request: DiagnosisRequest, load: Load, windows: Windows, pid: int, sick: HostState
 ) -> float:
     """Return the requested rate, or one that makes the replica as busy as the host's instance, requests/s."""
     probed = float(request.latency.document["probe"]["rate"])
-    if asked.rate_per_s is not None:
-        return asked.rate_per_s
+    if twin.rate_per_s is not None:
+        return twin.rate_per_s
     tried = max(2 * probed, 200.0)
     with load.running(tried - probed):
         windows.measure()

@@ -33,7 +33,7 @@ LEAST_RATE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Load on the server at the address in `asked`, with `workload` or, by default, the probe's requests.
+    """Load on the server at the address in `probe`, with `workload` or, by default, the probe's requests.
 
     Raises
     ------
@@ -41,7 +41,7 @@ class Load:
         The server cannot serve the load.
     """
 
-    asked: Mapping[str, Any]
+    probe: Mapping[str, Any]
     workload: Path | None = None
 
     @contextmanager
@@ -63,9 +63,9 @@ class Load:
         try:
             for _ in range(count):
                 try:
-                    probes.append(_engine.Prober(json.dumps({**self.asked, "rate": rate / count})))
+                    probes.append(_engine.Prober(json.dumps({**self.probe, "rate": rate / count})))
                 except _engine.EngineError as error:
-                    raise translate_error(error, value=self.asked["address"]) from None
+                    raise translate_error(error, value=self.probe["address"]) from None
             yield
         finally:
             for probe in probes:
@@ -74,7 +74,7 @@ class Load:
     @contextmanager
     def _instance(self, rate: float, workload: Path, *, fill: bool) -> Iterator[None]:
         request = MeasureRequest(
-            target=f"{self.asked['protocol']}://{self.asked['address']}",
+            target=f"{self.probe['protocol']}://{self.probe['address']}",
             workload=workload,
             rate=f"{rate:g}",
             clients=1,
@@ -84,7 +84,7 @@ class Load:
         plan = request.plan()
         if not fill:
             plan = plan.model_copy(update={"workload": {**plan.workload, "preload": False}})
-        text = plan.engine_plan(1, 0, self.asked["protocol"], self.asked["address"], secrets=True)
+        text = plan.engine_plan(1, 0, self.probe["protocol"], self.probe["address"], secrets=True)
         place = Path(tempfile.mkdtemp(prefix="hindmost-twin-"))
         instance = Instance(0, text, place, sorted(os.sched_getaffinity(0)))
         try:
@@ -129,7 +129,7 @@ class MoreLoad:
     def __init__(self, name: str, load: Load, normal: float, now: float) -> None:
         self.name = name
         self.undo: list[Step] = []
-        self.about = f"send {now:.0f} instead of {normal:.0f} requests/s"
+        self.description = f"send {now:.0f} instead of {normal:.0f} requests/s"
         self._load, self._more = load, now - normal
         self._context: AbstractContextManager[None] | None = None
 

@@ -37,7 +37,7 @@ class Network:
     address: str
     gateway: str
     name: str = "the replica's network"
-    about: str = "a network namespace with a pair of interfaces"
+    description: str = "a network namespace with a pair of interfaces"
 
     @property
     def undo(self) -> list[Step]:
@@ -108,7 +108,7 @@ class NetworkChange:
     """
 
     name: str
-    about: str
+    description: str
     on: tuple[tuple[list[str], str], ...]
     off: tuple[tuple[list[str], str], ...]
     undo: list[Step] = field(default_factory=list)

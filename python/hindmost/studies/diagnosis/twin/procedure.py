@@ -54,7 +54,7 @@ REAL_TIME_US = "500000"
 
 def through_twin(
     request: DiagnosisRequest,
-    asked: TwinRequest,
+    twin: TwinRequest,
     session: Session,
     windows: Windows,
     say: Callable[[str], None],
@@ -88,14 +88,14 @@ def through_twin(
         return DiagnosisResult(
             request, sick.now_us, mark_not_tried(suspects), Decision("inconclusive", None, (), None, note)
         )
-    found = _on_twin(request, asked, session, suspects, sick, say)
+    found = _on_twin(request, twin, session, suspects, sick, say)
     say(f"on the replica: {found.reproduction.outcome}: {found.reproduction.why}")
     return confirm_on_host(request, session, windows, found, say)
 
 
 def _on_twin(
     request: DiagnosisRequest,
-    asked: TwinRequest,
+    twin: TwinRequest,
     session: Session,
     suspects: Suspects,
     sick: HostState,
@@ -103,17 +103,17 @@ def _on_twin(
 ) -> TwinResult:
     with ExitStack() as stack:
         where = _network(stack, session, suspects)
-        spec = asked.target.spec if where is None else where.inside(asked.target.spec)
+        spec = twin.target.spec if where is None else where.inside(twin.target.spec)
         server = stack.enter_context(ManagedServer(spec))
         _create_group(stack, request, suspects, server)
-        source = source_of(asked.target.protocol, server, request)
+        source = source_of(twin.target.protocol, server, request)
         probe = stack.enter_context(start_probe(source))
         metric_rates = None if request.normal_metrics is None else MetricRates(server.pid)
         windows = Windows(
             probe, request.quantile, request.window_s, request.settle_s, metric_rates=metric_rates
         )
-        load = Load(source.document["probe"], asked.workload)
-        rate = rate_of(asked, request, load, windows, server.pid, sick)
+        load = Load(source.document["probe"], twin.workload)
+        rate = rate_of(twin, request, load, windows, server.pid, sick)
         normal_rate = normal_rate_of(request, rate, sick)
         grew = normal_rate < rate
         probed = float(source.document["probe"]["rate"])
@@ -123,12 +123,12 @@ def _on_twin(
         scene = Scene(server.pids(), work.processors(), sick.work, rate, normal_rate, load, where)
         doses = doses_of(suspects, scene)
         say(
-            f"replica {asked.target.name} at {server.address}: {rate:.0f} requests/s,"
+            f"replica {twin.target.name} at {server.address}: {rate:.0f} requests/s,"
             f" {scene.work:.2f} CPUs (the application {sick.work:.2f});"
             f" doses: {', '.join(doses.interventions) or 'none'}"
         )
         found = TwinResult(
-            asked.target.name,
+            twin.target.name,
             rate,
             scene.work,
             sick.work,
@@ -142,11 +142,11 @@ def _on_twin(
         if not doses.interventions:
             found.base_us = windows.measure()
             return found
-        _tried(request, session, windows, doses, suspects, sick, found, say)
+        _run_doses(request, session, windows, doses, suspects, sick, found, say)
         return found
 
 
-def _tried(
+def _run_doses(
     request: DiagnosisRequest,
     session: Session,
     windows: Windows,

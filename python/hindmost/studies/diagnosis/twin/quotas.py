@@ -47,8 +47,8 @@ def tune_quota(dose: File, period_us: int, wanted: float) -> File:
                 break
             words = dose.wanted.split()
             quota = max(LEAST_QUOTA_US, round(int(words[0]) * (LESS if throttled < wanted else MORE)))
-            about = f"a quota of {quota / period_us:.3g} CPUs"
-            dose = replace(dose, wanted=" ".join([str(quota), *words[1:]]), about=about)
+            description = f"a quota of {quota / period_us:.3g} CPUs"
+            dose = replace(dose, wanted=" ".join([str(quota), *words[1:]]), description=description)
     finally:
         dose.give_back()
     return dose
