@@ -14,7 +14,7 @@ from rows import each_row
 from hindmost.cli import main
 from hindmost.errors import StudyError, UsageError
 from hindmost.plan import parse_change, parse_changes
-from hindmost.report.comparison.tables import p
+from hindmost.report.comparison.targets_table import p
 from hindmost.store.estimates import encode
 from hindmost.studies.comparison.targets import compare
 

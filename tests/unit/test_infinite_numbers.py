@@ -15,7 +15,7 @@ from measured_studies import runs_of, stored
 from rows import each_row
 
 from hindmost.report.attribution import render_attribution
-from hindmost.report.comparison.terminal import render_comparison
+from hindmost.report.comparison import render_comparison
 from hindmost.report.measure import render_terminal
 from hindmost.report.measure.markdown import render_markdown
 from hindmost.report.search.terminal import render_search

@@ -1,11 +1,9 @@
 """Terminal tables and pages of all kinds of comparison."""
 
 from hindmost.report.comparison.batching import render_batching, render_batching_page
-from hindmost.report.comparison.clone import render_verification
-from hindmost.report.comparison.clone_page import render_verification_page
-from hindmost.report.comparison.page import render_comparison_page
+from hindmost.report.comparison.clone import render_verification, render_verification_page
 from hindmost.report.comparison.setting import render_trial, render_trial_page
-from hindmost.report.comparison.terminal import render_comparison
+from hindmost.report.comparison.targets import render_comparison, render_comparison_page
 
 __all__ = [
     "render_batching",

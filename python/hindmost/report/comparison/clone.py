@@ -1,8 +1,11 @@
-"""A clone and its original (``hindmost.verification/1``): the table for the terminal."""
+"""A clone and its original (``hindmost.verification/1``): the terminal view and the page."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hindmost.report.common import numbers
+from hindmost.report.common.sheet import drawing, render
+from hindmost.report.comparison import clone_charts as charts
 from hindmost.report.simulation.terminal import align_columns
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ HEADS = (
 )
 AS_LOGGED = slice(8, 10)
 """Columns that are shown only if the cost of a request in the logs is known."""
+
+VERDICT_CLASSES = {"equivalent": "valid", "different": "invalid", "open": "inconclusive"}
+"""CSS classes of verdicts."""
 
 
 def render_verification(document: "Verification") -> str:
@@ -59,6 +65,22 @@ def render_verification(document: "Verification") -> str:
                 f" {point['why']['text'] if point['why'] else 'interference'}"
             )
     return "\n".join(lines)
+
+
+def render_verification_page(document: "Verification") -> str:
+    """Write the page: one HTML file that needs no network and no scripts."""
+    return render(
+        "verification.html",
+        doc=document,
+        words=IN_WORDS[document["verdict"]],
+        mark=VERDICT_CLASSES[document["verdict"]],
+        margins=margins(document),
+        curves=[(name, drawing(partial(charts.curve, document, name))) for name in document["margins"]],
+        ratios=[(name, drawing(partial(charts.ratios, document, name))) for name in document["margins"]],
+        heads=heads(document),
+        as_logged=any(point["cost"] for point in document["points"]),
+        rows=table(document),
+    )
 
 
 def margins(document: "Verification") -> str:

@@ -7,7 +7,7 @@ from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.document import finite
 from hindmost.report.common.overlay import COLOURS, colour, draw_overlay
 from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
-from hindmost.report.comparison.tables import lines
+from hindmost.report.comparison.targets_table import lines
 from hindmost.store.comparison import Comparison
 
 ROW = 26.0

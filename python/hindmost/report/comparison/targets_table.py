@@ -1,4 +1,4 @@
-"""Rows and phrases that the terminal and the page of a comparison of targets share."""
+"""The table of a comparison of targets, shared by the terminal view and the page."""
 
 import math
 from typing import NamedTuple

@@ -1,29 +1,44 @@
-"""A comparison of targets for the terminal: headline, arms, table, limits, reasons and differences."""
+"""Comparisons of targets (``hindmost.compare/1``): the terminal view and the page."""
 
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from hindmost.report.common import numbers
+from hindmost.report.common import numbers, writing
 from hindmost.report.common.console import console_text, new_console, print_reason, print_text
 from hindmost.report.common.document import clean
-from hindmost.report.comparison.tables import IN_WORDS, rows, side_line
+from hindmost.report.common.overlay import colour
+from hindmost.report.common.sheet import drawing, render
+from hindmost.report.comparison import targets_charts as charts
+from hindmost.report.comparison.targets_table import IN_WORDS, rows, side_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hindmost.store.comparison import Comparison
 
-_STYLES = {
+VERDICT_STYLES = {
     "same": "bold green",
     "different": "bold yellow",
     "undecided": "bold yellow",
     "invalid": "bold red",
 }
-_WORDS = {"slower": "bold red", "faster": "bold green", "same": "green", "undecided": "yellow"}
-_RESULTS = {"held": "green", "crossed": "bold red", "undecided": "yellow"}
-_LABEL = 10
+WORD_STYLES = {"slower": "bold red", "faster": "bold green", "same": "green", "undecided": "yellow"}
+RESULT_STYLES = {"held": "green", "crossed": "bold red", "undecided": "yellow"}
+LABEL_WIDTH = 10
 """Greatest width of a label, in columns."""
 MOST_DIFFERENCES = 4
 """Differences that are written with their values; the others are only named."""
+
+VERDICT_CLASSES = {
+    "same": "valid",
+    "different": "inconclusive",
+    "undecided": "inconclusive",
+    "invalid": "invalid",
+}
+"""CSS classes of verdicts."""
+RESULT_CLASSES = {"held": "valid", "crossed": "invalid", "undecided": "inconclusive"}
+"""CSS classes of the results of limits."""
+MOST_RUNS_CHARTS = 3
 
 
 def render_comparison(document: "Comparison", *, width: int | None = None, color: bool | None = None) -> str:
@@ -32,7 +47,7 @@ def render_comparison(document: "Comparison", *, width: int | None = None, color
 
     doc = cast("Comparison", clean(document))
     console = new_console(width, color)
-    head = Text(IN_WORDS[doc["verdict"]], style=_STYLES[doc["verdict"]])
+    head = Text(IN_WORDS[doc["verdict"]], style=VERDICT_STYLES[doc["verdict"]])
     print_text(console, head + Text(f"  {doc['headline']}", style="default not bold"), indent=2)
     console.print()
     label_width = max(len(side["label"]) for side in doc["sides"]) + 2
@@ -68,12 +83,17 @@ def _table(console: "Console", doc: "Comparison") -> None:
     second = "latency" if several else others[0]["label"]
     heads = (first["label"], second, "ratio", *(() if several else ("difference",)), "p")
     for name in heads:
-        out.add_column(numbers.cut(name, _LABEL), justify="right", no_wrap=True)
+        out.add_column(numbers.cut(name, LABEL_WIDTH), justify="right", no_wrap=True)
     out.add_column("", no_wrap=True)
     for row in rows(doc):
-        cells = [row.name, *([numbers.cut(row.side, 2 * _LABEL)] if several else []), row.first, row.second]
+        cells = [
+            row.name,
+            *([numbers.cut(row.side, 2 * LABEL_WIDTH)] if several else []),
+            row.first,
+            row.second,
+        ]
         cells += [row.ratio, *([] if several else [row.difference]), row.p]
-        out.add_row(*map(Text, cells), Text(row.word, style=_WORDS[row.kind]))
+        out.add_row(*map(Text, cells), Text(row.word, style=WORD_STYLES[row.kind]))
     console.print(out)
     how = "interleaved pairs of runs" if doc["how"] == "live" else "runs"
     console.print(
@@ -96,7 +116,7 @@ def _limits(console: "Console", doc: "Comparison") -> None:
     from rich.text import Text
 
     for limit in doc["limits"]:
-        line = Text(f"{limit['result']}: ", style=_RESULTS[limit["result"]])
+        line = Text(f"{limit['result']}: ", style=RESULT_STYLES[limit["result"]])
         print_text(
             console, line + Text(f"{limit['text']}: {limit['said']}", style="default not bold"), indent=2
         )
@@ -109,3 +129,25 @@ def _differences(console: "Console", doc: "Comparison") -> None:
     if len(found) > MOST_DIFFERENCES:
         rest = ", ".join(one["what"] for one in found[MOST_DIFFERENCES:])
         print_text(console, f"also differs: {rest}", indent=2)
+
+
+def render_comparison_page(document: "Comparison") -> str:
+    """Write the page: one HTML file that needs no network and no scripts."""
+    doc = cast("Comparison", clean(document))
+    names = sorted(doc["against"][0]["latency"], key=numbers.label_order)
+    shown = [name for name in names if name != "mean"][-MOST_RUNS_CHARTS:]
+    return render(
+        "comparison.html",
+        doc=doc,
+        words=IN_WORDS[doc["verdict"]],
+        mark=VERDICT_CLASSES[doc["verdict"]],
+        results=RESULT_CLASSES,
+        rows=rows(doc),
+        several=len(doc["sides"]) > 2,
+        sides=[(side, colour(place), side_line(side)) for place, side in enumerate(doc["sides"])],
+        calm=any(one["calm"] for one in doc["against"]),
+        hint_parts=writing.hint_parts,
+        distributions=drawing(partial(charts.distributions, doc)),
+        ratios=drawing(partial(charts.ratios, doc)),
+        runs=[(name, drawing(partial(charts.runs, doc, name))) for name in shown],
+    )

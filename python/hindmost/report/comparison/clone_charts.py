@@ -1,39 +1,18 @@
-"""The page of a clone and its original: latency by load, and ratios with their margins."""
+"""Charts of a clone and its original: latency by load, and ratios with their margins."""
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.document import finite
-from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot, linear_ticks, log10, log_domain
-from hindmost.report.comparison.clone import IN_WORDS, heads, margins, table
 
 if TYPE_CHECKING:
     from hindmost.store.verification import Verification
 
 CUT_OFF = 5.0
 """Intervals are cut off at this factor beyond the smallest and largest value."""
-VERDICTS = {"equivalent": "valid", "different": "invalid", "open": "inconclusive"}
-"""Colours of verdicts."""
-
-
-def render_verification_page(document: "Verification") -> str:
-    """Write the page: one HTML file that needs no network and no scripts."""
-    return render(
-        "verification.html",
-        doc=document,
-        words=IN_WORDS[document["verdict"]],
-        mark=VERDICTS[document["verdict"]],
-        margins=margins(document),
-        curves=[(name, drawing(partial(curve, document, name))) for name in document["margins"]],
-        ratios=[(name, drawing(partial(ratios, document, name))) for name in document["margins"]],
-        heads=heads(document),
-        as_logged=any(point["cost"] for point in document["points"]),
-        rows=table(document),
-    )
 
 
 def curve(document: "Verification", name: str, width: float) -> str:
