@@ -40,7 +40,7 @@ pub fn clean_up(py: Python<'_>, plan: &str) -> PyResult<u32> {
 #[pyfunction]
 pub fn check_plan(plan: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
-    let opened = plan.workload.clone().opened().map_err(|e| load_error(e.into()))?;
+    let opened = plan.workload.clone().load_files().map_err(|e| load_error(e.into()))?;
     engine::check_protocol(&Plan { workload: opened, ..plan.clone() }).map_err(load_error)?;
     serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
 }
@@ -64,7 +64,7 @@ pub fn refused_requests(requests: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn plan_needs(plan: &str) -> PyResult<String> {
     let mut plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
-    plan.workload = plan.workload.opened().map_err(|e| load_error(e.into()))?;
+    plan.workload = plan.workload.load_files().map_err(|e| load_error(e.into()))?;
     serde_json::to_string(&Needs::for_plan(&plan)).map_err(|e| raise("plan", &e.to_string()))
 }
 
@@ -72,7 +72,7 @@ pub fn plan_needs(plan: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn request_names(workload: &str) -> PyResult<Vec<String>> {
     let workload: Workload = serde_json::from_str(workload).map_err(|e| raise("plan", &e.to_string()))?;
-    Ok(workload.opened().map_err(|e| load_error(e.into()))?.kinds())
+    Ok(workload.load_files().map_err(|e| load_error(e.into()))?.kinds())
 }
 
 /// The name and the bytes of a plan's first request, for a look at the server before the load.

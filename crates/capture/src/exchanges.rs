@@ -1,9 +1,9 @@
-//! Requests with their replies, matched by stream position.
+//! Matches requests with their replies by stream position.
 //!
-//! A connection seen from its first byte is framed from there, and nothing is guessed. One met midway, or
-//! with a packet missing, is taken up again at a packet that starts a request while all that was said
-//! before is answered and acknowledged; if a reply then comes for which nothing was asked, or before the
-//! server had the request, the guess was wrong: what was matched since is taken back.
+//! A connection captured from its first byte is framed from there without any guess. If a connection is captured
+//! from the middle, or a packet is missing, framing resumes at a packet that starts a request while every earlier
+//! byte is answered and acknowledged. If a reply then arrives without a request, or before the server had received
+//! the request, the guess was wrong and the exchanges matched since the guess are discarded.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use crate::flow::{each_segment, Side, Table};
-use crate::framing::{Asked, Framer, Grammar, Outcome, Protocol, Rest};
+use crate::framing::{Framer, Grammar, Outcome, Protocol, ReplyKind, Unparsed};
 use crate::packet::Segment;
 use crate::stream::{Chunk, Stream};
 use crate::CaptureError;
@@ -20,40 +20,40 @@ use crate::CaptureError;
 /// A request and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Number of the connection, in the order of appearance.
+    /// Number of the connection, in order of first appearance.
     pub flow: u32,
-    /// When the packet with the request's last byte was seen, in nanoseconds since the epoch.
+    /// When the packet with the request's last byte was captured, in nanoseconds since the epoch.
     pub out_ns: u64,
-    /// When the packet with the reply's last byte was seen.
+    /// When the packet with the reply's last byte was captured, in nanoseconds since the epoch.
     pub in_ns: u64,
-    /// Length of the request.
+    /// Length of the request in bytes.
     pub request_bytes: u64,
-    /// Length of the reply.
+    /// Length of the reply in bytes.
     pub reply_bytes: u64,
-    /// What the reply says.
+    /// Outcome stated by the reply.
     pub outcome: Outcome,
 }
 
-/// What a capture holds, counted.
+/// Counts over a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Packets in the file.
     pub packets: u64,
-    /// Those that are no TCP segment of the port, or could not be taken apart.
+    /// Packets that are not a TCP segment of the port, or that could not be parsed.
     pub skipped: u64,
-    /// The file ended in mid-packet.
+    /// Whether the file ends within a packet.
     pub cut: bool,
-    /// Segments with bytes seen before: retransmissions.
+    /// Segments whose bytes were captured before: retransmissions.
     pub repeated: u64,
-    /// Places where packets are missing.
+    /// Gaps where packets are missing.
     pub holes: u64,
-    /// Times that a connection's messages could not be followed any further.
+    /// How often the messages of a connection could not be followed further.
     pub lost: u64,
-    /// Exchanges taken back, because they had been matched wrongly.
+    /// Exchanges discarded because they were matched wrongly.
     pub taken_back: u64,
-    /// Requests whose reply was not seen.
+    /// Requests whose reply was not captured.
     pub unanswered: u64,
-    /// Requests that want no reply.
+    /// Requests that expect no reply.
     pub silent: u64,
 }
 
@@ -64,27 +64,27 @@ pub struct FlowReport {
     pub client: String,
     /// Address and port of the server.
     pub server: String,
-    /// Seen from its first byte on.
+    /// Whether it was captured from its first byte.
     pub whole: bool,
-    /// Exchanges on it.
+    /// Number of exchanges.
     pub exchanges: u64,
 }
 
-/// All that was asked and answered.
+/// All exchanges of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchanges {
     /// In the order of `out_ns`.
     pub all: Vec<Exchange>,
     /// The connections, by number.
     pub flows: Vec<FlowReport>,
-    /// What else there was.
+    /// Counts over the capture.
     pub counts: Counts,
 }
 
-/// The exchanges of the capture `input` with the server's `port`.
+/// Return the exchanges of the capture `input` with the server's `port`.
 ///
 /// # Errors
-/// [`CaptureError`] where the file cannot be read.
+/// [`CaptureError`] if the file cannot be read.
 pub fn exchanges<R: Read>(input: R, port: u16, protocol: Protocol) -> Result<Exchanges, CaptureError> {
     let mut table = Table::default();
     let mut all: Vec<Conversation> = Vec::new();
@@ -92,7 +92,7 @@ pub fn exchanges<R: Read>(input: R, port: u16, protocol: Protocol) -> Result<Exc
         let opens = side == Side::Request && segment.syn;
         let Some(mut number) = table.number(client, server) else { return };
         if let Some(known) = all.get(number as usize) {
-            // The same two ports again, for a new connection.
+            // The same two ports are used by a new connection.
             if opens && known.requests.base() != Some(segment.seq.wrapping_add(1)) {
                 let Some(new) = table.renew(client, server) else { return };
                 number = new;
@@ -134,25 +134,25 @@ impl Exchanges {
     }
 }
 
-/// Requests without an answer that are kept track of on one connection.
-const OUTSTANDING: usize = 1 << 20;
+/// Most unanswered requests tracked on one connection.
+const MAX_OUTSTANDING: usize = 1 << 20;
 
-/// A request that waits for its reply.
+/// A request without a reply so far.
 struct Pending {
     at_ns: u64,
     bytes: u64,
-    /// Position behind its last byte.
+    /// Position after its last byte.
     end: u64,
-    asked: Asked,
+    asked: ReplyKind,
 }
 
-/// How sure it is which reply belongs to which request.
-enum Footing {
+/// How certain the assignment of replies to requests is.
+enum Alignment {
     /// Followed from the first byte.
-    Firm,
-    /// Taken up midway; `done` had so many entries then.
-    Midway(usize),
-    /// Not at all: a place to take it up again is sought.
+    Certain,
+    /// Resumed in the middle, when `done` had this many entries.
+    Tentative(usize),
+    /// Unknown: framing must resume at a later packet.
     Lost,
 }
 
@@ -163,7 +163,7 @@ struct Conversation {
     whole: bool,
     requests: Stream,
     replies: Stream,
-    talk: Talk,
+    messages: Messages,
     done: Vec<Exchange>,
     lost: u64,
     taken_back: u64,
@@ -172,29 +172,29 @@ struct Conversation {
 }
 
 /// The messages of one connection.
-struct Talk {
-    footing: Footing,
+struct Messages {
+    alignment: Alignment,
     grammar: Box<dyn Grammar>,
-    asking: Framer<Asked>,
-    answering: Framer<Outcome>,
+    request_framer: Framer<ReplyKind>,
+    reply_framer: Framer<Outcome>,
     outstanding: VecDeque<Pending>,
     /// Position of the next byte of each direction.
     next_request: u64,
     next_reply: u64,
-    /// How far the server had received when it last sent bytes.
+    /// How many request bytes the server had acknowledged when it last sent data.
     received: Option<u64>,
 }
 
 impl Conversation {
     fn new(number: u32, protocol: Protocol, whole: bool) -> Self {
-        let footing = if whole { Footing::Firm } else { Footing::Lost };
+        let alignment = if whole { Alignment::Certain } else { Alignment::Lost };
         Self {
             number,
             protocol,
             whole,
             requests: Stream::default(),
             replies: Stream::default(),
-            talk: Talk::new(protocol, footing),
+            messages: Messages::new(protocol, alignment),
             done: Vec::new(),
             lost: 0,
             taken_back: 0,
@@ -212,18 +212,18 @@ impl Conversation {
         if segment.syn {
             mine.begin(seq);
         } else {
-            // Met midway: what was received so far is where the other direction stands.
+            // Captured from the middle: the acknowledgement gives the position of the other direction.
             other.begin(segment.ack);
         }
         let acked = u64::try_from(other.position(segment.ack)).unwrap_or(0);
         let mut lost = false;
-        let (talk, done, silent) = (&mut self.talk, &mut self.done, &mut self.silent);
+        let (messages, done, silent) = (&mut self.messages, &mut self.done, &mut self.silent);
         let number = self.number;
         mine.take(at_ns, seq, segment.length, segment.bytes, acked, |chunk| {
-            lost |= talk.see(side, &chunk, number, done, silent).is_none();
+            lost |= messages.read_chunk(side, &chunk, number, done, silent).is_none();
         });
         if lost {
-            self.lose();
+            self.lose_alignment();
         }
     }
 
@@ -231,35 +231,36 @@ impl Conversation {
         let number = self.number;
         let mut lost = false;
         for side in [Side::Request, Side::Reply] {
-            let (talk, done, silent) = (&mut self.talk, &mut self.done, &mut self.silent);
+            let (messages, done, silent) = (&mut self.messages, &mut self.done, &mut self.silent);
             let stream = if side == Side::Request { &mut self.requests } else { &mut self.replies };
-            stream.finish(|chunk| lost |= talk.see(side, &chunk, number, done, silent).is_none());
+            stream.finish(|chunk| lost |= messages.read_chunk(side, &chunk, number, done, silent).is_none());
         }
         if lost {
-            self.lose();
+            self.lose_alignment();
         }
-        self.unanswered += self.talk.outstanding.len() as u64;
+        self.unanswered += self.messages.outstanding.len() as u64;
     }
 
-    fn lose(&mut self) {
+    fn lose_alignment(&mut self) {
         self.lost += 1;
-        self.unanswered += self.talk.outstanding.len() as u64;
-        if let Footing::Midway(since) = self.talk.footing {
+        self.unanswered += self.messages.outstanding.len() as u64;
+        if let Alignment::Tentative(since) = self.messages.alignment {
             self.taken_back += (self.done.len() - since) as u64;
             self.done.truncate(since);
         }
-        let Talk { next_request, next_reply, received, .. } = self.talk;
-        self.talk = Talk { next_request, next_reply, received, ..Talk::new(self.protocol, Footing::Lost) };
+        let Messages { next_request, next_reply, received, .. } = self.messages;
+        self.messages =
+            Messages { next_request, next_reply, received, ..Messages::new(self.protocol, Alignment::Lost) };
     }
 }
 
-impl Talk {
-    fn new(protocol: Protocol, footing: Footing) -> Self {
+impl Messages {
+    fn new(protocol: Protocol, alignment: Alignment) -> Self {
         Self {
-            footing,
+            alignment,
             grammar: protocol.grammar(),
-            asking: Framer::default(),
-            answering: Framer::default(),
+            request_framer: Framer::default(),
+            reply_framer: Framer::default(),
             outstanding: VecDeque::new(),
             next_request: 0,
             next_reply: 0,
@@ -267,8 +268,8 @@ impl Talk {
         }
     }
 
-    /// Takes bytes; `None` when the thread is lost.
-    fn see(
+    /// Process new bytes; return `None` if the alignment is lost.
+    fn read_chunk(
         &mut self,
         side: Side,
         chunk: &Chunk<'_>,
@@ -284,45 +285,47 @@ impl Talk {
                 std::mem::replace(&mut self.next_reply, end)
             }
         };
-        if matches!(self.footing, Footing::Lost) {
+        if matches!(self.alignment, Alignment::Lost) {
             let answered = self.received.is_none_or(|received| received >= chunk.from);
             if side == Side::Reply || !answered || chunk.acked < self.next_reply {
                 return Some(());
             }
-            self.footing = Footing::Midway(done.len());
+            self.alignment = Alignment::Tentative(done.len());
         } else if next != chunk.from {
             return None;
         }
         match side {
-            Side::Request => self.asked(chunk, silent),
-            Side::Reply => self.answered(chunk, flow, done),
+            Side::Request => self.read_requests(chunk, silent),
+            Side::Reply => self.read_replies(chunk, flow, done),
         }
     }
 
-    fn asked(&mut self, chunk: &Chunk<'_>, silent: &mut u64) -> Option<()> {
-        let mut rest = Rest::of(chunk);
+    fn read_requests(&mut self, chunk: &Chunk<'_>, silent: &mut u64) -> Option<()> {
+        let mut unparsed = Unparsed::new(chunk);
         let grammar = &mut self.grammar;
-        while let Some((asked, bytes)) = self.asking.next(&mut rest, |b| grammar.request(b)).ok()? {
-            if asked == Asked::Silence {
+        while let Some((asked, bytes)) =
+            self.request_framer.next(&mut unparsed, |b| grammar.request(b)).ok()?
+        {
+            if asked == ReplyKind::Silence {
                 *silent += 1;
                 continue;
             }
-            let end = chunk.from + chunk.length - rest.length();
+            let end = chunk.from + chunk.length - unparsed.length();
             self.outstanding.push_back(Pending { at_ns: chunk.at_ns, bytes, end, asked });
         }
-        (self.outstanding.len() <= OUTSTANDING).then_some(())
+        (self.outstanding.len() <= MAX_OUTSTANDING).then_some(())
     }
 
-    fn answered(&mut self, chunk: &Chunk<'_>, flow: u32, done: &mut Vec<Exchange>) -> Option<()> {
-        let mut rest = Rest::of(chunk);
-        while !rest.is_empty() {
+    fn read_replies(&mut self, chunk: &Chunk<'_>, flow: u32, done: &mut Vec<Exchange>) -> Option<()> {
+        let mut unparsed = Unparsed::new(chunk);
+        while !unparsed.is_empty() {
             let request = self.outstanding.front()?;
-            if self.answering.is_idle() && chunk.acked < request.end {
+            if self.reply_framer.is_idle() && chunk.acked < request.end {
                 return None;
             }
             let (grammar, asked) = (&mut self.grammar, request.asked);
             let Some((outcome, reply_bytes)) =
-                self.answering.next(&mut rest, |b| grammar.reply(asked, b)).ok()?
+                self.reply_framer.next(&mut unparsed, |b| grammar.reply(asked, b)).ok()?
             else {
                 break;
             };

@@ -1,10 +1,10 @@
-//! pcap files (draft-ietf-opsawg-pcap; what `tcpdump -w` writes).
+//! Reads pcap files (draft-ietf-opsawg-pcap; the files that `tcpdump -w` writes).
 
 use std::io::{self, Read};
 
 use crate::CaptureError;
 
-/// libpcap's `MAXIMUM_SNAPLEN`: no record is longer.
+/// libpcap's `MAXIMUM_SNAPLEN` in bytes: the longest record.
 const LONGEST: u32 = 262_144;
 
 const HEADER: usize = 24;
@@ -13,19 +13,19 @@ const RECORD: usize = 16;
 /// One packet as captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'b> {
-    /// When, in nanoseconds since the epoch.
+    /// Time stamp in nanoseconds since the epoch.
     pub at_ns: u64,
-    /// Its length on the wire.
+    /// Length on the wire in bytes.
     pub original: u32,
-    /// What was kept of it.
+    /// The captured part of the packet.
     pub bytes: &'b [u8],
 }
 
-/// Reads one packet after the other.
+/// Reads packets one after another.
 pub struct Reader<R> {
     input: R,
     big_endian: bool,
-    /// Nanoseconds in a unit of a stamp's fraction.
+    /// Nanoseconds per unit of a stamp's fraction.
     unit: u64,
     link: u32,
     at: u64,
@@ -34,10 +34,10 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the file's header.
+    /// Read the header of the file.
     ///
     /// # Errors
-    /// [`CaptureError`] where it is no pcap file.
+    /// [`CaptureError`] if it is not a pcap file.
     pub fn new(mut input: R) -> Result<Self, CaptureError> {
         let mut header = [0; HEADER];
         let got = fill(&mut input, &mut header)?;
@@ -54,25 +54,25 @@ impl<R: Read> Reader<R> {
         };
         let at = HEADER as u64;
         let mut reader = Self { input, big_endian, unit, link: 0, at, buffer: Vec::new(), cut: false };
-        // The upper bits of the field are for other things (the frame check sequence).
+        // The upper bits describe the frame check sequence.
         reader.link = reader.word(&header, 20) & 0x03ff_ffff;
         Ok(reader)
     }
 
-    /// The link type (`LINKTYPE_*`).
+    /// Return the link type (`LINKTYPE_*`).
     pub fn link(&self) -> u32 {
         self.link
     }
 
-    /// Whether the file ended in mid-packet, as it does when whoever wrote it was killed.
+    /// Whether the file ended within a packet, as it does if its writer was killed.
     pub fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// The next packet; `None` at the end.
+    /// Return the next packet; `None` at the end.
     ///
     /// # Errors
-    /// [`CaptureError::Damaged`] where a record is longer than any can be.
+    /// [`CaptureError::Damaged`] if a record is longer than the format allows.
     pub fn packet(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         let mut head = [0; RECORD];
         let got = fill(&mut self.input, &mut head)?;
@@ -105,7 +105,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Reads until `into` is full or the input ends; says how much that was.
+/// Read until `into` is full or the input ends; return the number of bytes.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < into.len() {
@@ -123,8 +123,8 @@ fn fill(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use super::*;
 
-    /// A file of two packets, three and two bytes long, as one kind of machine writes it.
-    fn written(big_endian: bool, magic: u32) -> Vec<u8> {
+    /// Return a file with packets of three and two bytes, in the given byte order.
+    fn file_bytes(big_endian: bool, magic: u32) -> Vec<u8> {
         let word = |n: u32| if big_endian { n.to_be_bytes() } else { n.to_le_bytes() };
         let mut file = Vec::new();
         for n in [magic, 0x0002_0004, 0, 0, 65_535, 1] {
@@ -147,7 +147,7 @@ mod tests {
             (true, 0xa1b2_3c4d, 1),
             (false, 0xa1b2_3c4d, 1),
         ] {
-            let file = written(big_endian, magic);
+            let file = file_bytes(big_endian, magic);
             let mut reader = Reader::new(&file[..]).unwrap();
             assert_eq!(reader.link(), 1);
             let first = reader.packet().unwrap().unwrap();
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_file_cut_off_anywhere_gives_the_packets_before_the_cut() {
-        let file = written(false, 0xa1b2_3c4d);
+        let file = file_bytes(false, 0xa1b2_3c4d);
         for length in HEADER..file.len() {
             let mut reader = Reader::new(&file[..length]).unwrap();
             let mut packets = 0;
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_refused() {
+    fn files_that_are_not_captures_are_refused() {
         assert!(matches!(Reader::new(&b"short"[..]), Err(CaptureError::TooShort(5))));
         let pcapng = [&[0x0a, 0x0d, 0x0d, 0x0a][..], &[0; 40]].concat();
         assert!(matches!(Reader::new(&pcapng[..]), Err(CaptureError::NotPcap(0x0a0d_0d0a))));
-        let mut huge = written(false, 0xa1b2_3c4d);
+        let mut huge = file_bytes(false, 0xa1b2_3c4d);
         huge[HEADER + 8..HEADER + 12].copy_from_slice(&u32::MAX.to_le_bytes());
         let mut reader = Reader::new(&huge[..]).unwrap();
         assert!(matches!(reader.packet(), Err(CaptureError::Damaged { at: 24, length: u32::MAX, .. })));

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::packet::{segment, Segment};
 use crate::CaptureError;
 
-/// Which way bytes go.
+/// Direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// From the client to the server.
@@ -18,10 +18,10 @@ pub enum Side {
     Reply,
 }
 
-/// Connections that are followed; packets of more are skipped, so that memory stays bounded.
-const FLOWS: usize = 1 << 18;
+/// Most connections that are followed; packets of further ones are skipped, which bounds memory.
+const MAX_FLOWS: usize = 1 << 18;
 
-/// The packets of a capture that go to or come from one port.
+/// The connections of a capture with one server port.
 #[derive(Default)]
 pub struct Table {
     index: HashMap<(SocketAddr, SocketAddr), u32>,
@@ -30,7 +30,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The number of the connection between `client` and `server`; `None` when there are too many.
+    /// Return the number of the connection between `client` and `server`; `None` if there are too many.
     pub fn number(&mut self, client: SocketAddr, server: SocketAddr) -> Option<u32> {
         if let Some(&number) = self.index.get(&(client, server)) {
             return Some(number);
@@ -38,9 +38,9 @@ impl Table {
         self.renew(client, server)
     }
 
-    /// A number for a new connection between two that had one before.
+    /// Assign a number to a new connection between two addresses that had one before.
     pub fn renew(&mut self, client: SocketAddr, server: SocketAddr) -> Option<u32> {
-        if self.addresses.len() == FLOWS {
+        if self.addresses.len() == MAX_FLOWS {
             return None;
         }
         let number = self.addresses.len() as u32;
@@ -50,38 +50,38 @@ impl Table {
     }
 }
 
-/// What each file says of itself.
+/// Counts over the packets of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct PacketCounts {
     /// Packets in the file.
     pub packets: u64,
-    /// Those that are no TCP segment of the port, or could not be taken apart.
+    /// Packets that are not a TCP segment of the port, or that could not be parsed.
     pub skipped: u64,
-    /// Whether the file ended in mid-packet.
+    /// Whether the file ended within a packet.
     pub cut: bool,
 }
 
-/// Shows every segment that goes to or comes from `port`, with its stamp, its client and its server.
+/// Pass each segment from or to `port` to the callback, with its stamp, client and server.
 pub fn each_segment<R: Read>(
     input: R,
     port: u16,
-    mut see: impl FnMut(u64, Side, SocketAddr, SocketAddr, &Segment<'_>),
-) -> Result<Seen, CaptureError> {
+    mut visit: impl FnMut(u64, Side, SocketAddr, SocketAddr, &Segment<'_>),
+) -> Result<PacketCounts, CaptureError> {
     let mut reader = Reader::new(input)?;
     let link = Link::new(reader.link())?;
-    let mut seen = Seen::default();
+    let mut counts = PacketCounts::default();
     while let Some(record) = reader.packet()? {
-        seen.packets += 1;
-        let found = link.ip_at(record.bytes).and_then(|at| {
+        counts.packets += 1;
+        let segment = link.ip_at(record.bytes).and_then(|at| {
             let original = (record.original as usize).saturating_sub(at);
             segment(record.bytes.get(at..)?, original)
         });
-        match found {
-            Some(one) if one.to.port() == port => see(record.at_ns, Side::Request, one.from, one.to, &one),
-            Some(one) if one.from.port() == port => see(record.at_ns, Side::Reply, one.to, one.from, &one),
-            _ => seen.skipped += 1,
+        match segment {
+            Some(one) if one.to.port() == port => visit(record.at_ns, Side::Request, one.from, one.to, &one),
+            Some(one) if one.from.port() == port => visit(record.at_ns, Side::Reply, one.to, one.from, &one),
+            _ => counts.skipped += 1,
         }
     }
-    seen.cut = reader.is_cut();
-    Ok(seen)
+    counts.cut = reader.is_cut();
+    Ok(counts)
 }

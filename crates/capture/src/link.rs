@@ -1,19 +1,19 @@
-//! From the frame to the IP packet in it (LINKTYPE_* of <https://www.tcpdump.org/linktypes.html>).
+//! Finds the IP packet in a frame (LINKTYPE_* of <https://www.tcpdump.org/linktypes.html>).
 
 use crate::CaptureError;
 
-/// How the frames of one file are taken apart.
+/// Link layer of the frames of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// Ethernet, VLAN tags included; also what `lo` gives.
+    /// Ethernet, VLAN tags included; also the loopback device `lo`.
     Ethernet,
     /// Linux "cooked" capture, first version: `-i any` of older tools.
     Cooked,
     /// Linux "cooked" capture, second version: `-i any`.
     Cooked2,
-    /// IP and nothing before it: tunnels.
+    /// IP without a link header: tunnels.
     Raw,
-    /// Four bytes of address family: loopback of the BSDs.
+    /// Four bytes of address family: BSD loopback.
     Family,
 }
 
@@ -21,7 +21,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
 impl Link {
-    /// The one of that number.
+    /// Return the link type of this number.
     pub fn new(number: u32) -> Result<Self, CaptureError> {
         match number {
             1 => Ok(Self::Ethernet),
@@ -33,13 +33,13 @@ impl Link {
         }
     }
 
-    /// Where the IP packet in `frame` begins; `None` where there is none.
+    /// Return where the IP packet in `frame` begins; `None` if there is none.
     pub fn ip_at(self, frame: &[u8]) -> Option<usize> {
         let is_ip = |at: usize| matches!(ether_type(frame, at), Some(IPV4 | IPV6));
         match self {
             Self::Ethernet => {
                 let mut at = 12;
-                // One tag, or two (802.1ad).
+                // There may be one VLAN tag, or two (802.1ad).
                 while at <= 16 && matches!(ether_type(frame, at), Some(0x8100 | 0x88a8 | 0x9100)) {
                     at += 4;
                 }

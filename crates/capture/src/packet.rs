@@ -1,4 +1,4 @@
-//! From the IP packet to the TCP segment in it (RFC 791, 8200, 9293).
+//! Finds the TCP segment in an IP packet (RFC 791, 8200, 9293).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,16 +11,16 @@ pub struct Segment<'b> {
     pub seq: u32,
     pub ack: u32,
     pub syn: bool,
-    /// Bytes that it carries.
+    /// Number of payload bytes on the wire.
     pub length: u32,
-    /// Those of them that were kept, from the first one on.
+    /// The captured payload bytes, from the first one on.
     pub bytes: &'b [u8],
 }
 
 const TCP: u8 = 6;
 
-/// The segment in the IP packet `bytes`, which had `original` bytes on the wire. `None` for anything that is
-/// not TCP, for fragments, and for packets cut off before their flags.
+/// Return the segment in the IP packet `bytes`, which had `original` bytes on the wire. `None` for packets that are
+/// not TCP, for fragments, and for packets captured only up to their flags.
 pub fn segment(bytes: &[u8], original: usize) -> Option<Segment<'_>> {
     match bytes.first()? >> 4 {
         4 => ipv4(bytes, original),
@@ -36,7 +36,7 @@ fn ipv4(bytes: &[u8], original: usize) -> Option<Segment<'_>> {
         return None;
     }
     let address = |at: usize| Some(IpAddr::from(Ipv4Addr::from(word(bytes, at)?)));
-    // 0 where segmentation is left to the device and the whole is longer than the field can say.
+    // The field is 0 if the device does the segmentation and the packet is longer than the field can state.
     let total = Some(usize::from(half(bytes, 2)?)).filter(|&n| n != 0).unwrap_or(original);
     tcp(bytes, header, total, address(12)?, address(16)?)
 }
@@ -48,7 +48,7 @@ fn ipv6(bytes: &[u8], original: usize) -> Option<Segment<'_>> {
     };
     let total = Some(usize::from(half(bytes, 4)?)).filter(|&n| n != 0).map_or(original, |n| n + 40);
     let (mut next, mut at) = (*bytes.get(6)?, 40);
-    // Hop-by-hop, routing, destination options; each at least eight bytes long, so this ends.
+    // Hop-by-hop, routing and destination options. Each has at least eight bytes, so the loop ends.
     while matches!(next, 0 | 43 | 60) {
         next = *bytes.get(at)?;
         at += 8 * (usize::from(*bytes.get(at + 1)?) + 1);

@@ -1,28 +1,28 @@
-//! One direction of a connection, byte by byte in order, each from the packet that carried it first.
+//! Reassembles one direction of a connection. Each byte keeps the stamp of the packet that carried it first.
 
 use std::collections::BTreeMap;
 
-/// Segments beyond a hole that are kept until it is filled. Packets swap places by a few; after so many
-/// the missing one was not captured.
-const HELD: usize = 64;
+/// Most segments held beyond a hole. Reordered packets are only a few positions apart; after this many segments,
+/// the missing packet was not captured.
+const MAX_HELD: usize = 64;
 
 /// New bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'b> {
-    /// When the packet was seen, in nanoseconds since the epoch.
+    /// When the packet was captured, in nanoseconds since the epoch.
     pub at_ns: u64,
-    /// Position of the first byte; the stream's first seen byte is 0.
+    /// Position of the first byte; the first captured byte of the stream is 0.
     pub from: u64,
-    /// How many.
+    /// Number of bytes.
     pub length: u64,
-    /// Those of them that were kept, from the first one on.
+    /// The captured bytes, from the first one on.
     pub bytes: &'b [u8],
-    /// How far the other direction had been received by whoever sent this, as its position.
+    /// Position in the other direction up to which the sender had received data.
     pub acked: u64,
 }
 
 impl<'b> Chunk<'b> {
-    /// Without what comes before `position`.
+    /// Return the part of the chunk from `position` on.
     fn after(self, position: u64) -> Self {
         let skip = position.saturating_sub(self.from).min(self.length);
         let known = usize::try_from(skip).unwrap_or(usize::MAX).min(self.bytes.len());
@@ -31,7 +31,7 @@ impl<'b> Chunk<'b> {
     }
 }
 
-struct Held {
+struct HeldSegment {
     at_ns: u64,
     length: u64,
     bytes: Vec<u8>,
@@ -44,32 +44,32 @@ pub struct Stream {
     /// Sequence number of position 0, once known.
     base: Option<u32>,
     next: u64,
-    held: BTreeMap<u64, Held>,
-    /// Segments that brought nothing new.
+    held: BTreeMap<u64, HeldSegment>,
+    /// Segments without new bytes.
     pub repeated: u64,
     /// Holes that were never filled.
     pub holes: u64,
 }
 
 impl Stream {
-    /// The stream starts at this sequence number (that of the SYN, plus one).
+    /// Start the stream at this sequence number (the SYN's plus one).
     pub fn begin(&mut self, seq: u32) {
         self.base.get_or_insert(seq);
     }
 
-    /// The sequence number of position 0.
+    /// Return the sequence number of position 0.
     pub fn base(&self) -> Option<u32> {
         self.base
     }
 
-    /// The position of a sequence number near the last one seen; negative before the first.
+    /// Return the position of a sequence number near the last one; negative before the first.
     pub fn position(&self, seq: u32) -> i64 {
         let Some(base) = self.base else { return 0 };
         let delta = seq.wrapping_sub(base.wrapping_add(self.next as u32)) as i32;
         self.next as i64 + i64::from(delta)
     }
 
-    /// Takes a segment and hands on what is new and in order.
+    /// Process a segment and deliver the new bytes in order.
     pub fn take(
         &mut self,
         at_ns: u64,
@@ -77,7 +77,7 @@ impl Stream {
         length: u32,
         bytes: &[u8],
         acked: u64,
-        mut see: impl FnMut(Chunk<'_>),
+        mut deliver_to: impl FnMut(Chunk<'_>),
     ) {
         if length == 0 {
             return;
@@ -87,7 +87,7 @@ impl Stream {
         let mut length = u64::from(length);
         let mut bytes = bytes;
         let from = u64::try_from(from).unwrap_or_else(|_| {
-            // What came before the first byte seen is not looked at.
+            // Bytes before the first captured one are ignored.
             let before = from.unsigned_abs();
             bytes = bytes.get(before as usize..).unwrap_or_default();
             length = length.saturating_sub(before);
@@ -98,49 +98,54 @@ impl Stream {
             return;
         }
         if from > self.next {
-            self.held.entry(from).or_insert_with(|| Held { at_ns, length, bytes: bytes.to_vec(), acked });
-            if self.held.len() > HELD {
-                self.skip_hole(&mut see);
+            self.held.entry(from).or_insert_with(|| HeldSegment {
+                at_ns,
+                length,
+                bytes: bytes.to_vec(),
+                acked,
+            });
+            if self.held.len() > MAX_HELD {
+                self.skip_hole(&mut deliver_to);
             }
             return;
         }
-        self.give(Chunk { at_ns, from, length, bytes, acked }, &mut see);
-        self.give_held(&mut see);
+        self.deliver(Chunk { at_ns, from, length, bytes, acked }, &mut deliver_to);
+        self.deliver_held(&mut deliver_to);
     }
 
-    /// Hands on what is left behind holes.
-    pub fn finish(&mut self, mut see: impl FnMut(Chunk<'_>)) {
+    /// Deliver the segments beyond holes.
+    pub fn finish(&mut self, mut deliver_to: impl FnMut(Chunk<'_>)) {
         while !self.held.is_empty() {
-            self.skip_hole(&mut see);
+            self.skip_hole(&mut deliver_to);
         }
     }
 
-    fn skip_hole(&mut self, see: &mut impl FnMut(Chunk<'_>)) {
+    fn skip_hole(&mut self, deliver_to: &mut impl FnMut(Chunk<'_>)) {
         if let Some((&from, _)) = self.held.first_key_value() {
             self.holes += 1;
             self.next = self.next.max(from);
-            self.give_held(see);
+            self.deliver_held(deliver_to);
         }
     }
 
-    fn give_held(&mut self, see: &mut impl FnMut(Chunk<'_>)) {
+    fn deliver_held(&mut self, deliver_to: &mut impl FnMut(Chunk<'_>)) {
         while let Some(first) = self.held.first_entry() {
             if *first.key() > self.next {
                 return;
             }
-            let (from, Held { at_ns, length, bytes, acked }) = first.remove_entry();
-            self.give(Chunk { at_ns, from, length, bytes: &bytes, acked }, see);
+            let (from, HeldSegment { at_ns, length, bytes, acked }) = first.remove_entry();
+            self.deliver(Chunk { at_ns, from, length, bytes: &bytes, acked }, deliver_to);
         }
     }
 
-    fn give(&mut self, chunk: Chunk<'_>, see: &mut impl FnMut(Chunk<'_>)) {
+    fn deliver(&mut self, chunk: Chunk<'_>, deliver_to: &mut impl FnMut(Chunk<'_>)) {
         let chunk = chunk.after(self.next);
         if chunk.length == 0 {
             self.repeated += 1;
             return;
         }
         self.next = chunk.from + chunk.length;
-        see(chunk);
+        deliver_to(chunk);
     }
 }
 
@@ -148,8 +153,8 @@ impl Stream {
 mod tests {
     use super::*;
 
-    /// Feeds `(seq, bytes)`, one nanosecond apart, and returns `(from, at, bytes)` of what came out.
-    fn given(base: Option<u32>, segments: &[(u32, &[u8])]) -> (Vec<(u64, u64, Vec<u8>)>, Stream) {
+    /// Feed `(seq, bytes)`, one nanosecond apart, and return the delivered `(from, at, bytes)`.
+    fn reassemble(base: Option<u32>, segments: &[(u32, &[u8])]) -> (Vec<(u64, u64, Vec<u8>)>, Stream) {
         let mut stream = Stream::default();
         if let Some(base) = base {
             stream.begin(base);
@@ -166,35 +171,35 @@ mod tests {
 
     #[test]
     fn the_first_transmission_of_a_byte_counts() {
-        let (out, stream) = given(Some(10), &[(10, b"abc"), (10, b"abc"), (11, b"bcde")]);
+        let (out, stream) = reassemble(Some(10), &[(10, b"abc"), (10, b"abc"), (11, b"bcde")]);
         assert_eq!(out, [(0, 1, b"abc".to_vec()), (3, 3, b"de".to_vec())]);
         assert_eq!((stream.repeated, stream.holes), (1, 0));
     }
 
     #[test]
-    fn segments_that_swapped_places_keep_their_own_stamps() {
-        let (out, stream) = given(Some(10), &[(13, b"d"), (10, b"abc"), (14, b"e")]);
+    fn reordered_segments_keep_their_own_stamps() {
+        let (out, stream) = reassemble(Some(10), &[(13, b"d"), (10, b"abc"), (14, b"e")]);
         assert_eq!(out, [(0, 2, b"abc".to_vec()), (3, 1, b"d".to_vec()), (4, 3, b"e".to_vec())]);
         assert_eq!(stream.holes, 0);
     }
 
     #[test]
     fn sequence_numbers_wrap() {
-        let (out, _) = given(Some(u32::MAX - 1), &[(u32::MAX - 1, b"abc"), (1, b"d"), (2, b"e")]);
+        let (out, _) = reassemble(Some(u32::MAX - 1), &[(u32::MAX - 1, b"abc"), (1, b"d"), (2, b"e")]);
         assert_eq!(out.iter().map(|one| one.0).collect::<Vec<_>>(), [0, 3, 4]);
     }
 
     #[test]
-    fn a_stream_met_midway_starts_at_what_is_seen_first() {
-        let (out, _) = given(None, &[(1000, b"abc"), (998, b"xyabcd")]);
+    fn a_stream_captured_from_the_middle_starts_at_its_first_captured_byte() {
+        let (out, _) = reassemble(None, &[(1000, b"abc"), (998, b"xyabcd")]);
         assert_eq!(out, [(0, 1, b"abc".to_vec()), (3, 2, b"d".to_vec())]);
     }
 
     #[test]
-    fn a_hole_that_stays_is_counted_and_positions_go_on() {
+    fn an_unfilled_hole_is_counted_and_positions_continue() {
         let mut segments: Vec<(u32, &[u8])> = vec![(10, b"a")];
         segments.extend((0..100).map(|i| (20 + i, &b"z"[..])));
-        let (out, stream) = given(Some(10), &segments);
+        let (out, stream) = reassemble(Some(10), &segments);
         assert_eq!(stream.holes, 1);
         assert_eq!(out.len(), 101);
         assert_eq!((out[1].0, out[100].0), (10, 109));

@@ -3,7 +3,7 @@ use std::rc::Rc;
 
 use crate::{Clock, Nanos};
 
-/// A clock that a test winds by hand. Clones share the same hands.
+/// A clock that tests set by hand. Clones share their time.
 #[derive(Clone, Debug, Default)]
 pub struct FakeClock {
     now: Rc<Cell<u64>>,
@@ -11,22 +11,22 @@ pub struct FakeClock {
 }
 
 impl FakeClock {
-    /// A clock that stands at `start`.
+    /// Create a clock that shows `start`.
     pub fn at(start: Nanos) -> Self {
         Self { now: Rc::new(Cell::new(start.0)), ahead: Rc::default() }
     }
 
-    /// Moves the hands forward by `span`.
+    /// Advance the clock by `span`.
     pub fn advance(&self, span: Nanos) {
         self.now.set(self.now.get() + span.0);
     }
 
-    /// Moves the hands to `moment`.
+    /// Set the clock to `moment`.
     pub fn set(&self, moment: Nanos) {
         self.now.set(moment.0);
     }
 
-    /// Sets the time of day `by` nanoseconds forward, or back where that is negative.
+    /// Step the time of day by this many nanoseconds, which may be negative.
     pub fn step_realtime(&self, by: i64) {
         self.ahead.set(self.ahead.get() + by);
     }

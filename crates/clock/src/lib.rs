@@ -1,7 +1,7 @@
-//! Time: units, the clock that stamps requests, and the clock that tests wind by hand.
+//! Time: units, the clock that stamps requests, and a fake clock for tests.
 //!
-//! Every stamp of the project is nanoseconds of `CLOCK_MONOTONIC` (`clock_gettime(2)`), which all
-//! processes of one host share, so that instances can agree on an absolute start and a phase.
+//! Every stamp of the project is in nanoseconds of `CLOCK_MONOTONIC` (`clock_gettime(2)`), which all processes of a
+//! host share, so that clients can agree on an absolute start and a phase.
 
 mod fake;
 mod monotonic;
@@ -11,13 +11,13 @@ pub use fake::FakeClock;
 pub use monotonic::MonotonicClock;
 pub use units::{Nanos, Rate};
 
-/// A source of stamps. The engine is generic over it, so a fake clock costs the real one nothing.
+/// A source of stamps. The engine is generic over it, so the fake clock adds no cost to the real one.
 pub trait Clock {
-    /// The present moment.
+    /// Return the current time.
     fn now(&self) -> Nanos;
 
-    /// By how many nanoseconds `CLOCK_REALTIME`, in which the kernel stamps packets, is ahead. It changes
-    /// only when that clock is stepped, or the host was suspended: NTP slews both clocks alike.
+    /// Return by how many nanoseconds `CLOCK_REALTIME`, in which the kernel stamps packets, is ahead. It
+    /// changes only if that clock is stepped or the host was suspended: NTP slews both clocks alike.
     fn realtime_ahead(&self) -> i64 {
         0
     }

@@ -1,4 +1,4 @@
-//! Units as types, so that nanoseconds, seconds and rates cannot be mistaken for each other.
+//! Units as types, so that nanoseconds, seconds and rates cannot be confused.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -8,38 +8,38 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// Later than any stamp.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The span of `seconds`, rounded to the nearest nanosecond; negative spans become zero.
+    /// Return the span of `seconds`, rounded to the nearest nanosecond; negative spans become zero.
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * 1e9).round().max(0.0) as u64)
     }
 
-    /// A span of whole microseconds.
+    /// Return a span of whole microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
-    /// A span of whole milliseconds.
+    /// Return a span of whole milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// This span in seconds.
+    /// Return this span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// `self - earlier`, or zero where `earlier` is the later one.
+    /// Return `self - earlier`, or zero if `earlier` is later than `self`.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Nanos::MAX`] where that overflows.
+    /// Return `self + span`, or [`Nanos::MAX`] on overflow.
     #[must_use]
     pub const fn saturating_add(self, span: Self) -> Self {
         Self(self.0.saturating_add(span.0))
@@ -67,7 +67,7 @@ impl Sub for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// The span in the unit that reads best: `850 ns`, `12.4 us`, `3.10 ms`, `2.500 s`.
+    /// Write the span in the most readable unit: `850 ns`, `12.4 us`, `3.10 ms`, `2.500 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.0 as f64;
         match self.0 {
@@ -79,27 +79,27 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Requests a second.
+/// A rate in requests/s.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Rate {
-    /// A rate of `per_second` requests; `None` unless finite and positive.
+    /// Create a rate of `per_second` requests/s; `None` unless it is finite and positive.
     pub fn per_second(per_second: f64) -> Option<Self> {
         (per_second.is_finite() && per_second > 0.0).then_some(Self(per_second))
     }
 
-    /// Requests a second.
+    /// Return the rate in requests/s.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// The mean gap between two requests, in nanoseconds (not rounded).
+    /// Return the mean gap between two requests in nanoseconds, not rounded.
     pub fn mean_gap_ns(self) -> f64 {
         1e9 / self.0
     }
 
-    /// One of `parts` equal shares of this rate (thinning, see `load::arrivals`).
+    /// Return one of `parts` equal shares of this rate (thinning, see the crate `arrivals`).
     #[must_use]
     pub fn share(self, parts: u32) -> Self {
         Self(self.0 / f64::from(parts.max(1)))
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_read_in_the_unit_that_suits_them() {
+    fn spans_are_written_in_the_most_readable_unit() {
         for (span, text) in [
             (Nanos(850), "850 ns"),
             (Nanos(12_400), "12.4 us"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_mean_nothing_are_refused() {
+    fn rates_that_are_not_positive_and_finite_are_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Rate::per_second(bad), None);
         }

@@ -1,6 +1,6 @@
-//! What recording one value costs, beside the `hdrhistogram` crate with the same bins:
-//! `cargo bench -p hindmost-histogram --bench record`. Read the ratio; nanoseconds are this machine's.
-#![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
+//! Measures the cost of recording one value, compared with the `hdrhistogram` crate with the same bins: `cargo
+//! bench -p hindmost-histogram --bench record`. Compare the ratio; the nanoseconds depend on the machine.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -11,8 +11,8 @@ const VALUES: usize = 1 << 16;
 const PASSES: usize = 64;
 const ROUNDS: usize = 9;
 
-/// Latencies as a server gives them: some 30 us, now and then ten or a hundred times as much. The
-/// generator is a plain linear congruence: it need not be good, only the same each time.
+/// Typical server latencies: about 30 us, occasionally ten to a hundred times as long. A linear congruential
+/// generator is sufficient, because the values need only be repeatable.
 fn latencies() -> Vec<u64> {
     let mut state = 1u64;
     let mut draw = || {
@@ -23,7 +23,7 @@ fn latencies() -> Vec<u64> {
     (0..VALUES).map(|_| (20_000 + draw() % 20_000) * scale(draw())).collect()
 }
 
-/// Nanoseconds a value.
+/// Return the nanoseconds per value.
 fn cost(values: &[u64], mut record: impl FnMut(u64)) -> f64 {
     let began = Instant::now();
     for _ in 0..PASSES {
@@ -58,7 +58,7 @@ fn main() {
     println!("record one value, median of {ROUNDS} alternating rounds [least, most]");
     println!("  hindmost-histogram   {:>6.2} ns", our_cost[middle]);
     println!(
-        "  hdrhistogram crate   {:>6.2} ns   {:.2} times as much [{:.2}, {:.2}]",
+        "  hdrhistogram crate   {:>6.2} ns   {:.2} times as long [{:.2}, {:.2}]",
         their_cost[middle],
         ratios[middle],
         ratios[0],

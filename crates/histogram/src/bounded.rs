@@ -3,9 +3,9 @@ use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
-/// The `capacity` items with the smallest keys of all that were offered. The heap has the largest
-/// kept key on top, so that almost every offer of a long stream ends at one comparison. No `Clone`: a clone would have
-/// room for what is kept, not for `capacity`, and would allocate while recording.
+/// The `capacity` offered items with the smallest keys. The heap has the largest kept key on top, so that almost
+/// every offer of a long stream ends after one comparison. There is no `Clone`: a clone would have the capacity of
+/// its current length and would allocate while recording.
 #[derive(Debug)]
 pub(crate) struct Smallest<T> {
     heap: BinaryHeap<Keyed<T>>,
@@ -13,11 +13,11 @@ pub(crate) struct Smallest<T> {
 }
 
 impl<T: Copy> Smallest<T> {
-    /// Allocates for `capacity` items and touches the memory, so that offers neither allocate nor
-    /// take a page fault.
+    /// Allocate memory for `capacity` items and touch it, so that offers neither allocate nor take a page
+    /// fault.
     pub(crate) fn new(capacity: usize) -> Self {
         let mut room: Vec<Keyed<T>> = Vec::with_capacity(capacity);
-        // Black boxes on both sides, or the compiler asks for zeroed memory and touches nothing.
+        // The black boxes prevent the compiler from requesting zeroed memory, which would touch no page.
         let slots = black_box(room.spare_capacity_mut());
         slots.fill_with(MaybeUninit::zeroed);
         black_box(slots);
@@ -54,7 +54,7 @@ impl<T: Copy> Smallest<T> {
         self.heap.len()
     }
 
-    /// The items, smallest key first.
+    /// Return the items, smallest key first.
     pub(crate) fn into_vec(self) -> Vec<T> {
         let sorted = self.heap.into_sorted_vec();
         sorted.into_iter().map(|kept| kept.item).collect()

@@ -3,12 +3,12 @@ use std::hint::black_box;
 
 use crate::layout::{self, BINS};
 
-/// How often each latency occurred: whole nanoseconds over the entire range of `u64`, with a
-/// relative error of at most 1/2048, and a count of requests that never ended.
+/// Counts of latencies in whole nanoseconds over the entire range of `u64`, with a relative error of at most
+/// 1/2048, and a count of requests that never completed.
 ///
-/// Count, sum, minimum and maximum are exact. Memory: 440 KiB, allocated by [`Histogram::new`] and
-/// never again; call [`Histogram::prefault`] before recording where a page fault would show. Counts
-/// saturate instead of overflowing, which takes more than 500 years at one value a nanosecond.
+/// Count, sum, minimum and maximum are exact. [`Histogram::new`] allocates 440 KiB; nothing is allocated later.
+/// Call [`Histogram::prefault`] before recording if page faults matter. Counts saturate instead of overflowing,
+/// which takes more than 500 years at one value per nanosecond.
 ///
 /// ```
 /// use hindmost_histogram::{Histogram, Quantile, Value};
@@ -34,17 +34,17 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Memory of one, whatever it holds.
+    /// Memory of one histogram in bytes.
     pub const BYTES: usize = BINS * size_of::<u64>() + size_of::<Self>();
 
-    /// An empty histogram over all of `u64`. The pages of its bins come from the kernel on first
-    /// use; see [`Histogram::prefault`].
+    /// Create an empty histogram. The kernel allocates the pages of its bins at their first use; see
+    /// [`Histogram::prefault`].
     pub fn new() -> Self {
         Self { bins: zeroed_bins(), sum: 0, finite: 0, censored: 0, min: u64::MAX, max: 0 }
     }
 
-    /// Touches every page of the bins, so that no [`Histogram::record`] takes a page fault (about
-    /// half a microsecond on bare metal, several in a virtual machine).
+    /// Touch every page of the bins, so that no [`Histogram::record`] takes a page fault (about half a
+    /// microsecond on bare metal, several in a virtual machine).
     pub fn prefault(&mut self) {
         const WORDS_OF_A_PAGE: usize = 4096 / size_of::<u64>();
         let touch = |word: &mut u64| *word = black_box(*word);
@@ -52,8 +52,8 @@ impl Histogram {
         self.bins.last_mut().map(touch);
     }
 
-    /// Counts one `value`, in nanoseconds: 2 ns, without a branch (measured on a 2.3 GHz Sapphire
-    /// Rapids VM, where `hdrhistogram`'s own `record` took 4.5 ns).
+    /// Count one `value` in nanoseconds. It takes 2 ns without a branch (measured on a 2.3 GHz Sapphire Rapids
+    /// VM, where `hdrhistogram`'s own `record` took 4.5 ns).
     #[inline]
     pub fn record(&mut self, value: u64) {
         let bin = &mut self.bins[layout::index_of(value)];
@@ -64,7 +64,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Counts `value` `n` times.
+    /// Count `value` `n` times.
     pub fn record_n(&mut self, value: u64, n: u64) {
         if n == 0 {
             return;
@@ -77,14 +77,13 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Counts `n` requests that never ended (timed out, or never sent): infinitely late, above
+    /// Count `n` requests that never completed (timed out or never sent). Their latency is infinite: above
     /// every finite value in each quantile.
     pub fn add_censored(&mut self, n: u64) {
         self.censored = self.censored.saturating_add(n);
     }
 
-    /// Adds all that `other` has counted. Nothing is lost, and the order of merges does not
-    /// matter.
+    /// Add all counts of `other`. The result is exact and does not depend on the order of merges.
     pub fn merge(&mut self, other: &Self) {
         for index in other.used() {
             self.bins[index] = self.bins[index].saturating_add(other.bins[index]);
@@ -96,8 +95,8 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets all counts, keeps the memory. Costs a write to the bins between the smallest and
-    /// the largest value only.
+    /// Reset all counts and keep the memory. Only the bins between the smallest and the largest value are
+    /// written.
     pub fn clear(&mut self) {
         let used = self.used();
         self.bins[used].fill(0);
@@ -108,37 +107,37 @@ impl Histogram {
         self.max = 0;
     }
 
-    /// How many values were counted, with the censored ones.
+    /// Return the number of values, including censored ones.
     pub fn count(&self) -> u64 {
         self.finite.saturating_add(self.censored)
     }
 
-    /// How many of [`Histogram::count`] are infinitely late.
+    /// Return how many of [`Histogram::count`] are infinite.
     pub fn censored(&self) -> u64 {
         self.censored
     }
 
-    /// Whether nothing has been counted.
+    /// Whether no value has been counted.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The smallest finite value, exactly.
+    /// Return the exact smallest finite value.
     pub fn min(&self) -> Option<u64> {
         (self.finite > 0).then_some(self.min)
     }
 
-    /// The largest finite value, exactly. Censored values are larger, see [`Histogram::censored`].
+    /// Return the exact largest finite value. Censored values are larger, see [`Histogram::censored`].
     pub fn max(&self) -> Option<u64> {
         (self.finite > 0).then_some(self.max)
     }
 
-    /// The exact sum of the finite values, in nanoseconds.
+    /// Return the exact sum of the finite values in nanoseconds.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// The mean, from the exact sum; infinite if one value is censored, `None` when empty.
+    /// Return the mean from the exact sum; infinite if a value is censored, `None` if empty.
     pub fn mean(&self) -> Option<f64> {
         match (self.finite, self.censored) {
             (0, 0) => None,
@@ -147,7 +146,7 @@ impl Histogram {
         }
     }
 
-    /// The indices between which all non-empty bins lie.
+    /// Return the range of indices that contains all non-empty bins.
     pub(crate) fn used(&self) -> std::ops::Range<usize> {
         if self.finite == 0 {
             return 0..0;
@@ -179,7 +178,7 @@ impl FromIterator<u64> for Histogram {
 }
 
 impl fmt::Debug for Histogram {
-    /// The summary and the bins in use, not 56,320 numbers.
+    /// Print the summary and the bins in use instead of 56,320 numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Histogram")
             .field("finite", &self.finite)
@@ -192,7 +191,7 @@ impl fmt::Debug for Histogram {
     }
 }
 
-/// Zeroed on the heap by `calloc`, never built on the stack.
+/// Allocated on the heap by `calloc`, never built on the stack.
 fn zeroed_bins() -> Box<[u64; BINS]> {
     vec![0; BINS].try_into().expect("the vector has just been made with BINS elements")
 }
@@ -201,12 +200,12 @@ fn zeroed_bins() -> Box<[u64; BINS]> {
 mod tests {
     use super::*;
 
-    fn of(values: &[u64]) -> Histogram {
+    fn histogram_of(values: &[u64]) -> Histogram {
         values.iter().copied().collect()
     }
 
     #[test]
-    fn an_empty_histogram_claims_nothing() {
+    fn an_empty_histogram_has_no_statistics() {
         let empty = Histogram::new();
         assert!(empty.is_empty());
         assert_eq!((empty.count(), empty.min(), empty.max()), (0, None, None));
@@ -215,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_whole_range_of_u64_is_recorded() {
-        let histogram = of(&[0, 1, 1 << 40, u64::MAX]);
+        let histogram = histogram_of(&[0, 1, 1 << 40, u64::MAX]);
         assert_eq!(histogram.count(), 4);
         assert_eq!((histogram.min(), histogram.max()), (Some(0), Some(u64::MAX)));
         assert_eq!(histogram.sum(), u128::from(u64::MAX) + (1 << 40) + 1);
@@ -223,12 +222,12 @@ mod tests {
 
     #[test]
     fn the_mean_is_exact_where_bins_are_wide() {
-        assert_eq!(of(&[1_000_000_001, 1_000_000_004]).mean(), Some(1_000_000_002.5));
+        assert_eq!(histogram_of(&[1_000_000_001, 1_000_000_004]).mean(), Some(1_000_000_002.5));
     }
 
     #[test]
     fn one_censored_value_makes_the_mean_infinite() {
-        let mut histogram = of(&[5]);
+        let mut histogram = histogram_of(&[5]);
         histogram.add_censored(1);
         assert_eq!(histogram.mean(), Some(f64::INFINITY));
         assert_eq!((histogram.count(), histogram.max()), (2, Some(5)));
@@ -245,12 +244,12 @@ mod tests {
     fn recording_n_times_is_recording_n_times() {
         let mut at_once = Histogram::new();
         at_once.record_n(123_456, 3);
-        assert_eq!(at_once, of(&[123_456; 3]));
+        assert_eq!(at_once, histogram_of(&[123_456; 3]));
     }
 
     #[test]
     fn clear_leaves_what_new_makes() {
-        let mut histogram = of(&[0, 17, u64::MAX]);
+        let mut histogram = histogram_of(&[0, 17, u64::MAX]);
         histogram.add_censored(2);
         histogram.clear();
         assert_eq!(histogram, Histogram::new());
@@ -258,7 +257,7 @@ mod tests {
 
     #[test]
     fn prefault_changes_no_count() {
-        let mut histogram = of(&[3, 3_000_000, u64::MAX]);
+        let mut histogram = histogram_of(&[3, 3_000_000, u64::MAX]);
         let before = histogram.clone();
         histogram.prefault();
         assert_eq!(histogram, before);

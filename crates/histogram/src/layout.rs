@@ -1,4 +1,4 @@
-//! Where a value's bin is. The layout is `HdrHistogram`'s with unit 1 and 3 significant digits:
+//! Maps values to bins. The layout is `HdrHistogram`'s with unit 1 and 3 significant digits:
 //!
 //! ```text
 //! value     0 .. 2047   2048 .. 4095   4096 .. 8191   ...   2^63 .. 2^64-1
@@ -7,38 +7,37 @@
 //! index     0 .. 2047   2048 .. 3071   3072 .. 4095         55296 .. 56319
 //! ```
 //!
-//! A value has eleven significant bits in its index and loses the rest, so that a bin is at most
-//! 1/1024 of its values wide.
+//! The index keeps eleven significant bits of a value, so that the width of a bin is at most 1/1024 of its values.
 
-/// Bins to cover every `u64`.
+/// Number of bins that cover every `u64`.
 pub(crate) const BINS: usize = 56_320;
 
 const SUB_BUCKET_BITS: u32 = 11;
 const SUB_BUCKET_MASK: u64 = (1 << SUB_BUCKET_BITS) - 1;
 const HALF_BITS: u32 = SUB_BUCKET_BITS - 1;
 
-/// The index of the bin that holds `value`, always below [`BINS`].
+/// Return the index of the bin that holds `value`, always below [`BINS`].
 #[inline]
 pub(crate) const fn index_of(value: u64) -> usize {
     let octave = (u64::BITS - SUB_BUCKET_BITS) - (value | SUB_BUCKET_MASK).leading_zeros();
-    // The mask changes nothing; it shows the compiler that the index is within bounds.
+    // The mask changes nothing; it shows the compiler that the index is in bounds.
     let sub_bucket = (value >> octave) & SUB_BUCKET_MASK;
     ((octave as usize) << HALF_BITS) + sub_bucket as usize
 }
 
-/// The smallest value of bin `index`.
+/// Return the smallest value of bin `index`.
 pub(crate) const fn low_of(index: usize) -> u64 {
     let octave = octave_of(index);
     ((index - (octave << HALF_BITS)) as u64) << octave
 }
 
-/// The largest value of bin `index`.
+/// Return the largest value of bin `index`.
 pub(crate) const fn high_of(index: usize) -> u64 {
     low_of(index) + ((1 << octave_of(index)) - 1)
 }
 
-/// The middle of bin `index`, rounded down: no value of the bin is further from it than 1/2048 of
-/// itself.
+/// Return the middle of bin `index`, rounded down. Its relative distance from any value of the bin is at most
+/// 1/2048.
 pub(crate) const fn middle_of(index: usize) -> u64 {
     low_of(index) + (high_of(index) - low_of(index)) / 2
 }

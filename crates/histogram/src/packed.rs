@@ -1,10 +1,10 @@
-//! A histogram as bytes: a few kilobytes for what takes up to 440 KiB of memory.
+//! A histogram as bytes: a few kilobytes instead of up to 440 KiB.
 
 use crate::Histogram;
 
 impl Histogram {
-    /// Writes all that it holds: numbers of seven bits a byte, the lowest first, of a bin how many empty ones lie before
-    /// it and its count.
+    /// Serialise the histogram. Numbers are written with seven bits per byte, lowest first. For each non-empty
+    /// bin: the number of empty bins before it, then its count.
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let head = [self.censored, self.min, self.max, self.sum as u64, (self.sum >> 64) as u64];
@@ -24,7 +24,7 @@ impl Histogram {
         bytes
     }
 
-    /// Reads what [`Histogram::pack`] wrote; `None` if it is nothing of the kind.
+    /// Read the output of [`Histogram::pack`]; `None` if the bytes are invalid.
     pub fn unpack(mut bytes: &[u8]) -> Option<Self> {
         let mut found = Self::new();
         found.censored = read(&mut bytes)?;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_histogram_comes_back_as_it_was_packed() {
+    fn unpack_restores_a_packed_histogram() {
         for values in [&[][..], &[0], &[7, 7, 1_000_000, u64::MAX], &[2047, 2048, 2049]] {
             let mut histogram: Histogram = values.iter().copied().collect();
             for censored in [0, 3] {

@@ -1,7 +1,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Which part of a distribution lies at or below the value asked for: a number in `[0, 1]`.
+/// A fraction of a distribution in `[0, 1]`: the part at or below the requested value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile(f64);
 
@@ -19,28 +19,28 @@ impl Quantile {
     /// One request in ten thousand is slower.
     pub const P9999: Self = Self(0.9999);
 
-    /// The quantile `q`; `None` unless `0 <= q <= 1`.
+    /// Create the quantile `q`; `None` unless `0 <= q <= 1`.
     pub fn new(q: f64) -> Option<Self> {
-        // Adding zero turns -0 into 0, so that equal quantiles also order as equal.
+        // Adding zero turns -0 into 0, so that equal quantiles compare as equal.
         (0.0..=1.0).contains(&q).then_some(Self(q + 0.0))
     }
 
-    /// The share of the distribution, in `[0, 1]`.
+    /// Return the fraction, in `[0, 1]`.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// The name as a percentile: `p50`, `p99.9`, `p99.99`.
+    /// Return the name as a percentile: `p50`, `p99.9`, `p99.99`.
     pub fn label(self) -> String {
-        // Ten decimals hide the rounding of `q * 100` and still tell p99.99999999 from p100.
+        // Ten decimals hide the rounding of `q * 100` and still distinguish p99.99999999 from p100.
         let percent = format!("{:.10}", self.0 * 100.0);
         format!("p{}", percent.trim_end_matches('0').trim_end_matches('.'))
     }
 
-    /// The rank, in `1..=n`, of the order statistic that is this quantile of `n` values:
-    /// `ceil(q n)`, where a product that misses a whole number by no more than the rounding of
-    /// `q` itself counts as that number (0.07 of 100 values is the 7th, though the double nearest
-    /// 0.07 is a little more than 0.07; R's `quantile(type = 1)` allows the same 4 ulp).
+    /// Return the rank, in `1..=n`, of the order statistic that is this quantile of `n` values: `ceil(q n)`. A
+    /// product that differs from a whole number only by the rounding of `q` counts as that number: 0.07 of 100
+    /// values is the 7th, though the double nearest to 0.07 is slightly larger. R's `quantile(type = 1)` allows
+    /// the same 4 ulp.
     pub(crate) fn rank(self, n: u64) -> u64 {
         let product = self.0 * n as f64;
         let whole = product.round();
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_are_no_shares_are_refused() {
+    fn numbers_outside_zero_to_one_are_refused() {
         for bad in [-1e-9, 1.000_000_1, 50.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(Quantile::new(bad), None);
         }
     }
 
     #[test]
-    fn ranks_are_those_of_the_number_that_was_written() {
+    fn ranks_follow_the_decimal_number_as_written() {
         for (q, n, rank) in [
             (0.0, 100, 1),
             (0.07, 100, 7),

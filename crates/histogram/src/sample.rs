@@ -1,14 +1,14 @@
 use crate::bounded::Smallest;
 
-/// A uniform sample, without replacement, of a stream whose length is not known beforehand.
+/// A uniform sample without replacement of a stream of unknown length.
 ///
-/// Each item comes with a random priority, and the items of the `capacity` lowest priorities are
-/// kept (bottom-k sampling: Cohen and Kaplan, "Summarizing data using bottom-k sketches", PODC
-/// 2007). Unlike with a reservoir that draws slots, samples of several threads merge into exactly
-/// the sample that one thread would have drawn, and the same priorities give the same sample.
+/// Each item has a random priority, and the items with the `capacity` lowest priorities are kept (bottom-k
+/// sampling: Cohen and Kaplan, "Summarizing data using bottom-k sketches", PODC 2007). Unlike reservoir sampling,
+/// samples of several threads merge into exactly the sample that one thread would have drawn, and the same
+/// priorities give the same sample.
 ///
-/// All memory is allocated and touched by [`UniformSample::new`]. An offer costs one comparison
-/// once the sample is full: of n offers, about `k ln(n / k)` go further.
+/// [`UniformSample::new`] allocates and touches all memory. Once the sample is full, an offer costs one comparison;
+/// about `k ln(n / k)` of n offers cost more.
 #[derive(Debug)]
 pub struct UniformSample<T> {
     kept: Smallest<T>,
@@ -16,37 +16,37 @@ pub struct UniformSample<T> {
 }
 
 impl<T: Copy> UniformSample<T> {
-    /// An empty sample of at most `capacity` items.
+    /// Create an empty sample of at most `capacity` items.
     pub fn new(capacity: usize) -> Self {
         Self { kept: Smallest::new(capacity), offered: 0 }
     }
 
-    /// Offers `item`. The `priority` must be uniform over `u64` and independent of the item: draw
-    /// it from a generator, never from a stamp.
+    /// Offer `item`. The `priority` must be uniform over `u64` and independent of the item: draw it from a
+    /// generator, never from a stamp.
     #[inline]
     pub fn offer(&mut self, priority: u64, item: T) {
         self.offered = self.offered.saturating_add(1);
         self.kept.offer(priority, item);
     }
 
-    /// Makes this the sample of both streams.
+    /// Merge the other sample; the result is a sample of both streams.
     pub fn merge(&mut self, other: &Self) {
         self.offered = self.offered.saturating_add(other.offered);
         self.kept.merge(&other.kept);
     }
 
-    /// Forgets all items, keeps the memory.
+    /// Remove all items and keep the memory.
     pub fn clear(&mut self) {
         self.offered = 0;
         self.kept.clear();
     }
 
-    /// How many items were offered: each kept one stands for `offered / len` of them.
+    /// Return the number of items offered: each kept one stands for `offered / len` of them.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// How many items are kept.
+    /// Return the number of items kept.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -56,8 +56,8 @@ impl<T: Copy> UniformSample<T> {
         self.len() == 0
     }
 
-    /// The items, lowest priority first: in random order, but the same one whenever the same
-    /// priorities were offered. So each prefix is a uniform sample too.
+    /// Return the items, lowest priority first: a random order, but the same for the same priorities. Each
+    /// prefix is therefore a uniform sample, too.
     pub fn into_vec(self) -> Vec<T> {
         self.kept.into_vec()
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn clear_starts_the_sample_anew() {
+    fn clear_empties_the_sample() {
         let mut sample = UniformSample::new(1);
         sample.offer(0, 'a');
         sample.clear();

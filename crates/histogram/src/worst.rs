@@ -1,39 +1,39 @@
 use crate::bounded::Smallest;
 
-/// The `capacity` items with the largest keys of all that were offered, exactly: the slowest
-/// requests, each with its stamps. Of items with equal keys at the border, the first offered stay.
+/// The `capacity` offered items with the largest keys, exactly: the slowest requests, each with its stamps. Of
+/// items with equal keys at the border, the first offered are kept.
 ///
-/// All memory is allocated and touched by [`Worst::new`]; an offer that is not among the worst so
-/// far costs one comparison.
+/// [`Worst::new`] allocates and touches all memory. An offer that is not among the worst so far costs one
+/// comparison.
 #[derive(Debug)]
 pub struct Worst<T> {
     kept: Smallest<T>,
 }
 
 impl<T: Copy> Worst<T> {
-    /// Keeps at most `capacity` items.
+    /// Create a container of at most `capacity` items.
     pub fn new(capacity: usize) -> Self {
         Self { kept: Smallest::new(capacity) }
     }
 
-    /// Offers `item`, which is the worse the larger its `key` (a latency) is.
+    /// Offer `item`, ranked by its `key` (a latency).
     #[inline]
     pub fn offer(&mut self, key: u64, item: T) {
         // Complementing reverses the order: the largest key is the smallest complement.
         self.kept.offer(!key, item);
     }
 
-    /// Keeps the worst items of both.
+    /// Keep the worst items of both.
     pub fn merge(&mut self, other: &Self) {
         self.kept.merge(&other.kept);
     }
 
-    /// Forgets all items, keeps the memory.
+    /// Remove all items and keep the memory.
     pub fn clear(&mut self) {
         self.kept.clear();
     }
 
-    /// How many items are kept.
+    /// Return the number of items kept.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
@@ -43,7 +43,7 @@ impl<T: Copy> Worst<T> {
         self.len() == 0
     }
 
-    /// The items, worst first.
+    /// Return the items, worst first.
     pub fn into_vec(self) -> Vec<T> {
         self.kept.into_vec()
     }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_keys_the_first_offered_stays() {
+    fn the_first_offered_of_equal_keys_is_kept() {
         let mut worst = Worst::new(1);
         worst.offer(4, "first");
         worst.offer(4, "second");
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn keeping_none_keeps_none() {
+    fn a_capacity_of_zero_keeps_nothing() {
         let mut worst = Worst::new(0);
         worst.offer(1, ());
         assert!(worst.is_empty());

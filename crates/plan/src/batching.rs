@@ -1,36 +1,36 @@
-//! When requests that are due are handed over: each by itself, or several together on their connection (the
-//! variability paper, section 6).
+//! When requests are sent: each at its scheduled time, or several together on their connection
+//! (the variability paper, section 6).
 
 use hindmost_clock::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::seconds;
+use crate::check::check_seconds;
 use crate::error::{refuse, PlanError};
 use crate::{Load, Plan};
 
-/// Which requests of a connection leave together.
+/// Batching of requests on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Batching {
-    /// None by design: a request leaves when it is due (`TCP_NODELAY`).
+    /// No batching: a request is sent at its scheduled time (`TCP_NODELAY`).
     #[default]
     None,
-    /// Those that wait for the acknowledgement of what was sent before: Nagle's algorithm (RFC 896), in the kernel.
+    /// Requests wait until earlier data is acknowledged: Nagle's algorithm (RFC 896), in the kernel.
     Nagle,
-    /// Those that come due within an interval: a batch leaves when its first request is due, but so long after the
-    /// batch before it at the earliest (the paper's "modified Nagle's").
+    /// A batch is sent when its first request is scheduled, but at least one interval after the previous batch
+    /// (the paper's "modified Nagle's").
     Interval {
         /// Length in seconds.
         seconds: f64,
     },
 }
 
-/// Shorter than a system call: nothing would ever be batched.
+/// One microsecond. A shorter interval is less than a system call and would never batch anything.
 const SHORTEST_S: f64 = 1e-6;
 
 impl Batching {
-    /// The least time between two batches of a connection; zero where the engine makes none.
+    /// Return the minimum time between two batches of a connection; zero if the engine does not batch.
     pub fn interval(self) -> Nanos {
         match self {
             Self::Interval { seconds } => Nanos::from_secs_f64(seconds),
@@ -47,7 +47,7 @@ impl Batching {
             return Err(refuse("batching", self.name(), must));
         }
         let Self::Interval { seconds: length } = self else { return Ok(()) };
-        seconds("batching.interval.seconds", length, SHORTEST_S)?;
+        check_seconds("batching.interval.seconds", length, SHORTEST_S)?;
         if length >= plan.timeout_s {
             let must = format!("below timeout_s ({})", plan.timeout_s);
             return Err(refuse("batching.interval.seconds", length, must));
@@ -55,7 +55,7 @@ impl Batching {
         Ok(())
     }
 
-    /// As the refusal of a plan names it.
+    /// The name used in error messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "`none`",
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batching_that_cannot_be_meant_is_refused_with_its_place() {
+    fn invalid_batching_is_refused_and_its_field_is_named() {
         let (open, closed) = (json!({"loop": "open", "rate_per_s": 1.0}), json!({"loop": "closed"}));
         let every = |seconds: f64| json!({"interval": {"seconds": seconds}});
         assert_eq!(read(&every(1e-4), &open), Ok(Batching::Interval { seconds: 1e-4 }));
@@ -94,10 +94,10 @@ mod tests {
             (every(1e-4), &closed, "batching", "`interval`"),
             (json!("nagle"), &closed, "batching", "`nagle`"),
         ] {
-            assert_eq!(read(&batching, load).unwrap_err().told(), (field, value));
+            assert_eq!(read(&batching, load).unwrap_err().field_and_value(), (field, value));
         }
         assert!(
-            matches!(read(&json!("cork"), &open), Err(PlanError::Unreadable(said)) if said.contains("`cork`"))
+            matches!(read(&json!("cork"), &open), Err(PlanError::Unreadable(message)) if message.contains("`cork`"))
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Refusal of plans that contradict themselves, with the field, the value and what would be right.
+//! Checks for contradictions in a plan. An error names the field, its value and the expected value.
 
 use hindmost_arrivals::{ParameterError, Schedule};
 use hindmost_clock::Rate;
@@ -8,32 +8,32 @@ use hindmost_wire::Protocol;
 use crate::error::{refuse, PlanError};
 use crate::{Http, HttpVersion, Load, Phases, Plan, Warmup, Workload, SCHEMA};
 
-/// Highest rate a plan may ask for, in requests a second: forty times what one core can send here;
-/// more is surely a typing error.
+/// Highest rate that a plan may request, in requests/s: forty times what one core can send.
+/// A higher rate is surely a typing error.
 const MAX_RATE: f64 = 1e8;
-/// A day: longer phases are surely a typing error.
+/// One day, in seconds. Longer phases are surely a typing error.
 const MAX_SECONDS: f64 = 86_400.0;
 
-pub(crate) fn seconds(field: &'static str, value: f64, least: f64) -> Result<(), PlanError> {
+pub(crate) fn check_seconds(field: &'static str, value: f64, least: f64) -> Result<(), PlanError> {
     if value.is_finite() && value >= least && value <= MAX_SECONDS {
         return Ok(());
     }
     Err(refuse(field, value, format!("between {least} and {MAX_SECONDS} seconds")))
 }
 
-fn rate(value: f64) -> Result<(), PlanError> {
+fn check_rate(value: f64) -> Result<(), PlanError> {
     match Rate::per_second(value) {
         Some(_) if value <= MAX_RATE => Ok(()),
         _ => Err(refuse(
             "load.rate_per_s",
             value,
-            format!("a positive number of requests a second, at most {MAX_RATE:e}"),
+            format!("a positive number of requests per second, at most {MAX_RATE:e}"),
         )),
     }
 }
 
 impl Plan {
-    /// Checks what the types cannot.
+    /// Check what the types cannot express.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         if self.schema != SCHEMA {
             return Err(refuse("schema", format!("`{}`", self.schema), format!("`{SCHEMA}`")));
@@ -43,8 +43,8 @@ impl Plan {
             return Err(refuse("instance.index", self.instance.index, must));
         }
         match self.load {
-            Load::Open { rate_per_s, .. } => rate(rate_per_s)?,
-            Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), rate)?,
+            Load::Open { rate_per_s, .. } => check_rate(rate_per_s)?,
+            Load::Closed { rate_per_s, .. } => rate_per_s.map_or(Ok(()), check_rate)?,
         }
         let named = |within: &str, wrong: ParameterError| PlanError::Field {
             field: format!("load.{within}.{}", wrong.field).into(),
@@ -80,7 +80,7 @@ impl Plan {
             return Err(refuse("keep", value, "at most 10000000 samples and 1000000 worst"));
         }
         self.check_target()?;
-        seconds("timeout_s", self.timeout_s, 0.001)?;
+        check_seconds("timeout_s", self.timeout_s, 0.001)?;
         self.phases.check()?;
         self.batching.check(self)?;
         crate::datagrams::check(self)?;
@@ -98,21 +98,21 @@ impl Plan {
         if let (Protocol::Http2 | Protocol::Grpc, Workload::Http(http)) =
             (self.target.protocol, &self.workload)
         {
-            self.check_second(http)?;
+            self.check_http2(http)?;
         }
         self.workload.check()
     }
 
-    /// What HTTP/2 has no use for, and what gRPC decides by itself.
-    fn check_second(&self, http: &Http) -> Result<(), PlanError> {
+    /// Check the workload for what HTTP/2 does not support and what gRPC decides by itself.
+    fn check_http2(&self, http: &Http) -> Result<(), PlanError> {
         if http.version == HttpVersion::One {
-            let must = "left out: the target speaks HTTP/2 (`http://` speaks 1.0)";
+            let must = "omitted: the target speaks HTTP/2 (`http://` speaks 1.0)";
             return Err(refuse("workload.version", "1.0", must));
         }
         let accepts =
             http.accept != Http::default().accept || http.all().iter().any(|one| one.accept.is_some());
         if self.target.protocol == Protocol::Grpc && accepts {
-            let must = "left out: the status of a call decides, and OK is the success";
+            let must = "omitted: the status of a call decides, and OK is the success";
             return Err(refuse("workload.accept", "given", must));
         }
         Ok(())
@@ -122,10 +122,10 @@ impl Plan {
 impl Phases {
     fn check(&self) -> Result<(), PlanError> {
         match self.warmup {
-            Warmup::Fixed { seconds: s } => seconds("phases.warmup.fixed.seconds", s, 0.0)?,
+            Warmup::Fixed { seconds: s } => check_seconds("phases.warmup.fixed.seconds", s, 0.0)?,
             Warmup::Auto { min_s, max_s } => {
-                seconds("phases.warmup.auto.min_s", min_s, 0.0)?;
-                seconds("phases.warmup.auto.max_s", max_s, 0.0)?;
+                check_seconds("phases.warmup.auto.min_s", min_s, 0.0)?;
+                check_seconds("phases.warmup.auto.max_s", max_s, 0.0)?;
                 if min_s > max_s {
                     return Err(refuse(
                         "phases.warmup.auto.min_s",
@@ -135,8 +135,8 @@ impl Phases {
                 }
             }
         }
-        seconds("phases.calibration_s", self.calibration_s, 0.0)?;
-        seconds("phases.measure_s", self.measure_s, 0.01)
+        check_seconds("phases.calibration_s", self.calibration_s, 0.0)?;
+        check_seconds("phases.measure_s", self.measure_s, 0.01)
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::{Codes, KeyValue};
 
-    fn plain() -> Value {
+    fn minimal_plan() -> Value {
         json!({
             "schema": SCHEMA, "seed": 1,
             "target": {"protocol": "memcached", "address": "127.0.0.1:11211"},
@@ -155,9 +155,9 @@ mod tests {
         })
     }
 
-    /// The plain plan with one field changed must be refused, naming `field`.
+    /// Assert that the minimal plan with one changed field is refused and that the error names `field`.
     fn check_refused(path: &[&str], value: Value, field: &str) {
-        let mut plan = plain();
+        let mut plan = minimal_plan();
         let mut place = &mut plan;
         for key in path {
             place = &mut place[*key];
@@ -172,15 +172,15 @@ mod tests {
     }
 
     #[test]
-    fn a_short_plan_gets_plain_defaults() {
-        let plan = Plan::from_json(&plain().to_string()).unwrap();
+    fn a_minimal_plan_gets_the_defaults() {
+        let plan = Plan::from_json(&minimal_plan().to_string()).unwrap();
         assert_eq!(plan.connections, 16);
         assert_eq!(plan.workload, Workload::KeyValue(KeyValue::default()));
         assert_eq!(Plan::from_json(&serde_json::to_string(&plan).unwrap()), Ok(plan));
     }
 
     #[test]
-    fn nonsense_is_refused_by_name() {
+    fn invalid_values_are_refused_and_their_field_is_named() {
         for rate in [0.0, -5.0, 1e12] {
             check_refused(&["load", "rate_per_s"], json!(rate), "load.rate_per_s");
         }
@@ -210,16 +210,16 @@ mod tests {
         let zipf = json!({"kind": "key-value", "popularity": {"zipf": -1.0}});
         check_refused(&["workload"], zipf, "workload.popularity.zipf");
         let http = json!({"protocol": "http", "address": "127.0.0.1:80"});
-        let mut second = plain();
+        let mut second = minimal_plan();
         second["target"]["protocol"] = json!("http2");
         second["workload"] = json!({"kind": "http", "version": "1.0"});
-        assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().told().0, "workload.version");
+        assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.version");
         second["target"]["protocol"] = json!("grpc");
         second["workload"] = json!({"kind": "http", "accept": [404]});
-        assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().told().0, "workload.accept");
+        assert_eq!(Plan::from_json(&second.to_string()).unwrap_err().field_and_value().0, "workload.accept");
         for accept in [json!([]), json!([100]), json!([99]), json!([600])] {
             let plan = json!({"workload": {"kind": "http", "accept": accept}, "target": http});
-            let mut all = plain();
+            let mut all = minimal_plan();
             all.as_object_mut().unwrap().extend(plan.as_object().unwrap().clone());
             let refused = Plan::from_json(&all.to_string()).unwrap_err();
             assert!(refused.to_string().contains("workload.accept"), "{refused}");

@@ -1,11 +1,11 @@
-//! What a plan cannot ask of a protocol over UDP.
+//! Options of a plan that a protocol over UDP does not support.
 
 use hindmost_wire::Framing;
 
 use crate::error::{refuse, PlanError};
 use crate::{Batching, Io, Plan, Workload};
 
-/// A value must fit into one datagram (65,507 bytes, RFC 768) beside its command and key.
+/// A value must fit into one datagram (65,507 bytes, RFC 768) together with its command and key.
 const MOST_VALUE_BYTES: u32 = 65_000;
 
 pub fn check(plan: &Plan) -> Result<(), PlanError> {
@@ -14,26 +14,25 @@ pub fn check(plan: &Plan) -> Result<(), PlanError> {
         return Ok(());
     }
     if plan.io != Io::Epoll {
-        return Err(refuse(
-            "io",
-            "`io_uring`",
-            format!("`epoll` for {}, which is spoken over UDP", spoken.name),
-        ));
+        return Err(refuse("io", "`io_uring`", format!("`epoll` for {}, which uses UDP", spoken.name)));
     }
     if plan.batching == Batching::Nagle {
-        let must = format!("`none` or an interval for {}, which is spoken over UDP", spoken.name);
+        let must = format!("`none` or an interval for {}, which uses UDP", spoken.name);
         return Err(refuse("batching", "`nagle`", must));
     }
     if plan.target.tls.is_some() {
-        return Err(refuse("target.tls", "given", format!("left out for {}: UDP has no TLS", spoken.name)));
+        return Err(refuse("target.tls", "given", format!("omitted for {}: UDP has no TLS", spoken.name)));
     }
     if plan.requests_per_connection.is_some() {
-        let must = format!("left out for {}: UDP makes no connections", spoken.name);
+        let must = format!("omitted for {}: UDP has no connections", spoken.name);
         return Err(refuse("requests_per_connection", "given", must));
     }
     match &plan.workload {
         Workload::KeyValue(mix) if mix.get_ratio < 1.0 && mix.value_bytes.largest() > MOST_VALUE_BYTES => {
-            let must = format!("at most {MOST_VALUE_BYTES} for {}: a datagram holds no more", spoken.name);
+            let must = format!(
+                "at most {MOST_VALUE_BYTES} for {}: a larger value does not fit into a datagram",
+                spoken.name
+            );
             Err(refuse("workload.value_bytes", mix.value_bytes.largest(), must))
         }
         _ => Ok(()),
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_udp_has_not_is_refused_with_what_would_be_right() {
+    fn options_that_udp_lacks_are_refused() {
         let read = |changes: &Value| {
             let mut plan = json!({
                 "schema": crate::SCHEMA, "seed": 1, "load": {"loop": "open", "rate_per_s": 1.0},
@@ -66,7 +65,7 @@ mod tests {
             (json!({"batching": "nagle"}), "batching"),
             (json!({"workload": large}), "workload.value_bytes"),
         ] {
-            assert_eq!(read(&changes).unwrap_err().told().0, field);
+            assert_eq!(read(&changes).unwrap_err().field_and_value().0, field);
         }
     }
 }

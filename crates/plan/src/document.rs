@@ -1,4 +1,4 @@
-//! The plan's shape. Times are seconds, rates are requests a second, sizes are bytes.
+//! Structure of the plan. Times are in seconds, rates in requests/s, sizes in bytes.
 
 use hindmost_arrivals::{Law, Schedule};
 use hindmost_clock::Rate;
@@ -7,78 +7,80 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Batching, Target, Workload};
 
-/// What one load instance has to do.
+/// The work of one client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// `hindmost.plan/1`.
     pub schema: String,
-    /// Same seed, same request stream: arrivals, kinds, keys and sizes all follow from it.
+    /// Random seed. Arrivals, kinds, keys and sizes follow from it: the same seed gives the same request
+    /// stream.
     pub seed: u64,
-    /// Which of the instances this one is.
+    /// The position of this client among all clients.
     #[serde(default)]
     pub instance: Share,
     /// The server under test.
     pub target: Target,
-    /// Open or closed loop, and how fast.
+    /// Open or closed loop, and its rate.
     pub load: Load,
-    /// Connections of this instance, spread over its threads.
+    /// Number of connections of this client, spread over its threads.
     #[serde(default = "default_connections")]
     pub connections: u32,
-    /// One worker thread each; `cpu` pins it.
+    /// Worker threads; `cpu` pins a thread.
     #[serde(default = "default_threads")]
     pub threads: Vec<Thread>,
-    /// How a worker waits for the next due time.
+    /// How a worker waits for the next scheduled time.
     #[serde(default)]
     pub pacing: Pacing,
-    /// How a worker asks the kernel to send and receive.
+    /// The system calls that a worker uses to send and receive.
     #[serde(default)]
     pub io: Io,
-    /// Whether requests that are due wait for others, to leave together.
+    /// Whether scheduled requests wait for others, to be sent together.
     #[serde(default)]
     pub batching: Batching,
-    /// What is sent.
+    /// The requests.
     #[serde(default)]
     pub workload: Workload,
     /// Store every key before the load starts (memcached, redis).
     #[serde(default)]
     pub preload: bool,
-    /// Warm-up, calibration, measurement.
+    /// Durations of warm-up, calibration and measurement.
     #[serde(default)]
     pub phases: Phases,
-    /// A request whose reply is not there this long after it was due has timed out.
+    /// A request times out if its reply has not arrived this long after its scheduled time.
     #[serde(default = "default_timeout")]
     pub timeout_s: f64,
-    /// Requests in flight that this instance can keep track of; what is due beyond is `unsent`.
+    /// Maximum number of outstanding requests that this client tracks; requests scheduled beyond it are
+    /// `unsent`.
     #[serde(default = "default_max_outstanding")]
     pub max_outstanding: u32,
-    /// Requests in flight on one connection at most (pipelined, or in streams of its own); what is due beyond waits at the
-    /// client. Absent: as many as come in the open loop, one in the closed loop.
+    /// Maximum number of requests in flight on one connection (pipelined or in streams). Further scheduled
+    /// requests wait at the client. Absent: no limit in the open loop, one in the closed loop.
     #[serde(default)]
     pub in_flight: Option<u32>,
-    /// Each connection carries so many requests, one at a time; then it is closed, and the next request makes another.
-    /// Absent: as many as the server lets it; in HTTP/1.0: one.
+    /// Number of requests that each connection carries, one at a time, before it is closed and replaced.
+    /// Absent: as many as the server allows; one in HTTP/1.0.
     #[serde(default)]
     pub requests_per_connection: Option<u32>,
-    /// What is kept of single requests.
+    /// Numbers of individual requests to store.
     #[serde(default)]
     pub keep: Keep,
-    /// The kernel, or the network card, stamps the way of one request in so many; 0 for none.
+    /// The kernel or the network card stamps one request in this many; 0 stamps none.
     #[serde(default = "default_stamp_every")]
     pub stamp_every: u32,
-    /// Where packets are captured: only requests of so many connections of this instance are sampled and
-    /// stamped, and their ports are told once they are open. Absent: all.
+    /// Number of this client's connections whose packets are captured. Only their requests are sampled and
+    /// stamped, and the client reports their ports once they are open. Absent: all.
     #[serde(default)]
     pub witnessed: Option<u32>,
 }
 
-/// Instance `index` of `of`.
+/// Client `index` of `of` clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// Counted from 0.
+    /// Index of the client, from 0.
     pub index: u32,
-    /// How many instances share the rate.
+    /// Number of clients that share the rate.
     pub of: u32,
 }
 
@@ -88,35 +90,35 @@ impl Default for Share {
     }
 }
 
-/// How requests are triggered.
+/// When requests are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Load {
-    /// Requests are sent when due, whatever is still outstanding (Treadmill III-A).
+    /// Requests are sent at their scheduled times, whether or not earlier ones were answered (Treadmill III-A).
     Open {
-        /// Of all instances together.
+        /// Total rate of all clients.
         rate_per_s: f64,
-        /// The law of the gaps between due times.
+        /// Distribution of the gaps between scheduled times.
         #[serde(default)]
         arrivals: Law,
-        /// How the rate changes during the measurement; absent: not.
+        /// How the rate changes during the measurement; absent: it is constant.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schedule: Option<Schedule>,
     },
-    /// Each connection has at most one request outstanding: what many load testers do, here to
-    /// show its bias (Treadmill II-A, Figure 1). A request is due when its connection is free.
+    /// Each connection has at most one outstanding request, as in many load testers; here to show the
+    /// bias of such tools (Treadmill II-A, Figure 1). A request is scheduled when its connection is free.
     Closed {
-        /// Of all instances together; absent means flat out.
+        /// Total rate of all clients; absent: no limit.
         #[serde(default)]
         rate_per_s: Option<f64>,
-        /// The law of the gaps where a rate is asked for.
+        /// Distribution of the gaps, if a rate is given.
         #[serde(default)]
         arrivals: Law,
     },
 }
 
 impl Load {
-    /// Requests a second of all instances together; `None` flat out.
+    /// Return the rate of all clients together in requests/s; `None` if it is unlimited.
     pub fn rate(&self) -> Option<Rate> {
         match *self {
             Self::Open { rate_per_s, .. } => Rate::per_second(rate_per_s),
@@ -124,13 +126,13 @@ impl Load {
         }
     }
 
-    /// The law of the due times.
+    /// Return the arrival law.
     pub const fn arrivals(&self) -> &Law {
         let (Self::Open { arrivals, .. } | Self::Closed { arrivals, .. }) = self;
         arrivals
     }
 
-    /// How the rate changes during the measurement.
+    /// Return how the rate changes during the measurement.
     pub const fn schedule(&self) -> Option<&Schedule> {
         match self {
             Self::Open { schedule, .. } => schedule.as_ref(),
@@ -138,7 +140,7 @@ impl Load {
         }
     }
 
-    /// Whether the counts of one worker's due times are known without looking.
+    /// Whether one worker's number of scheduled requests per interval follows from the arrival law alone.
     pub fn counts_are_known(&self) -> bool {
         self.schedule().is_none() && self.arrivals().part_dispersion().is_some()
     }
@@ -148,30 +150,30 @@ impl Load {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Thread {
-    /// The processor it is pinned to; absent leaves it to the kernel.
+    /// The CPU that the thread is pinned to; absent: the kernel chooses.
     #[serde(default)]
     pub cpu: Option<u32>,
 }
 
-/// How a worker waits for the next due time.
+/// How a worker waits for the next scheduled time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Pacing {
-    /// Poll without rest: the least slip, a whole core.
+    /// Busy-poll: the smallest send delay, but it takes a whole core.
     #[default]
     Spin,
-    /// Sleep until shortly before the due time, then spin: cores can be shared, slip grows.
+    /// Sleep until shortly before the scheduled time, then spin: cores can be shared, but the send delay grows.
     Sleep,
 }
 
-/// How a worker asks the kernel to send and receive.
+/// The system calls that a worker uses to send and receive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Io {
-    /// One call to send, one to receive, and calls that look for replies (epoll(7)). Works everywhere.
+    /// One call to send, one to receive, and calls that wait for replies (epoll(7)). Works everywhere.
     #[default]
     Epoll,
-    /// Two calls a request, and a flag in memory that tells of replies (`io_uring(7)`). Linux 6.1 or newer.
+    /// Two calls per request; a flag in memory announces replies (`io_uring(7)`). Linux 6.1 or newer.
     IoUring,
 }
 
@@ -179,11 +181,11 @@ pub enum Io {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
-    /// Samples are dropped.
+    /// Duration of the warm-up, whose samples are discarded.
     pub warmup: Warmup,
-    /// The range of latencies is found.
+    /// Duration of the calibration, which finds the range of latencies.
     pub calibration_s: f64,
-    /// Every request is recorded.
+    /// Duration of the measurement, which records every request.
     pub measure_s: f64,
 }
 
@@ -193,20 +195,20 @@ impl Default for Phases {
     }
 }
 
-/// How long the warm-up lasts.
+/// Length of the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Warmup {
-    /// Just so many seconds.
+    /// A fixed number of seconds.
     Fixed {
         /// Length in seconds.
         seconds: f64,
     },
     /// Until the windowed quantiles are steady (MSER-5), within bounds.
     Auto {
-        /// Never shorter.
+        /// Minimum length in seconds.
         min_s: f64,
-        /// Never longer; a run that is not steady by then says so.
+        /// Maximum length in seconds; a run that is not steady by then reports it.
         max_s: f64,
     },
 }
@@ -217,13 +219,13 @@ impl Default for Warmup {
     }
 }
 
-/// What is kept of single requests.
+/// Numbers of individual requests to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keep {
-    /// Size of the uniform sub-sample of this instance.
+    /// Size of this client's uniform subsample.
     pub samples: u32,
-    /// How many of the slowest requests are kept exactly.
+    /// Number of slowest requests that are stored exactly.
     pub worst: u32,
 }
 
@@ -233,7 +235,7 @@ impl Default for Keep {
     }
 }
 
-/// Two more system calls for one request in sixteen.
+/// A stamp costs two more system calls, so only one request in sixteen is stamped.
 fn default_stamp_every() -> u32 {
     16
 }
@@ -246,12 +248,12 @@ fn default_threads() -> Vec<Thread> {
     vec![Thread::default()]
 }
 
-/// Long enough for any server that is still of use, short enough to end a run on a dead one.
+/// Long enough for any server that is still useful, short enough to end a run on a dead one.
 fn default_timeout() -> f64 {
     2.0
 }
 
-/// Two seconds of a server's silence at 65,000 requests a second; 8 MiB of bookkeeping.
+/// Covers two seconds without replies at 65,000 requests/s; uses 8 MiB.
 fn default_max_outstanding() -> u32 {
     131_072
 }

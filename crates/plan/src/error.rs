@@ -1,30 +1,30 @@
-//! Why a plan is refused: the field, what it holds, and what would be right.
+//! Errors of a plan: the field, its value, and the expected value.
 
 use std::borrow::Cow;
 
 use thiserror::Error;
 
-/// Why a plan is refused.
+/// The reason why a plan is refused.
 #[derive(Debug, Error, PartialEq)]
 pub enum PlanError {
-    /// Not JSON, or not of the plan's shape.
+    /// The text is not JSON, or does not have the structure of a plan.
     #[error("the plan cannot be read: {0}")]
     Unreadable(String),
-    /// A field holds what it must not.
+    /// A field has an invalid value.
     #[error("plan field `{field}` is {value}, but must be {must}")]
     Field {
         /// Dotted name of the field.
         field: Cow<'static, str>,
-        /// What it holds.
+        /// The value of the field.
         value: String,
-        /// What would be right.
+        /// The expected value.
         must: String,
     },
 }
 
 impl PlanError {
-    /// The same without the value of a header, which may be secret.
-    pub(crate) fn of_secret(self, name: &str) -> Self {
+    /// Replace the value, which may be a secret header, by a description.
+    pub(crate) fn hide_value(self, name: &str) -> Self {
         match self {
             Self::Field { field, must, .. } => {
                 Self::Field { field, value: format!("a value of {name}"), must }
@@ -36,8 +36,8 @@ impl PlanError {
 
 #[cfg(test)]
 impl PlanError {
-    /// The field, and what it holds.
-    pub(crate) fn told(&self) -> (&str, &str) {
+    /// Return the field and its value.
+    pub(crate) fn field_and_value(&self) -> (&str, &str) {
         match self {
             Self::Field { field, value, .. } => (field, value),
             Self::Unreadable(said) => ("", said),
@@ -45,7 +45,7 @@ impl PlanError {
     }
 }
 
-/// By value, because callers hand over numbers and texts of all sorts that they made for this.
+/// Takes values and not references, because callers pass temporary numbers and strings of several types.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn refuse(
     field: impl Into<Cow<'static, str>>,

@@ -1,4 +1,4 @@
-//! Where the server listens, what it speaks, and how the connection to it is secured.
+//! Address, protocol and transport security of the server.
 
 use std::net::IpAddr;
 
@@ -17,42 +17,44 @@ pub struct Target {
     pub protocol: Protocol,
     /// `HOST:PORT`, `[ADDRESS]:PORT` for IPv6, or `unix:/PATH` for a Unix socket.
     pub address: String,
-    /// Who the client is, where the server asks.
+    /// Credentials, if the server requires them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<Login>,
-    /// All servers where there are several, the first of which is `address`: connections lead to them in turn.
+    /// All servers if there are several, beginning with `address`. Connections are distributed over them in
+    /// turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<String>,
-    /// Which of several servers a request goes to.
+    /// How a request's server is chosen.
     #[serde(default)]
     pub sharding: Sharding,
-    /// How connections are secured; absent: they are not.
+    /// TLS of the connections; absent: no TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
-    /// Addresses of this host that connections are made from, in turn; empty: the kernel chooses. Each has some 28,000
-    /// ports towards one server.
+    /// Local addresses that connections are made from, in turn; empty: the kernel chooses. Each address has
+    /// about 28,000 ports towards one server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<IpAddr>,
 }
 
-/// Which of several servers a request goes to. One that dies is not replaced: its requests are errors.
+/// How a request's server is chosen. A server that dies is not replaced: its requests become errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharding {
-    /// The next one, whatever is asked.
+    /// The next server in turn, whatever the request.
     #[default]
     RoundRobin,
-    /// By its key on a circle of MD5, as libmemcached's weighted ketama does with equal weights.
+    /// By the key's position on a circle of MD5 hashes, as libmemcached's weighted ketama does with equal
+    /// weights.
     Ketama,
-    /// By its key's one-at-a-time hash, as libmemcached does unless told otherwise.
+    /// By the key's one-at-a-time hash, libmemcached's default.
     Modulo,
 }
 
-/// More servers than anybody shards over from one client.
+/// More servers than one client would shard over in practice.
 const MOST_ENDPOINTS: usize = 1_000;
 
 impl Target {
-    /// Where servers listen: one, or all.
+    /// Return the addresses of all servers.
     pub fn servers(&self) -> &[String] {
         if self.endpoints.is_empty() {
             std::slice::from_ref(&self.address)
@@ -66,22 +68,24 @@ impl Target {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Certificates of those who may have signed the server's, or the server's own; absent: those that this host trusts.
+    /// CA certificates that may have signed the server's, or the server's own; absent: the CAs that this host
+    /// trusts.
     #[serde(default)]
     pub ca: Option<String>,
-    /// The client's certificate, and those that lead to its CA.
+    /// The client's certificate and its intermediate certificates.
     #[serde(default)]
     pub certificate: Option<String>,
     /// The private key of the client's certificate.
     #[serde(default)]
     pub key: Option<String>,
-    /// The name that the server is asked for and its certificate must hold; absent: the target's host.
+    /// The server name that is requested (SNI) and that the certificate must contain; absent: the target's
+    /// host.
     #[serde(default)]
     pub sni: Option<String>,
-    /// Connections that are made again take up an earlier session, where the server lets them.
+    /// Whether new connections resume an earlier session if the server allows it.
     #[serde(default = "yes")]
     pub resumption: bool,
-    /// The server's certificate is verified.
+    /// Whether the server's certificate is verified.
     #[serde(default = "yes")]
     pub verify: bool,
 }
@@ -97,7 +101,7 @@ fn yes() -> bool {
 }
 
 impl Plan {
-    /// Checks what the types cannot.
+    /// Check what the types cannot express.
     pub(crate) fn check_target(&self) -> Result<(), PlanError> {
         let target = &self.target;
         let unix = target.servers().iter().find_map(|address| address.strip_prefix("unix:"));
@@ -106,19 +110,19 @@ impl Plan {
             return Err(refuse("target.address", format!("`{}`", target.address), must));
         }
         if unix.is_some() && !target.source.is_empty() {
-            return Err(refuse("target.source", "given", "left out for a Unix socket"));
+            return Err(refuse("target.source", "given", "omitted for a Unix socket"));
         }
-        if let Some(twice) = repeated(&target.source) {
+        if let Some(twice) = find_duplicate(&target.source) {
             return Err(refuse("target.source", format!("{twice} twice"), "a list of different addresses"));
         }
         if target.login.is_some() && !target.protocol.logs_in() {
-            let must = format!("left out: {} does not ask who the client is", target.protocol.entry().name);
+            let must = format!("omitted: {} has no login", target.protocol.entry().name);
             return Err(refuse("target.login", "given", must));
         }
         self.check_endpoints()?;
         let Some(tls) = &target.tls else { return Ok(()) };
         if self.io == Io::IoUring {
-            return Err(refuse("io", "io_uring", "epoll where connections are secured by TLS"));
+            return Err(refuse("io", "io_uring", "epoll with TLS"));
         }
         match (&tls.certificate, &tls.key) {
             (Some(_), None) => Err(refuse("target.tls.key", "missing", "the file of the certificate's key")),
@@ -126,7 +130,7 @@ impl Plan {
                 Err(refuse("target.tls.certificate", "missing", "the file of the key's certificate"))
             }
             _ if unix.is_some() && tls.sni.is_none() => {
-                let must = "the name in the server's certificate, since a Unix socket has none";
+                let must = "the name in the server's certificate, because a Unix socket has no host name";
                 Err(refuse("target.tls.sni", "missing", must))
             }
             _ => Ok(()),
@@ -145,7 +149,7 @@ impl Plan {
             let must = format!("a list of {MOST_ENDPOINTS} servers at most that begins with target.address");
             return Err(refuse("target.endpoints", value, must));
         }
-        if let Some(twice) = repeated(endpoints) {
+        if let Some(twice) = find_duplicate(endpoints) {
             return Err(refuse("target.endpoints", format!("{twice} twice"), "a list of different servers"));
         }
         let (each, servers) = (self.connections / self.threads.len() as u32, endpoints.len() as u32);
@@ -154,10 +158,10 @@ impl Plan {
             return Err(refuse("connections", self.connections, must));
         }
         if matches!(self.load, Load::Closed { .. }) {
-            return Err(refuse("load.loop", "closed", "open where there are several servers"));
+            return Err(refuse("load.loop", "closed", "open with several servers"));
         }
         if self.in_flight.is_some() {
-            return Err(refuse("in_flight", "given", "left out where there are several servers"));
+            return Err(refuse("in_flight", "given", "omitted with several servers"));
         }
         match self.workload {
             Workload::KeyValue(_) => Ok(()),
@@ -170,6 +174,6 @@ impl Plan {
     }
 }
 
-fn repeated<T: PartialEq>(all: &[T]) -> Option<&T> {
+fn find_duplicate<T: PartialEq>(all: &[T]) -> Option<&T> {
     all.iter().enumerate().find(|(at, one)| all[..*at].contains(one)).map(|(_, one)| one)
 }

@@ -1,11 +1,12 @@
-//! Two laws of extremes, by their quantile functions, by which one uniform number becomes one of theirs.
+//! Two extreme value laws. Their quantile functions turn a uniform number into one that follows the law.
 //!
 //! Both have a location, a scale and a shape k in the notation of Coles (An Introduction to Statistical Modeling of
-//! Extreme Values, 2001, 3.1 and 4.2): k > 0 is a heavy tail, and where k = 0 the laws are exponential and Gumbel's.
+//! Extreme Values, 2001, 3.1 and 4.2). A law with k > 0 has a heavy tail; for k = 0 the laws are exponential and
+//! Gumbel.
 
-/// `(e^(k x) - 1) / k`, and its limit `x` at k = 0.
+/// Return `(e^(k x) - 1) / k`, or its limit `x` at k = 0.
 #[inline]
-fn stretched(k: f64, x: f64) -> f64 {
+fn box_cox_inverse(k: f64, x: f64) -> f64 {
     if k == 0.0 {
         x
     } else {
@@ -13,9 +14,9 @@ fn stretched(k: f64, x: f64) -> f64 {
     }
 }
 
-/// `ln(1 + k z) / k`, its inverse; infinite beyond the end that a law with k < 0 has.
+/// Return `ln(1 + k z) / k`, the inverse; infinite beyond the upper end of a law with k < 0.
 #[inline]
-fn shrunk(k: f64, z: f64) -> f64 {
+fn box_cox(k: f64, z: f64) -> f64 {
     match 1.0 + k * z {
         _ if k == 0.0 => z,
         inner if inner > 0.0 => (k * z).ln_1p() / k,
@@ -24,42 +25,42 @@ fn shrunk(k: f64, z: f64) -> f64 {
     }
 }
 
-/// The quantile of the generalised Pareto law at `p` in `[0, 1)`.
+/// Return the quantile of the generalised Pareto law at `p` in `[0, 1)`.
 #[inline]
 pub fn pareto_quantile(location: f64, scale: f64, shape: f64, p: f64) -> f64 {
-    location + scale * stretched(shape, -(-p).ln_1p())
+    location + scale * box_cox_inverse(shape, -(-p).ln_1p())
 }
 
-/// The share of the generalised Pareto law below `x`.
+/// Return the distribution function of the generalised Pareto law at `x`.
 #[inline]
 pub fn pareto_cdf(location: f64, scale: f64, shape: f64, x: f64) -> f64 {
     let z = (x - location) / scale;
     if z <= 0.0 {
         0.0
     } else {
-        -(-shrunk(shape, z)).exp_m1()
+        -(-box_cox(shape, z)).exp_m1()
     }
 }
 
-/// The quantile of the generalised extreme value law at `p` in `(0, 1)`.
+/// Return the quantile of the generalised extreme value law at `p` in `(0, 1)`.
 #[inline]
 pub fn extreme_quantile(location: f64, scale: f64, shape: f64, p: f64) -> f64 {
-    location + scale * stretched(shape, -(-p.ln()).ln())
+    location + scale * box_cox_inverse(shape, -(-p.ln()).ln())
 }
 
-/// The share of the generalised extreme value law below `x`.
+/// Return the distribution function of the generalised extreme value law at `x`.
 #[inline]
 pub fn extreme_cdf(location: f64, scale: f64, shape: f64, x: f64) -> f64 {
-    (-(-shrunk(shape, (x - location) / scale)).exp()).exp()
+    (-(-box_cox(shape, (x - location) / scale)).exp()).exp()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// scipy 1.16: `genpareto.ppf(p, k, mu, sigma)`, `genextreme.ppf(p, -k, mu, sigma)`.
+    /// Computed with scipy 1.16: `genpareto.ppf(p, k, mu, sigma)`, `genextreme.ppf(p, -k, mu, sigma)`.
     #[test]
-    fn quantiles_are_those_of_scipy() {
+    fn quantiles_match_scipy() {
         for (shape, p, pareto, extreme) in [
             (0.348_238, 0.5, PARETO[0], EXTREME[0]),
             (0.348_238, 0.999, PARETO[1], EXTREME[1]),
@@ -76,7 +77,7 @@ mod tests {
     const EXTREME: [f64; 4] = [33.127_442_487, 261.623_557_579, 48.002_938_618, 44.496_747_612];
 
     #[test]
-    fn shares_and_quantiles_undo_each_other() {
+    fn distribution_and_quantile_functions_are_inverse() {
         for shape in [-0.3, 0.0, 0.08, 0.9] {
             for p in [0.001, 0.3, 0.5, 0.97, 0.9999] {
                 let back = pareto_cdf(2.0, 50.0, shape, pareto_quantile(2.0, 50.0, shape, p));

@@ -1,8 +1,8 @@
-//! Random numbers: one seed in a document, independent streams for every purpose.
+//! Random numbers: one seed per document, an independent stream per purpose.
 //!
-//! [`stream`] is for those who draw in a row. [`Draws`] is for those who draw in any order: what belongs to item
-//! `i` depends on the seed and `i` alone, so that a server and its simulation, or two designs in a sweep, meet the
-//! same requests (common random numbers).
+//! Use [`stream`] to draw numbers in sequence, and [`Draws`] to draw in any order: the numbers of item `i` depend
+//! on the seed and `i` alone, so that a server and its simulation, or two designs in a sweep, receive the same
+//! requests (common random numbers).
 
 mod counter;
 mod extreme;

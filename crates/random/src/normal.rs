@@ -1,7 +1,7 @@
-//! The normal distribution's quantile function, by which one uniform number becomes one normal one.
+//! The normal distribution and its quantile function.
 
-/// The quantile of the standard normal distribution at `p` in `(0, 1)`: algorithm AS 241, PPND16
-/// (Wichura 1988), relative error about 1e-16.
+/// Return the quantile of the standard normal distribution at `p` in `(0, 1)`: algorithm AS 241, PPND16 (Wichura
+/// 1988), relative error about 1e-16.
 #[inline]
 pub fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
@@ -15,7 +15,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     tail.copysign(q)
 }
 
-/// The standard normal distribution function, accurate in both tails.
+/// Return the standard normal distribution function, accurate in both tails.
 #[inline]
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_r() {
         // R: qnorm(c(.5, .75, .975, .999, 1e-6, 1e-15), lower.tail = TRUE), 16 digits.
         for (p, z) in [
             (0.5, 0.0),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distribution_function_undoes_the_quantile() {
+    fn the_distribution_function_inverts_the_quantile_function() {
         for i in 1..1000 {
             let p = f64::from(i) / 1000.0;
             assert!((normal_cdf(normal_quantile(p)) - p).abs() < 1e-14, "{p}");

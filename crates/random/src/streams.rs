@@ -1,34 +1,34 @@
-//! One seed in the plan, one independent stream for every purpose of every thread.
+//! One seed in the plan, one independent stream for each purpose of each thread.
 
 use rand_pcg::Pcg64;
 
 /// The generator used everywhere in the engine (PCG XSL RR 128/64, O'Neill 2014).
 pub type Random = Pcg64;
 
-/// What a stream is for. Arrivals and contents have separate streams, so that changing the rate
-/// does not change which keys are asked for.
+/// Purpose of a stream. Arrivals and contents have separate streams, so that changing the rate does not change the
+/// requested keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose {
-    /// Gaps between due times.
+    /// Gaps between scheduled times.
     Arrivals = 1,
-    /// Kinds, keys, sizes.
+    /// Kinds, keys and sizes.
     Contents = 2,
-    /// Which connection carries a request.
+    /// The connection that carries a request.
     Routing = 3,
-    /// Which requests are kept in the sub-sample.
+    /// The requests kept in the subsample.
     Sampling = 4,
-    /// Gaps of a process that all threads draw alike, to take turns.
+    /// Gaps of an arrival process that all threads draw identically, so that each sends its share of it.
     SharedArrivals = 5,
 }
 
-/// The stream of one thread (counted over all instances) for one purpose. PCG's streams with
-/// different increments do not overlap, so instances never run in lock-step.
+/// Return the stream of one thread (counted over all clients) for one purpose. PCG streams with different
+/// increments do not overlap, so clients never run in lock-step.
 pub fn stream(seed: u64, instance: u32, thread: u32, purpose: Purpose) -> Random {
     let id = (u128::from(instance) << 64) | (u128::from(thread) << 32) | purpose as u128;
     Pcg64::new(u128::from(mix(seed)) << 64 | u128::from(mix(!seed)), id)
 }
 
-/// `SplitMix64`'s finaliser (Steele, Lea, Flood 2014): neighbouring seeds give unrelated states.
+/// Mix with `SplitMix64`'s finaliser (Steele, Lea, Flood 2014): neighbouring seeds give unrelated states.
 pub fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,13 +36,13 @@ pub fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number in `[0, 1)` with 53 random bits.
+/// Convert to a number in `[0, 1)` with 53 random bits.
 #[inline]
 pub fn unit(word: u64) -> f64 {
     (word >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// A number below `n` (Lemire's multiplication, without rejection: the bias is below `n / 2^64`).
+/// Convert to a number below `n` (Lemire's multiplication without rejection: the bias is below `n / 2^64`).
 #[inline]
 pub fn below(word: u64, n: u32) -> u32 {
     ((u128::from(word) * u128::from(n)) >> 64) as u32

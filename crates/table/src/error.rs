@@ -3,7 +3,7 @@ use std::io;
 use parquet::errors::ParquetError;
 use thiserror::Error;
 
-/// Why a table cannot be read or written.
+/// The reason why a table cannot be read or written.
 #[derive(Debug, Error)]
 pub enum TableError {
     /// The file cannot be opened, read or written.
@@ -12,8 +12,8 @@ pub enum TableError {
     /// The file has no column of this name.
     #[error("there is no column {0}")]
     MissingColumn(String),
-    /// The column has values of another kind.
-    #[error("column {0} holds something else")]
+    /// The column has values of another type.
+    #[error("column {0} has another type")]
     OtherKind(String),
     /// The bytes are not a Parquet file, or the columns do not fit the schema.
     #[error("{0}")]

@@ -1,6 +1,6 @@
-//! Flat Parquet files: reads columns by name, writes row groups column by column.
+//! Flat Parquet files: read columns by name, write row groups column by column.
 //!
-//! No type of `parquet` is public. Its code is generic: each crate that calls it compiles it again.
+//! No type of `parquet` is public. Its code is generic, and each crate that calls it would compile it again.
 
 mod error;
 mod read;
@@ -10,7 +10,7 @@ pub use error::TableError;
 pub use read::{column_kinds, read_groups, read_integers, read_reals, read_texts, Rows};
 pub use write::{Group, Writer};
 
-/// Stands for null in a column of integers.
+/// Represents null in a column of integers.
 pub const NULL: i64 = i64::MIN;
 
 #[cfg(test)]

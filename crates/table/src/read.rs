@@ -13,10 +13,10 @@ use crate::{TableError, NULL};
 /// Records are read in batches of this many.
 const BATCH: usize = 1 << 20;
 
-/// Returns name and kind of each column: `whole`, `real`, `words`, or the name of a type that cannot be read.
+/// Return name and kind of each column: `whole`, `real`, `words`, or the name of an unsupported type.
 ///
 /// # Errors
-/// If it is not a Parquet file.
+/// If the file is not a Parquet file.
 pub fn column_kinds(path: &Path) -> Result<Vec<(String, String)>, TableError> {
     let file = SerializedFileReader::new(open_regular(path)?)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
@@ -30,10 +30,10 @@ pub fn column_kinds(path: &Path) -> Result<Vec<(String, String)>, TableError> {
     Ok(columns.map(|column| (column.name().to_owned(), kind(column.physical_type()))).collect())
 }
 
-/// Reads columns of integers, in the order of `names`; [`NULL`] for null.
+/// Read columns of integers, in the order of `names`; [`NULL`] for null.
 ///
 /// # Errors
-/// If the file cannot be read, has no such column, or the column holds no integers.
+/// If the file cannot be read, or a column is missing or has another type.
 pub fn read_integers(path: &Path, names: &[&str]) -> Result<Vec<Vec<i64>>, TableError> {
     read(path, names, &NULL, |column| match column {
         ColumnReader::Int64ColumnReader(mut reader) => Some(records(&mut reader, |value| value)),
@@ -42,10 +42,10 @@ pub fn read_integers(path: &Path, names: &[&str]) -> Result<Vec<Vec<i64>>, Table
     })
 }
 
-/// Reads columns of numbers, in the order of `names`; NaN for null.
+/// Read columns of numbers, in the order of `names`; NaN for null.
 ///
 /// # Errors
-/// If the file cannot be read, has no such column, or the column holds no numbers.
+/// If the file cannot be read, or a column is missing or has another type.
 pub fn read_reals(path: &Path, names: &[&str]) -> Result<Vec<Vec<f64>>, TableError> {
     read(path, names, &f64::NAN, as_reals)
 }
@@ -60,10 +60,10 @@ fn as_reals(column: ColumnReader) -> Option<Records<f64>> {
     }
 }
 
-/// Reads columns of texts, in the order of `names`; the empty text for null.
+/// Read columns of text, in the order of `names`; the empty string for null.
 ///
 /// # Errors
-/// If the file cannot be read, has no such column, or the column holds no texts.
+/// If the file cannot be read, or a column is missing or has another type.
 pub fn read_texts(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, TableError> {
     let text = |bytes: ByteArray| String::from_utf8_lossy(bytes.data()).into_owned();
     read(path, names, &String::new(), |column| match column {
@@ -72,7 +72,7 @@ pub fn read_texts(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, Table
     })
 }
 
-/// The values that are not null, and a definition level for each row: 0 where it is null.
+/// The non-null values, and a definition level for each row: 0 for null.
 type Records<T> = Result<(Vec<T>, Vec<i16>), ParquetError>;
 
 fn read<T: Clone>(
@@ -92,7 +92,7 @@ fn read<T: Clone>(
     Ok(columns)
 }
 
-/// One column of a row group.
+/// Read one column of a row group.
 fn column<T: Clone>(
     group: &dyn RowGroupReader,
     name: &str,
@@ -112,20 +112,20 @@ fn column<T: Clone>(
     Ok(levels.iter().map(next).map(|value| value.unwrap_or_else(|| null.clone())).collect())
 }
 
-/// Rows of a row group: columns of reals, and one of texts by their number among the different ones.
+/// The rows of a row group: columns of reals, and one of text, encoded by its distinct values.
 pub struct Rows {
-    /// Columns in the order of their names; NaN where a value is null.
+    /// Columns in the order of their names; NaN for null.
     pub reals: Vec<Vec<f64>>,
-    /// Of each row, the number of its text.
+    /// For each row, the index of its text in `texts`.
     pub codes: Vec<u32>,
-    /// The different texts; the empty one stands for null.
+    /// The distinct texts; the empty one stands for null.
     pub texts: Vec<String>,
 }
 
-/// Reads columns of reals and one of texts, a row group at a time, so that no column is ever whole in memory.
+/// Read columns of reals and one of text, one row group at a time, so that no whole column is in memory.
 ///
 /// # Errors
-/// If the file cannot be read, has no such column, or a column holds something else.
+/// If the file cannot be read, or a column is missing or has another type.
 pub fn read_groups(
     path: &Path,
     reals: &[&str],

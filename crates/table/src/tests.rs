@@ -22,7 +22,7 @@ fn write(name: &str) -> PathBuf {
 }
 
 #[test]
-fn values_and_nulls_of_all_row_groups_are_read_as_they_were_written() {
+fn values_and_nulls_of_all_row_groups_survive_a_round_trip() {
     let path = write("read");
     let integers = read_integers(&path, &["c", "b", "a"]);
     let reals = read_reals(&path, &["b"]);
@@ -42,7 +42,7 @@ fn values_and_nulls_of_all_row_groups_are_read_as_they_were_written() {
 }
 
 #[test]
-fn errors_name_the_column_or_keep_the_error_of_the_file() {
+fn errors_name_the_column_or_contain_the_file_error() {
     let path = write("errors");
     let (missing, other) = (read_integers(&path, &["e"]), read_texts(&path, &["a"]));
     std::fs::remove_file(&path).unwrap();

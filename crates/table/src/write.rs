@@ -15,17 +15,17 @@ pub struct Writer<'o> {
 }
 
 impl<'o> Writer<'o> {
-    /// Begins a file with the columns of `schema`, in Parquet's message format.
+    /// Start a file with the columns of `schema`, in Parquet's message format.
     ///
     /// # Errors
-    /// If the schema is wrong, or the file cannot be written.
+    /// If the schema is invalid, or the file cannot be written.
     pub fn new(out: Box<dyn Write + Send + 'o>, schema: &str) -> Result<Self, TableError> {
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let schema = Arc::new(parse_message_type(schema)?);
         Ok(Self { file: SerializedFileWriter::new(out, schema, Arc::new(properties))? })
     }
 
-    /// Begins a row group. Each must be closed before the next one begins.
+    /// Start a row group. Close it before starting the next one.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -33,7 +33,7 @@ impl<'o> Writer<'o> {
         Ok(Group { group: self.file.next_row_group()? })
     }
 
-    /// Writes what stands at the end of the file.
+    /// Write the footer of the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -49,7 +49,7 @@ pub struct Group<'w, 'o> {
 }
 
 impl Group<'_, '_> {
-    /// Writes a column `required int32`.
+    /// Write a column `required int32`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -57,7 +57,7 @@ impl Group<'_, '_> {
         self.write_int32(&values.collect::<Vec<_>>())
     }
 
-    /// Writes a column `required int64`.
+    /// Write a column `required int64`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -65,7 +65,7 @@ impl Group<'_, '_> {
         self.write_int64(&values.collect::<Vec<_>>(), None)
     }
 
-    /// Writes a column `optional int64`.
+    /// Write a column `optional int64`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -76,7 +76,7 @@ impl Group<'_, '_> {
         self.write_int64(&values, Some(&levels))
     }
 
-    /// Writes a column `required binary (UTF8)`.
+    /// Write a column `required binary (UTF8)`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -84,7 +84,7 @@ impl Group<'_, '_> {
         self.write_text(&mut values)
     }
 
-    /// Ends the row group.
+    /// Close the row group.
     ///
     /// # Errors
     /// If the file cannot be written, or a column is missing.
@@ -93,7 +93,7 @@ impl Group<'_, '_> {
         Ok(())
     }
 
-    // Not generic, so compiled here and not by the callers.
+    // Not generic, so that it is compiled here and not by each caller.
 
     fn write_int32(&mut self, values: &[i32]) -> Result<(), TableError> {
         self.write::<Int32Type>(values, None)

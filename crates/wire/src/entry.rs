@@ -2,59 +2,59 @@ use serde::Serialize;
 
 use crate::Ask;
 
-/// One protocol. Patterns are regular expressions over bytes, without regard to case.
+/// One protocol. Patterns are case-insensitive regular expressions over bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Entry {
-    /// As in plans, target files and URLs.
+    /// Name in plans, target files and URLs.
     pub name: &'static str,
-    /// What messages call a server that speaks it.
+    /// How messages refer to a server of this protocol.
     pub called: &'static str,
-    /// Where such a server listens if nobody says otherwise.
+    /// Default port.
     pub port: u16,
     /// The scheme of its URLs over TLS.
     pub tls_scheme: &'static str,
-    /// Where such a server listens over TLS if nobody says otherwise.
+    /// Default port over TLS.
     pub tls_port: u16,
-    /// What it is called where TLS is agreed upon (ALPN); empty where it has no such name.
+    /// Name in the negotiation of TLS (ALPN); empty if there is no such name.
     pub alpn: &'static str,
-    /// What asks a server for TLS before the handshake, as Latin-1, to which it answers `S` (yes) or `N` (no); empty
-    /// where the handshake comes first.
+    /// Message that requests TLS before the handshake, as Latin-1; the server answers `S` (yes) or `N` (no).
+    /// Empty if the handshake comes first.
     pub tls_request: &'static str,
-    /// What requests it has. Which kinds of them there are says the plan.
+    /// The family of its requests. The plan defines the kinds.
     pub mix: Mix,
     /// How its messages are delimited.
     pub framing: Framing,
-    /// What its replies start with, also those to requests of other protocols.
+    /// Patterns for the start of its replies, including replies to requests of other protocols.
     pub signs: &'static [&'static str],
-    /// The questions that make a server say who it is, in order.
+    /// The requests, in order, that identify the server.
     pub greeting: &'static [Ask],
 }
 
-/// A family of requests, shared by the protocols that have the same.
+/// A family of requests, shared by several protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Mix {
-    /// As in `workload.kind` of plans.
+    /// Name in `workload.kind` of plans.
     pub name: &'static str,
-    /// Requests name a path (and not a key).
+    /// Whether requests name a path instead of a key.
     pub paths: bool,
-    /// Requests name a host or a domain.
+    /// Whether requests name a host or a domain.
     pub names: bool,
 }
 
 impl Mix {
-    /// Keys that are read and stored.
+    /// Get and set of keys.
     pub const KEY_VALUE: Self = Self { name: "key-value", paths: false, names: false };
-    /// Questions about names.
+    /// DNS queries.
     pub const DNS: Self = Self { name: "dns", paths: false, names: true };
     /// Requests of paths.
     pub const HTTP: Self = Self { name: "http", paths: true, names: false };
-    /// Any commands of Redis.
+    /// Arbitrary Redis commands.
     pub const COMMANDS: Self = Self { name: "commands", paths: false, names: false };
-    /// Statements of SQL.
+    /// SQL statements.
     pub const SQL: Self = Self { name: "sql", paths: false, names: false };
     /// Messages on connections to a path.
     pub const MESSAGES: Self = Self { name: "messages", paths: true, names: false };
-    /// Any bytes.
+    /// Arbitrary bytes.
     pub const RAW: Self = Self { name: "raw", paths: false, names: false };
 }
 
@@ -64,15 +64,15 @@ impl Mix {
 pub enum Framing {
     /// A line.
     Lines,
-    /// A line, and as many bytes as it says where it starts with `$`.
+    /// A line; if it starts with `$`, followed by as many bytes as it states.
     LengthPrefixed,
     /// Lines up to an empty one; a body may follow.
     Headers,
-    /// A header of 24 bytes, and as many as it says.
+    /// A header of 24 bytes, which states the number of bytes that follow.
     MemcachedBinary,
-    /// A header of 9 bytes, which start with the length of what follows it.
+    /// A header of 9 bytes, which starts with the length of the payload.
     Http2,
-    /// As the engine's codec takes it, before a connection can carry requests.
+    /// Parsed by the engine's codec, before the connection can carry requests.
     Opening,
     /// One datagram (UDP).
     Datagram,

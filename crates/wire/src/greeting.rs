@@ -1,31 +1,32 @@
 use serde::Serialize;
 
-/// One question to a server, and what its answers mean.
+/// A request to a server and the meaning of its answers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ask {
-    /// The request; `{path}` and `{address}` are filled in. Empty: nothing beyond what the engine's codec says first on a
-    /// connection, whose replies are looked at, or the words in which it was refused.
+    /// The request, with placeholders `{path}` and `{address}`. Empty: only the login sequence of the engine's
+    /// codec is sent, and its replies, or the text of its refusal, are matched.
     pub send: &'static str,
-    /// By the first line of the reply: the first that matches counts. A line that none matches is of another
-    /// protocol.
+    /// Patterns for the first line of the reply; the first match counts. A line without a match belongs to
+    /// another protocol.
     pub answers: &'static [Answer],
-    /// In the whole reply: the first that is found is the server's version. Empty if this question is not about it.
+    /// Patterns for the whole reply; the first match is the server's version. Empty if this request does not
+    /// return it.
     pub versions: &'static [Version],
 }
 
 /// One class of answers.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Answer {
-    /// What the line starts with. Its first group, if any, is the `{reply}` of the message.
+    /// Pattern for the start of the line. Its first group, if any, is the `{reply}` of the message.
     pub pattern: &'static str,
-    /// What follows from it.
+    /// The conclusion.
     #[serde(flatten)]
     pub means: Meaning,
-    /// What every request would come to, where that is known.
+    /// The outcome of every request, if it is known.
     pub shows: Option<Shows>,
 }
 
-/// What requests come to at a server that answers so.
+/// The outcome of requests to a server with such an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shows {
@@ -36,26 +37,26 @@ pub enum Shows {
 }
 
 impl Answer {
-    /// The server serves.
+    /// The server is ready.
     pub(crate) const fn serves(pattern: &'static str) -> Self {
         Self { pattern, means: Meaning::Serves, shows: None }
     }
 }
 
-/// What follows from an answer. Messages may hold `{address}`, `{path}` and `{reply}`.
+/// The conclusion from an answer. Messages may contain `{address}`, `{path}` and `{reply}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "means", rename_all = "snake_case")]
 pub enum Meaning {
-    /// Go on with the next question.
+    /// Continue with the next request.
     Serves,
-    /// It speaks the protocol but does not serve yet: ask again later.
+    /// The server speaks the protocol but is not ready yet: try again later.
     NotReady {
         /// What happened.
         message: &'static str,
         /// What to do; may be empty.
         hint: &'static str,
     },
-    /// It will not serve us.
+    /// The server refuses requests.
     Refuses {
         /// What happened.
         message: &'static str,
@@ -64,17 +65,17 @@ pub enum Meaning {
     },
 }
 
-/// Where a reply says the server's version.
+/// Pattern for the server's version in a reply.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Version {
     /// Its first group is the version.
     pub pattern: &'static str,
-    /// How we write it, `{}` for the group.
+    /// Text of the version, with `{}` for the group.
     pub written: &'static str,
 }
 
 impl Version {
-    /// The group as it stands.
+    /// The group, unchanged.
     pub(crate) const fn plain(pattern: &'static str) -> Self {
         Self { pattern, written: "{}" }
     }

@@ -1,7 +1,7 @@
-//! The table of protocols: what is known of each without speaking it.
+//! The table of protocols: the properties of each that do not require a codec.
 //!
-//! Rust owns it, Python reads it through the bridge. Codecs are elsewhere and two by intent: those of the load
-//! generator (`load`), and the grammars of the packet capture (`capture`), which checks it.
+//! Rust owns the table; Python reads it through the bridge. There are two independent sets of codecs on purpose:
+//! the load generator's (`load`), and the grammars of the packet capture (`capture`), which verifies it.
 
 mod entry;
 mod greeting;

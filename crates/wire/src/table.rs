@@ -1,4 +1,4 @@
-//! The table itself. A new protocol is one entry here and one codec of the same name in
+//! The table of protocols. A new protocol is one entry here and one codec of the same name in
 //! `crates/load/src/protocol`.
 
 use schemars::JsonSchema;
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Ask, Entry, Framing, Meaning, Mix, Shows, Version};
 
-/// Declares [`Protocol`] and [`with_protocol`] from the table. The `$` that it starts with stands for that of the
-/// inner macro.
+/// Declares [`Protocol`] and [`with_protocol`] from the table. The initial `$` stands for the `$` of the inner
+/// macro.
 macro_rules! protocols {
     (($d:tt) $( $(#[$doc:meta])* $name:ident = $entry:expr; )+) => {
         /// The protocols that the load engine speaks.
@@ -18,26 +18,26 @@ macro_rules! protocols {
         }
 
         impl Protocol {
-            /// All of them, in the order of the table.
+            /// All protocols, in the order of the table.
             pub const ALL: &'static [Self] = &[$( Self::$name ),+];
 
-            /// Whether requests of `mix` can be made in it.
+            /// Whether the protocol has requests of the family `mix`.
             pub fn takes(self, mix: Mix) -> bool {
                 self.mixes().any(|one| one.name == mix.name)
             }
 
-            /// The families of requests that it has: the usual one first.
+            /// Iterate over its families of requests, the usual one first.
             pub fn mixes(self) -> impl Iterator<Item = Mix> {
                 let more = matches!(self, Self::Redis).then_some(Mix::COMMANDS);
                 std::iter::once(self.entry().mix).chain(more)
             }
 
-            /// Whether servers ask who the client is, on each connection before it carries requests.
+            /// Whether servers may require a login on each connection.
             pub const fn logs_in(self) -> bool {
                 matches!(self, Self::Redis | Self::Postgresql)
             }
 
-            /// What is known of it.
+            /// Return its entry in the table.
             pub const fn entry(self) -> &'static Entry {
                 match self {
                     $( Self::$name => { const ENTRY: Entry = $entry; &ENTRY } )+
@@ -45,7 +45,7 @@ macro_rules! protocols {
             }
         }
 
-        /// Stand-ins for codecs.
+        /// Placeholders for codecs.
         #[cfg(test)]
         mod codecs {
             $( pub struct $name; )+
@@ -107,8 +107,8 @@ protocols! { ($)
                     Answer {
                         pattern: "(ERROR|CLIENT_ERROR.{0,99})",
                         means: Meaning::Refuses {
-                            message: "memcached on {address} answers 'mn' with {reply}: it knows no meta commands",
-                            hint: "measure it in the text protocol: memcached://{address}",
+                            message: "memcached on {address} answers 'mn' with {reply}: it does not support meta commands",
+                            hint: "use the text protocol: memcached://{address}",
                         },
                         shows: Some(Shows::Failing),
                     },
@@ -153,7 +153,7 @@ protocols! { ($)
         mix: Mix::KEY_VALUE,
         framing: Framing::Datagram,
         signs: &[r".{8}(VERSION |(ERROR|CLIENT_ERROR|SERVER_ERROR)\b)"],
-        // Behind a header: id, this datagram, of so many, and nothing.
+        // After a header: request id, number of this datagram, number of datagrams, reserved.
         greeting: &[Ask {
             send: "hm\0\0\0\u{1}\0\0version\r\n",
             answers: &[Answer::serves(r"(?s)hm\x00\x00\x00\x01..VERSION ")],
@@ -172,7 +172,8 @@ protocols! { ($)
         mix: Mix::DNS,
         framing: Framing::Datagram,
         signs: &[r"(?s)hm[\x80-\xff]"],
-        // version.bind, TXT, of the class CHAOS (RFC 4892): what servers say of themselves, or refuse to.
+        // version.bind, TXT, of the class CHAOS (RFC 4892), in which servers state their version or refuse
+        // to.
         greeting: &[Ask {
             send: "hm\u{1}\0\0\u{1}\0\0\0\0\0\0\u{7}version\u{4}bind\0\0\u{10}\0\u{3}",
             answers: &[Answer::serves(r"(?s)hm[\x80-\xff]")],
@@ -200,7 +201,7 @@ protocols! { ($)
                         pattern: "-((?:NOAUTH|DENIED|NOPERM).{0,112})",
                         means: Meaning::Refuses {
                             message: "redis on {address} refuses to serve: {reply}",
-                            hint: "--password env:VARIABLE logs in, with --user NAME where it has users",
+                            hint: "--password env:VARIABLE logs in; add --user NAME if it has users",
                         },
                         shows: None,
                     },
@@ -217,7 +218,7 @@ protocols! { ($)
             },
             Ask {
                 send: "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n",
-                // Where INFO is not allowed the version stays unknown.
+                // If INFO is not allowed, the version stays unknown.
                 answers: &[Answer::serves("")],
                 versions: &[
                     Version { pattern: r"(?m)^valkey_version:([^\r\n]*)", written: "valkey {}" },
@@ -244,7 +245,7 @@ protocols! { ($)
                 Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? [5-9]\d\d\b.{0,67})",
                     means: Meaning::NotReady {
-                        message: "{scheme}://{address}{path} answered '{reply}': it does not serve",
+                        message: "{scheme}://{address}{path} answered '{reply}': it does not serve requests",
                         hint: "see its log",
                     },
                     shows: Some(Shows::Failing),
@@ -253,7 +254,7 @@ protocols! { ($)
                     pattern: r"(HTTP/\d(?:\.\d)? (?:404|410)\b.{0,67})",
                     means: Meaning::Refuses {
                         message: "{scheme}://{address}{path} answered '{reply}': every request would be a miss",
-                        hint: "name a page that exists: {scheme}://{address}/PATH",
+                        hint: "use a page that exists: {scheme}://{address}/PATH",
                     },
                     shows: Some(Shows::Missing),
                 },
@@ -261,7 +262,7 @@ protocols! { ($)
                     pattern: r"(HTTP/\d(?:\.\d)? 405\b.{0,67})",
                     means: Meaning::Refuses {
                         message: "{scheme}://{address}{path} answered '{reply}': every request would be an error",
-                        hint: "name the method that it takes: --method POST --body FILE, or the workload file",
+                        hint: "use a method that it accepts: --method POST --body FILE, or a workload file",
                     },
                     shows: Some(Shows::Failing),
                 },
@@ -277,7 +278,7 @@ protocols! { ($)
                     pattern: r"(HTTP/\d(?:\.\d)? 4\d\d\b.{0,67})",
                     means: Meaning::Refuses {
                         message: "{scheme}://{address}{path} answered '{reply}': every request would be an error",
-                        hint: "name a page that may be read: {scheme}://{address}/PATH",
+                        hint: "use a page that may be read: {scheme}://{address}/PATH",
                     },
                     shows: Some(Shows::Failing),
                 },
@@ -289,7 +290,7 @@ protocols! { ($)
             ],
         }],
     };
-    /// HTTP/2 without negotiation: the server is known to speak it.
+    /// HTTP/2 with prior knowledge (without negotiation).
     Http2 = Entry {
         name: "http2",
         called: "an HTTP server",
@@ -308,7 +309,7 @@ protocols! { ($)
             versions: &[Version { pattern: r"(?s)^\x00\x00.(\x04)", written: "HTTP/2" }],
         }],
     };
-    /// Unary calls of gRPC, over HTTP/2 without negotiation.
+    /// Unary gRPC calls over HTTP/2 with prior knowledge.
     Grpc = Entry {
         name: "grpc",
         called: "a gRPC server",
@@ -354,7 +355,7 @@ protocols! { ($)
                 Answer {
                     pattern: "(it asks for .{0,150})",
                     means: Meaning::Refuses {
-                        message: "PostgreSQL on {address} does not let us in: {reply}",
+                        message: "PostgreSQL on {address} refuses the login: {reply}",
                         hint: "--user NAME --password env:VARIABLE",
                     },
                     shows: None,
@@ -363,7 +364,7 @@ protocols! { ($)
                     pattern: "((?:FATAL|ERROR|PANIC|authentication) .{0,150})",
                     means: Meaning::Refuses {
                         message: "PostgreSQL on {address} refuses to serve: {reply}",
-                        hint: "--user, --password env:VARIABLE and --database say who logs in where",
+                        hint: "set --user, --password env:VARIABLE and --database",
                     },
                     shows: None,
                 },
@@ -391,7 +392,7 @@ protocols! { ($)
                 Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? [5-9]\d\d\b.{0,67})",
                     means: Meaning::NotReady {
-                        message: "ws://{address}{path} answered '{reply}': it does not serve",
+                        message: "ws://{address}{path} answered '{reply}': it does not serve requests",
                         hint: "see its log",
                     },
                     shows: Some(Shows::Failing),
@@ -399,7 +400,7 @@ protocols! { ($)
                 Answer {
                     pattern: r"(HTTP/\d(?:\.\d)? 40[13]\b.{0,67})",
                     means: Meaning::Refuses {
-                        message: "ws://{address}{path} answered '{reply}': it lets nobody in who does not say who he is",
+                        message: "ws://{address}{path} answered '{reply}': it requires authentication",
                         hint: "--header 'Authorization: Bearer env:TOKEN'",
                     },
                     shows: Some(Shows::Failing),
@@ -409,7 +410,7 @@ protocols! { ($)
                     means: Meaning::Refuses {
                         message: "ws://{address}{path} answered '{reply}', and not 101 (Switching Protocols): there is no \
                                   WebSocket",
-                        hint: "name the path of one: ws://{address}/PATH",
+                        hint: "use the path of one: ws://{address}/PATH",
                     },
                     shows: Some(Shows::Failing),
                 },
@@ -417,7 +418,7 @@ protocols! { ($)
             versions: &[Version::plain(r"(?m)^server:[ \t]*([^\r\n]+)")],
         }],
     };
-    /// Bytes of any protocol, as the workload has them.
+    /// Bytes of any protocol, given by the workload.
     Raw = Entry {
         name: "raw",
         called: "a server",
@@ -438,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_protocol_is_called_in_plans_what_its_entry_says() {
+    fn every_entry_has_the_serialised_name_of_its_protocol() {
         for protocol in Protocol::ALL {
             let entry = protocol.entry();
             assert_eq!(serde_json::to_string(protocol).unwrap(), format!("{:?}", entry.name));
@@ -446,11 +447,11 @@ mod tests {
     }
 
     #[test]
-    fn names_and_schemes_tell_protocols_apart_and_ports_the_servers() {
+    fn names_and_schemes_are_unique_and_ports_differ_between_servers() {
         for (i, one) in Protocol::ALL.iter().map(|one| one.entry()).enumerate() {
             for other in Protocol::ALL[i + 1..].iter().map(|one| one.entry()) {
                 assert_ne!(one.name, other.name);
-                // A WebSocket begins as HTTP, where HTTP is.
+                // A WebSocket connection begins as HTTP and shares its port.
                 let begins = |of: &Entry| if of.name == "ws" { "an HTTP server" } else { of.called };
                 let alike = begins(one) == begins(other);
                 assert_eq!(one.port == other.port, alike, "{} {}", one.name, other.name);
@@ -462,7 +463,7 @@ mod tests {
     #[test]
     fn every_greeting_ends_with_the_version() {
         for entry in Protocol::ALL.iter().map(|one| one.entry()) {
-            // Nothing is known of what any bytes would be answered with.
+            // The answers of an arbitrary protocol are unknown.
             let greets = entry.greeting.last().is_some_and(|ask| !ask.versions.is_empty());
             assert_eq!(greets, entry.mix.name != "raw", "{}", entry.name);
             assert_eq!(!entry.signs.is_empty(), greets, "{}", entry.name);
@@ -474,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_codec_is_found_by_the_name_of_its_protocol() {
+    fn with_protocol_selects_the_codec_of_the_protocol() {
         for &protocol in Protocol::ALL {
             let codec = with_protocol!(protocol, codecs, called());
             assert_eq!(codec, format!("{protocol:?}"));

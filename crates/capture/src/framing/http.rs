@@ -1,13 +1,13 @@
-//! HTTP/1.1 (RFC 9112). A body that only ends with the connection is never whole.
+//! HTTP/1.1 (RFC 9112). A body that ends with the connection never counts as complete.
 
 use httparse::{Header, Status};
 
-use super::{line_end, number, Asked, Grammar, Outcome, Step};
+use super::{line_end, number, Grammar, Outcome, ReplyKind, Step};
 
-/// More header fields than any message has that one would measure.
+/// More header fields than any message under measurement has.
 const FIELDS: usize = 96;
 
-/// Where a message stands.
+/// Position within a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum At {
     #[default]
@@ -20,23 +20,23 @@ enum At {
 enum Body {
     Length(u64),
     Chunked,
-    /// A request has none; the body of a reply ends with its connection.
+    /// Not given: a request has no body; the body of a reply ends with its connection.
     Unspecified,
 }
 
-/// State on one connection: where each direction's message stands, and what it is.
+/// State of one connection: position in, and kind of, the message in each direction.
 #[derive(Default)]
 pub struct Http {
     asking: At,
     answering: At,
-    asked: Option<Asked>,
+    asked: Option<ReplyKind>,
     outcome: Option<Outcome>,
 }
 
 impl Grammar for Http {
-    fn request(&mut self, bytes: &[u8]) -> Step<Asked> {
+    fn request(&mut self, bytes: &[u8]) -> Step<ReplyKind> {
         if self.asking != At::Head {
-            return chunked(&mut self.asking, bytes, self.asked.unwrap_or(Asked::One));
+            return chunked(&mut self.asking, bytes, self.asked.unwrap_or(ReplyKind::One));
         }
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -45,7 +45,7 @@ impl Grammar for Http {
             Ok(Status::Partial) => return Step::More,
             Err(_) => return Step::Garbage,
         };
-        let asked = if request.method == Some("HEAD") { Asked::HeadOnly } else { Asked::One };
+        let asked = if request.method == Some("HEAD") { ReplyKind::HeadOnly } else { ReplyKind::One };
         match body(request.headers) {
             Some(Body::Length(length)) => Step::Last(head + length, asked),
             Some(Body::Unspecified) => Step::Last(head, asked),
@@ -57,7 +57,7 @@ impl Grammar for Http {
         }
     }
 
-    fn reply(&mut self, asked: Asked, bytes: &[u8]) -> Step<Outcome> {
+    fn reply(&mut self, asked: ReplyKind, bytes: &[u8]) -> Step<Outcome> {
         if self.answering != At::Head {
             return chunked(&mut self.answering, bytes, self.outcome.unwrap_or(Outcome::Hit));
         }
@@ -70,14 +70,15 @@ impl Grammar for Http {
         };
         let code = response.code.unwrap_or(0);
         let outcome = match code {
-            // An interim reply: the one that counts follows it (RFC 9110, 15.2).
+            // An interim reply; the final reply follows (RFC 9110, 15.2).
             100..=199 => return Step::Piece(head),
             200..=299 => Outcome::Hit,
             404 | 410 => Outcome::Miss,
-            // A redirection, too: it serves nobody. What a workload accepts beyond is not in the packets.
+            // This includes redirections, which return no content. The workload's `accept` list is not
+            // known here.
             _ => Outcome::Error,
         };
-        if asked == Asked::HeadOnly || matches!(code, 204 | 304) {
+        if asked == ReplyKind::HeadOnly || matches!(code, 204 | 304) {
             return Step::Last(head, outcome);
         }
         match body(response.headers) {
@@ -93,20 +94,20 @@ impl Grammar for Http {
 }
 
 fn body(fields: &[Header<'_>]) -> Option<Body> {
-    let mut found = Body::Unspecified;
+    let mut length = Body::Unspecified;
     for field in fields {
         if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            // It overrides a length (RFC 9112, 6.3).
+            // It overrides Content-Length (RFC 9112, 6.3).
             return Some(Body::Chunked);
         }
         if field.name.eq_ignore_ascii_case("content-length") {
-            found = Body::Length(number(field.value.trim_ascii())?);
+            length = Body::Length(number(field.value.trim_ascii())?);
         }
     }
-    Some(found)
+    Some(length)
 }
 
-/// A piece of a chunked body (RFC 9112, 7.1).
+/// Parse a piece of a chunked body (RFC 9112, 7.1).
 fn chunked<T>(at: &mut At, bytes: &[u8], message: T) -> Step<T> {
     let Some(end) = line_end(bytes) else { return Step::More };
     if *at == At::Trailers {

@@ -1,27 +1,27 @@
 //! memcached's text protocol (protocol.txt of memcached 1.6), without meta commands.
 
-use super::{line_end, number, Asked, Grammar, Outcome, Step};
+use super::{line_end, number, Grammar, Outcome, ReplyKind, Step};
 
-/// `END` and its line end.
+/// Length of `END` and its line end, in bytes.
 const END: u64 = 5;
 
-/// State on one connection: values of the current reply so far.
+/// State of one connection: the number of values in the current reply so far.
 #[derive(Default)]
 pub struct Text {
     values: u32,
 }
 
 impl Grammar for Text {
-    fn request(&mut self, bytes: &[u8]) -> Step<Asked> {
+    fn request(&mut self, bytes: &[u8]) -> Step<ReplyKind> {
         let Some(end) = line_end(bytes) else { return Step::More };
         let mut words = bytes[..end].trim_ascii_end().split(|&b| b == b' ').filter(|word| !word.is_empty());
         let Some(verb) = words.next() else { return Step::Garbage };
         let line = end as u64;
         let silent = bytes[..end].trim_ascii_end().ends_with(b" noreply");
-        let one = if silent { Asked::Silence } else { Asked::One };
+        let one = if silent { ReplyKind::Silence } else { ReplyKind::One };
         match verb {
-            b"get" | b"gets" => Step::Last(line, Asked::Values(words.count() as u32)),
-            b"gat" | b"gats" => Step::Last(line, Asked::Values(words.count().saturating_sub(1) as u32)),
+            b"get" | b"gets" => Step::Last(line, ReplyKind::Values(words.count() as u32)),
+            b"gat" | b"gats" => Step::Last(line, ReplyKind::Values(words.count().saturating_sub(1) as u32)),
             b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" => {
                 match words.nth(3).and_then(number) {
                     Some(size) => Step::Last(line + size + 2, one),
@@ -31,13 +31,13 @@ impl Grammar for Text {
             b"delete" | b"incr" | b"decr" | b"touch" | b"flush_all" | b"version" | b"verbosity" => {
                 Step::Last(line, one)
             }
-            b"stats" => Step::Last(line, Asked::List),
-            b"quit" => Step::Last(line, Asked::Silence),
+            b"stats" => Step::Last(line, ReplyKind::List),
+            b"quit" => Step::Last(line, ReplyKind::Silence),
             _ => Step::Garbage,
         }
     }
 
-    fn reply(&mut self, asked: Asked, bytes: &[u8]) -> Step<Outcome> {
+    fn reply(&mut self, asked: ReplyKind, bytes: &[u8]) -> Step<Outcome> {
         let Some(end) = line_end(bytes) else { return Step::More };
         let line = bytes[..end].trim_ascii_end();
         let length = end as u64;
@@ -46,9 +46,9 @@ impl Grammar for Text {
             return Step::Last(length, Outcome::Error);
         }
         match asked {
-            Asked::Values(keys) => self.values(keys, line, length),
-            Asked::List if line == b"END" => Step::Last(length, Outcome::Hit),
-            Asked::List => Step::Piece(length),
+            ReplyKind::Values(keys) => self.values(keys, line, length),
+            ReplyKind::List if line == b"END" => Step::Last(length, Outcome::Hit),
+            ReplyKind::List => Step::Piece(length),
             _ if matches!(line, b"NOT_STORED" | b"EXISTS" | b"NOT_FOUND") => {
                 Step::Last(length, Outcome::Miss)
             }
@@ -76,7 +76,7 @@ impl Text {
         if self.values < keys {
             return Step::Piece(whole);
         }
-        // After the last key's value nothing but the end can come.
+        // Only the end can follow the last key's value.
         self.values = 0;
         Step::Last(whole + END, Outcome::Hit)
     }

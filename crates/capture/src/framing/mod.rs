@@ -1,8 +1,8 @@
-//! Where messages begin and end. Written apart from the engine's codecs on purpose: the capture is the
-//! witness, and has to understand what other tools send, too.
+//! Finds message boundaries. It shares no code with the engine's codecs on purpose: the capture is independent
+//! evidence, and must parse the messages of other tools, too.
 //!
-//! A message is a list of pieces whose lengths stand at their beginning, so values need not have been
-//! captured: the head of each piece is enough.
+//! A message is a list of pieces that begin with their length. Only the head of each piece is needed, so values may
+//! be missing from the capture.
 
 mod http;
 mod memcached;
@@ -10,7 +10,7 @@ mod redis;
 
 use crate::stream::Chunk;
 
-/// The protocols that are understood.
+/// The supported protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// memcached's text protocol.
@@ -22,7 +22,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// By its name in plans.
+    /// Return the protocol of this name, as in plans.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "memcached" => Some(Self::Memcached),
@@ -41,64 +41,64 @@ impl Protocol {
     }
 }
 
-/// What a reply says.
+/// The outcome stated by a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Found, stored, served.
+    /// Found, stored or served.
     Hit,
-    /// There is no such item.
+    /// The item does not exist.
     Miss,
     /// An error.
     Error,
 }
 
-/// What a request asks for, as far as its reply's framing depends on it.
+/// What the framing of the reply must know about its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// No reply will come.
+pub enum ReplyKind {
+    /// No reply follows.
     Silence,
-    /// One reply of its own framing.
+    /// One self-delimiting reply.
     One,
-    /// The values of so many keys.
+    /// Values of this many keys.
     Values(u32),
     /// Lines up to `END`.
     List,
-    /// A reply without its body.
+    /// A reply without a body.
     HeadOnly,
 }
 
-/// What the bytes at hand hold.
+/// Result of parsing the start of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<T> {
-    /// Not yet enough to tell.
+    /// More bytes are needed.
     More,
-    /// No message of this protocol.
+    /// Not a message of this protocol.
     Garbage,
-    /// A piece of so many bytes, and more will follow.
+    /// A piece of this many bytes; more pieces follow.
     Piece(u64),
-    /// The last piece, of so many bytes.
+    /// The last piece, of this many bytes.
     Last(u64, T),
 }
 
 /// A protocol's grammar, with its state on one connection.
 pub trait Grammar {
-    /// Looks at the start of a piece of a request.
-    fn request(&mut self, bytes: &[u8]) -> Step<Asked>;
-    /// Looks at the start of a piece of a reply.
-    fn reply(&mut self, asked: Asked, bytes: &[u8]) -> Step<Outcome>;
+    /// Parse the start of a piece of a request.
+    fn request(&mut self, bytes: &[u8]) -> Step<ReplyKind>;
+    /// Parse the start of a piece of a reply.
+    fn reply(&mut self, asked: ReplyKind, bytes: &[u8]) -> Step<Outcome>;
 }
 
-/// A piece's head is never longer; else it is no such protocol.
+/// Longest head of a piece in bytes; a longer one does not belong to the protocol.
 const LONGEST_HEAD: usize = 32 * 1024;
 
-/// Bytes not yet looked at, of which the last `unknown` were not captured.
-pub struct Rest<'b> {
+/// Unparsed bytes; the last `unknown` of them were not captured.
+pub struct Unparsed<'b> {
     bytes: &'b [u8],
     unknown: u64,
 }
 
-impl<'b> Rest<'b> {
-    pub fn of(chunk: &Chunk<'b>) -> Self {
+impl<'b> Unparsed<'b> {
+    pub fn new(chunk: &Chunk<'b>) -> Self {
         let kept = chunk.bytes.len() as u64;
         Self { bytes: chunk.bytes, unknown: chunk.length.saturating_sub(kept) }
     }
@@ -107,7 +107,7 @@ impl<'b> Rest<'b> {
         self.length() == 0
     }
 
-    /// Bytes left.
+    /// Number of bytes.
     pub fn length(&self) -> u64 {
         self.bytes.len() as u64 + self.unknown
     }
@@ -119,17 +119,17 @@ impl<'b> Rest<'b> {
     }
 }
 
-/// Bytes in which no message can be found.
+/// The bytes contain no message of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost;
+pub struct NoMessage;
 
-/// Cuts one direction of a connection into messages.
+/// Splits one direction of a connection into messages.
 pub struct Framer<T> {
-    /// The start of a piece, too short to be classified.
+    /// Start of a piece that is too short to be parsed.
     head: Vec<u8>,
-    /// Bytes of the current piece that are still to come.
+    /// Bytes of the current piece that have not arrived.
     left: u64,
-    /// What the message is, when the current piece is its last.
+    /// The message, if the current piece is its last.
     last: Option<T>,
     size: u64,
 }
@@ -146,12 +146,12 @@ impl<T> Framer<T> {
         self.size == 0 && self.left == 0 && self.head.is_empty()
     }
 
-    /// The next message that ends in `rest`, with its length; `None` when it goes on beyond.
+    /// Return the next message that ends in `rest`, with its length; `None` if it continues beyond.
     pub fn next(
         &mut self,
-        rest: &mut Rest<'_>,
+        rest: &mut Unparsed<'_>,
         mut parse: impl FnMut(&[u8]) -> Step<T>,
-    ) -> Result<Option<(T, u64)>, Lost> {
+    ) -> Result<Option<(T, u64)>, NoMessage> {
         loop {
             if self.left > 0 {
                 let here = self.left.min(rest.length());
@@ -176,13 +176,13 @@ impl<T> Framer<T> {
                 parse(&self.head)
             };
             let length = match step {
-                Step::Garbage => return Err(Lost),
+                Step::Garbage => return Err(NoMessage),
                 Step::More => {
                     if earlier == 0 {
                         self.head.extend_from_slice(rest.bytes);
                     }
                     if rest.unknown > 0 || self.head.len() > LONGEST_HEAD {
-                        return Err(Lost);
+                        return Err(NoMessage);
                     }
                     rest.skip(u64::MAX);
                     return Ok(None);
@@ -195,18 +195,19 @@ impl<T> Framer<T> {
             };
             self.head.clear();
             self.size = self.size.saturating_add(earlier as u64);
-            // Nothing shorter than what was not enough before, and nothing empty: else this would not end.
-            self.left = length.checked_sub(earlier as u64).filter(|&left| left > 0).ok_or(Lost)?;
+            // The piece must be longer than the bytes that were insufficient, and not empty, or this
+            // loop would not end.
+            self.left = length.checked_sub(earlier as u64).filter(|&left| left > 0).ok_or(NoMessage)?;
         }
     }
 }
 
-/// The end of the first line in `bytes` (after its LF), if it is there.
+/// Return the end of the first line in `bytes` (after its LF), if it is complete.
 fn line_end(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|&b| b == b'\n').map(|i| i + 1)
 }
 
-/// Decimal digits, and nothing else, as a number.
+/// Parse decimal digits; anything else is `None`.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 18 {
         return None;
@@ -218,14 +219,14 @@ fn number(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The messages of `bytes`, given in packets of `step` bytes of which `kept` are captured.
-    pub fn requests(protocol: Protocol, bytes: &[u8], step: usize, kept: usize) -> Vec<(Asked, u64)> {
+    /// Return the requests of `bytes`, split into packets of `step` bytes of which `kept` are captured.
+    pub fn requests(protocol: Protocol, bytes: &[u8], step: usize, kept: usize) -> Vec<(ReplyKind, u64)> {
         let mut grammar = protocol.grammar();
         let mut framer = Framer::default();
         let mut all = Vec::new();
         for packet in bytes.chunks(step) {
             let known = &packet[..kept.min(packet.len())];
-            let mut rest = Rest { bytes: known, unknown: (packet.len() - known.len()) as u64 };
+            let mut rest = Unparsed { bytes: known, unknown: (packet.len() - known.len()) as u64 };
             while let Some(one) = framer.next(&mut rest, |b| grammar.request(b)).unwrap() {
                 all.push(one);
             }
@@ -234,13 +235,18 @@ mod tests {
         all
     }
 
-    /// The same for replies, each to the next of `asked`.
-    pub fn replies(protocol: Protocol, asked: &[Asked], bytes: &[u8], step: usize) -> Vec<(Outcome, u64)> {
+    /// Return the replies of `bytes`, each to the next of `asked`.
+    pub fn replies(
+        protocol: Protocol,
+        asked: &[ReplyKind],
+        bytes: &[u8],
+        step: usize,
+    ) -> Vec<(Outcome, u64)> {
         let mut grammar = protocol.grammar();
         let mut framer = Framer::default();
         let mut all = Vec::new();
         for packet in bytes.chunks(step) {
-            let mut rest = Rest { bytes: packet, unknown: 0 };
+            let mut rest = Unparsed { bytes: packet, unknown: 0 };
             while let Some(one) = framer.next(&mut rest, |b| grammar.reply(asked[all.len()], b)).unwrap() {
                 all.push(one);
             }
@@ -250,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn memcached_requests_are_framed_alike_however_they_arrive() {
+    fn memcached_requests_are_framed_alike_for_any_packet_size() {
         let bytes = b"get a\r\nset b 0 0 5\r\nhe\nlo\r\ngets a b c\r\nset c 0 0 1 noreply\r\nx\r\nstats\r\n";
         let expected = [
-            (Asked::Values(1), 7),
-            (Asked::One, 20),
-            (Asked::Values(3), 12),
-            (Asked::Silence, 24),
-            (Asked::List, 7),
+            (ReplyKind::Values(1), 7),
+            (ReplyKind::One, 20),
+            (ReplyKind::Values(3), 12),
+            (ReplyKind::Silence, 24),
+            (ReplyKind::List, 7),
         ];
         for step in 1..bytes.len() {
             assert_eq!(requests(Protocol::Memcached, bytes, step, step), expected, "{step}");
@@ -265,10 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn memcached_replies_are_framed_alike_however_they_arrive() {
+    fn memcached_replies_are_framed_alike_for_any_packet_size() {
         let bytes =
             b"VALUE a 0 2\r\nEN\r\nEND\r\nSTORED\r\nVALUE a 0 1\r\nx\r\nVALUE c 0 0\r\n\r\nEND\r\nEND\r\n";
-        let asked = [Asked::Values(1), Asked::One, Asked::Values(3), Asked::Values(1)];
+        let asked = [ReplyKind::Values(1), ReplyKind::One, ReplyKind::Values(3), ReplyKind::Values(1)];
         let expected = [(Outcome::Hit, 22), (Outcome::Hit, 8), (Outcome::Miss, 36), (Outcome::Miss, 5)];
         for step in 1..bytes.len() {
             assert_eq!(replies(Protocol::Memcached, &asked, bytes, step), expected, "{step}");
@@ -276,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn redis_messages_are_framed_alike_however_they_arrive() {
+    fn redis_messages_are_framed_alike_for_any_packet_size() {
         let bytes = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n*1\r\n$4\r\nPING\r\n";
         for step in 1..bytes.len() {
             let lengths: Vec<u64> =
@@ -294,20 +300,20 @@ mod tests {
             (Outcome::Hit, 4),
         ];
         for step in 1..bytes.len() {
-            assert_eq!(replies(Protocol::Redis, &[Asked::One; 8], bytes, step), expected, "{step}");
+            assert_eq!(replies(Protocol::Redis, &[ReplyKind::One; 8], bytes, step), expected, "{step}");
         }
     }
 
     #[test]
-    fn http_messages_are_framed_alike_however_they_arrive() {
+    fn http_messages_are_framed_alike_for_any_packet_size() {
         let get = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let head = b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n";
         let post = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc";
         let bytes = [&get[..], head, post].concat();
         let expected = [
-            (Asked::One, get.len() as u64),
-            (Asked::HeadOnly, head.len() as u64),
-            (Asked::One, post.len() as u64),
+            (ReplyKind::One, get.len() as u64),
+            (ReplyKind::HeadOnly, head.len() as u64),
+            (ReplyKind::One, post.len() as u64),
         ];
         for step in 1..bytes.len() {
             assert_eq!(requests(Protocol::Http, &bytes, step, step), expected, "{step}");
@@ -326,8 +332,8 @@ mod tests {
             (b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", Outcome::Miss),
         ];
         let bytes = parts.iter().flat_map(|one| one.0.to_vec()).collect::<Vec<u8>>();
-        let mut asked = [Asked::One; 8];
-        asked[1] = Asked::HeadOnly;
+        let mut asked = [ReplyKind::One; 8];
+        asked[1] = ReplyKind::HeadOnly;
         let expected: Vec<_> = parts.iter().map(|one| (one.1, one.0.len() as u64)).collect();
         for step in 1..bytes.len() {
             assert_eq!(replies(Protocol::Http, &asked, &bytes, step), expected, "{step}");
@@ -335,12 +341,12 @@ mod tests {
     }
 
     #[test]
-    fn values_need_not_have_been_captured_but_heads_must() {
+    fn values_may_be_missing_but_heads_must_be_captured() {
         let bytes = b"set b 0 0 50\r\n01234567890123456789012345678901234567890123456789\r\n";
-        assert_eq!(requests(Protocol::Memcached, bytes, bytes.len(), 20), [(Asked::One, 66)]);
+        assert_eq!(requests(Protocol::Memcached, bytes, bytes.len(), 20), [(ReplyKind::One, 66)]);
         let mut framer = Framer::default();
-        let mut rest = Rest { bytes: &bytes[..8], unknown: 58 };
+        let mut rest = Unparsed { bytes: &bytes[..8], unknown: 58 };
         let mut grammar = Protocol::Memcached.grammar();
-        assert_eq!(framer.next(&mut rest, |b| grammar.request(b)), Err(Lost));
+        assert_eq!(framer.next(&mut rest, |b| grammar.request(b)), Err(NoMessage));
     }
 }

@@ -1,9 +1,9 @@
-//! Redis (redis.io, "Redis serialization protocol specification"): arrays of bulk strings and inline
-//! commands one way, any values the other. Subscriptions and pushes are not understood.
+//! Redis (redis.io, "Redis serialization protocol specification"). Requests are arrays of bulk strings and inline
+//! commands; replies are any values. Subscriptions and pushes are not supported.
 
-use super::{line_end, number, Asked, Grammar, Outcome, Step};
+use super::{line_end, number, Grammar, Outcome, ReplyKind, Step};
 
-/// State on one connection: elements still to come, in each direction, and what the reply says.
+/// State of one connection: the number of elements still missing in each direction, and the outcome of the reply.
 #[derive(Default)]
 pub struct Resp {
     asked: u64,
@@ -12,25 +12,25 @@ pub struct Resp {
 }
 
 impl Grammar for Resp {
-    fn request(&mut self, bytes: &[u8]) -> Step<Asked> {
+    fn request(&mut self, bytes: &[u8]) -> Step<ReplyKind> {
         let Some(end) = line_end(bytes) else { return Step::More };
         let line = bytes[..end].trim_ascii_end();
         match (line.first(), self.asked) {
             (Some(b'*'), 0) => match number(&line[1..]) {
-                Some(0) => Step::Last(end as u64, Asked::Silence),
+                Some(0) => Step::Last(end as u64, ReplyKind::Silence),
                 Some(elements) => {
                     self.asked = elements;
                     Step::Piece(end as u64)
                 }
                 None => Step::Garbage,
             },
-            (Some(letter), 0) if letter.is_ascii_alphabetic() => Step::Last(end as u64, Asked::One),
+            (Some(letter), 0) if letter.is_ascii_alphabetic() => Step::Last(end as u64, ReplyKind::One),
             (Some(b'$'), 1..) => {
                 let Some(size) = number(&line[1..]) else { return Step::Garbage };
                 self.asked -= 1;
                 let length = end as u64 + size + 2;
                 if self.asked == 0 {
-                    Step::Last(length, Asked::One)
+                    Step::Last(length, ReplyKind::One)
                 } else {
                     Step::Piece(length)
                 }
@@ -39,12 +39,12 @@ impl Grammar for Resp {
         }
     }
 
-    fn reply(&mut self, _: Asked, bytes: &[u8]) -> Step<Outcome> {
+    fn reply(&mut self, _: ReplyKind, bytes: &[u8]) -> Step<Outcome> {
         let Some(end) = line_end(bytes) else { return Step::More };
         let line = bytes[..end].trim_ascii_end();
         let Some((sort, rest)) = line.split_first() else { return Step::Garbage };
         let null = rest == b"-1";
-        // Elements that follow as parts of this one, and bytes behind the line.
+        // The number of elements that follow as parts of this one, and the number of bytes after the line.
         let (parts, size) = match (sort, number(rest)) {
             (b'+' | b'-' | b':' | b',' | b'_' | b'#' | b'(', _) => (0, 0),
             (b'$' | b'*', None) if null => (0, 0),

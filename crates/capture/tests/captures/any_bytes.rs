@@ -1,9 +1,9 @@
 use hindmost_capture::{exchanges, Protocol, Side, Stamps};
 use proptest::prelude::*;
 
-use crate::made::{Made, Way, SERVER};
+use crate::builder::{CaptureBuilder, Direction, SERVER};
 
-fn survive(bytes: &[u8]) {
+fn parse_without_panic(bytes: &[u8]) {
     for protocol in [Protocol::Memcached, Protocol::Redis, Protocol::Http] {
         if let Ok(found) = exchanges(bytes, SERVER, protocol) {
             assert!(found.all.iter().all(|one| one.request_bytes > 0 && one.reply_bytes > 0));
@@ -16,7 +16,7 @@ fn survive(bytes: &[u8]) {
     }
 }
 
-/// A packet of one of two connections, with what is likely to confuse.
+/// Generate a packet of one of two connections, with payloads that are likely to confuse the parser.
 fn packet() -> impl Strategy<Value = (u16, bool, u32, u32, u8, Vec<u8>)> {
     let words: Vec<&[u8]> = vec![
         b"get a\r\n",
@@ -45,27 +45,27 @@ fn packet() -> impl Strategy<Value = (u16, bool, u32, u32, u8, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn any_packets_are_survived(packets in prop::collection::vec(packet(), 0..60), snaplen in 20usize..200) {
-        let mut file = Made::new(1);
+    fn no_packets_make_the_parser_panic(packets in prop::collection::vec(packet(), 0..60), snaplen in 20usize..200) {
+        let mut file = CaptureBuilder::new(1);
         file.snaplen = snaplen;
         for (client, asks, seq, ack, flags, payload) in packets {
-            let way = if asks { Way::Asks } else { Way::Answers };
-            file.segment(client, way, seq, ack, flags, &payload);
+            let direction = if asks { Direction::Request } else { Direction::Reply };
+            file.segment(client, direction, seq, ack, flags, &payload);
         }
-        survive(file.bytes());
+        parse_without_panic(file.bytes());
     }
 
     #[test]
-    fn any_damage_to_a_good_capture_is_survived(
+    fn no_damage_to_a_valid_capture_makes_the_parser_panic(
         damage in prop::collection::vec((0usize..2000, any::<u8>()), 0..20),
         length in 0usize..2000,
         link in prop::sample::select(vec![0u32, 1, 101, 113, 276]),
     ) {
-        let mut file = Made::new(link);
+        let mut file = CaptureBuilder::new(link);
         file.handshake(4000);
         for i in 0..8 {
-            file.segment(4000, Way::Asks, 101 + 7 * i, 501 + 5 * i, 0x10, b"get a\r\n");
-            file.segment(4000, Way::Answers, 501 + 5 * i, 108 + 7 * i, 0x10, b"END\r\n");
+            file.segment(4000, Direction::Request, 101 + 7 * i, 501 + 5 * i, 0x10, b"get a\r\n");
+            file.segment(4000, Direction::Reply, 501 + 5 * i, 108 + 7 * i, 0x10, b"END\r\n");
         }
         let mut bytes = file.bytes().to_vec();
         for (at, value) in damage {
@@ -74,15 +74,15 @@ proptest! {
             }
         }
         bytes.truncate(length.max(24));
-        survive(&bytes);
+        parse_without_panic(&bytes);
     }
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400), magic in any::<bool>()) {
+    fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), magic in any::<bool>()) {
         let mut bytes = bytes;
         if magic && bytes.len() > 24 {
-            bytes[..24].copy_from_slice(&Made::new(1).bytes()[..24]);
+            bytes[..24].copy_from_slice(&CaptureBuilder::new(1).bytes()[..24]);
         }
-        survive(&bytes);
+        parse_without_panic(&bytes);
     }
 }

@@ -1,7 +1,7 @@
-//! What is read out of captures, good ones and bad ones.
+//! Tests of reading valid and damaged captures.
 
 mod any_bytes;
+mod builder;
 mod links;
-mod made;
 mod matching;
 mod positions;

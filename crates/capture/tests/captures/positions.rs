@@ -1,18 +1,18 @@
 use hindmost_capture::{Side, Stamps};
 
-use crate::made::{Made, Way, SERVER};
+use crate::builder::{CaptureBuilder, Direction, SERVER};
 
 const ACK: u8 = 0x10;
 
-/// The SYN of one capture and the bytes of another, which began midway.
+/// Return the stamps of a SYN in one capture and of bytes in another, which began later.
 fn stamps(isn: u32, segments: &[(u32, &[u8])]) -> (Stamps, Vec<u64>) {
-    let mut opening = Made::new(1);
-    opening.segment(4000, Way::Asks, isn, 0, 2, b"");
-    let mut rest = Made::new(1);
+    let mut opening = CaptureBuilder::new(1);
+    opening.segment(4000, Direction::Request, isn, 0, 2, b"");
+    let mut rest = CaptureBuilder::new(1);
     let at = segments
         .iter()
         .map(|(position, bytes)| {
-            rest.segment(4000, Way::Asks, isn.wrapping_add(1).wrapping_add(*position), 0, ACK, bytes)
+            rest.segment(4000, Direction::Request, isn.wrapping_add(1).wrapping_add(*position), 0, ACK, bytes)
         })
         .collect();
     let mut stamps = Stamps::default();
@@ -22,12 +22,12 @@ fn stamps(isn: u32, segments: &[(u32, &[u8])]) -> (Stamps, Vec<u64>) {
 }
 
 #[test]
-fn a_byte_is_found_in_the_packet_that_carried_it_first() {
+fn a_byte_has_the_stamp_of_the_packet_that_carried_it_first() {
     let (stamps, at) = stamps(100, &[(50, b"abc"), (53, b"de"), (53, b"de"), (50, b"abcdefg"), (60, b"z")]);
     let found = |end| stamps.at(4000, Side::Request, end);
     assert_eq!([51, 53, 54, 55].map(found), [at[0], at[0], at[1], at[1]].map(Some));
     assert_eq!([56, 57, 61].map(found), [at[3], at[3], at[4]].map(Some));
-    // Before the capture, in a hole, beyond the end, never a byte at all, the other direction.
+    // Before the capture, in a hole, beyond the end, before the first byte.
     assert_eq!([50, 58, 62, 0].map(found), [None; 4]);
     assert_eq!(stamps.at(4000, Side::Reply, 53), None);
     assert_eq!(stamps.at(4001, Side::Request, 53), None);
@@ -51,8 +51,8 @@ fn sequence_numbers_may_wrap_within_a_capture() {
 
 #[test]
 fn without_a_first_packet_positions_are_unknown() {
-    let mut file = Made::new(1);
-    file.segment(4000, Way::Asks, 100, 0, ACK, b"abc");
+    let mut file = CaptureBuilder::new(1);
+    file.segment(4000, Direction::Request, 100, 0, ACK, b"abc");
     let mut stamps = Stamps::default();
     stamps.read(file.bytes(), SERVER).unwrap();
     assert_eq!(stamps.at(4000, Side::Request, 3), None);

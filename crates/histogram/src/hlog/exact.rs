@@ -1,4 +1,4 @@
-//! The comment that carries what bins cannot: `#[Hindmost: censored=2 min=7 max=9 sum=24]`.
+//! The comment with the values that bins cannot represent: `#[Hindmost: censored=2 min=7 max=9 sum=24]`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use crate::{Bin, Histogram};
 
 const OPENING: &str = "[Hindmost: ";
 
-/// The exact facts of a histogram beside its bins.
+/// Exact values of a histogram that its bins do not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exact {
     censored: u64,
@@ -17,19 +17,19 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    pub(super) fn of(histogram: &Histogram) -> Self {
+    pub(super) fn new(histogram: &Histogram) -> Self {
         Self {
             censored: histogram.censored,
             finite: (histogram.finite > 0).then_some((histogram.min, histogram.max, histogram.sum)),
         }
     }
 
-    /// Whether `line` claims to be such a comment.
+    /// Whether `line` starts like such a comment.
     pub(super) fn is_in(line: &str) -> bool {
         line.strip_prefix('#').is_some_and(|comment| comment.starts_with(OPENING))
     }
 
-    /// Reads the comment in `line`; `None` if a fact is missing or is no number.
+    /// Parse the comment in `line`; `None` if a value is missing or is not a number.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let facts = line.strip_prefix('#')?.strip_prefix(OPENING)?;
         let mut facts = facts.strip_suffix(']')?.split(' ');
@@ -43,8 +43,8 @@ impl Exact {
         facts.next().is_none().then_some(Self { censored, finite: Some((min, max, sum)) })
     }
 
-    /// Puts the facts into `histogram`, which has the bins; `false`, and nothing is changed, if
-    /// they contradict them.
+    /// Write the values into `histogram`, which has the bins. If they contradict the bins, return `false` and
+    /// change nothing.
     pub(super) fn restore(self, histogram: &mut Histogram) -> bool {
         if let Some((min, max, sum)) = self.finite {
             let used = histogram.used();
@@ -71,8 +71,8 @@ impl fmt::Display for Exact {
     }
 }
 
-/// The sums that values in the bins of `histogram` can have. Most damage to the counts moves them
-/// away from the sum that was recorded.
+/// Return the sums that are possible for the bins of `histogram`. Most damage to the counts makes the recorded sum
+/// impossible.
 fn sums(histogram: &Histogram) -> RangeInclusive<u128> {
     let sum = |edge: fn(&Bin) -> u64| {
         histogram
@@ -90,7 +90,7 @@ fn number(fact: &str, name: &str) -> Option<u128> {
 mod tests {
     use super::*;
 
-    fn of(values: &[u64], censored: u64) -> Histogram {
+    fn histogram_of(values: &[u64], censored: u64) -> Histogram {
         let mut histogram: Histogram = values.iter().copied().collect();
         histogram.add_censored(censored);
         histogram
@@ -98,8 +98,13 @@ mod tests {
 
     #[test]
     fn the_comment_comes_back_as_it_was_written() {
-        for histogram in [of(&[], 0), of(&[], 3), of(&[0], 0), of(&[7, u64::MAX], u64::MAX)] {
-            let exact = Exact::of(&histogram);
+        for histogram in [
+            histogram_of(&[], 0),
+            histogram_of(&[], 3),
+            histogram_of(&[0], 0),
+            histogram_of(&[7, u64::MAX], u64::MAX),
+        ] {
+            let exact = Exact::new(&histogram);
             let line = format!("#{exact}");
             assert!(Exact::is_in(&line));
             assert_eq!(Exact::parse(&line), Some(exact), "{line}");
@@ -123,10 +128,15 @@ mod tests {
 
     #[test]
     fn facts_of_another_histogram_are_refused() {
-        let mut histogram = of(&[10, 20], 0);
-        for other in [of(&[10, 21], 0), of(&[9, 20], 0), of(&[10, 15, 20], 0), of(&[], 1)] {
-            assert!(!Exact::of(&other).restore(&mut histogram));
+        let mut histogram = histogram_of(&[10, 20], 0);
+        for other in [
+            histogram_of(&[10, 21], 0),
+            histogram_of(&[9, 20], 0),
+            histogram_of(&[10, 15, 20], 0),
+            histogram_of(&[], 1),
+        ] {
+            assert!(!Exact::new(&other).restore(&mut histogram));
         }
-        assert!(!Exact::of(&histogram).restore(&mut of(&[], 0)));
+        assert!(!Exact::new(&histogram).restore(&mut histogram_of(&[], 0)));
     }
 }

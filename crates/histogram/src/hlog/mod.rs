@@ -1,5 +1,5 @@
-//! Interval logs of `HdrHistogram` (`.hlog`): the file in which latency distributions are kept, and
-//! which the viewers and libraries of that family read.
+//! Interval logs of `HdrHistogram` (`.hlog`): the files that store latency distributions, readable by the viewers
+//! and libraries of that family.
 //!
 //! ```text
 //! #[Histogram log format version 1.3]
@@ -11,16 +11,16 @@
 //! Tag=latency/get,0.000,10.000,0.913,HISTFAAA...
 //! ```
 //!
-//! - Values are nanoseconds. The third column, for people, is the largest value in milliseconds.
-//! - Times are seconds since the log's start, kept to the millisecond.
-//! - A payload is V2 with deflate, unit 1, 3 significant digits: our bins, count for count.
-//! - What bins cannot say stands in the comment before the interval, which other readers skip: the
-//!   censored values and the exact extremes and sum. With it a histogram comes back equal;
-//!   without it (a log of another tool) they are what the bins allow.
-//! - Other implementations use signed integers and cannot read an interval that holds a value of
-//!   2^63 ns (292 years) or more. We write and read these too.
+//! - Values are in nanoseconds. The third column, for readers, is the largest value in milliseconds.
+//! - Times are in seconds since the start of the log, rounded to the millisecond.
+//! - A payload is V2 with deflate, unit 1, 3 significant digits: exactly the bins and counts of [`Histogram`].
+//! - A comment before the interval, which other readers skip, has the censored values and the exact
+//! extremes and sum. With it, a histogram is restored exactly; without it (in a log of another
+//! tool), they are derived from the bins.
+//! - Other implementations use signed integers and cannot read an interval with a value of 2^63 ns
+//! (292 years) or more. This crate writes and reads these, too.
 //!
-//! Format history: 1, this one.
+//! Format history: 1, the current version.
 
 mod error;
 mod exact;
@@ -35,24 +35,24 @@ pub use write::write;
 
 use crate::Histogram;
 
-/// What was recorded of one kind between two moments.
+/// The values of one series between two moments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval<H = Histogram> {
-    /// Of what: `latency/get`, `slip/set`. Logs of other tools often have no tags.
+    /// Name of the series: `latency/get`, `slip/set`. Logs of other tools often have no tags.
     pub tag: Option<Tag>,
-    /// When it started, in seconds since the start of the log.
+    /// Start, in seconds since the start of the log.
     pub start_s: f64,
-    /// When it ended, in seconds since the start of the log.
+    /// End, in seconds since the start of the log.
     pub end_s: f64,
-    /// The values: owned where an interval was read, borrowed where it is written.
+    /// The values: owned if the interval was read, borrowed if it is written.
     pub histogram: H,
 }
 
-/// A log that was read.
+/// The content of a log file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
-    /// When the log started, in seconds since the epoch, if the log says so. If it does not, the
-    /// times of the intervals are as they stand in the file.
+    /// Start of the log, in seconds since the epoch, if the log states it. Otherwise the times of the intervals
+    /// are unchanged from the file.
     pub started_s: Option<f64>,
     /// The intervals, in the order of the file.
     pub intervals: Vec<Interval>,

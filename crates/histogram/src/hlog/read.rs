@@ -12,13 +12,13 @@ use super::exact::Exact;
 use super::{HlogError, Interval, LineFault, Log, Tag};
 use crate::Histogram;
 
-/// Bytes of a line: an interval with all bins takes a fraction of it.
+/// Longest line in bytes: an interval with all bins takes a fraction of it.
 const LONGEST_LINE: u64 = 1 << 24;
 
-/// Reads a whole log: one that [`super::write`] wrote, or another tool's.
+/// Read a log that [`super::write`] or another tool wrote.
 ///
-/// Payloads may be plain or compressed V2 of any unit and precision; coarser bins than ours come
-/// out as counts at their middle. Values are taken for nanoseconds, as they stand.
+/// Payloads may be plain or compressed V2 of any unit and precision; counts of coarser bins are placed at the
+/// middle of the bin. Values are interpreted as nanoseconds.
 pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
     let mut clock = LogClock::default();
     let mut intervals = Vec::new();
@@ -34,9 +34,9 @@ pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
             return Err(HlogError::Line { line: index + 1, fault: LineFault::Unreadable });
         }
         line.truncate(line.trim_end_matches(['\n', '\r']).len());
-        let here = |fault| HlogError::Line { line: index + 1, fault };
+        let error_here = |fault| HlogError::Line { line: index + 1, fault };
         if Exact::is_in(&line) {
-            exact = Some(Exact::parse(&line).ok_or_else(|| here(LineFault::Exact))?);
+            exact = Some(Exact::parse(&line).ok_or_else(|| error_here(LineFault::Exact))?);
             continue;
         }
         if line.trim().is_empty() {
@@ -48,9 +48,9 @@ pub fn read(text: impl BufRead) -> Result<Log, HlogError> {
             Some(Ok(LogEntry::StartTime(moment))) => clock.start = Some(moment),
             Some(Ok(LogEntry::BaseTime(moment))) => clock.base = Some(moment),
             Some(Ok(LogEntry::Interval(entry))) => {
-                intervals.push(interval(&entry, exact.take(), clock).map_err(here)?);
+                intervals.push(interval(&entry, exact.take(), clock).map_err(error_here)?);
             }
-            Some(Err(_)) => return Err(here(LineFault::Unreadable)),
+            Some(Err(_)) => return Err(error_here(LineFault::Unreadable)),
         }
     }
     Ok(Log { started_s: clock.start.map(|moment| moment.as_secs_f64()), intervals })
@@ -87,17 +87,17 @@ fn decode(payload: &str) -> Result<Histogram, LineFault> {
     Ok(histogram)
 }
 
-/// The first word of a plain V2 payload and of a compressed one.
+/// First words of a plain V2 payload and of a compressed one.
 const PLAIN: u32 = 0x1c84_9313;
 const COMPRESSED: u32 = 0x1c84_9314;
-/// The head of a plain payload, before its counts.
+/// Bytes of a plain payload before its counts.
 const HEAD: usize = 40;
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A compressed payload as a plain one, which has at most 1032 times its length; any other as it is.
+/// Inflate a compressed payload, to at most 1032 times its length; return any other unchanged.
 fn inflate(bytes: Vec<u8>) -> Result<Vec<u8>, LineFault> {
     let (Some(COMPRESSED), Some(length)) = (word(&bytes, 0), word(&bytes, 4)) else { return Ok(bytes) };
     let mut plain = Vec::new();
@@ -109,17 +109,17 @@ fn inflate(bytes: Vec<u8>) -> Result<Vec<u8>, LineFault> {
     Ok(plain)
 }
 
-/// What the decoder takes on trust: how many bytes of counts there are, for which it takes memory, up to
-/// 4 GiB, before it reads; and that runs of zeros can be negated, which the longest cannot.
+/// Check what the decoder does not. It would allocate memory, up to 4 GiB, for the claimed number of bytes before
+/// it reads them; and it negates the length of runs of zeros, which overflows for the longest.
 fn check_counts(plain: &[u8]) -> Result<(), LineFault> {
-    // The decoder says what is wrong with any other.
+    // The decoder itself reports any other error.
     let (Some(PLAIN), Some(claimed)) = (word(plain, 0), word(plain, 4)) else { return Ok(()) };
     let mut counts = plain.get(HEAD..).unwrap_or_default();
     if claimed as usize > counts.len() {
         return Err(LineFault::Claim { claimed: claimed.into(), held: counts.len() as u64 });
     }
     while !counts.is_empty() {
-        // LEB128 in at most nine bytes, the last of which has all its bits; all ones is -2^63 in zigzag.
+        // LEB128 in at most nine bytes, of which the last uses all bits; all ones are -2^63 in zigzag.
         let length = counts.iter().take(8).position(|byte| byte & 0x80 == 0).map_or(9, |last| last + 1);
         let (number, rest) = counts.split_at(length.min(counts.len()));
         if number == [0xff; 9] {
@@ -130,7 +130,7 @@ fn check_counts(plain: &[u8]) -> Result<(), LineFault> {
     Ok(())
 }
 
-/// What the moments in a log are relative to.
+/// The reference of the times in a log.
 #[derive(Clone, Copy, Debug, Default)]
 struct LogClock {
     start: Option<Duration>,
@@ -138,9 +138,9 @@ struct LogClock {
 }
 
 impl LogClock {
-    /// The seconds from the start of the log to `stamp`. Stamps count from the base time; where a
-    /// log names none, one that lies more than a year before the start counts from the start, and
-    /// a later one from the epoch (the rule of `HdrHistogram`'s log reader).
+    /// Return the seconds from the start of the log to `stamp`. Stamps count from the base time. If a log
+    /// states none, a stamp more than a year before the start counts from the start, and a later one from the
+    /// epoch (the rule of `HdrHistogram`'s log reader).
     fn since_start(self, stamp: Duration) -> f64 {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
         let start = self.start.unwrap_or_default();

@@ -2,29 +2,29 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// The name of a series of intervals in a log, such as `latency/get`: not empty, without comma,
-/// space or line break, which the format gives another meaning.
+/// Name of a series of intervals in a log, such as `latency/get`. It is not empty and has no comma, space or line
+/// break, which have another meaning in the format.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(String);
 
-/// Why a text cannot be a [`Tag`].
+/// The reason why a text is not a valid [`Tag`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TagError {
-    /// Other readers take an empty tag for none.
+    /// Other readers treat an empty tag as a missing one.
     #[error("a tag of an .hlog interval cannot be empty")]
     Empty,
     /// A character that ends the tag or the line.
-    #[error("tag {tag:?} contains {forbidden:?}, which an .hlog tag cannot hold")]
+    #[error("tag {tag:?} contains {forbidden:?}, which is not allowed in an .hlog tag")]
     Forbidden {
-        /// The whole text.
+        /// The text.
         tag: String,
-        /// Its first character that is not allowed.
+        /// The first character that is not allowed.
         forbidden: char,
     },
 }
 
 impl Tag {
-    /// The tag `name`.
+    /// Create the tag `name`.
     pub fn new(name: impl Into<String>) -> Result<Self, TagError> {
         let tag = name.into();
         if tag.is_empty() {
@@ -54,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_with_slashes_and_letters_of_any_script_are_tags() {
+    fn slashes_and_letters_of_any_script_are_allowed() {
         for name in ["latency/get", "slip", "größe=1"] {
             assert_eq!(Tag::new(name).unwrap().as_str(), name);
         }
     }
 
     #[test]
-    fn what_would_break_the_line_is_refused_and_named() {
+    fn characters_that_break_a_line_are_refused_and_named() {
         for (name, forbidden) in [("a,b", ','), ("a b", ' '), ("a\nb", '\n'), ("\ra", '\r'), ("a\0", '\0')] {
             let tag = name.to_owned();
             assert_eq!(Tag::new(name), Err(TagError::Forbidden { tag, forbidden }));

@@ -13,16 +13,16 @@ use crate::Histogram;
 const FORMAT: &str = "[Histogram log format version 1.3]";
 const LEGEND: &str = r#""StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram""#;
 
-/// The third column is in milliseconds, as `HdrHistogram`'s own writers have it for nanoseconds.
+/// The third column is in milliseconds, as in the logs that `HdrHistogram` writes for nanoseconds.
 const NANOS_OF_THE_MAXIMUM: f64 = 1e6;
 
-/// The range that every payload declares at least. Readers allocate this much, and some refuse to
-/// add up histograms that declare different ranges; one hour holds nearly all that we write.
+/// Smallest range that a payload declares. Readers allocate this much, and some refuse to add up histograms with
+/// different ranges; one hour covers nearly all latencies.
 const USUAL_RANGE_NS: u64 = 3_600_000_000_000;
 
-/// Writes a whole log to `out`: one that started at `started`, with `intervals` in their order.
+/// Write a log to `out` that started at `started`, with `intervals` in their order.
 ///
-/// Nothing is written of an interval that cannot be written.
+/// An interval that cannot be written is not written in part.
 pub fn write<'h, W: Write>(
     out: &mut W,
     started: SystemTime,
@@ -36,15 +36,15 @@ pub fn write<'h, W: Write>(
         .begin_log_with(out, &mut serializer)?;
     writeln!(out, "{LEGEND}")?;
 
-    // The log's own writer has no legend, and the log has but one head: this writes the rest.
+    // `IntervalLogWriter` writes no legend and only one head, so the other lines are written here.
     let mut log = IntervalLogWriterBuilder::new()
         .with_max_value_divisor(NANOS_OF_THE_MAXIMUM)
         .begin_log_with(out, &mut serializer)?;
     for interval in intervals {
         let (start, length) = span(&interval)?;
         let tag = interval.tag.as_ref().map(Tag::as_str).and_then(WireTag::new);
-        log.write_comment(&Exact::of(interval.histogram).to_string())?;
-        log.write_histogram(&on_the_wire(interval.histogram), start, length, tag).map_err(
+        log.write_comment(&Exact::new(interval.histogram).to_string())?;
+        log.write_histogram(&to_wire(interval.histogram), start, length, tag).map_err(
             |error| match error {
                 IntervalLogWriterError::IoError(error) => HlogError::Io(error),
                 IntervalLogWriterError::SerializeError(source) => {
@@ -57,8 +57,8 @@ pub fn write<'h, W: Write>(
     Ok(())
 }
 
-/// Start and length of `interval`. The end is rounded, not the length, so that intervals that
-/// meet still meet once milliseconds are all that is left.
+/// Return start and length of `interval`. The end is rounded instead of the length, so that adjacent intervals stay
+/// adjacent after rounding to milliseconds.
 fn span(interval: &Interval<&Histogram>) -> Result<(Duration, Duration), HlogError> {
     let (start_s, end_s) = (interval.start_s, interval.end_s);
     let to_millis = |seconds: f64| Duration::try_from_secs_f64((seconds * 1e3).round() / 1e3);
@@ -68,8 +68,8 @@ fn span(interval: &Interval<&Histogram>) -> Result<(Duration, Duration), HlogErr
     }
 }
 
-/// The same counts in the type that knows the wire format, which has the same bins.
-fn on_the_wire(histogram: &Histogram) -> hdrhistogram::Histogram<u64> {
+/// Convert to the type that knows the wire format and has the same bins.
+fn to_wire(histogram: &Histogram) -> hdrhistogram::Histogram<u64> {
     let high = histogram.max().unwrap_or(0).max(USUAL_RANGE_NS);
     let mut wire = hdrhistogram::Histogram::new_with_bounds(1, high, 3)
         .expect("1 to an hour or more at 3 digits is a valid range");

@@ -1,9 +1,9 @@
-//! What was prepared takes no page fault while recording.
+//! Recording takes no page fault after preparation.
 #![cfg(target_os = "linux")]
 
 use hindmost_histogram::{Histogram, UniformSample, Worst};
 
-/// The page faults of this thread so far: the tenth field of `/proc/thread-self/stat` (proc(5)).
+/// Return the number of page faults of this thread: the tenth field of `/proc/thread-self/stat` (proc(5)).
 fn page_faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
     let after_the_name = stat.rsplit(") ").next().unwrap();
@@ -16,7 +16,7 @@ fn recording_after_start_up_takes_no_page_fault() {
     histogram.prefault();
     let mut sample = UniformSample::new(20_000);
     let mut worst = Worst::new(20_000);
-    page_faults(); // the first call loads what it needs itself
+    page_faults(); // the first call causes page faults of its own
 
     let before = page_faults();
     for i in 0..100_000_u64 {
@@ -25,8 +25,8 @@ fn recording_after_start_up_takes_no_page_fault() {
         sample.offer(value.wrapping_mul(i), [i; 4]);
         worst.offer(value, [i; 4]);
     }
-    let taken = page_faults() - before;
-    // Untouched, the three would take more than 500; a few are the test's own.
-    assert!(taken < 20, "{taken} page faults");
+    let faults = page_faults() - before;
+    // Untouched, the three would take more than 500; a few belong to the test itself.
+    assert!(faults < 20, "{faults} page faults");
     assert_eq!((histogram.count(), sample.len(), worst.len()), (100_000, 20_000, 20_000));
 }

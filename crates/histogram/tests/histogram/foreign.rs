@@ -1,4 +1,4 @@
-//! Our logs in the hands of another implementation: the Python package `hdrhistogram`.
+//! Reads our logs with another implementation: the Python package `hdrhistogram`.
 //!
 //! `PYTHON=/path/to/python cargo test -p hindmost-histogram --test foreign -- --ignored`
 
@@ -11,8 +11,7 @@ use hindmost_histogram::{Histogram, Quantile};
 
 const PERCENTILES: [f64; 6] = [1.0, 50.0, 90.0, 99.0, 99.9, 99.99];
 
-/// Prints, for each interval of the log that it is given: tag, count, start and end in
-/// milliseconds, then the percentiles.
+/// Prints, for each interval of a log: tag, count, start and end in milliseconds, then the percentiles.
 const READER: &str = r"
 import sys, tempfile
 from hdrh.histogram import HdrHistogram
@@ -46,7 +45,7 @@ fn python_reads(text: &[u8]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Latencies from 20 us up to hours, the longer the rarer.
+/// Return latencies from 20 us up to hours; longer ones are rarer.
 fn latencies(count: u64) -> Histogram {
     (1..=count).map(|i| 20_000 * count / i * (1 + i % 7)).collect()
 }
@@ -86,8 +85,8 @@ fn another_implementation_reads_the_same_counts_and_quantiles() {
             };
             let ours = ours.finite().unwrap() as f64;
             let theirs: f64 = theirs.parse().unwrap();
-            let apart = (ours - theirs).abs() / theirs.max(1.0);
-            assert!(apart <= 0.001, "{tag} p{percentile}: {ours} and {theirs}");
+            let difference = (ours - theirs).abs() / theirs.max(1.0);
+            assert!(difference <= 0.001, "{tag} p{percentile}: {ours} and {theirs}");
         }
     }
     assert_eq!(lines[5], [parts.iter().map(|part| part.2.count()).sum::<u64>().to_string()]);

@@ -1,4 +1,4 @@
-//! Interval logs come back as they were written, and damaged ones are refused where they break.
+//! Interval logs survive a round trip, and damaged logs are refused with their line.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,11 +7,11 @@ use hindmost_histogram::{Histogram, Quantile};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn of(values: &[u64]) -> Histogram {
+fn histogram_of(values: &[u64]) -> Histogram {
     values.iter().copied().collect()
 }
 
-fn started() -> SystemTime {
+fn start_time() -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(1_700_000_000_250)
 }
 
@@ -27,7 +27,7 @@ fn text_of(intervals: &[Interval]) -> String {
         histogram: &interval.histogram,
     });
     let mut bytes = Vec::new();
-    hlog::write(&mut bytes, started(), borrowed).unwrap();
+    hlog::write(&mut bytes, start_time(), borrowed).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn read(text: &str) -> Result<Log, HlogError> {
     hlog::read(text.as_bytes())
 }
 
-/// `text` without our own comments, as another tool would have written it.
+/// Return `text` without Hindmost comments, as another tool would have written it.
 fn without_exact(text: &str) -> String {
     let mut rest: Vec<_> = text.lines().collect();
     rest.retain(|line| !line.starts_with("#[Hindmost: "));
@@ -43,12 +43,12 @@ fn without_exact(text: &str) -> String {
 }
 
 #[test]
-fn several_intervals_of_several_tags_come_back_equal_and_in_order() {
-    let mut lossy = of(&[5_000_000_000]);
+fn a_round_trip_keeps_intervals_and_their_order() {
+    let mut lossy = histogram_of(&[5_000_000_000]);
     lossy.add_censored(3);
     let intervals = vec![
-        interval("latency/get", 0.0, 1.0, of(&[20_113, 20_114, 913_022])),
-        interval("slip/get", 0.0, 1.0, of(&[0, 55])),
+        interval("latency/get", 0.0, 1.0, histogram_of(&[20_113, 20_114, 913_022])),
+        interval("slip/get", 0.0, 1.0, histogram_of(&[0, 55])),
         interval("latency/get", 1.0, 2.125, lossy),
         interval("latency/set", 1.0, 2.125, Histogram::new()),
     ];
@@ -58,8 +58,8 @@ fn several_intervals_of_several_tags_come_back_equal_and_in_order() {
 }
 
 #[test]
-fn the_head_is_what_other_readers_look_for() {
-    let text = text_of(&[interval("latency/get", 0.25, 10.25, of(&[913_022]))]);
+fn the_head_follows_the_format() {
+    let text = text_of(&[interval("latency/get", 0.25, 10.25, histogram_of(&[913_022]))]);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(
         lines[..6],
@@ -76,15 +76,15 @@ fn the_head_is_what_other_readers_look_for() {
 }
 
 #[test]
-fn the_top_of_the_range_is_written_and_read() {
-    let intervals = [interval("top", 0.0, 1.0, of(&[0, i64::MAX as u64, 1 << 63, u64::MAX]))];
+fn the_largest_values_survive_a_round_trip() {
+    let intervals = [interval("top", 0.0, 1.0, histogram_of(&[0, i64::MAX as u64, 1 << 63, u64::MAX]))];
     let log = read(&text_of(&intervals)).unwrap();
     assert_eq!(log.intervals, intervals);
 }
 
 #[test]
 fn a_log_without_our_comments_has_the_same_bins() {
-    let histogram = of(&[20_113, 20_114, 913_022]);
+    let histogram = histogram_of(&[20_113, 20_114, 913_022]);
     let text = without_exact(&text_of(&[interval("a", 0.0, 1.0, histogram.clone())]));
     let found = &read(&text).unwrap().intervals[0].histogram;
     assert!(found.bins().eq(histogram.bins()));
@@ -92,10 +92,10 @@ fn a_log_without_our_comments_has_the_same_bins() {
 }
 
 #[test]
-fn intervals_that_meet_still_meet_when_cut_to_milliseconds() {
+fn adjacent_intervals_stay_adjacent_after_rounding_to_milliseconds() {
     let log = read(&text_of(&[
-        interval("a", 0.000_4, 1.000_4, of(&[1])),
-        interval("a", 1.000_4, 2.000_6, of(&[1])),
+        interval("a", 0.000_4, 1.000_4, histogram_of(&[1])),
+        interval("a", 1.000_4, 2.000_6, histogram_of(&[1])),
     ]));
     let log = log.unwrap();
     let times: Vec<_> = log.intervals.iter().map(|i| (i.start_s, i.end_s)).collect();
@@ -103,33 +103,33 @@ fn intervals_that_meet_still_meet_when_cut_to_milliseconds() {
 }
 
 #[test]
-fn times_that_mean_nothing_are_refused() {
-    let histogram = of(&[1]);
+fn invalid_times_are_refused() {
+    let histogram = histogram_of(&[1]);
     for (start_s, end_s) in [(2.0, 1.0), (-1.0, 1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY), (0.0, 1e300)] {
-        let written = hlog::write(&mut Vec::new(), started(), [interval("a", start_s, end_s, &histogram)]);
+        let written = hlog::write(&mut Vec::new(), start_time(), [interval("a", start_s, end_s, &histogram)]);
         assert!(matches!(written, Err(HlogError::Times { .. })), "{start_s}..{end_s}");
     }
 }
 
 #[test]
-fn a_count_that_the_format_cannot_hold_is_an_error() {
+fn a_count_beyond_the_format_is_an_error() {
     let mut histogram = Histogram::new();
     histogram.record_n(1, u64::MAX);
-    let written = hlog::write(&mut Vec::new(), started(), [interval("a", 0.5, 1.0, &histogram)]);
+    let written = hlog::write(&mut Vec::new(), start_time(), [interval("a", 0.5, 1.0, &histogram)]);
     assert!(matches!(written, Err(HlogError::Encode { start_s: 0.5, .. })), "{written:?}");
 }
 
 #[test]
 fn a_full_disk_is_reported() {
-    let histogram = of(&[1]);
+    let histogram = histogram_of(&[1]);
     let mut full: &mut [u8] = &mut [0; 200];
-    let written = hlog::write(&mut full, started(), [interval("a", 0.0, 1.0, &histogram)]);
+    let written = hlog::write(&mut full, start_time(), [interval("a", 0.0, 1.0, &histogram)]);
     assert!(matches!(written, Err(HlogError::Io(_))));
 }
 
 #[test]
-fn damage_is_refused_with_the_line_it_is_in() {
-    let text = text_of(&[interval("a", 0.0, 1.0, of(&[20_113, 913_022]))]);
+fn damage_is_refused_with_its_line() {
+    let text = text_of(&[interval("a", 0.0, 1.0, histogram_of(&[20_113, 913_022]))]);
     let payload = text.lines().nth(6).unwrap().rsplit(',').next().unwrap();
     let check = |damaged: String, line: usize, fault: fn(&LineFault) -> bool| match read(&damaged) {
         Err(HlogError::Line { line: l, fault: f }) if l == line && fault(&f) => {}
@@ -146,8 +146,8 @@ fn damage_is_refused_with_the_line_it_is_in() {
 }
 
 #[test]
-fn blank_lines_and_windows_line_ends_do_no_harm() {
-    let intervals = [interval("a", 0.0, 1.0, of(&[20_113]))];
+fn blank_lines_and_windows_line_ends_are_accepted() {
+    let intervals = [interval("a", 0.0, 1.0, histogram_of(&[20_113]))];
     let text = text_of(&intervals).replace('\n', "\r\n\r\n");
     assert_eq!(read(&text).unwrap().intervals, intervals);
 }
@@ -157,10 +157,10 @@ fn an_empty_file_is_an_empty_log() {
     assert_eq!(read("").unwrap().intervals, []);
 }
 
-/// Written by the Python package `hdrhistogram` 0.10.8 with `written-by-python.py`: an
-/// untagged interval and a tagged one, of 1,000 i for i in 1..=1000 and of 7 times one second.
+/// Written by the Python package `hdrhistogram` 0.10.8 with `written-by-python.py`: an untagged interval with 1,000
+/// i for i in 1..=1000, and a tagged one with 7 times one second.
 #[test]
-fn a_log_of_another_implementation_is_read() {
+fn a_log_written_by_another_implementation_is_read() {
     let log = read(include_str!("../data/written-by-python.hlog")).unwrap();
     let [ramp, seconds] = &log.intervals[..] else {
         panic!("{log:?}");
@@ -168,25 +168,25 @@ fn a_log_of_another_implementation_is_read() {
     let thousands: Vec<u64> = (1..=1000).map(|i| i * 1000).collect();
     assert_eq!(ramp.tag, None);
     assert_eq!((ramp.start_s, ramp.end_s), (0.0, 1.0));
-    assert!(ramp.histogram.bins().eq(of(&thousands).bins()));
+    assert!(ramp.histogram.bins().eq(histogram_of(&thousands).bins()));
     let p99 = ramp.histogram.quantile(Quantile::P99).unwrap().finite().unwrap();
     assert!(p99.abs_diff(990_000) < 990, "{p99}");
     assert_eq!(seconds.tag, Some(Tag::new("service/set").unwrap()));
     assert_eq!((seconds.start_s, seconds.end_s), (1.0, 2.5));
-    assert!(seconds.histogram.bins().eq(of(&[1_000_000_000; 7]).bins()));
+    assert!(seconds.histogram.bins().eq(histogram_of(&[1_000_000_000; 7]).bins()));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_written_is_read_back_equal(
+    fn a_written_interval_is_read_back_equal(
         values in vec((0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift), 0..200),
         censored in any::<u64>(),
         start_ms in 0_u32..1_000_000,
         length_ms in 0_u32..1_000_000,
     ) {
-        let mut histogram = of(&values);
+        let mut histogram = histogram_of(&values);
         histogram.add_censored(censored);
         let (start_s, length_s) = (f64::from(start_ms) / 1e3, f64::from(length_ms) / 1e3);
         let written = interval("a/b", start_s, start_s + length_s, histogram);
@@ -204,8 +204,8 @@ proptest! {
 }
 
 #[test]
-fn a_payload_that_claims_more_than_it_can_hold_is_refused_before_memory_is_taken() {
-    // Found by fuzzing: 46 bytes that had the decoder take a gigabyte.
+fn a_payload_with_an_excessive_claim_is_refused_before_allocation() {
+    // Found by fuzzing: these 46 bytes made the decoder allocate a gigabyte.
     for payload in [
         "HISTE0IAAAYAAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAANFTBJlYAg==",
         "HISTFAAAACd4nJNpmSzsxMDAxgABzFCaEch0M9ixgMH+A0TgYjDLzAgmAHzLBq4=",
@@ -221,7 +221,7 @@ fn a_payload_that_claims_more_than_it_can_hold_is_refused_before_memory_is_taken
 
 #[test]
 fn a_run_of_zeros_that_cannot_be_negated_is_refused() {
-    // Found by fuzzing: the decoder overflows at it.
+    // Found by fuzzing: the decoder overflows on it.
     let line = "0.000,1.000,1.000,HISTEwAAAAsAAAAAAAAAAwAAAAAAAAABAAADRjC4oAA/8AAAAAAAAAL///////////8C\n";
     let refused = read(line).unwrap_err();
     assert!(matches!(refused, HlogError::Line { line: 1, fault: LineFault::Decode(_) }), "{refused}");

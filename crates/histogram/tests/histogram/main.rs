@@ -1,4 +1,4 @@
-//! What histograms keep and what their files hold.
+//! Tests of histograms, samples and their files.
 
 mod faults;
 mod foreign;

@@ -1,29 +1,29 @@
-//! What holds for every set of values, and agreement with the `hdrhistogram` crate.
+//! Properties of histograms over any values, and agreement with the `hdrhistogram` crate.
 
 use hindmost_histogram::{Histogram, Quantile, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Half the width of a bin, relative to its values: the error of a quantile.
+/// Half the width of a bin relative to its values: the error of a quantile.
 const RELATIVE_ERROR: f64 = 1.0 / 2048.0;
 
-fn of(values: &[u64]) -> Histogram {
+fn histogram_of(values: &[u64]) -> Histogram {
     values.iter().copied().collect()
 }
 
-fn of_all(values: &[u64], censored: u64) -> Histogram {
-    let mut histogram = of(values);
+fn censored_histogram_of(values: &[u64], censored: u64) -> Histogram {
+    let mut histogram = histogram_of(values);
     histogram.add_censored(censored);
     histogram
 }
 
-fn merged<'a>(parts: impl IntoIterator<Item = &'a Histogram>) -> Histogram {
+fn merge_all<'a>(parts: impl IntoIterator<Item = &'a Histogram>) -> Histogram {
     let mut whole = Histogram::new();
     parts.into_iter().for_each(|part| whole.merge(part));
     whole
 }
 
-/// Values of every magnitude alike, with the edges of the range among them.
+/// Generate values of every magnitude, including both ends of the range.
 fn values() -> impl Strategy<Value = u64> {
     prop_oneof![
         8 => (0_u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift),
@@ -32,7 +32,7 @@ fn values() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Latencies of an ordinary server: 10 us to 10 ms.
+/// Generate latencies of an ordinary server: 10 us to 10 ms.
 fn latencies() -> impl Strategy<Value = u64> {
     10_000_u64..10_000_000
 }
@@ -45,8 +45,8 @@ fn quantiles() -> impl Strategy<Value = Quantile> {
     ]
 }
 
-/// The order statistic that `q` asks for, by sorting, in whole numbers: the smallest rank r with
-/// r >= q n. `q` is taken as the decimal it was written as, to nine places.
+/// Return the order statistic at `q` by sorting, in integer arithmetic: the smallest rank r with r >= q n. `q` is a
+/// decimal with nine places.
 fn by_sorting(sorted: &[u64], q_billionths: u64, censored: u64) -> Value {
     let n = (sorted.len() as u64 + censored) * q_billionths;
     let rank = n.div_ceil(1_000_000_000).max(1);
@@ -54,8 +54,8 @@ fn by_sorting(sorted: &[u64], q_billionths: u64, censored: u64) -> Value {
     value.map_or(Value::Infinite, Value::Finite)
 }
 
-fn near(found: u64, exact: u64) -> bool {
-    found.abs_diff(exact) as f64 <= RELATIVE_ERROR * exact as f64
+fn is_near(result: u64, exact: u64) -> bool {
+    result.abs_diff(exact) as f64 <= RELATIVE_ERROR * exact as f64
 }
 
 proptest! {
@@ -66,17 +66,17 @@ proptest! {
         q in 0_u64..=1_000_000_000,
     ) {
         let quantile = Quantile::new(q as f64 / 1e9).unwrap();
-        let found = of_all(&all, censored).quantile(quantile).unwrap();
+        let result = censored_histogram_of(&all, censored).quantile(quantile).unwrap();
         all.sort_unstable();
-        match (found, by_sorting(&all, q, censored)) {
-            (Value::Finite(found), Value::Finite(exact)) => prop_assert!(near(found, exact)),
-            (found, exact) => prop_assert_eq!(found, exact),
+        match (result, by_sorting(&all, q, censored)) {
+            (Value::Finite(result), Value::Finite(exact)) => prop_assert!(is_near(result, exact)),
+            (result, exact) => prop_assert_eq!(result, exact),
         }
     }
 
     #[test]
     fn a_bin_holds_its_value_and_is_no_wider_than_a_thousandth(value in values()) {
-        let histogram = of(&[value]);
+        let histogram = histogram_of(&[value]);
         let bin = histogram.bins().next().unwrap();
         prop_assert!(bin.low <= value && value <= bin.high);
         prop_assert!((bin.high - bin.low) as f64 <= value as f64 / 1024.0);
@@ -88,10 +88,10 @@ proptest! {
         censored in 0_u64..5,
         mut qs in vec(quantiles(), 2..20),
     ) {
-        let histogram = of_all(&all, censored);
+        let histogram = censored_histogram_of(&all, censored);
         qs.sort();
-        let found: Vec<_> = qs.iter().map(|&q| histogram.quantile(q)).collect();
-        prop_assert!(found.is_sorted(), "{:?} of {:?}", found, qs);
+        let result: Vec<_> = qs.iter().map(|&q| histogram.quantile(q)).collect();
+        prop_assert!(result.is_sorted(), "{:?} of {:?}", result, qs);
     }
 
     #[test]
@@ -99,9 +99,9 @@ proptest! {
         all in vec(values(), 1..50),
         q in quantiles(),
     ) {
-        let found = of(&all).quantile(q).unwrap().finite().unwrap();
-        prop_assert!(all.iter().min().unwrap() <= &found);
-        prop_assert!(&found <= all.iter().max().unwrap());
+        let result = histogram_of(&all).quantile(q).unwrap().finite().unwrap();
+        prop_assert!(all.iter().min().unwrap() <= &result);
+        prop_assert!(&result <= all.iter().max().unwrap());
     }
 
     #[test]
@@ -110,8 +110,8 @@ proptest! {
         b in vec(values(), 0..100),
         lost in (0_u64..9, 0_u64..9),
     ) {
-        let whole = of_all(&[a.clone(), b.clone()].concat(), lost.0 + lost.1);
-        prop_assert_eq!(merged([&of_all(&a, lost.0), &of_all(&b, lost.1)]), whole);
+        let whole = censored_histogram_of(&[a.clone(), b.clone()].concat(), lost.0 + lost.1);
+        prop_assert_eq!(merge_all([&censored_histogram_of(&a, lost.0), &censored_histogram_of(&b, lost.1)]), whole);
     }
 
     #[test]
@@ -120,16 +120,16 @@ proptest! {
         b in vec(values(), 0..50),
         c in vec(values(), 0..50),
     ) {
-        let (a, b, c) = (of_all(&a, 1), of(&b), of_all(&c, u64::MAX));
-        let left = merged([&merged([&a, &b]), &c]);
-        let right = merged([&a, &merged([&b, &c])]);
+        let (a, b, c) = (censored_histogram_of(&a, 1), histogram_of(&b), censored_histogram_of(&c, u64::MAX));
+        let left = merge_all([&merge_all([&a, &b]), &c]);
+        let right = merge_all([&a, &merge_all([&b, &c])]);
         prop_assert_eq!(&left, &right);
-        prop_assert_eq!(&left, &merged([&c, &b, &a]));
+        prop_assert_eq!(&left, &merge_all([&c, &b, &a]));
     }
 
     #[test]
     fn the_counts_of_the_bins_add_up(all in vec(values(), 0..200), censored in 0_u64..9) {
-        let histogram = of_all(&all, censored);
+        let histogram = censored_histogram_of(&all, censored);
         let finite: u64 = histogram.bins().map(|bin| bin.count).sum();
         prop_assert_eq!(finite, all.len() as u64);
         prop_assert_eq!(histogram.count(), finite + censored);
@@ -138,21 +138,21 @@ proptest! {
 
     #[test]
     fn counts_above_agree_with_counting(all in vec(latencies(), 0..200), value in values()) {
-        let histogram = of(&all);
-        let same_bin = of(&[value]).bins().next().unwrap();
+        let histogram = histogram_of(&all);
+        let same_bin = histogram_of(&[value]).bins().next().unwrap();
         let above = all.iter().filter(|&&v| v > same_bin.high).count() as u64;
         prop_assert_eq!(histogram.count_above(value), above);
     }
 
     #[test]
-    fn clearing_forgets_everything(all in vec(values(), 0..100)) {
-        let mut histogram = of_all(&all, 1);
+    fn clearing_resets_everything(all in vec(values(), 0..100)) {
+        let mut histogram = censored_histogram_of(&all, 1);
         histogram.clear();
         prop_assert_eq!(histogram, Histogram::new());
     }
 
     #[test]
-    fn the_bins_are_those_of_hdrhistogram(all in vec(values(), 0..200)) {
+    fn the_bins_equal_those_of_hdrhistogram(all in vec(values(), 0..200)) {
         let mut oracle = hdrhistogram::Histogram::<u64>::new_with_bounds(1, u64::MAX, 3).unwrap();
         for &value in &all {
             oracle.record(value).unwrap();
@@ -161,7 +161,7 @@ proptest! {
             .iter_recorded()
             .map(|bin| (oracle.lowest_equivalent(bin.value_iterated_to()), bin.count_at_value()))
             .collect();
-        let ours: Vec<_> = of(&all).bins().map(|bin| (bin.low, bin.count)).collect();
+        let ours: Vec<_> = histogram_of(&all).bins().map(|bin| (bin.low, bin.count)).collect();
         prop_assert_eq!(ours, theirs);
     }
 
@@ -174,7 +174,7 @@ proptest! {
         for &value in &all {
             oracle.record(value).unwrap();
         }
-        let found = of(&all).quantile(q).unwrap().finite().unwrap();
-        prop_assert!(oracle.equivalent(found, oracle.value_at_quantile(q.get())));
+        let result = histogram_of(&all).quantile(q).unwrap().finite().unwrap();
+        prop_assert!(oracle.equivalent(result, oracle.value_at_quantile(q.get())));
     }
 }

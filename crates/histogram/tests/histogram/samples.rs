@@ -1,11 +1,10 @@
-//! The samples keep what they claim to keep, however the stream is split.
+//! Samples keep the right items, however the stream is split.
 
 use hindmost_histogram::{UniformSample, Worst};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014): seeded, so that the sanity checks below either
-/// always hold or never do.
+/// Splitmix64 (Steele, Lea and Flood, OOPSLA 2014), seeded, so that the checks below are deterministic.
 struct Random(u64);
 
 impl Random {
@@ -77,8 +76,8 @@ proptest! {
 
 #[test]
 fn each_item_is_as_likely_to_be_kept_as_any_other() {
-    // Binomial counts: 4,000 streams, each item kept with probability 10/50. Their standard
-    // deviation is 25.3; 5.5 of them leave a false alarm of 2e-6 over all 50 items.
+    // Binomial counts: 4,000 streams, each item kept with probability 10/50. Their standard deviation is 25.3; a
+    // limit of 5.5 of them gives a false alarm rate of 2e-6 over all 50 items.
     const STREAMS: usize = 4_000;
     let mut random = Random(1);
     let mut kept = [0_u32; 50];
@@ -94,7 +93,7 @@ fn each_item_is_as_likely_to_be_kept_as_any_other() {
 }
 
 #[test]
-fn offers_do_not_outgrow_what_was_allocated() {
+fn offers_do_not_allocate_beyond_the_capacity() {
     let mut random = Random(2);
     let mut sample = UniformSample::new(100);
     for item in 0..10_000 {

@@ -141,7 +141,8 @@ impl Dns {
             Question { name, kind: one.kind.number() }
         };
         Self {
-            list: List::new(seed, &queries.listed(), queries.data.as_ref()).in_turn(queries.in_turn()),
+            list: List::new(seed, &queries.weighted_kinds(), queries.data.as_ref())
+                .in_turn(queries.in_turn()),
             questions: queries.all().iter().map(question).collect(),
             flags: if queries.recursion { RECURSION } else { 0 },
             records: u8::from(!additional.is_empty()),

@@ -72,7 +72,7 @@ impl Protocol for Raw {
         let format_of =
             |name: &String| raw.requests.iter().find(|one| one.name == *name).map(ReplyFormat::new);
         Self {
-            list: List::new(plan.seed, &raw.listed(), raw.data.as_ref()),
+            list: List::new(plan.seed, &raw.weighted_kinds(), raw.data.as_ref()),
             sends: raw.requests.iter().map(|one| send(one, raw)).collect(),
             replies: kinds.iter().filter_map(format_of).collect(),
         }

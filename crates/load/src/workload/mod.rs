@@ -79,12 +79,12 @@ impl Requests {
                 random,
             },
             Workload::Dns(dns) => Self::Listed {
-                list: List::new(plan.seed, &dns.listed(), dns.data.as_ref()).in_turn(dns.in_turn()),
+                list: List::new(plan.seed, &dns.weighted_kinds(), dns.data.as_ref()).in_turn(dns.in_turn()),
                 next: part.index,
                 step: part.of,
             },
             listed => {
-                let (list, data) = listed.listed().unwrap_or_default();
+                let (list, data) = listed.weighted_kinds().unwrap_or_default();
                 Self::Listed { list: List::new(plan.seed, &list, data), next: part.index, step: part.of }
             }
         }

@@ -53,11 +53,11 @@ impl SizeLaw {
     }
 
     fn continuous(law: &Size) -> Self {
-        let ((least, most), (from, to)) = (law.bounds(), law.cut());
+        let ((least, most), (from, to)) = (law.bounds(), law.cdf_at_bounds());
         if most - least >= TABLE {
             return Self::Rounded { law: law.clone(), from, to };
         }
-        let up_to = |n: u32| law.below(f64::from(n) + 0.5);
+        let up_to = |n: u32| law.cdf(f64::from(n) + 0.5);
         Self::Choice((least..=most).map(|n| ((up_to(n) - from) / (to - from), n)).collect())
     }
 
@@ -135,9 +135,9 @@ mod tests {
             let law = SizeLaw::new(&cut);
             let all: Vec<u32> = (0..100_000).map(|i| law.quantile(f64::from(i) / 1e5)).collect();
             assert_eq!((*all.iter().min().unwrap(), all.iter().all(|&n| n <= most)), (50, true));
-            let (from, to) = cut.cut();
+            let (from, to) = cut.cdf_at_bounds();
             for n in [50, 51, 120, 149] {
-                let share = (cut.below(f64::from(n) + 0.5) - cut.below(f64::from(n) - 0.5)) / (to - from);
+                let share = (cut.cdf(f64::from(n) + 0.5) - cut.cdf(f64::from(n) - 0.5)) / (to - from);
                 let seen = all.iter().filter(|&&m| m == n).count() as f64 / 1e5;
                 assert!((seen - share).abs() < 2e-5, "{most} {n}: {seen} for {share}");
             }

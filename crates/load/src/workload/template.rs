@@ -228,7 +228,7 @@ fn spread<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use hindmost_plan::Listed;
+    use hindmost_plan::WeightedKind;
 
     use super::super::values::List;
     use super::*;
@@ -240,7 +240,7 @@ mod tests {
     }
 
     fn list(seed: u64) -> List {
-        List::new(seed, &[Listed { kind: "a".into(), weight: 1.0 }], None)
+        List::new(seed, &[WeightedKind { kind: "a".into(), weight: 1.0 }], None)
     }
 
     fn render(template: &Template, seed: u64, item: u32) -> String {

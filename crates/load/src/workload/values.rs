@@ -1,6 +1,6 @@
 //! The values of one request of a list: its entry, its data row and its random numbers.
 
-use hindmost_plan::{kinds, Data, Listed, Order};
+use hindmost_plan::{kinds, Data, Order, WeightedKind};
 use hindmost_random::Draws;
 
 use super::Kind;
@@ -47,9 +47,9 @@ pub struct List {
 
 impl List {
     /// Create a list of the plan, with the data for its fields.
-    pub fn new(seed: u64, list: &[Listed], data: Option<&Data>) -> Self {
+    pub fn new(seed: u64, list: &[WeightedKind], data: Option<&Data>) -> Self {
         let names = kinds(list);
-        let place = |one: &Listed| names.iter().position(|name| *name == one.kind).unwrap_or(0);
+        let place = |one: &WeightedKind| names.iter().position(|name| *name == one.kind).unwrap_or(0);
         let total: f64 = list.iter().map(|one| one.weight).sum();
         let mut sum = 0.0;
         let rows = data.and_then(|data| data.rows.as_ref()).map_or(0, |rows| rows.count());
@@ -114,8 +114,8 @@ impl List {
 mod tests {
     use super::*;
 
-    fn weighted(weights: &[(&str, f64)]) -> Vec<Listed> {
-        weights.iter().map(|&(kind, weight)| Listed { kind: kind.into(), weight }).collect()
+    fn weighted(weights: &[(&str, f64)]) -> Vec<WeightedKind> {
+        weights.iter().map(|&(kind, weight)| WeightedKind { kind: kind.into(), weight }).collect()
     }
 
     #[test]

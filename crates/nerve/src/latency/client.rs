@@ -59,7 +59,7 @@ impl ProbeRequest {
             "target": {"protocol": self.protocol, "address": self.address.to_string()},
         });
         let plan = Plan::from_json(&plan.to_string()).map_err(|error| self.error(&error))?;
-        let workload = plan.workload.clone().opened().map_err(|error| self.error(&error))?;
+        let workload = plan.workload.clone().load_files().map_err(|error| self.error(&error))?;
         Ok(Plan { workload, ..plan })
     }
 }

@@ -1,31 +1,31 @@
-//! Which status codes of HTTP are a success.
+//! HTTP status codes that count as success.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One status code, or a class of them (RFC 9110, 15). Interim replies (1xx) answer nothing and have none.
+/// One status code, or a class of them (RFC 9110, 15). Interim replies (1xx) are not final and have no class here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Codes {
-    /// What was asked for was done.
+    /// Success.
     #[serde(rename = "2xx")]
     Successful,
-    /// To be asked for elsewhere, or unchanged.
+    /// Redirection, or not modified.
     #[serde(rename = "3xx")]
     Redirection,
-    /// The request was wrong.
+    /// Client error.
     #[serde(rename = "4xx")]
     ClientError,
-    /// The server failed.
+    /// Server error.
     #[serde(rename = "5xx")]
     ServerError,
-    /// This one.
+    /// A single code.
     #[serde(untagged)]
     One(u16),
 }
 
 impl Codes {
-    /// Whether `code` is one of them.
-    pub const fn holds(self, code: u16) -> bool {
+    /// Whether `code` belongs to these codes.
+    pub const fn contains(self, code: u16) -> bool {
         match self {
             Self::One(one) => code == one,
             Self::Successful => code / 100 == 2,

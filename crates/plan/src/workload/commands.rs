@@ -1,76 +1,78 @@
-//! Commands of Redis, whatever they are called.
+//! Redis commands.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::Data;
 use super::files::check_template;
-use super::listed::Listed;
-use super::refusals::check_list;
+use super::request_checks::check_list;
+use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
-/// Commands of Redis, as often as their weights say. Their words are templates, with fields such as `{{int:1..1000}}`,
+/// Redis commands, chosen by weight. Their words are templates with fields such as `{{int:1..1000}}`,
 /// `{{string:20}}` or `{{data.NAME}}` (docs/reference/workload.md).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
-    /// What is asked for, each as often as its weight says.
+    /// The requests, chosen by weight.
     pub commands: Vec<Command>,
-    /// Where fields such as `{{data.NAME}}` find their values.
+    /// The table that fields such as `{{data.NAME}}` read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
 }
 
-/// One request of a list: a command, or several that are sent together and counted as one.
+/// One request: a command, or several that are sent together and counted as one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// What results call it; requests of one name are counted together. Absent: the command's first word, like `lpush`.
+    /// Name in results; requests of one name are counted together. Absent: the command's first word, such as
+    /// `lpush`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How often it is made, as a share of the sum of all weights.
-    #[serde(default = "one")]
+    /// Relative frequency: its share of the sum of all weights.
+    #[serde(default = "default_weight")]
     pub weight: f64,
-    /// `"LPUSH list:{{int:1..10}} {{string:20}}"`; or its words, where they hold spaces: `["SET", "greeting", "hello
-    /// you"]`; or several commands, whose replies are one: `[["MULTI"], ["INCR", "n"], ["EXEC"]]`.
+    /// `"LPUSH list:{{int:1..10}} {{string:20}}"`; or a list of words if they contain spaces: `["SET",
+    /// "greeting", "hello you"]`; or several commands that count as one request: `[["MULTI"], ["INCR", "n"],
+    /// ["EXEC"]]`.
     pub command: Words,
 }
 
-fn one() -> f64 {
+fn default_weight() -> f64 {
     1.0
 }
 
-/// A command's words.
+/// The words of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Words {
-    /// With spaces between them.
+    /// One line with spaces between the words.
     Line(String),
-    /// One by one.
+    /// A list of words.
     Words(Vec<String>),
-    /// Of several commands.
+    /// Several commands, each a list of words.
     Several(Vec<Vec<String>>),
 }
 
 impl Words {
-    /// The commands, word by word.
+    /// Return the commands as lists of words.
     pub fn commands(&self) -> Vec<Vec<String>> {
         match self {
-            Self::Line(line) => vec![words(line)],
+            Self::Line(line) => vec![split_words(line)],
             Self::Words(words) => vec![words.clone()],
             Self::Several(commands) => commands.clone(),
         }
     }
 }
 
-/// The words of a line; spaces within a field part none.
-fn words(line: &str) -> Vec<String> {
+/// Split a line into words; spaces inside a field do not split it.
+fn split_words(line: &str) -> Vec<String> {
     let (mut words, mut rest) = (vec![String::new()], line);
     while let Some(next) = rest.chars().next() {
         let field = rest.starts_with("{{").then(|| rest.find("}}")).flatten();
-        let (taken, after) = rest.split_at(field.map_or(next.len_utf8(), |end| end + 2));
+        let (text, after) = rest.split_at(field.map_or(next.len_utf8(), |end| end + 2));
         match words.last_mut() {
-            Some(word) if field.is_some() || !next.is_whitespace() => word.push_str(taken),
+            Some(word) if field.is_some() || !next.is_whitespace() => word.push_str(text),
             Some(word) if !word.is_empty() => words.push(String::new()),
             _ => {}
         }
@@ -81,8 +83,8 @@ fn words(line: &str) -> Vec<String> {
 }
 
 impl Command {
-    /// The name in results.
-    pub fn called(&self) -> String {
+    /// Return the name in results.
+    pub fn result_name(&self) -> String {
         let first = || {
             self.command.commands().first().and_then(|words| words.first()).map(|word| word.to_lowercase())
         };
@@ -90,8 +92,8 @@ impl Command {
     }
 }
 
-/// Each command of a request has exactly one reply, without waiting for another client, and leaves its connection as it
-/// found it (redis.io, "Commands").
+/// Check that each command of a request has exactly one reply, does not wait for another client, and leaves the
+/// state of its connection unchanged (redis.io, "Commands").
 fn check_replies(commands: &[Vec<String>]) -> Result<(), &'static str> {
     let mut in_transaction = false;
     for words in commands {
@@ -101,7 +103,7 @@ fn check_replies(commands: &[Vec<String>]) -> Result<(), &'static str> {
         match words[..] {
             ["SUBSCRIBE" | "PSUBSCRIBE" | "SSUBSCRIBE" | "UNSUBSCRIBE" | "PUNSUBSCRIBE" | "SUNSUBSCRIBE"
             | "MONITOR" | "SYNC" | "PSYNC", ..] => {
-                return Err("commands with one reply each: this one is answered by any number of messages");
+                return Err("commands with one reply each: any number of messages answers this one");
             }
             ["CLIENT", "REPLY", ..] => return Err("commands that leave replies on"),
             ["QUIT" | "SHUTDOWN", ..] => return Err("commands that leave the connection open"),
@@ -109,10 +111,10 @@ fn check_replies(commands: &[Vec<String>]) -> Result<(), &'static str> {
             | ["BLMPOP" | "BZMPOP", "0", ..]
             | ["WAIT", _, "0"]
             | ["WAITAOF", _, _, "0"] => {
-                return Err("commands that end: with a timeout of 0 this one may wait for ever");
+                return Err("commands that end: with a timeout of 0 this one may wait forever");
             }
             ["XREAD" | "XREADGROUP", ..] if blocks_at("BLOCK") => {
-                return Err("commands that end: with BLOCK 0 this one may wait for ever");
+                return Err("commands that end: with BLOCK 0 this one may wait forever");
             }
             ["MULTI"] => in_transaction = true,
             ["EXEC" | "DISCARD" | "RESET"] => in_transaction = false,
@@ -120,15 +122,15 @@ fn check_replies(commands: &[Vec<String>]) -> Result<(), &'static str> {
         }
     }
     if in_transaction {
-        return Err("commands with EXEC or DISCARD behind MULTI, in the same request");
+        return Err("commands with EXEC or DISCARD after MULTI, in the same request");
     }
     Ok(())
 }
 
 impl Commands {
-    /// Names and weights of all requests.
-    pub fn listed(&self) -> Vec<Listed> {
-        self.commands.iter().map(|one| Listed { kind: one.called(), weight: one.weight }).collect()
+    /// Return the names and weights of all requests.
+    pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
+        self.commands.iter().map(|one| WeightedKind { kind: one.result_name(), weight: one.weight }).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -146,15 +148,15 @@ impl Commands {
                 return Err(refuse(format!("workload.commands[{at}].command"), value, must));
             }
             let alike = |other: &&Command| {
-                other.called() == one.called() && other.command.commands().len() != commands.len()
+                other.result_name() == one.result_name() && other.command.commands().len() != commands.len()
             };
             if self.commands[..at].iter().any(|other| alike(&other)) {
-                let must = "another name: requests of one name have as many commands";
+                let must = "another name: requests of one name have the same number of commands";
                 let field = format!("workload.commands[{at}].name");
-                return Err(refuse(field, format!("{:?}", one.called()), must));
+                return Err(refuse(field, format!("{:?}", one.result_name()), must));
             }
         }
-        check_list("workload.commands", &self.listed())
+        check_list("workload.commands", &self.weighted_kinds())
     }
 
     pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
@@ -173,11 +175,11 @@ impl Commands {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn commands_whose_replies_cannot_be_told_apart_are_refused() {
+    fn commands_with_ambiguous_replies_are_refused() {
         let refused = |command: serde_json::Value| {
             let one = serde_json::json!({"commands": [{"command": "GET k"}, {"command": command}]});
             let commands: Commands = serde_json::from_value(one).unwrap();
-            commands.check().err().map(|refused| refused.told().0.to_owned())
+            commands.check().err().map(|refused| refused.field_and_value().0.to_owned())
         };
         for command in [
             "SUBSCRIBE a b c",
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_parted_at_spaces_that_stand_in_no_field() {
+    fn a_line_is_split_at_spaces_outside_fields() {
         for (line, expected) in [
             ("GET a", &["GET", "a"][..]),
             ("  ZADD  z {{ int:1..9 }} m{{string:3}} ", &["ZADD", "z", "{{ int:1..9 }}", "m{{string:3}}"]),
@@ -222,12 +224,12 @@ mod tests {
             ("SET k {{open", &["SET", "k", "{{open"]),
             ("", &[]),
         ] {
-            assert_eq!(words(line), expected, "{line}");
+            assert_eq!(split_words(line), expected, "{line}");
         }
     }
 
     #[test]
-    fn a_command_is_called_by_its_first_word_and_several_by_that_of_the_first() {
+    fn the_default_name_is_the_first_word_of_the_first_command() {
         for (text, called) in [
             (r#"{"command": "LPUSH l x"}"#, "lpush"),
             (r#"{"command": ["ZADD", "z", "1", "a b"]}"#, "zadd"),
@@ -235,7 +237,7 @@ mod tests {
             (r#"{"name": "order", "command": "EVAL x 0"}"#, "order"),
         ] {
             let command: Command = serde_json::from_str(text).unwrap();
-            assert_eq!(command.called(), called);
+            assert_eq!(command.result_name(), called);
         }
     }
 
@@ -253,10 +255,10 @@ mod tests {
         ] {
             let commands: Commands = serde_json::from_str(text).unwrap();
             let refused = commands.check().unwrap_err();
-            assert_eq!(refused.told().0, field, "{refused}");
+            assert_eq!(refused.field_and_value().0, field, "{refused}");
         }
         let mut unknown: Commands =
             serde_json::from_str(r#"{"commands": [{"command": "GET {{itn:1..2}}"}]}"#).unwrap();
-        assert_eq!(unknown.read_files().unwrap_err().told().0, "workload.commands[0].command");
+        assert_eq!(unknown.read_files().unwrap_err().field_and_value().0, "workload.commands[0].command");
     }
 }

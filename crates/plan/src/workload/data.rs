@@ -1,4 +1,4 @@
-//! Files that requests take their values from.
+//! Tables of values for the fields of requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,47 +6,47 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A table of values: `{{data.NAME}}` in a template is the column NAME of the row that a request has.
+/// A table of values: `{{data.NAME}}` in a template is column NAME of the request's row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
-    /// A CSV file (RFC 4180) whose first line has the names of its columns.
+    /// A CSV file (RFC 4180) whose first line names the columns.
     pub file: PathBuf,
-    /// Which row a request has.
+    /// How a request's row is chosen.
     #[serde(default)]
     pub order: Order,
-    /// What the file holds, once it is read.
+    /// The table, after the file was read.
     #[serde(skip)]
     pub rows: Option<Arc<Rows>>,
 }
 
-/// Which row of the data a request has.
+/// How a request's row is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Any, all alike.
+    /// At random, with equal probability.
     #[default]
     Random,
-    /// One after another over all clients together; after the last it begins again.
+    /// One after another over all clients together; the first row follows the last.
     Sequential,
 }
 
 /// A table in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// The names of the columns.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// The values of all rows, row by row.
+    /// Values, row by row.
     values: Vec<String>,
-    /// The line of the file in which each row begins.
+    /// Line of the file in which each row begins.
     lines: Vec<u64>,
 }
 
 impl Rows {
-    /// The table of a CSV file.
+    /// Read a CSV file.
     ///
     /// # Errors
-    /// What is wrong with the file, and in which line.
+    /// The error states what is wrong, and in which line of the file.
     pub fn read(file: &Path) -> Result<Self, String> {
         let text = hindmost_sys::file::read_regular_text(file).map_err(|e| e.to_string())?;
         Self::parse(&text)
@@ -77,22 +77,22 @@ impl Rows {
         Ok(Self { columns, values, lines })
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn count(&self) -> usize {
         self.values.len() / self.columns.len().max(1)
     }
 
-    /// The line of the file in which a row begins.
+    /// Return the line of the file in which a row begins.
     pub fn line(&self, row: usize) -> u64 {
         self.lines[row]
     }
 
-    /// The value of a column in a row.
+    /// Return the value of a column in a row.
     pub fn value(&self, row: usize, column: usize) -> &str {
         &self.values[row * self.columns.len() + column]
     }
 
-    /// The values of one column, row by row.
+    /// Iterate over the values of one column.
     pub fn column(&self, at: usize) -> impl Iterator<Item = &str> {
         self.values.iter().skip(at).step_by(self.columns.len().max(1)).map(String::as_str)
     }
@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_too_short_is_told_by_its_line() {
-        let told = Rows::parse("id,name\n1,a\n2\n").unwrap_err();
-        assert!(told.contains("line 3"), "{told}");
+    fn the_error_names_the_line_of_a_short_row() {
+        let error = Rows::parse("id,name\n1,a\n2\n").unwrap_err();
+        assert!(error.contains("line 3"), "{error}");
         assert!(Rows::parse("id,name\n").is_err());
     }
 }

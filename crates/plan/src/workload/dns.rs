@@ -1,4 +1,4 @@
-//! Questions of DNS.
+//! DNS queries.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,57 +8,58 @@ use serde::{Deserialize, Serialize};
 
 use super::data::{Data, Order};
 use super::files::{check_template, check_texts};
-use super::listed::Listed;
-use super::refusals::check_list;
+use super::request_checks::check_list;
 use super::template::Escape;
+use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
-/// Questions of DNS. Names are templates, with fields such as `{{int:1..1000}}` or `{{data.NAME}}`.
+/// DNS queries. Names are templates with fields such as `{{int:1..1000}}` or `{{data.NAME}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dns {
-    /// What is asked, each as often as its weight says.
+    /// The queries, chosen by weight.
     pub queries: Vec<DnsQuery>,
-    /// A file of questions in place of these: a name and a type a line, as dnsperf reads them. All are asked equally often.
+    /// A file of queries, used instead of `queries`: one name and type per line, as dnsperf reads them. All are
+    /// equally frequent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// In which order those of the file are asked.
+    /// The order in which the queries of the file are sent.
     #[serde(skip_serializing_if = "is_random")]
     pub order: Order,
-    /// Where fields such as `{{data.NAME}}` find their values.
+    /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// Recursion is wanted (RD).
+    /// Whether recursion is desired (RD).
     pub recursion: bool,
-    /// The longest reply that is taken, told by EDNS (RFC 6891); null for none of it, which means 512 bytes.
+    /// Largest accepted reply in bytes, announced by EDNS (RFC 6891); null: no EDNS, which means 512 bytes.
     pub edns_bytes: Option<u16>,
-    /// The questions of the file, once it is read.
+    /// The queries of the file, after it was read.
     #[serde(skip)]
     pub lines: Option<Arc<[DnsQuery]>>,
 }
 
-/// One question.
+/// One query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DnsQuery {
-    /// The name that is asked for: a template.
+    /// The name that is queried: a template.
     pub name: String,
-    /// The type of record.
+    /// The record type.
     #[serde(rename = "type")]
     pub kind: DnsType,
-    /// How often it is asked, as a share of the sum of all weights.
+    /// Relative frequency: its share of the sum of all weights.
     pub weight: f64,
-    /// What results call it; questions of one name here are counted together. Absent: the type.
+    /// Name in results; queries of one name are counted together. Absent: the type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
 }
 
-/// A type of record: its name, such as `AAAA`, or `TYPE65` (RFC 3597).
+/// A record type: its name, such as `AAAA`, or `TYPE65` (RFC 3597).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DnsType(u16);
 
-/// Types of records by number (IANA, DNS parameters).
+/// Record types by number (IANA, DNS parameters).
 const TYPES: [(&str, u16); 53] = [
     ("A", 1),
     ("NS", 2),
@@ -122,17 +123,17 @@ impl JsonSchema for DnsType {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "A type of record: its name, such as `AAAA`, or `TYPE65` (RFC 3597).",
+            "description": "A record type: its name, such as `AAAA`, or `TYPE65` (RFC 3597).",
             "type": "string",
         })
     }
 }
 
-/// A reply that fits into a packet on any usual way (DNS Flag Day 2020).
+/// The size of a reply that fits into a packet on any common path (DNS Flag Day 2020).
 const USUAL_EDNS: u16 = 1232;
-/// The longest datagram that is taken.
+/// The longest datagram that is received.
 const MOST_EDNS: u16 = 16_000;
-/// The longest name in a message, with the lengths of its labels, and the longest label (RFC 1035, 2.3.4).
+/// Longest name in a message, including the length bytes of its labels, and longest label (RFC 1035, 2.3.4).
 const LONGEST_NAME: usize = 255;
 const LONGEST_LABEL: usize = 63;
 
@@ -163,7 +164,7 @@ fn is_random(order: &Order) -> bool {
 }
 
 impl DnsType {
-    /// Its number.
+    /// Return the number of the type.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -180,7 +181,7 @@ impl TryFrom<String> for DnsType {
     fn try_from(text: String) -> Result<Self, String> {
         let upper = text.to_ascii_uppercase();
         let known = TYPES.iter().find(|(name, _)| *name == upper).map(|&(_, number)| number);
-        // A transfer of a zone is no question of a datagram.
+        // A zone transfer (252) needs TCP.
         let numbered =
             || upper.strip_prefix("TYPE")?.parse().ok().filter(|&number| number > 0 && number != 252);
         known.or_else(numbered).map(Self).ok_or_else(|| {
@@ -197,20 +198,20 @@ impl From<DnsType> for String {
 }
 
 impl Dns {
-    /// All questions: those of the file, or of the list.
+    /// Return the queries of the file, or of the list.
     pub fn all(&self) -> &[DnsQuery] {
         self.lines.as_deref().unwrap_or(&self.queries)
     }
 
-    /// Whether they are asked one after another.
+    /// Whether the queries are sent one after another.
     pub fn in_turn(&self) -> bool {
         self.lines.is_some() && self.order == Order::Sequential
     }
 
-    /// The same as a list of weights and kinds.
-    pub fn listed(&self) -> Vec<Listed> {
+    /// Return the names and weights of all queries.
+    pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
         let kind = |one: &DnsQuery| one.called.clone().unwrap_or_else(|| one.kind.name());
-        self.all().iter().map(|one| Listed { kind: kind(one), weight: one.weight }).collect()
+        self.all().iter().map(|one| WeightedKind { kind: kind(one), weight: one.weight }).collect()
     }
 
     pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
@@ -233,7 +234,7 @@ impl Dns {
     }
 
     pub(crate) fn check(&self) -> Result<(), PlanError> {
-        check_list("workload.queries", &self.listed())?;
+        check_list("workload.queries", &self.weighted_kinds())?;
         for (at, one) in self.queries.iter().enumerate().filter(|(_, one)| !one.name.contains("{{")) {
             if let Err(must) = check_name(&one.name) {
                 return Err(refuse(format!("workload.queries[{at}].name"), format!("{:?}", one.name), must));
@@ -248,7 +249,7 @@ impl Dns {
     }
 }
 
-/// A name in text has labels that fit (RFC 1035, 5.1: `\.` is a dot within a label, `\DDD` a byte).
+/// Check that the labels of a name fit (RFC 1035, 5.1: `\.` is a dot within a label, `\DDD` a byte).
 fn check_name(name: &str) -> Result<(), String> {
     if name == "." {
         return Ok(());
@@ -283,7 +284,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
     if whole > LONGEST_NAME {
         return Err(format!(
-            "a name of at most {LONGEST_NAME} bytes with the lengths of its labels, and it has {whole}"
+            "a name of at most {LONGEST_NAME} bytes including label lengths; it has {whole}"
         ));
     }
     Ok(())
@@ -292,7 +293,7 @@ fn check_name(name: &str) -> Result<(), String> {
 fn check_label(bytes: usize) -> Result<(), String> {
     match bytes {
         1..=LONGEST_LABEL => Ok(()),
-        _ => Err(format!("a name of labels of 1 to {LONGEST_LABEL} bytes, and one has {bytes}")),
+        _ => Err(format!("a name with labels of 1 to {LONGEST_LABEL} bytes; one has {bytes}")),
     }
 }
 
@@ -300,7 +301,8 @@ fn read(file: &Path) -> Result<Vec<DnsQuery>, String> {
     parse(&hindmost_sys::file::read_regular_text(file).map_err(|e| e.to_string())?)
 }
 
-/// Lines of a name and a type; empty ones and comments, behind `;` or `#` that no `\\` escapes, are passed over.
+/// Parse lines of a name and a type. Empty lines and comments, which begin with an unescaped `;` or `#`, are
+/// skipped.
 fn parse(text: &str) -> Result<Vec<DnsQuery>, String> {
     let mut all = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -320,7 +322,7 @@ fn parse(text: &str) -> Result<Vec<DnsQuery>, String> {
         all.push(DnsQuery { name: name.to_owned(), kind, ..DnsQuery::default() });
     }
     if all.is_empty() {
-        return Err("it has no question".to_owned());
+        return Err("it contains no query".to_owned());
     }
     Ok(all)
 }
@@ -332,16 +334,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_as_dnsperf_reads_it_is_a_list_of_questions() {
+    fn a_dnsperf_file_is_a_list_of_queries() {
         let found = parse("; queries\nwww.example A\n\nexample. mx # mail\n").unwrap();
         let of: Vec<_> = found.iter().map(|one| (&one.name[..], one.kind.number())).collect();
         assert_eq!(of, [("www.example", 1), ("example.", 15)]);
         let dns = Dns { lines: Some(found.into()), ..Dns::default() };
-        assert_eq!(dns.listed().iter().map(|one| &one.kind[..]).collect::<Vec<_>>(), ["A", "MX"]);
+        assert_eq!(dns.weighted_kinds().iter().map(|one| &one.kind[..]).collect::<Vec<_>>(), ["A", "MX"]);
     }
 
     #[test]
-    fn a_line_that_is_no_question_is_told_by_its_number() {
+    fn the_error_names_the_line_of_an_invalid_query() {
         for (text, place) in [("a A\nb\n", "line 2: \"b\""), ("a B\n", "line 1"), ("a..b A\n", "\"a..b\"")] {
             let refused = parse(text).unwrap_err();
             assert!(refused.contains(place), "{refused}");
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_that_cannot_be_asked_are_refused_with_their_place() {
+    fn invalid_queries_are_refused_and_their_field_is_named() {
         let long = "x".repeat(64);
         for (workload, field) in [
             (json!({"queries": [{"name": long}]}), "workload.queries[0].name"),
@@ -358,7 +360,7 @@ mod tests {
             (json!({"edns_bytes": 100}), "workload.edns_bytes"),
         ] {
             let dns: Dns = serde_json::from_value(workload).unwrap();
-            assert_eq!(dns.check().unwrap_err().told().0, field);
+            assert_eq!(dns.check().unwrap_err().field_and_value().0, field);
         }
         assert!(serde_json::from_value::<Dns>(json!({"queries": [{"type": "AAA"}]})).is_err());
     }
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_counted_as_they_are_sent() {
+    fn the_length_of_a_name_is_its_length_in_the_message() {
         let long = |label: usize, of: usize| vec!["a".repeat(label); of].join(".");
         for name in [".", "a", "a.", "a\\.b.c", "\\001\\255", &long(63, 1), &long(62, 4), "a\\;b"] {
             assert_eq!(check_name(name), Ok(()), "{name}");
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_makes_no_name_is_told_by_file_line_and_column() {
+    fn the_error_names_file_line_and_column_of_an_invalid_name() {
         let folder = std::env::temp_dir().join(format!("hindmost-dns-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("names.csv");
@@ -405,9 +407,12 @@ mod tests {
                 "queries": [{"name": "{{data.name}}.example"}], "data": {"file": file},
             });
             let mut dns: Dns = serde_json::from_value(queries).unwrap();
-            let told = dns.read_files().map_err(|refused| refused.told().1.to_owned());
-            assert_eq!(told.is_ok(), is_name, "{cell}");
-            assert!(told.err().is_none_or(|told| told.contains("names.csv, line 3, column name")), "{cell}");
+            let error = dns.read_files().map_err(|refused| refused.field_and_value().1.to_owned());
+            assert_eq!(error.is_ok(), is_name, "{cell}");
+            assert!(
+                error.err().is_none_or(|error| error.contains("names.csv, line 3, column name")),
+                "{cell}"
+            );
         }
         std::fs::remove_dir_all(folder).unwrap();
     }

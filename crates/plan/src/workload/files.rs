@@ -1,4 +1,4 @@
-//! Files that a workload names: bodies and data, read before the first request.
+//! Reads the files that a workload names, bodies and data, before the first request.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use super::http::{Body, Http, HttpRequest};
 use super::template::{parts, Escape, TemplatePart};
 use crate::error::{refuse, PlanError};
 
-/// The largest text of a template: it is written anew for each request.
+/// Largest template in bytes: its text is written anew for each request.
 const MOST_TEMPLATE_BYTES: u64 = 1 << 20;
 
 impl Data {
-    /// Reads the rows.
+    /// Read the rows.
     pub(super) fn read(&mut self) -> Result<(), PlanError> {
         let rows = Rows::read(&self.file).map_err(|why| {
             let value = format!("{}, which cannot be used: {why}", self.file.display());
@@ -22,15 +22,15 @@ impl Data {
     }
 }
 
-/// Whether a template can be taken apart.
+/// Check that a template can be parsed.
 pub(super) fn check_template(field: String, text: &str, data: Option<&Data>) -> Result<(), PlanError> {
     let columns = data.and_then(|data| data.rows.as_ref()).map(|rows| &rows.columns[..]);
     let shown = || format!("{:?}", text.chars().take(60).collect::<String>());
     parts(text, columns).map(|_| ()).map_err(|must| refuse(field, shown(), must))
 }
 
-/// Whether every text that `text` can come to is one that `check` takes; it says what it would take instead. Data is told
-/// by file, line and columns; a text that may be `secret` is not shown.
+/// Check that `check` accepts every text that the template can produce; its error states what it would accept. The
+/// error names file, line and columns of the data, and hides a text that may be `secret`.
 pub(super) fn check_texts(
     field: &str,
     text: &str,
@@ -82,27 +82,27 @@ impl Http {
     }
 }
 
-/// A header whose value stays one line, whatever is filled in (RFC 9110, 5.5).
+/// Check that a header's value stays on one line, whatever its fields contain (RFC 9110, 5.5).
 fn check_header(of: &str, name: &str, value: &str, data: Option<&Data>) -> Result<(), PlanError> {
     let field = format!("{of}.headers.{name}");
     let line = |text: &str| {
         if text.chars().any(|c| c.is_control() && c != '\t') {
-            Err(format!("text without line ends and control characters where {name} is filled in"))
+            Err(format!("text without line ends and control characters, since it is inserted into {name}"))
         } else {
             Ok(())
         }
     };
-    check_template(field.clone(), value, data).map_err(|e| e.of_secret(name))?;
+    check_template(field.clone(), value, data).map_err(|e| e.hide_value(name))?;
     check_texts(&field, value, data, Escape::Raw, true, line)
 }
 
-/// A path that stays one word, whatever is filled in (RFC 9112, 3.2).
+/// Check that a path stays one word, whatever its fields contain (RFC 9112, 3.2).
 fn check_path(field: &str, path: &str, data: Option<&Data>) -> Result<(), PlanError> {
     let word = |text: &str| {
         if text.starts_with(['/', '*']) && text.bytes().all(|b| b.is_ascii_graphic()) {
             Ok(())
         } else {
-            Err("a path that starts with `/` and holds neither spaces nor control characters: \
+            Err("a path that starts with `/` and contains neither spaces nor control characters: \
               leave out `|raw`"
                 .to_owned())
         }
@@ -112,13 +112,13 @@ fn check_path(field: &str, path: &str, data: Option<&Data>) -> Result<(), PlanEr
 }
 
 impl HttpRequest {
-    /// Reads one request by itself, such as another tool's, its files included.
+    /// Read one request, such as one imported from another tool, with its files.
     ///
     /// # Errors
-    /// [`PlanError`], whose field is one of the request's.
+    /// [`PlanError`] that names a field of the request.
     pub fn from_value(value: serde_json::Value) -> Result<Self, PlanError> {
-        let mut one: Self = serde_json::from_value(value)
-            .map_err(|e| refuse("request", e.to_string(), "a request of HTTP"))?;
+        let mut one: Self =
+            serde_json::from_value(value).map_err(|e| refuse("request", e.to_string(), "an HTTP request"))?;
         one.check("request", ".path")?;
         one.read_files("request", None)?;
         Ok(one)
@@ -150,7 +150,7 @@ impl HttpRequest {
     }
 }
 
-/// Bytes of hexadecimal digits.
+/// Decode a string of hexadecimal digits.
 fn bytes_of(digits: &str) -> Result<Vec<u8>, &'static str> {
     let wrong = "hexadecimal digits, two for each byte";
     if digits.len() % 2 != 0 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -171,10 +171,10 @@ fn unusable(field: String, file: &Path, why: &str) -> PlanError {
 fn read(field: String, file: &Path, most: u64) -> Result<Vec<u8>, PlanError> {
     let found = std::fs::metadata(file).map_err(|e| unusable(field.clone(), file, &e.to_string()))?;
     if !found.is_file() {
-        return Err(unusable(field, file, "it is no file"));
+        return Err(unusable(field, file, "it is not a regular file"));
     }
     if found.len() > most {
-        let why = format!("it has {} bytes, and a template at most {most}", found.len());
+        let why = format!("it has {} bytes, but a template has at most {most}", found.len());
         return Err(unusable(field, file, &why));
     }
     hindmost_sys::file::read_regular(file).map_err(|e| unusable(field, file, &e.to_string()))
@@ -187,11 +187,11 @@ mod tests {
     use super::super::Workload;
     use super::*;
 
-    /// Field and value.
-    fn refused(workload: Value) -> (String, String) {
+    /// Return the field and the value that are refused.
+    fn refusal(workload: Value) -> (String, String) {
         let workload: Workload = serde_json::from_value(workload).unwrap();
-        let refused = workload.opened().unwrap_err();
-        let (field, value) = refused.told();
+        let refused = workload.load_files().unwrap_err();
+        let (field, value) = refused.field_and_value();
         (field.to_owned(), value.to_owned())
     }
 
@@ -202,41 +202,41 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_told_by_its_place() {
+    fn the_error_names_a_missing_file() {
         let (field, value) =
-            refused(json!({"kind": "http", "requests": [{}, {"body": {"file": "/absent.json"}}]}));
+            refusal(json!({"kind": "http", "requests": [{}, {"body": {"file": "/absent.json"}}]}));
         assert!(
             field.starts_with("workload.requests[1].body") && value.contains("/absent.json"),
             "{field} {value}"
         );
-        let (field, _) = refused(json!({"kind": "http", "data": {"file": "/"}}));
+        let (field, _) = refusal(json!({"kind": "http", "data": {"file": "/"}}));
         assert_eq!(field, "workload.data.file");
-        let (field, _) = refused(json!({"kind": "http", "requests": [{"body": {"template": "/"}}]}));
+        let (field, _) = refusal(json!({"kind": "http", "requests": [{"body": {"template": "/"}}]}));
         assert!(field.starts_with("workload.requests[0].body"), "{field}");
     }
 
     #[test]
-    fn a_field_that_is_unknown_is_told_with_its_place_and_the_one_that_was_meant() {
-        let (field, _) = refused(json!({"kind": "http", "requests": [{"path": "/{{itn:1..5}}"}]}));
+    fn an_unknown_field_is_refused_with_a_suggestion() {
+        let (field, _) = refusal(json!({"kind": "http", "requests": [{"path": "/{{itn:1..5}}"}]}));
         assert_eq!(field, "workload.requests[0].path");
         let (field, value) =
-            refused(json!({"kind": "http", "requests": [{"headers": {"Cookie": "s3cret {{x}}"}}]}));
+            refusal(json!({"kind": "http", "requests": [{"headers": {"Cookie": "s3cret {{x}}"}}]}));
         assert!(field.ends_with("headers.Cookie") && !value.contains("s3cret"), "{field} {value}");
     }
 
     #[test]
-    fn another_tools_request_is_refused_by_its_field() {
-        let refused = |one: Value| HttpRequest::from_value(one).unwrap_err().told().0.to_owned();
-        assert_eq!(refused(json!({"method": "CONNECT"})), "request.method");
-        assert_eq!(refused(json!({"path": "x"})), "request.path");
-        assert_eq!(refused(json!({"headers": {"A": "b\r\nC: d"}})), "request.headers.A");
-        assert_eq!(refused(json!({"body": "{{string:9999999}}"})), "request.body");
-        assert_eq!(refused(json!({"headers": {"A": 1}})), "request");
+    fn an_imported_request_is_refused_by_its_field() {
+        let refusal = |one: Value| HttpRequest::from_value(one).unwrap_err().field_and_value().0.to_owned();
+        assert_eq!(refusal(json!({"method": "CONNECT"})), "request.method");
+        assert_eq!(refusal(json!({"path": "x"})), "request.path");
+        assert_eq!(refusal(json!({"headers": {"A": "b\r\nC: d"}})), "request.headers.A");
+        assert_eq!(refusal(json!({"body": "{{string:9999999}}"})), "request.body");
+        assert_eq!(refusal(json!({"headers": {"A": 1}})), "request");
         assert!(HttpRequest::from_value(json!({"method": "GET", "body": {"hex": "ff"}})).is_ok());
     }
 
     #[test]
-    fn a_cell_that_would_begin_another_line_is_refused_by_file_line_and_column() {
+    fn a_cell_that_injects_a_line_is_refused_by_file_line_and_column() {
         let folder = std::env::temp_dir().join(format!("hindmost-cells-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let table = folder.join("t.csv");
@@ -249,28 +249,29 @@ mod tests {
             let encoded = json!([{"path": "/{{data.name}}"}, {"headers": {"X-N": "{{data.name|json}}"}}]);
             for (requests, accepted) in [(header, in_header), (path, raw_in_path), (encoded, true)] {
                 let workload = json!({"kind": "http", "data": {"file": table}, "requests": requests});
-                let opened = serde_json::from_value::<Workload>(workload).unwrap().opened();
-                let told = opened.map(|_| ()).map_err(|refused| refused.told().1.to_owned());
-                assert_eq!(told.is_ok(), accepted, "{cell:?} {requests}");
-                let placed =
-                    |told: &String| told.contains("t.csv, line 3, column name") && !told.contains("s3cret");
-                assert!(told.as_ref().err().is_none_or(placed), "{told:?}");
+                let opened = serde_json::from_value::<Workload>(workload).unwrap().load_files();
+                let value = opened.map(|_| ()).map_err(|refused| refused.field_and_value().1.to_owned());
+                assert_eq!(value.is_ok(), accepted, "{cell:?} {requests}");
+                let placed = |value: &String| {
+                    value.contains("t.csv, line 3, column name") && !value.contains("s3cret")
+                };
+                assert!(value.as_ref().err().is_none_or(placed), "{value:?}");
             }
         }
         let sql = json!({
             "kind": "sql", "data": {"file": table}, "statements": [{"sql": "SELECT '{{data.name}}'"}],
         });
-        assert_eq!(refused(sql).0, "workload.data");
+        assert_eq!(refusal(sql).0, "workload.data");
         let choice = json!({"kind": "http", "requests": [{"path": "/{{choice:a|b c}}"}]});
         assert!(
-            serde_json::from_value::<Workload>(choice).unwrap().opened().is_ok(),
+            serde_json::from_value::<Workload>(choice).unwrap().load_files().is_ok(),
             "it is percent-encoded"
         );
         std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
-    fn bodies_and_columns_are_there_once_they_are_read() {
+    fn load_files_reads_bodies_and_columns() {
         let folder = std::env::temp_dir().join(format!("hindmost-files-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (body, table) = (folder.join("b"), folder.join("t.csv"));
@@ -279,7 +280,8 @@ mod tests {
         let workload = json!({
             "kind": "http", "data": {"file": table}, "requests": [{"path": "/{{data.id}}", "body": {"file": body}}],
         });
-        let Workload::Http(http) = serde_json::from_value::<Workload>(workload).unwrap().opened().unwrap()
+        let Workload::Http(http) =
+            serde_json::from_value::<Workload>(workload).unwrap().load_files().unwrap()
         else {
             panic!()
         };

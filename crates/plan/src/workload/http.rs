@@ -1,4 +1,4 @@
-//! Requests of HTTP.
+//! HTTP requests.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,55 +10,56 @@ use serde::{Deserialize, Serialize};
 
 use super::codes::Codes;
 use super::data::Data;
-use super::listed::Listed;
+use super::weighted_kind::WeightedKind;
 
-/// Requests of HTTP. Paths, values of headers and bodies are templates, with fields such as `{{int:1..1000}}`,
+/// HTTP requests. Paths, header values and bodies are templates with fields such as `{{int:1..1000}}`,
 /// `{{uuid}}` or `{{data.NAME}}` (docs/reference/workload.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
-    /// Paths that are asked for with GET and equal chance, the short form of `requests`. Absent, and without
-    /// `requests`: `/`.
+    /// Paths that are fetched with GET and equal probability: the short form of `requests`. If neither is
+    /// given: `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// What is asked for, each as often as its weight says.
+    /// The requests, chosen by weight.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<HttpRequest>,
-    /// Headers of all requests, by name; a request's own come before these.
+    /// Headers of all requests, by name; a request's own headers take precedence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Where fields such as `{{data.NAME}}` find their values.
+    /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
-    /// The version that requests say they are of; only where the target speaks HTTP/1.
+    /// The HTTP version in requests; only if the target speaks HTTP/1.
     #[serde(skip_serializing_if = "HttpVersion::is_usual")]
     pub version: HttpVersion,
-    /// The `Host` header; absent means the target's address.
+    /// The `Host` header; absent: the target's address.
     pub host: Option<String>,
-    /// The status codes that are a success: codes, and classes such as `"2xx"`. What is not among them is an error,
-    /// but for 404 and 410, which are misses.
+    /// The status codes that count as success: codes, and classes such as `"2xx"`. All others are errors,
+    /// except 404 and 410, which are misses.
     pub accept: Vec<Codes>,
 }
 
-/// One request of a list.
+/// One request of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpRequest {
-    /// What results call it; requests of one name are counted together. Absent: method and path, like `post:/orders`.
+    /// Name in results; requests of one name are counted together. Absent: method and path, such as
+    /// `post:/orders`.
     pub name: Option<String>,
-    /// How often it is made, as a share of the sum of all weights.
+    /// Relative frequency: its share of the sum of all weights.
     pub weight: f64,
     /// GET, POST, or another.
     pub method: String,
-    /// The path, with the query: a template.
+    /// The path with the query: a template.
     pub path: String,
     /// Headers by name; their values are templates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// What is sent behind the headers.
+    /// The body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
-    /// Status codes that are a success of this request; absent: those of the workload.
+    /// Status codes that count as success of this request; absent: those of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<Vec<Codes>>,
 }
@@ -67,13 +68,13 @@ pub struct HttpRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Body {
-    /// The bytes of this file, as they are, however many.
+    /// The bytes of this file, unchanged, of any length.
     File(PathBuf),
     /// The text of this file, a template.
     Template(PathBuf),
-    /// These bytes, two hexadecimal digits each; what a gRPC message is written as before it is sent.
+    /// These bytes, two hexadecimal digits each. This is the form of a gRPC message.
     Hex(String),
-    /// A file's bytes, once they are read.
+    /// The bytes of a file, after it was read.
     #[serde(skip)]
     Bytes(Arc<[u8]>),
     /// This text, a template.
@@ -84,10 +85,10 @@ pub enum Body {
 /// A version of HTTP/1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum HttpVersion {
-    /// Connections are closed after a reply, unless both sides say otherwise.
+    /// Connections are closed after a reply, unless both sides agree to keep them.
     #[serde(rename = "1.0")]
     One,
-    /// Connections are kept.
+    /// Connections are kept open.
     #[default]
     #[serde(rename = "1.1")]
     OneOne,
@@ -129,22 +130,22 @@ impl Default for HttpRequest {
 }
 
 impl HttpRequest {
-    /// The name in results, of letters that a log of histograms can have in a tag.
-    pub fn called(&self) -> String {
+    /// Return the name in results, without characters that a tag in a histogram log cannot contain.
+    pub fn result_name(&self) -> String {
         let path = self.path.split('?').next().unwrap_or_default();
         let plain = |c: char| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c };
         let made = || format!("{}:{path}", self.method.to_ascii_lowercase()).chars().map(plain).collect();
         self.name.clone().unwrap_or_else(made)
     }
 
-    /// Whether it can be made twice and come to the same (RFC 9110, 9.2.2).
+    /// Whether repeating the request has the same effect as making it once (RFC 9110, 9.2.2).
     pub fn is_idempotent(&self) -> bool {
         !matches!(self.method.as_str(), "POST" | "PATCH" | "CONNECT")
     }
 }
 
 impl Http {
-    /// All requests, the short form written out.
+    /// Return all requests, with the short form expanded.
     pub fn all(&self) -> Cow<'_, [HttpRequest]> {
         if !self.requests.is_empty() {
             return Cow::Borrowed(&self.requests);
@@ -160,13 +161,13 @@ impl Http {
         }
     }
 
-    /// Names and weights of all requests.
-    pub fn listed(&self) -> Vec<Listed> {
-        self.all().iter().map(|one| Listed { kind: one.called(), weight: one.weight }).collect()
+    /// Return the names and weights of all requests.
+    pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
+        self.all().iter().map(|one| WeightedKind { kind: one.result_name(), weight: one.weight }).collect()
     }
 
-    /// Whether each connection carries one request at a time from the start: where a request must not be made twice, as
-    /// one would that lies behind another when the server closes.
+    /// Whether each connection must carry one request at a time from the start. That is so if a request must
+    /// not be repeated, as a pipelined one would be when the server closes the connection.
     pub fn takes_turns(&self) -> bool {
         !self.all().iter().all(HttpRequest::is_idempotent)
     }

@@ -1,4 +1,4 @@
-//! Keys that are given by name.
+//! Keys given by name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 use super::key_value::MAX_KEY_BYTES;
 use crate::error::{refuse, PlanError};
 
-/// Keys by name: a list, or `{"file": "keys.txt"}` with one a line.
+/// Keys by name: a list, or `{"file": "keys.txt"}` with one key per line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`key_names` is neither a list of keys nor an object with a `file` of them")]
+#[serde(untagged, expecting = "`key_names` is neither a list of keys nor an object with a `file`")]
 pub enum KeyNames {
-    /// These.
+    /// A list.
     List(Arc<Vec<String>>),
-    /// Those in a file.
+    /// A file.
     File {
-        /// One key a line; empty lines are left out.
+        /// A file with one key per line; empty lines are skipped.
         file: PathBuf,
     },
 }
 
 impl KeyNames {
-    /// Why no key can be `text`.
+    /// Return why `text` cannot be a key.
     pub(super) fn cannot_be(text: &str) -> Option<&'static str> {
         if text.len() > MAX_KEY_BYTES as usize {
             return Some("is longer than 250 bytes");
         }
-        text.bytes().any(|b| b <= b' ' || b == 0x7f).then_some("holds spaces or control characters")
+        text.bytes().any(|b| b <= b' ' || b == 0x7f).then_some("contains spaces or control characters")
     }
 
     pub(super) fn check(&self, prefix: &str) -> Result<(), PlanError> {
@@ -36,7 +36,7 @@ impl KeyNames {
         Self::check_all(names, prefix, |at| format!("number {}", at + 1))
     }
 
-    /// The names, read where they are in a file.
+    /// Return the names, read from the file if there is one.
     pub(super) fn read(&self, prefix: &str) -> Result<Arc<Vec<String>>, PlanError> {
         let file = match self {
             Self::List(names) => return Ok(names.clone()),
@@ -79,7 +79,7 @@ impl KeyNames {
                 return Err(refused(at, &format!("{name:?}, which {wrong},")));
             }
             if let Some(before) = seen.insert(name.as_str(), at) {
-                return Err(refused(at, &format!("{name:?}, which also stands at {},", place(before))));
+                return Err(refused(at, &format!("{name:?}, which also occurs at {},", place(before))));
             }
         }
         Ok(())

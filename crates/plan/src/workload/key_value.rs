@@ -1,4 +1,4 @@
-//! Get and set of keys.
+//! Get and set requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,37 +6,38 @@ use serde::{Deserialize, Serialize};
 use super::{KeyNames, Popularity, Size};
 use crate::error::{refuse, PlanError};
 
-/// memcached's limit for keys (protocol.txt, "Keys").
+/// memcached's limit for keys in bytes (protocol.txt, "Keys").
 pub(super) const MAX_KEY_BYTES: u32 = 250;
-/// Thirty days: memcached takes more for a moment of the calendar (protocol.txt, "Expiration times").
+/// Thirty days: memcached reads a larger number as a calendar time (protocol.txt, "Expiration times").
 const MAX_TTL_S: u32 = 30 * 24 * 3600;
 
-/// A key-value mix. The defaults are small and plain: 90 % gets of 200-byte values.
+/// A key-value mix. Default: 90 % gets of 200-byte values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyValue {
-    /// How many distinct keys there are. Where `key_names` are given, there are as many.
+    /// Number of distinct keys. If `key_names` is given, it sets the number.
     pub keys: u32,
-    /// The share of gets, 0 to 1; the rest are sets.
+    /// The fraction of gets, 0 to 1; the others are sets.
     pub get_ratio: f64,
-    /// Length of a key in bytes, prefix included (at most 250, memcached's limit). A key keeps its length.
+    /// Length of a key in bytes, including the prefix (at most 250, memcached's limit). A key keeps its length.
     pub key_bytes: Size,
-    /// What every key begins with.
+    /// Prefix of every key.
     pub key_prefix: String,
-    /// The keys themselves, instead of numbers of `key_bytes` bytes: a list, or a file with one a line.
+    /// The keys themselves, instead of numbers of `key_bytes` bytes: a list, or a file with one key per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_names: Option<KeyNames>,
     /// Length of a value in bytes.
     pub value_bytes: Size,
-    /// Seconds after which the server forgets what was stored; absent: never.
+    /// Seconds after which the server discards a stored value; absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_s: Option<Size>,
-    /// How often each key is asked for.
+    /// How often each key is requested.
     pub popularity: Popularity,
-    /// Store every key before the load.
+    /// Whether every key is stored before the load.
     pub preload: bool,
-    /// Remove every key after the load, unless the server is started for a run and stopped with it. Absent: where
-    /// all of them were stored for the run, under names of ours (with `preload`, without `key_names`).
+    /// Whether every key is removed after the load, unless the server is started for a run and stopped with it.
+    /// Absent: yes if all keys were stored for the run under generated names (with `preload`, without
+    /// `key_names`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clean_up: Option<bool>,
 }
@@ -89,7 +90,7 @@ impl KeyValue {
             Some(names) => names.check(&self.key_prefix)?,
             None => self.check_numbers()?,
         }
-        // Where names are in a file, their number is known when it is read.
+        // The number of names in a file is known when it is read.
         match &self.key_names {
             Some(KeyNames::File { .. }) => Ok(()),
             Some(KeyNames::List(names)) => self.popularity.check(names.len() as u32),
@@ -97,14 +98,14 @@ impl KeyValue {
         }
     }
 
-    /// Keys are told apart by a number behind the prefix, so the shortest must hold both.
+    /// Check that the shortest key holds the prefix and a number that identifies the key.
     fn check_numbers(&self) -> Result<(), PlanError> {
         let digits = (self.keys - 1).max(1).ilog10() + 1;
         let needed = digits + self.key_prefix.len() as u32;
         if self.key_bytes.smallest() >= needed {
             return Ok(());
         }
-        let prefix = if self.key_prefix.is_empty() { "" } else { " behind their prefix" };
+        let prefix = if self.key_prefix.is_empty() { "" } else { " after their prefix" };
         let must = format!("at least {needed} bytes, to tell {} keys apart{prefix}", self.keys);
         Err(refuse("workload.key_bytes", self.key_bytes.smallest(), must))
     }
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_refused_by_field() {
+    fn invalid_values_are_refused_by_field() {
         let extreme = |least: u32, most: u32| json!({"scale": 8.2, "location": 30, "shape": 0.1, "least": least, "most": most});
         for (fields, field) in [
             (json!({"key_bytes": {"generalised-extreme-value": extreme(6, 251)}}), "key_bytes"),
@@ -159,7 +160,7 @@ mod tests {
             ),
         ] {
             let refused = read(&fields).unwrap_err();
-            assert_eq!(refused.told().0, format!("workload.{field}"), "{refused}");
+            assert_eq!(refused.field_and_value().0, format!("workload.{field}"), "{refused}");
         }
         for (fields, word) in [
             (json!({"value_bytes": {"lognormall": {}}}), "`lognormall`"),
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_size_and_popularity_has_its_spelling() {
+    fn every_size_and_popularity_survives_a_round_trip() {
         for size in [
             json!(7),
             json!({"uniform": [1, 9]}),
@@ -199,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_file_are_read_once_and_refused_by_line() {
+    fn keys_of_a_file_are_refused_by_line() {
         let file = std::env::temp_dir().join(format!("hindmost-keys-{}", std::process::id()));
         let open = |text: &str| {
             std::fs::write(&file, text).unwrap();
             let mix = read(&json!({"key_names": {"file": file}, "key_prefix": "p:"})).unwrap();
-            crate::Workload::KeyValue(mix).opened()
+            crate::Workload::KeyValue(mix).load_files()
         };
         let crate::Workload::KeyValue(mix) = open("one\n\ntwo\n").unwrap() else { unreachable!() };
         assert_eq!(
@@ -213,7 +214,7 @@ mod tests {
         );
         for (text, lines) in [("one\n\none\n", &[1, 3][..]), ("one\ntw o\n", &[2]), ("\n", &[])] {
             let refused = open(text).unwrap_err();
-            let (field, value) = refused.told();
+            let (field, value) = refused.field_and_value();
             assert_eq!(field, "workload.key_names");
             assert!(
                 lines.iter().all(|line| value.contains(&format!("line {line} of {}", file.display()))),
@@ -222,7 +223,7 @@ mod tests {
         }
         std::fs::remove_file(&file).unwrap();
         let gone = read(&json!({"key_names": {"file": file}})).unwrap();
-        let refused = crate::Workload::KeyValue(gone).opened().unwrap_err();
-        assert!(refused.told().1.contains(&file.display().to_string()), "{refused}");
+        let refused = crate::Workload::KeyValue(gone).load_files().unwrap_err();
+        assert!(refused.field_and_value().1.contains(&file.display().to_string()), "{refused}");
     }
 }

@@ -1,4 +1,4 @@
-//! Messages on connections that are opened to a path: WebSocket.
+//! WebSocket messages.
 
 use std::collections::BTreeMap;
 
@@ -7,50 +7,50 @@ use serde::{Deserialize, Serialize};
 
 use super::data::Data;
 use super::files::check_template;
-use super::listed::Listed;
-use super::refusals::{check_alike, check_headers, check_list, check_starts};
+use super::request_checks::{check_alike, check_headers, check_list, check_starts};
+use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
-/// Headers of the opening that the engine writes itself (RFC 6455, 4.1).
+/// Headers of the opening handshake that the engine writes (RFC 6455, 4.1).
 const OWN: [&str; 4] = ["upgrade", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"];
-/// The longest start of a reply that tells a miss or an error.
+/// Longest start of a reply, in bytes, that identifies a miss or an error.
 const LONGEST_START: usize = 255;
 
-/// Messages of WebSocket; each is answered by one message, in order.
+/// WebSocket messages; each is answered by one message, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Messages {
-    /// What connections are opened to, in turns.
+    /// Paths that connections are opened to, in turn.
     pub paths: Vec<String>,
-    /// The Host header of the opening; absent: the target's address.
+    /// The Host header of the opening handshake; absent: the target's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Headers of the opening, such as Authorization, Origin, Sec-WebSocket-Protocol.
+    /// Headers of the opening handshake, such as Authorization, Origin, Sec-WebSocket-Protocol.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// What is sent, each as often as its weight says.
+    /// The messages, chosen by weight.
     pub requests: Vec<Message>,
-    /// Where fields such as `{{data.NAME}}` find their values.
+    /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
 }
 
-/// One message of a list.
+/// One message of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Message {
-    /// What results call it; messages of one name are counted together.
+    /// Name in results; messages of one name are counted together.
     pub name: String,
-    /// How often it is sent, as a share of the sum of all weights.
+    /// Relative frequency: its share of the sum of all weights.
     pub weight: f64,
     /// The message: a template.
     pub send: String,
-    /// It is binary, and not text.
+    /// Whether the message is binary instead of text.
     pub binary: bool,
-    /// A reply that starts so is a miss.
+    /// A reply that starts with this text is a miss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss: Option<String>,
-    /// A reply that starts so is an error.
+    /// A reply that starts with this text is an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -81,9 +81,9 @@ impl Default for Message {
 }
 
 impl Messages {
-    /// Names and weights of all messages.
-    pub fn listed(&self) -> Vec<Listed> {
-        self.requests.iter().map(|one| Listed { kind: one.name.clone(), weight: one.weight }).collect()
+    /// Return the names and weights of all messages.
+    pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
+        self.requests.iter().map(|one| WeightedKind { kind: one.name.clone(), weight: one.weight }).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -93,7 +93,7 @@ impl Messages {
         let clean = |c: char| c.is_ascii_graphic();
         for (at, path) in self.paths.iter().enumerate() {
             if !(path.starts_with('/') && path.chars().all(clean)) {
-                let must = "a path as URLs have it, which starts with /";
+                let must = "a URL path that starts with /";
                 return Err(refuse(format!("workload.paths[{at}]"), format!("{path:?}"), must));
             }
         }
@@ -106,7 +106,7 @@ impl Messages {
             return Err(refuse(
                 format!("workload.headers.{name}"),
                 "given",
-                "left out: the opening has its own",
+                "omitted: the opening handshake sets it",
             ));
         }
         if self.requests.is_empty() {
@@ -118,9 +118,9 @@ impl Messages {
         }
         let named: Vec<_> =
             self.requests.iter().map(|one| (one.name.as_str(), (&one.miss, &one.error))).collect();
-        let must = "another name: messages of one name have replies that are told alike";
+        let must = "another name: messages of one name have the same `miss` and `error`";
         check_alike("workload.requests", &named, must)?;
-        check_list("workload.requests", &self.listed())
+        check_list("workload.requests", &self.weighted_kinds())
     }
 
     pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_opened_or_told_apart_is_refused() {
+    fn invalid_openings_and_ambiguous_replies_are_refused() {
         for (text, field) in [
             (r#"{"paths": []}"#, "workload.paths"),
             (r#"{"paths": ["chat"]}"#, "workload.paths[0]"),
@@ -153,7 +153,7 @@ mod tests {
         ] {
             let messages: Messages = serde_json::from_str(text).unwrap();
             let refused = messages.check().unwrap_err();
-            assert_eq!(refused.told().0, field, "{refused}");
+            assert_eq!(refused.field_and_value().0, field, "{refused}");
         }
         Messages::default().check().unwrap();
     }

@@ -1,4 +1,4 @@
-//! What is sent: mixes, sizes, popularity.
+//! The workload of a plan: requests, sizes, popularity.
 
 mod codes;
 mod commands;
@@ -8,16 +8,16 @@ mod files;
 mod http;
 mod key_names;
 mod key_value;
-mod listed;
 mod messages;
 mod nearest;
 mod popularity;
 mod raw;
-mod refusals;
+mod request_checks;
 mod size;
 mod spelling;
 mod sql;
 mod template;
+mod weighted_kind;
 
 use hindmost_wire::Mix;
 use schemars::JsonSchema;
@@ -30,13 +30,13 @@ pub use dns::{Dns, DnsQuery, DnsType};
 pub use http::{Body, Http, HttpRequest, HttpVersion};
 pub use key_names::KeyNames;
 pub use key_value::KeyValue;
-pub use listed::{kinds, Listed};
 pub use messages::{Message, Messages};
 pub use popularity::{HotSet, Popularity, Ranks};
 pub use raw::{Raw, RawRequest, Until};
 pub use size::{Extreme, Lognormal, Normal, Size};
 pub use sql::{Sql, Statement};
 pub use template::{parts, Escape, Field, TemplatePart};
+pub use weighted_kind::{kinds, WeightedKind};
 
 use crate::error::PlanError;
 
@@ -44,24 +44,24 @@ use crate::error::PlanError;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Workload {
-    /// Get and set of keys: memcached and redis.
+    /// Get and set: memcached and redis.
     KeyValue(KeyValue),
-    /// Requests of HTTP.
+    /// HTTP requests.
     Http(Http),
-    /// Any commands: redis.
+    /// Arbitrary commands: redis.
     Commands(Commands),
-    /// Statements of SQL: PostgreSQL.
+    /// SQL statements: PostgreSQL.
     Sql(Sql),
-    /// Messages: WebSocket.
+    /// WebSocket messages.
     Messages(Messages),
-    /// Any bytes.
+    /// Arbitrary bytes.
     Raw(Raw),
-    /// Questions of DNS.
+    /// DNS queries.
     Dns(Dns),
 }
 
 impl Workload {
-    /// The requests that it is made of.
+    /// Return the kind of requests that the workload consists of.
     pub const fn mix(&self) -> Mix {
         match self {
             Self::KeyValue(_) => Mix::KEY_VALUE,
@@ -74,15 +74,15 @@ impl Workload {
         }
     }
 
-    /// The names of its kinds of requests; a kind's place here is its number.
+    /// Return the names of the kinds of requests; the index of a kind is its number.
     pub fn kinds(&self) -> Vec<String> {
-        match self.listed() {
+        match self.weighted_kinds() {
             Some((list, _)) => kinds(&list),
             None => vec!["get".to_owned(), "set".to_owned()],
         }
     }
 
-    /// Checks what the types cannot.
+    /// Check what the types cannot express.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         match self {
             Self::KeyValue(mix) => mix.check(),
@@ -95,24 +95,24 @@ impl Workload {
         }
     }
 
-    /// The list that requests are drawn from, and the data of their fields, where it is one.
-    pub fn listed(&self) -> Option<(Vec<Listed>, Option<&Data>)> {
+    /// Return the list that requests are drawn from and the data of their fields, if the workload is a list.
+    pub fn weighted_kinds(&self) -> Option<(Vec<WeightedKind>, Option<&Data>)> {
         match self {
             Self::KeyValue(_) => None,
-            Self::Http(http) => Some((http.listed(), http.data.as_ref())),
-            Self::Commands(commands) => Some((commands.listed(), commands.data.as_ref())),
-            Self::Sql(sql) => Some((sql.listed(), sql.data.as_ref())),
-            Self::Messages(all) => Some((all.listed(), all.data.as_ref())),
-            Self::Raw(raw) => Some((raw.listed(), raw.data.as_ref())),
-            Self::Dns(dns) => Some((dns.listed(), dns.data.as_ref())),
+            Self::Http(http) => Some((http.weighted_kinds(), http.data.as_ref())),
+            Self::Commands(commands) => Some((commands.weighted_kinds(), commands.data.as_ref())),
+            Self::Sql(sql) => Some((sql.weighted_kinds(), sql.data.as_ref())),
+            Self::Messages(all) => Some((all.weighted_kinds(), all.data.as_ref())),
+            Self::Raw(raw) => Some((raw.weighted_kinds(), raw.data.as_ref())),
+            Self::Dns(dns) => Some((dns.weighted_kinds(), dns.data.as_ref())),
         }
     }
 
-    /// With all files read that it names, so that nothing is opened later, and with templates that are right.
+    /// Read all files that the workload names, so that nothing is opened later, and check the templates.
     ///
     /// # Errors
     /// [`PlanError`], which names the file and its line.
-    pub fn opened(mut self) -> Result<Self, PlanError> {
+    pub fn load_files(mut self) -> Result<Self, PlanError> {
         match &mut self {
             Self::KeyValue(mix) => {
                 if let Some(names) = &mix.key_names {

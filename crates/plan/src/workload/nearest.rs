@@ -1,6 +1,6 @@
-//! The name that was meant.
+//! Suggestions for misspelled names.
 
-/// `; did you mean NAME?`, where a name is near enough; else the names, if they are few.
+/// Return `; did you mean NAME?` if a name is similar enough; otherwise all names, if there are few.
 pub fn nearest(word: &str, names: &[&str]) -> String {
     let near = names.iter().map(|name| (distance(word, name), name)).min();
     match near {
@@ -10,7 +10,8 @@ pub fn nearest(word: &str, names: &[&str]) -> String {
     }
 }
 
-/// Letters put in, left out, changed, or swapped with their neighbour (Damerau 1964, without a second change of a pair).
+/// Return the edit distance: letters inserted, deleted, changed, or swapped with their neighbour (Damerau 1964,
+/// where no pair is edited twice).
 fn distance(one: &str, other: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_is_one_step() {
+    fn a_typing_error_is_one_step() {
         for (one, other, steps) in
             [("int", "itn", 1), ("int", "in", 1), ("", "abc", 3), ("a", "a", 0), ("ab", "ba", 1)]
         {

@@ -1,4 +1,4 @@
-//! How often each key is asked for.
+//! How often each key is requested.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use super::Size;
 use crate::error::{refuse, PlanError};
 
-/// How often each key is asked for. Keys are ranked by their number: the first is the most wanted.
+/// How often each key is requested. Keys are ranked by their number: the first is the most popular.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Popularity {
-    /// All alike.
+    /// All keys equally often.
     #[default]
     Uniform,
-    /// One after the other, by all workers of all instances together, and again from the first.
+    /// One after another, by all workers of all clients together; the first key follows the last.
     Sequential,
-    /// Zipf's law with this exponent: the key of rank r weighs r^-exponent.
+    /// Zipf's law with this exponent: the key of rank r has weight r^-exponent.
     Zipf(f64),
-    /// Ranks follow the generalised Pareto law, cut at the number of keys.
+    /// Ranks follow the generalised Pareto law, truncated at the number of keys.
     #[serde(alias = "generalized-pareto")]
     GeneralisedPareto(Ranks),
-    /// A share of the keys gets a share of the requests; within and without it all keys are alike.
+    /// A fraction of the keys gets a fraction of the requests; keys are equally popular inside and outside it.
     HotSet(HotSet),
-    /// A weight a key, by their order.
+    /// One weight per key, in their order.
     Weights(Vec<f64>),
 }
 
@@ -30,9 +30,9 @@ pub enum Popularity {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ranks {
-    /// Its scale, in keys: so many ranks make most of the requests.
+    /// Scale in keys: about this many ranks get most of the requests.
     pub scale: f64,
-    /// Its shape: above 0 a heavy tail of seldom wanted keys.
+    /// Shape: above 0, a heavy tail of rarely requested keys.
     pub shape: f64,
 }
 
@@ -40,14 +40,14 @@ pub struct Ranks {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HotSet {
-    /// Its share of the keys, 0 to 1; at least one key is hot.
+    /// Fraction of the keys, 0 to 1; at least one key is hot.
     pub keys: f64,
-    /// Its share of the requests, 0 to 1.
+    /// Fraction of the requests, 0 to 1.
     pub requests: f64,
 }
 
 impl HotSet {
-    /// How many of `keys` keys are hot.
+    /// Return how many of `keys` keys are hot.
     pub fn hot(&self, keys: u32) -> u32 {
         ((self.keys * f64::from(keys)).round() as u32).clamp(1, keys)
     }

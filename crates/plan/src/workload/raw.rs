@@ -1,55 +1,55 @@
-//! Any request and its reply: bytes that are sent, and how the reply ends.
+//! Arbitrary requests: bytes to send, and where the reply ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::Data;
 use super::files::check_template;
-use super::listed::Listed;
-use super::refusals::{check_alike, check_list, check_starts};
+use super::request_checks::{check_alike, check_list, check_starts};
+use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
-/// The longest delimiter: what of it has come is kept in a byte.
+/// Longest delimiter in bytes: one byte counts how much of it has arrived.
 const LONGEST_DELIMITER: usize = 255;
 
 /// Requests as bytes, for protocols that Hindmost does not know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Raw {
-    /// What is sent, each as often as its weight says.
+    /// The requests, chosen by weight.
     pub requests: Vec<RawRequest>,
-    /// Where fields such as `{{data.NAME}}` find their values.
+    /// The table that fields such as `{{data.NAME}}` read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
 }
 
-/// One request of a list.
+/// One request of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawRequest {
-    /// What results call it; requests of one name are counted together.
-    #[serde(default = "usual_name")]
+    /// Name in results; requests of one name are counted together.
+    #[serde(default = "default_name")]
     pub name: String,
-    /// How often it is made, as a share of the sum of all weights.
-    #[serde(default = "one")]
+    /// Relative frequency: its share of the sum of all weights.
+    #[serde(default = "default_weight")]
     pub weight: f64,
-    /// What is sent: a template, with its line ends: `"PING\r\n"`.
+    /// The bytes to send: a template that includes its line ends, such as `"PING\r\n"`.
     pub send: String,
     /// Where the reply ends.
     pub until: Until,
-    /// A reply that starts so is a miss.
+    /// A reply that starts with this text is a miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss: Option<String>,
-    /// A reply that starts so is an error.
+    /// A reply that starts with this text is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-fn usual_name() -> String {
+fn default_name() -> String {
     "request".to_owned()
 }
 
-fn one() -> f64 {
+fn default_weight() -> f64 {
     1.0
 }
 
@@ -57,16 +57,16 @@ fn one() -> f64 {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// After so many bytes.
+    /// After this many bytes.
     Bytes(u32),
-    /// Behind the first that is equal to this, such as `"\r\n"`.
+    /// After the first occurrence of this text, such as `"\r\n"`.
     Delimiter(String),
 }
 
 impl Raw {
-    /// Names and weights of all requests.
-    pub fn listed(&self) -> Vec<Listed> {
-        self.requests.iter().map(|one| Listed { kind: one.name.clone(), weight: one.weight }).collect()
+    /// Return the names and weights of all requests.
+    pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
+        self.requests.iter().map(|one| WeightedKind { kind: one.name.clone(), weight: one.weight }).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -98,9 +98,9 @@ impl Raw {
             .iter()
             .map(|one| (one.name.as_str(), (&one.until, &one.miss, &one.error)))
             .collect();
-        let must = "another name: requests of one name have replies that end alike";
+        let must = "another name: requests of one name have replies that end the same way";
         check_alike("workload.requests", &named, must)?;
-        check_list("workload.requests", &self.listed())
+        check_list("workload.requests", &self.weighted_kinds())
     }
 
     pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_without_end_and_names_for_two_things_are_refused() {
+    fn endless_replies_and_ambiguous_names_are_refused() {
         for (text, field) in [
             (r#"{"requests": []}"#, "workload.requests"),
             (r#"{"requests": [{"send": "", "until": {"bytes": 1}}]}"#, "workload.requests[0].send"),
@@ -139,7 +139,7 @@ mod tests {
         ] {
             let raw: Raw = serde_json::from_str(text).unwrap();
             let refused = raw.check().unwrap_err();
-            assert_eq!(refused.told().0, field, "{refused}");
+            assert_eq!(refused.field_and_value().0, field, "{refused}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long keys and values are, and how long they live.
+//! Distributions of key sizes, value sizes and lifetimes.
 
 use hindmost_random::{
     extreme_cdf, extreme_quantile, normal_cdf, normal_quantile, pareto_cdf, pareto_quantile,
@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{refuse, PlanError};
 
-/// Where a law without an end is cut, unless it says `most`: memcached's default limit for an item is 1 MiB, header
+/// Where an unbounded law is truncated unless `most` is given: memcached's default item limit is 1 MiB, header
 /// included.
 pub(super) const MOST: u32 = 1_000_000;
 
 /// A distribution of whole numbers: sizes in bytes, or seconds.
 ///
-/// A plain number, or an object of one law. Continuous laws are rounded to the nearest whole number, and are cut, not
-/// piled up, at `least` and `most`: what lies outside is drawn again.
-// Derived for objects alone; `spelling.rs` makes the traits of it that read and write plain numbers, too.
+/// Either a plain number or an object with one law. Continuous laws are rounded to the nearest whole number and
+/// truncated at `least` and `most`: values outside are drawn again.
+// Derived for objects alone; `spelling.rs` uses it to read and write plain numbers, too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", remote = "Self")]
 #[schemars(transform = super::spelling::or_number)]
 pub enum Size {
-    /// Uniform over `[low, high]`, both included.
+    /// Uniform over `[low, high]`, inclusive.
     Uniform(u32, u32),
-    /// One of several numbers, a discrete law: `[[number, weight], ...]`.
+    /// A discrete law: `[[number, weight], ...]`.
     #[serde(alias = "discrete")]
     Choice(Vec<(u32, f64)>),
     /// A normal law.
     Normal(Normal),
-    /// Its logarithm is normal.
+    /// A lognormal law.
     Lognormal(Lognormal),
-    /// The generalised Pareto law: a tail as heavy as its shape says.
+    /// The generalised Pareto law.
     #[serde(alias = "generalized-pareto")]
     GeneralisedPareto(Extreme),
     /// The generalised extreme value law.
     #[serde(alias = "generalized-extreme-value")]
     GeneralisedExtremeValue(Extreme),
-    /// One of several laws: `[[law, weight], ...]`.
+    /// A mixture of laws: `[[law, weight], ...]`.
     Mixture(Vec<(Size, f64)>),
-    /// Always the same: a plain number.
+    /// A constant: a plain number.
     #[serde(skip)]
     Fixed(u32),
 }
@@ -47,15 +47,15 @@ pub enum Size {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Normal {
-    /// Before it is cut.
+    /// Mean before truncation.
     pub mean: f64,
-    /// The standard deviation, before it is cut.
+    /// Standard deviation before truncation.
     pub deviation: f64,
-    /// Nothing is less.
-    #[serde(default = "one")]
+    /// Smallest value.
+    #[serde(default = "default_least")]
     pub least: u32,
-    /// Nothing is more.
-    #[serde(default = "most")]
+    /// Largest value.
+    #[serde(default = "default_most")]
     pub most: u32,
 }
 
@@ -63,15 +63,15 @@ pub struct Normal {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lognormal {
-    /// Half is less, before it is cut.
+    /// Median before truncation.
     pub median: f64,
-    /// The standard deviation of the natural logarithm.
+    /// Standard deviation of the natural logarithm.
     pub sigma: f64,
-    /// Nothing is less.
-    #[serde(default = "one")]
+    /// Smallest value.
+    #[serde(default = "default_least")]
     pub least: u32,
-    /// Nothing is more.
-    #[serde(default = "most")]
+    /// Largest value.
+    #[serde(default = "default_most")]
     pub most: u32,
 }
 
@@ -79,31 +79,31 @@ pub struct Lognormal {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Extreme {
-    /// Where it begins (Pareto), or lies (extreme value).
+    /// Location: where the law begins (Pareto) or is centred (extreme value).
     #[serde(default)]
     pub location: f64,
-    /// How wide it is.
+    /// Scale.
     pub scale: f64,
-    /// Its k (xi): above 0 a heavy tail, 0 an exponential one, below 0 an end.
+    /// Shape k (xi): above 0 a heavy tail, 0 an exponential tail, below 0 a bounded law.
     pub shape: f64,
-    /// Nothing is less.
-    #[serde(default = "one")]
+    /// Smallest value.
+    #[serde(default = "default_least")]
     pub least: u32,
-    /// Nothing is more.
-    #[serde(default = "most")]
+    /// Largest value.
+    #[serde(default = "default_most")]
     pub most: u32,
 }
 
-fn one() -> u32 {
+fn default_least() -> u32 {
     1
 }
 
-fn most() -> u32 {
+fn default_most() -> u32 {
     MOST
 }
 
 impl Size {
-    /// The largest number that can be drawn.
+    /// Return the largest number that can be drawn.
     pub fn largest(&self) -> u32 {
         match self {
             Self::Fixed(n) => *n,
@@ -114,7 +114,7 @@ impl Size {
         }
     }
 
-    /// The smallest number that can be drawn.
+    /// Return the smallest number that can be drawn.
     pub fn smallest(&self) -> u32 {
         match self {
             Self::Fixed(n) => *n,
@@ -125,7 +125,7 @@ impl Size {
         }
     }
 
-    /// `least` and `most` of a continuous law.
+    /// Return `least` and `most` of a continuous law.
     #[inline]
     pub const fn bounds(&self) -> (u32, u32) {
         match self {
@@ -136,7 +136,7 @@ impl Size {
         }
     }
 
-    /// Of a continuous law, before it is cut: where the share `p` lies below.
+    /// Return the quantile at `p` of a continuous law, before truncation.
     #[inline]
     pub fn quantile(&self, p: f64) -> f64 {
         match self {
@@ -148,8 +148,8 @@ impl Size {
         }
     }
 
-    /// Of a continuous law, before it is cut: the share below `x`.
-    pub fn below(&self, x: f64) -> f64 {
+    /// Return the probability of values below `x` under a continuous law, before truncation.
+    pub fn cdf(&self, x: f64) -> f64 {
         match self {
             Self::Normal(law) => normal_cdf((x - law.mean) / law.deviation),
             Self::Lognormal(law) if x > 0.0 => normal_cdf((x / law.median).ln() / law.sigma),
@@ -160,13 +160,13 @@ impl Size {
         }
     }
 
-    /// The shares of a continuous law below its `least` and its `most`, numbers that are rounded to them included.
-    pub fn cut(&self) -> (f64, f64) {
+    /// Return the probabilities of a continuous law below `least` and up to `most`, after rounding.
+    pub fn cdf_at_bounds(&self) -> (f64, f64) {
         let (least, most) = self.bounds();
-        (self.below(f64::from(least) - 0.5), self.below(f64::from(most) + 0.5))
+        (self.cdf(f64::from(least) - 0.5), self.cdf(f64::from(most) + 0.5))
     }
 
-    /// Refuses what means nothing, and what is not within `allowed`.
+    /// Check that the law is meaningful and that its values lie within `allowed`.
     pub(super) fn check(&self, field: &str, allowed: (u32, u32), unit: &str) -> Result<(), PlanError> {
         self.check_law(field)?;
         let (least, largest) = allowed;
@@ -193,8 +193,8 @@ impl Size {
     fn check_law(&self, field: &str) -> Result<(), PlanError> {
         let weighted = |weights: &mut dyn Iterator<Item = f64>, shape: &str| {
             let mut sum = 0.0;
-            let sound = weights.inspect(|w| sum += w).all(|w| w.is_finite() && w >= 0.0);
-            if sound && sum > 0.0 {
+            let are_valid = weights.inspect(|w| sum += w).all(|w| w.is_finite() && w >= 0.0);
+            if are_valid && sum > 0.0 {
                 return Ok(());
             }
             let value = format!("weighted {sum} in all");
@@ -239,7 +239,7 @@ impl Size {
                 }
             }
         }
-        let ((least, most), (low, high)) = (self.bounds(), self.cut());
+        let ((least, most), (low, high)) = (self.bounds(), self.cdf_at_bounds());
         if least > most || high - low < 1e-9 {
             let value = format!("cut to [{least}, {most}], where it has a share of {:.1e}", high - low);
             return Err(refuse(

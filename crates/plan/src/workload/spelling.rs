@@ -1,4 +1,4 @@
-//! A size is written as a plain number, `200`, or as an object, `{"uniform": [100, 300]}`.
+//! Reads and writes a size as a plain number, `200`, or as an object, `{"uniform": [100, 300]}`.
 
 use std::fmt;
 
@@ -41,11 +41,11 @@ impl Serialize for Size {
     }
 }
 
-/// Adds plain numbers to the schema of objects.
+/// Add plain numbers to the schema of objects.
 pub fn or_number(schema: &mut schemars::Schema) {
     let Some(objects) = schema.get_mut("oneOf").and_then(|all| all.as_array_mut()) else { return };
     let number = serde_json::json!({
-        "description": "Always the same: a plain number.", "type": "integer", "format": "uint32", "minimum": 0
+        "description": "A constant: a plain number.", "type": "integer", "format": "uint32", "minimum": 0
     });
     objects.insert(0, number);
 }

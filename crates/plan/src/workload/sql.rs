@@ -1,50 +1,51 @@
-//! Statements of SQL: PostgreSQL.
+//! SQL statements: PostgreSQL.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::Data;
 use super::files::{check_template, check_texts};
-use super::listed::Listed;
-use super::refusals::check_list;
+use super::request_checks::check_list;
 use super::template::Escape;
+use super::weighted_kind::WeightedKind;
 use crate::error::{refuse, PlanError};
 
-/// Statements of SQL, as often as their weights say.
+/// SQL statements, chosen by weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sql {
-    /// What is asked for, each as often as its weight says.
+    /// The statements, chosen by weight.
     pub statements: Vec<Statement>,
-    /// Where fields such as `{{data.NAME}}` find their values.
+    /// The table that fields such as `{{data.NAME}}` read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
 }
 
-/// One request of a list.
+/// One request of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// What results call it; requests of one name are counted together. Absent: its first word, like `select`.
+    /// Name in results; requests of one name are counted together. Absent: its first word, such as `select`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How often it is made, as a share of the sum of all weights.
-    #[serde(default = "one")]
+    /// Relative frequency: its share of the sum of all weights.
+    #[serde(default = "default_weight")]
     pub weight: f64,
-    /// The statement. Without `parameters` it is sent as it stands, a template, and may be several: `BEGIN; ...; COMMIT`.
+    /// The statement. Without `parameters` it is sent unchanged, is a template, and may contain several:
+    /// `BEGIN; ...; COMMIT`.
     pub sql: String,
-    /// The values of `$1`, `$2` and so on, each a template; an empty list where there are none. With them the statement
-    /// is prepared once on each connection, before it is used.
+    /// The values of `$1`, `$2` and so on, each a template; an empty list if there are none. With them, the
+    /// statement is prepared once on each connection before its first use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Vec<String>>,
 }
 
-fn one() -> f64 {
+fn default_weight() -> f64 {
     1.0
 }
 
 impl Default for Sql {
-    /// The cheapest statement that there is.
+    /// A minimal statement, which reads no table.
     fn default() -> Self {
         let statement = Statement { name: None, weight: 1.0, sql: "SELECT 1".to_owned(), parameters: None };
         Self { statements: vec![statement], data: None }
@@ -52,17 +53,20 @@ impl Default for Sql {
 }
 
 impl Statement {
-    /// The name in results.
-    pub fn called(&self) -> String {
+    /// Return the name in results.
+    pub fn result_name(&self) -> String {
         let first = self.sql.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
         self.name.clone().unwrap_or_else(|| first.unwrap_or("sql").to_lowercase())
     }
 }
 
 impl Sql {
-    /// Names and weights of all requests.
-    pub fn listed(&self) -> Vec<Listed> {
-        self.statements.iter().map(|one| Listed { kind: one.called(), weight: one.weight }).collect()
+    /// Return the names and weights of all requests.
+    pub fn weighted_kinds(&self) -> Vec<WeightedKind> {
+        self.statements
+            .iter()
+            .map(|one| WeightedKind { kind: one.result_name(), weight: one.weight })
+            .collect()
     }
 
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -75,7 +79,7 @@ impl Sql {
                 return Err(refuse(field, format!("{:?}", one.sql), "a statement"));
             }
             if one.parameters.is_some() && one.sql.contains("{{") {
-                let must = "without fields where it has `parameters`: it is prepared once; write $1 and its value there";
+                let must = "without fields, because a statement with `parameters` is prepared once; write $1 and list its value there";
                 return Err(refuse(field, format!("{:?}", one.sql), must));
             }
             if one.parameters.as_ref().is_some_and(|all| all.len() > usize::from(u16::MAX)) {
@@ -86,7 +90,7 @@ impl Sql {
                 ));
             }
         }
-        check_list("workload.statements", &self.listed())
+        check_list("workload.statements", &self.weighted_kinds())
     }
 
     pub(super) fn read_files(&mut self) -> Result<(), PlanError> {
@@ -121,17 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_called_by_its_first_word() {
+    fn the_default_name_is_the_first_word() {
         for (sql, called) in
             [("SELECT 1", "select"), ("  with x as (..) ..", "with"), ("(values (1))", "values")]
         {
             let one = Statement { name: None, weight: 1.0, sql: sql.to_owned(), parameters: None };
-            assert_eq!(one.called(), called);
+            assert_eq!(one.result_name(), called);
         }
     }
 
     #[test]
-    fn what_cannot_be_prepared_or_is_no_statement_is_refused() {
+    fn statements_that_cannot_be_prepared_are_refused() {
         for (text, field) in [
             (r#"{"statements": []}"#, "workload.statements"),
             (r#"{"statements": [{"sql": " "}]}"#, "workload.statements[0].sql"),
@@ -142,7 +146,7 @@ mod tests {
         ] {
             let sql: Sql = serde_json::from_str(text).unwrap();
             let refused = sql.check().unwrap_err();
-            assert_eq!(refused.told().0, field, "{refused}");
+            assert_eq!(refused.field_and_value().0, field, "{refused}");
         }
         assert_eq!(Sql::default().check(), Ok(()));
     }

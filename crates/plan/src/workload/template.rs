@@ -1,29 +1,29 @@
-//! Texts with fields, such as `/users/{{int:1..1000}}`: what they are made of, and what is wrong with them.
+//! Templates with fields, such as `/users/{{int:1..1000}}`: parsing and its errors.
 
 use std::fmt::Write;
 
 use super::nearest::nearest;
 
-/// What a field begins and ends with.
+/// Opening delimiter of a field.
 const OPENS: &str = "{{";
 const CLOSES: &str = "}}";
-/// The longest text that one field may stand for.
+/// Longest text of one field, in bytes.
 const MOST_BYTES: u32 = 1 << 20;
-/// Fields as they are written, for messages.
+/// Names of fields, for messages.
 const FIELDS: [&str; 7] = ["int", "hex", "uuid", "string", "sequence", "choice", "data"];
 const ESCAPES: [&str; 3] = ["url", "json", "raw"];
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// These words.
+    /// Fixed text.
     Literal(String),
-    /// A field, another text in each request.
+    /// A field, which has another text in each request.
     Field(Field, Option<Escape>),
 }
 
 impl TemplatePart {
-    /// The column that it is, unless its values are percent-encoded, which may stand anywhere.
+    /// Return the column of a field, unless its values are percent-encoded, which is safe anywhere.
     pub(super) fn bare_column(&self, usual: Escape) -> Option<usize> {
         match self {
             Self::Field(Field::Column(at), escape) if escape.unwrap_or(usual) != Escape::Url => Some(*at),
@@ -31,7 +31,7 @@ impl TemplatePart {
         }
     }
 
-    /// Between how many texts it chooses.
+    /// Return the number of texts that the field chooses from.
     pub(super) fn choices(&self) -> usize {
         match self {
             Self::Field(Field::Choice(texts), _) => texts.len(),
@@ -39,7 +39,8 @@ impl TemplatePart {
         }
     }
 
-    /// The longest text that it can come to where `value` has the columns of a row and choices take number `choice`.
+    /// Return the longest text of this part, where `value` returns the columns of a row and choices take index
+    /// `choice`.
     pub(super) fn longest<'v>(
         &self,
         choice: usize,
@@ -71,20 +72,20 @@ impl TemplatePart {
 /// A field of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// `{{int:1..1000}}`: a whole number, all alike, both ends included.
+    /// `{{int:1..1000}}`: a uniform whole number, both ends included.
     Int(i64, i64),
-    /// `{{hex:16}}`: so many hexadecimal digits.
+    /// `{{hex:16}}`: this many hexadecimal digits.
     Hex(u32),
     /// `{{uuid}}`: a random UUID (RFC 9562, version 4).
     Uuid,
-    /// `{{string:8}}`, `{{string:8..64}}`: letters and digits, so many.
+    /// `{{string:8}}`, `{{string:8..64}}`: this many letters and digits.
     Letters(u32, u32),
-    /// `{{sequence}}`, `{{sequence:100}}`: the number of the request, from 0 or so on; no two requests of a run have the
-    /// same, but for retries.
+    /// `{{sequence}}`, `{{sequence:100}}`: the number of the request, counted from 0 or the given start. It is
+    /// unique in a run except for retries.
     Sequence(u64),
-    /// `{{choice:red|green|blue}}`: one of these, all alike.
+    /// `{{choice:red|green|blue}}`: one of these, with equal probability.
     Choice(Vec<String>),
-    /// `{{data.NAME}}`: this column of the data file, in the row that the request has. Counted from 0.
+    /// `{{data.NAME}}`: this column, counted from 0, in the request's row of the data file.
     Column(usize),
 }
 
@@ -93,14 +94,14 @@ pub enum Field {
 pub enum Escape {
     /// `{{data.NAME|url}}`: percent-encoded, as in paths (RFC 3986, 2.1).
     Url,
-    /// `{{data.NAME|json}}`: as within a string of JSON.
+    /// `{{data.NAME|json}}`: escaped as in a JSON string.
     Json,
-    /// `{{data.NAME|raw}}`: as it is.
+    /// `{{data.NAME|raw}}`: unchanged.
     Raw,
 }
 
 impl Escape {
-    /// `text` as it is written.
+    /// Return `text` with this escaping.
     pub fn apply(self, text: &str) -> String {
         match self {
             Self::Raw => text.to_owned(),
@@ -122,10 +123,10 @@ impl Escape {
     }
 }
 
-/// Takes a template apart. `{{{{` stands for two braces that open no field.
+/// Parse a template. `{{{{` stands for two braces that open no field.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right.
+/// The error states what is wrong and what is expected.
 pub fn parts(text: &str, columns: Option<&[String]>) -> Result<Vec<TemplatePart>, String> {
     let mut parts = Vec::new();
     let mut literal = String::new();
@@ -168,7 +169,7 @@ fn read(field: &str, columns: Option<&[String]>) -> Result<(Field, Option<Escape
         Some((field, "raw")) => (field, Some(Escape::Raw)),
         Some((_, other)) => {
             return Err(format!(
-                "made of known fields: `|{other}` is no way to write one{}",
+                "made of known fields: `|{other}` is not an escape{}",
                 nearest(other, &ESCAPES)
             ));
         }
@@ -179,7 +180,10 @@ fn read(field: &str, columns: Option<&[String]>) -> Result<(Field, Option<Escape
         })?;
         let at = columns.iter().position(|one| one == name).ok_or_else(|| {
             let near = nearest(name, &columns.iter().map(String::as_str).collect::<Vec<_>>());
-            format!("made of columns that the data file has: `{name}` is none of its {}{near}", columns.len())
+            format!(
+                "made of columns that the data file has: `{name}` is not one of its {}{near}",
+                columns.len()
+            )
         })?;
         return Ok((Field::Column(at), escape));
     }
@@ -213,7 +217,7 @@ fn read(field: &str, columns: Option<&[String]>) -> Result<(Field, Option<Escape
         ("uuid", Some(_)) => return Err(wanted("uuid")),
         (other, _) => {
             return Err(format!(
-                "made of known fields: `{{{{{other}}}}}` is none of {}{}",
+                "made of known fields: `{{{{{other}}}}}` is not one of {}{}",
                 FIELDS.join(", "),
                 nearest(other, &FIELDS)
             ));
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_its_spelling() {
+    fn every_field_is_parsed() {
         check("plain", &[literal("plain")]);
         check("", &[]);
         check(
@@ -256,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn braces_of_json_are_no_fields_and_two_that_open_can_be_written() {
+    fn json_braces_are_literal_and_opening_braces_can_be_escaped() {
         check(r#"{"a":{"b":{}}}"#, &[literal(r#"{"a":{"b":{}}}"#)]);
         check("{{{{x}}", &[literal("{{x}}")]);
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_what_would_be_right() {
+    fn errors_state_what_is_expected() {
         for (text, told) in [
             ("{{int:5..1}}", "int:1..1000"),
             ("{{int}}", "int:1..1000"),

@@ -21,7 +21,7 @@ const CONNECTIONS: u32 = 16;
 /// # Errors
 /// [`LoadError`]: the server is unreachable or does not answer.
 pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
-    let workload = plan.workload.clone().opened()?;
+    let workload = plan.workload.clone().load_files()?;
     if !matches!(workload, Workload::KeyValue(_)) {
         return Ok(0);
     }

@@ -13,7 +13,7 @@ use crate::LoadError;
 /// # Errors
 /// [`LoadError::Plan`] if a file of the workload cannot be read.
 pub fn first_request(plan: &Plan) -> Result<(String, Vec<u8>), LoadError> {
-    let plan = Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
+    let plan = Plan { workload: plan.workload.clone().load_files()?, ..plan.clone() };
     Ok(hindmost_wire::with_protocol!(plan.target.protocol, crate::protocol, first_of(&plan)))
 }
 

@@ -53,7 +53,7 @@ pub fn run_as<P: Protocol>(
     place: &Path,
     controller: &mut dyn Controller,
 ) -> Result<InstanceResult, LoadError> {
-    let plan = &Plan { workload: plan.workload.clone().opened()?, ..plan.clone() };
+    let plan = &Plan { workload: plan.workload.clone().load_files()?, ..plan.clone() };
     check_protocol_as::<P>(plan)?;
     let servers = Servers::resolve(plan)?;
     let needs = Needs::for_protocol::<P>(plan);

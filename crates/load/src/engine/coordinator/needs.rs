@@ -64,7 +64,7 @@ fn with_codec<P: Protocol>(plan: &Plan) -> Needs {
     // Requests may wait for an exclusive connection, or for a free place on a shared one.
     let bounded = P::BOUNDED || plan.in_flight.is_some();
     let waiting = plan.max_outstanding as usize
-        * (usize::from(P::MAY_CLOSE || plan.carried().is_some()) * size_of::<Pending>()
+        * (usize::from(P::MAY_CLOSE || plan.requests_until_close().is_some()) * size_of::<Pending>()
             + usize::from(bounded) * size_of::<Waiting>());
     let rows = (u64::from(plan.keep.samples) + u64::from(plan.keep.worst)) * size_of::<Row>() as u64;
     let (_, windows) = windows(plan);

@@ -22,7 +22,7 @@ pub fn check_protocol_as<P: Protocol>(plan: &Plan) -> Result<(), LoadError> {
         let must = format!("one server where requests {what} ({})", plan.target.protocol.entry().name);
         return Err(refuse("target.endpoints", format!("a list of {servers}"), must));
     }
-    let by_turns = || plan.carried().is_some() || P::new(plan).takes_turns();
+    let by_turns = || plan.requests_until_close().is_some() || P::new(plan).takes_turns();
     if plan.batching != Batching::None && (plan.in_flight == Some(1) || by_turns()) {
         let must = "`none` where a connection carries one request at a time (`in_flight` 1, \
                     `requests_per_connection`, HTTP/1.0, POST and PATCH, large bodies): no batch would hold \
@@ -46,7 +46,7 @@ mod tests {
     /// Return the field and value that the check refuses.
     fn refused_field(changes: &Value) -> Option<(String, String)> {
         let mut plan = plan(2, &open(1_000), changes);
-        plan.workload = plan.workload.opened().unwrap();
+        plan.workload = plan.workload.load_files().unwrap();
         match check_protocol(&plan) {
             Ok(()) => None,
             Err(LoadError::Plan(PlanError::Field { field, value, .. })) => Some((field.into_owned(), value)),

@@ -105,7 +105,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     pub fn new(plan: &Plan, parts: Parts<P, Box<T>, C>) -> Self {
         let slots = parts.connections;
         let buffers = Buffers::for_plan(plan, slots);
-        let carried = plan.carried();
+        let carried = plan.requests_until_close();
         let by_turns = carried.is_some() || parts.codec.takes_turns();
         let one = |_| {
             let mut connection = Connection::new(&parts.codec, buffers);

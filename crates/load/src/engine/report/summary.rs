@@ -162,7 +162,7 @@ fn codes(plan: &Plan, recorder: &Recorder) -> BTreeMap<String, BTreeMap<String, 
     };
     let all = http.all();
     let of_kind = |(name, record): (String, &KindRecord)| {
-        let accept = all.iter().find(|one| one.called() == name).and_then(|one| one.accept.as_ref());
+        let accept = all.iter().find(|one| one.result_name() == name).and_then(|one| one.accept.as_ref());
         let seen = (0..).zip(record.codes.iter().copied()).filter(|&(_, count)| count > 0);
         let count = |(code, count): (u16, u64)| {
             if plan.target.protocol == Grpc::PROTOCOL {

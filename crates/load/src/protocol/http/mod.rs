@@ -52,7 +52,7 @@ impl Protocol for Http {
         let requests: Vec<CompiledRequest> =
             http.all().iter().map(|one| CompiledRequest::new(one, http, plan)).collect();
         Self {
-            list: List::new(plan.seed, &http.listed(), http.data.as_ref()),
+            list: List::new(plan.seed, &http.weighted_kinds(), http.data.as_ref()),
             kinds: ReplyRules::all(plan, http),
             takes_turns: http.takes_turns() || requests.iter().any(|one| !one.tail().is_empty()),
             requests,
@@ -139,7 +139,7 @@ impl Http {
 /// including redirections, are errors.
 pub fn outcome(accept: &[Codes], code: u16) -> Outcome {
     match code {
-        code if accept.iter().any(|one| one.holds(code)) => Outcome::Hit,
+        code if accept.iter().any(|one| one.contains(code)) => Outcome::Hit,
         404 | 410 => Outcome::Miss,
         _ => Outcome::Error,
     }
@@ -153,7 +153,7 @@ impl ReplyRules {
     pub fn all(plan: &Plan, http: &hindmost_plan::Http) -> Vec<Self> {
         let all = http.all();
         let rules = |name: String| {
-            let one = all.iter().find(|one| one.called() == name);
+            let one = all.iter().find(|one| one.result_name() == name);
             let accept = one.and_then(|one| one.accept.as_ref()).unwrap_or(&http.accept);
             Self {
                 idempotent: one.is_none_or(HttpRequest::is_idempotent),

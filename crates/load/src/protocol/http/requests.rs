@@ -45,7 +45,7 @@ impl CompiledRequest {
                 head.literal(format!("{name}: {value}\r\n").as_bytes());
             }
         }
-        if let (HttpVersion::One, Some(2..)) = (http.version, plan.carried()) {
+        if let (HttpVersion::One, Some(2..)) = (http.version, plan.requests_until_close()) {
             head.literal(b"Connection: keep-alive\r\n");
         }
         let overrides = |name: &String| request.headers.keys().any(|other| other.eq_ignore_ascii_case(name));
@@ -55,7 +55,7 @@ impl CompiledRequest {
             head.text(value, data, Escape::Raw);
             head.literal(b"\r\n");
         }
-        let mut last = plan.carried().map(|_| {
+        let mut last = plan.requests_until_close().map(|_| {
             let mut last = head.clone();
             last.literal(b"Connection: close\r\n");
             last

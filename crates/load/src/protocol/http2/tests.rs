@@ -254,7 +254,7 @@ fn grpc() -> Grpc {
         {"method": "POST", "path": "/a.B/C", "body": {"hex": "0000000000"}},
     ]}))
     .unwrap();
-    plan.workload = plan.workload.opened().unwrap();
+    plan.workload = plan.workload.load_files().unwrap();
     Grpc::new(&plan)
 }
 

@@ -110,7 +110,7 @@ impl CompiledStatement {
 
 #[cfg(test)]
 mod tests {
-    use hindmost_plan::Listed;
+    use hindmost_plan::WeightedKind;
 
     use super::*;
     use crate::workload::List;
@@ -119,7 +119,7 @@ mod tests {
         let parameters = parameters.map(|all| all.iter().map(|&one| one.to_owned()).collect());
         let statement = Statement { name: None, weight: 1.0, sql: sql.to_owned(), parameters };
         let one = CompiledStatement::new(3, &statement, None);
-        let list = List::new(1, &[Listed { kind: "a".to_owned(), weight: 1.0 }], None);
+        let list = List::new(1, &[WeightedKind { kind: "a".to_owned(), weight: 1.0 }], None);
         let mut out = Vec::new();
         one.write(list.values(7), &mut out);
         assert!(out.len() <= one.largest());

@@ -58,7 +58,7 @@ impl Protocol for Redis {
     fn new(plan: &Plan) -> Self {
         let requests = match &plan.workload {
             Workload::Commands(commands) => {
-                let listed = commands.listed();
+                let listed = commands.weighted_kinds();
                 let compiled: Vec<CompiledCommand> = commands
                     .commands
                     .iter()

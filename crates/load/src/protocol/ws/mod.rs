@@ -144,7 +144,7 @@ impl Protocol for Ws {
             text: text(one, messages),
         };
         Self {
-            list: List::new(plan.seed, &messages.listed(), messages.data.as_ref()),
+            list: List::new(plan.seed, &messages.weighted_kinds(), messages.data.as_ref()),
             sends: messages.requests.iter().map(send).collect(),
             replies: kinds.iter().filter_map(prefixes_of).collect(),
             openings: messages.paths.iter().map(|path| request(path, messages, plan)).collect(),

@@ -1,21 +1,21 @@
-//! What is wrong with lists of requests, by field.
+//! Checks of lists of requests. Errors name the field.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::http::{Http, HttpRequest};
-use super::listed::{kinds, Listed};
+use super::weighted_kind::{kinds, WeightedKind};
 use super::Codes;
 use crate::error::{refuse, PlanError};
 
-/// Kinds of requests, whose figures are kept apart: a megabyte of histograms each, in each worker.
+/// Most kinds of requests. Each kind has its own statistics: a megabyte of histograms in each worker.
 const MOST_KINDS: usize = 64;
-/// The longest name of a request.
+/// Longest name of a request, in characters.
 const LONGEST_NAME: usize = 120;
-/// Headers that the engine writes itself, because the reply's or the next request's place depends on them.
+/// Headers that the engine writes, because they determine where a message ends.
 const OWN: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
-/// A list of requests has positive weights, names that a log can hold, and not too many of them.
-pub fn check_list(field: &str, list: &[Listed]) -> Result<(), PlanError> {
+/// Check that weights are positive, that names can be stored in a log, and that there are not too many names.
+pub fn check_list(field: &str, list: &[WeightedKind]) -> Result<(), PlanError> {
     let weight = |at: usize| format!("{field}[{at}].weight");
     for (at, one) in list.iter().enumerate() {
         if !(one.weight.is_finite() && one.weight >= 0.0) {
@@ -49,8 +49,8 @@ impl Http {
         if self.paths.is_some() && !self.requests.is_empty() {
             return Err(refuse(
                 "workload.paths",
-                "given beside `requests`",
-                "left out: `requests` name their paths",
+                "given with `requests`",
+                "omitted: `requests` name their paths",
             ));
         }
         if self.paths.as_ref().is_some_and(Vec::is_empty) {
@@ -64,16 +64,16 @@ impl Http {
                 format!("workload.requests[{index}]")
             }
         };
-        check_list(if short { "workload.paths" } else { "workload.requests" }, &self.listed())?;
+        check_list(if short { "workload.paths" } else { "workload.requests" }, &self.weighted_kinds())?;
         let all = self.all();
         let mut named = HashMap::new();
         for (index, one) in all.iter().enumerate() {
             one.check(&at(index), if short { "" } else { ".path" })?;
-            let first = *named.entry(one.called()).or_insert(one);
+            let first = *named.entry(one.result_name()).or_insert(one);
             if first.method != one.method || first.accept != one.accept {
                 let must =
                     "another name: requests of one name have the same method and accept the same codes";
-                return Err(refuse(format!("{}.name", at(index)), format!("{:?}", one.called()), must));
+                return Err(refuse(format!("{}.name", at(index)), format!("{:?}", one.result_name()), must));
             }
         }
         check_headers("workload.headers", &self.headers)?;
@@ -93,10 +93,10 @@ impl HttpRequest {
             let must = "a method such as GET or POST, and not CONNECT";
             return Err(refuse(format!("{field}.method"), format!("{:?}", self.method), must));
         }
-        // What stands within a field is no part of the path.
+        // Text inside a field does not belong to the path.
         let bare: String = self.path.split("{{").map(|part| part.rsplit("}}").next().unwrap_or("")).collect();
         if !self.path.starts_with(['/', '{', '*']) || !bare.bytes().all(|b| b.is_ascii_graphic()) {
-            let must = "a path that starts with `/` and holds neither spaces nor control characters";
+            let must = "a path that starts with `/` and contains neither spaces nor control characters";
             return Err(refuse(format!("{field}{path}"), format!("{:?}", self.path), must));
         }
         check_headers(&format!("{field}.headers"), &self.headers)?;
@@ -104,31 +104,27 @@ impl HttpRequest {
     }
 }
 
-/// Their values stay untold: they may be secret.
+/// Check headers. Errors hide their values, which may be secret.
 pub fn check_headers(field: &str, headers: &BTreeMap<String, String>) -> Result<(), PlanError> {
     for (name, value) in headers {
         let of = || format!("{field}.{name}");
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(refuse(
                 of(),
-                format!("a header called {name:?}"),
+                format!("a header named {name:?}"),
                 "a name of letters, digits and dashes",
             ));
         }
         if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
             let must =
-                "left out: Hindmost writes it itself (see `body`, `version`, and the plan's `requests_per_connection`)";
+                "omitted: Hindmost writes it (see `body`, `version`, and the plan's `requests_per_connection`)";
             return Err(refuse(of(), "given", must));
         }
         if let Some(wrong) = value.chars().find(|&c| c.is_control() && c != '\t') {
-            return Err(refuse(of(), format!("a value with {wrong:?} in it"), "a single line of text"));
+            return Err(refuse(of(), format!("a value that contains {wrong:?}"), "a single line of text"));
         }
         if headers.keys().any(|other| other != name && other.eq_ignore_ascii_case(name)) {
-            return Err(refuse(
-                of(),
-                "given twice",
-                "given once: case makes no difference in names of headers",
-            ));
+            return Err(refuse(of(), "given twice", "given once: header names are case-insensitive"));
         }
     }
     Ok(())
@@ -146,12 +142,12 @@ fn check_codes(field: &str, codes: &[Codes]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// RFC 9110, 5.6.2.
+/// Whether `byte` may occur in a token (RFC 9110, 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// What replies start with that are misses or errors, in the request at `place`: of at most `longest` bytes.
+/// Check the starts of replies that are misses or errors, at most `longest` bytes, in the request at `place`.
 pub fn check_starts(
     place: &str,
     miss: Option<&String>,
@@ -167,15 +163,15 @@ pub fn check_starts(
     Ok(())
 }
 
-/// Requests of one name are counted together: what tells their replies apart must be the same.
+/// Check that requests of one name, which are counted together, identify misses and errors the same way.
 pub fn check_alike<T: PartialEq>(
     field: &str,
     named: &[(&str, T)],
     must: &'static str,
 ) -> Result<(), PlanError> {
     let mut first = HashMap::new();
-    for (at, (name, told)) in named.iter().enumerate() {
-        if *first.entry(name).or_insert(told) != told {
+    for (at, (name, reply)) in named.iter().enumerate() {
+        if *first.entry(name).or_insert(reply) != reply {
             return Err(refuse(format!("{field}[{at}].name"), format!("{name:?}"), must));
         }
     }
@@ -190,11 +186,11 @@ mod tests {
 
     fn check(workload: &Value, field: &str) {
         let http: Http = serde_json::from_value(workload.clone()).unwrap();
-        assert_eq!(http.check().unwrap_err().told().0, field, "{workload}");
+        assert_eq!(http.check().unwrap_err().field_and_value().0, field, "{workload}");
     }
 
     #[test]
-    fn what_is_wrong_with_a_list_is_told_by_its_place() {
+    fn errors_of_a_list_name_the_place() {
         let at = |one: Value| json!({"requests": [{}, one]});
         check(&json!({"requests": [{"weight": 0}, {"weight": 0}]}), "workload.requests");
         check(&at(json!({"weight": -1})), "workload.requests[1].weight");
@@ -212,21 +208,24 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_would_end_its_line_is_refused_and_its_value_stays_untold() {
+    fn a_header_that_injects_a_line_is_refused_and_its_value_hidden() {
         let wrong = |headers: Value| {
             let http: Http = serde_json::from_value(json!({"headers": headers})).unwrap();
             http.check().unwrap_err()
         };
         let refused = wrong(json!({"Authorization": "Bearer s3cret\r\nX: y"}));
-        assert_eq!(refused.told().0, "workload.headers.Authorization");
+        assert_eq!(refused.field_and_value().0, "workload.headers.Authorization");
         assert!(!refused.to_string().contains("s3cret"));
-        assert_eq!(wrong(json!({"Content-Length": "3"})).told().0, "workload.headers.Content-Length");
-        assert_eq!(wrong(json!({"A b": "3"})).told().0, "workload.headers.A b");
-        assert_eq!(wrong(json!({"a": "3", "A": "4"})).told().0, "workload.headers.A");
+        assert_eq!(
+            wrong(json!({"Content-Length": "3"})).field_and_value().0,
+            "workload.headers.Content-Length"
+        );
+        assert_eq!(wrong(json!({"A b": "3"})).field_and_value().0, "workload.headers.A b");
+        assert_eq!(wrong(json!({"a": "3", "A": "4"})).field_and_value().0, "workload.headers.A");
     }
 
     #[test]
-    fn fields_may_stand_in_paths() {
+    fn paths_may_contain_fields() {
         let http: Http =
             serde_json::from_value(json!({"requests": [{"path": "/a/{{int:1 .. 5}}?q={{data.a b|url}}"}]}))
                 .unwrap();

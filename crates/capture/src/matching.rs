@@ -1,4 +1,4 @@
-//! Requests that an instance measured, beside what a capture saw of the same bytes.
+//! Compares the requests that a client measured with a capture of the same bytes.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,41 +12,45 @@ use crate::flow::Side;
 use crate::stamps::Stamps;
 use crate::CaptureError;
 
-/// Columns of `witness-K.parquet`. The first five are those of the instance's rows, in nanoseconds since the
-/// measurement began; the last two are the capture's, in nanoseconds since the epoch.
+/// Columns of `witness-K.parquet`. The first five are the client's, in nanoseconds since the start of the
+/// measurement; the last two are the capture's, in nanoseconds since the epoch.
 pub const COLUMNS: [&str; 7] =
     ["due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"];
 
-/// Why requests cannot be matched with a capture.
+/// The reason why requests cannot be matched with a capture.
 #[derive(Debug, Error)]
 pub enum MatchError {
-    /// The capture.
+    /// The capture cannot be read.
     #[error("{0}")]
     Capture(#[from] CaptureError),
-    /// The rows, or the file that is written.
+    /// The rows cannot be read, or the output cannot be written.
     #[error("{0}")]
     Rows(#[from] TableError),
 }
 
-/// What became of the rows.
+/// Counts of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Matched {
+pub struct MatchCounts {
     /// Answered requests among the rows.
     pub answered: u64,
-    /// Of these, those of which the capture has both ends.
+    /// Answered requests whose request and reply are in the capture.
     pub matched: u64,
-    /// Of these, those that the kernel stamped for us, too.
+    /// MatchCounts requests that the kernel stamped, too.
     pub stamped: u64,
     /// Packets in the captures.
     pub packets: u64,
 }
 
-/// Finds the answered requests of `samples` in captures of the server's `port`, and writes those that were
-/// found to `out`.
+/// Find the answered requests of `samples` in captures of the server's `port`, and write the matched ones to `out`.
 ///
 /// # Errors
-/// [`MatchError`] where a file cannot be read or written.
-pub fn match_rows(captures: &[&Path], port: u16, samples: &Path, out: &Path) -> Result<Matched, MatchError> {
+/// [`MatchError`] if a file cannot be read or written.
+pub fn match_rows(
+    captures: &[&Path],
+    port: u16,
+    samples: &Path,
+    out: &Path,
+) -> Result<MatchCounts, MatchError> {
     let mut stamps = Stamps::default();
     for path in captures {
         let file = File::open(path).map_err(CaptureError::from)?;
@@ -54,7 +58,7 @@ pub fn match_rows(captures: &[&Path], port: u16, samples: &Path, out: &Path) -> 
     }
     let mut rows = read_integers(samples, &COLUMNS[..5])?;
     let places = read_integers(samples, &["client_port", "request_end", "reply_end"])?;
-    let mut counts = Matched { packets: stamps.packets, ..Matched::default() };
+    let mut counts = MatchCounts { packets: stamps.packets, ..MatchCounts::default() };
     let mut kept: Vec<Vec<i64>> = vec![Vec::new(); COLUMNS.len()];
     for at in 0..places[0].len() {
         let (end, reply_end) = (places[1][at] as u64, places[2][at] as u64);

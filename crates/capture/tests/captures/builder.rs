@@ -1,24 +1,24 @@
-//! Captures made by hand, byte for byte.
+//! Builds captures byte for byte.
 
-/// A pcap file in the making; stamps are nanoseconds, one microsecond apart.
-pub struct Made {
+/// A pcap file under construction; its stamps are one microsecond apart, in nanoseconds.
+pub struct CaptureBuilder {
     file: Vec<u8>,
     link: u32,
     at_ns: u64,
-    /// At most so many bytes of a packet are kept.
+    /// Most captured bytes of a packet.
     pub snaplen: usize,
 }
 
 pub const SERVER: u16 = 11211;
 
-/// Which way a packet goes, and what it is.
+/// Direction of a packet.
 #[derive(Clone, Copy)]
-pub enum Way {
-    Asks,
-    Answers,
+pub enum Direction {
+    Request,
+    Reply,
 }
 
-impl Made {
+impl CaptureBuilder {
     pub fn new(link: u32) -> Self {
         let mut file = Vec::new();
         for n in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 262_144, link] {
@@ -31,14 +31,14 @@ impl Made {
         &self.file
     }
 
-    /// Appends a packet; returns its stamp.
+    /// Append a packet; return its stamp.
     pub fn packet(&mut self, ip: &[u8]) -> u64 {
         self.at_ns += 1000;
         let v6 = ip[0] >> 4 == 6;
         let kind: [u8; 2] = if v6 { [0x86, 0xdd] } else { [0x08, 0x00] };
         let mut frame = match self.link {
             1 => [&[0; 12][..], &kind].concat(),
-            // One VLAN tag; the test asks for it by this number, the file says Ethernet.
+            // One VLAN tag. The tests request it by this number; the file declares Ethernet.
             0x0101 => [&[0; 12][..], &[0x81, 0, 0, 7], &kind].concat(),
             113 => [&[0; 14][..], &kind].concat(),
             276 => [&kind[..], &[0; 18]].concat(),
@@ -59,23 +59,31 @@ impl Made {
         self.at_ns
     }
 
-    /// Appends a TCP segment of the connection from `client` to the server.
-    pub fn segment(&mut self, client: u16, way: Way, seq: u32, ack: u32, flags: u8, payload: &[u8]) -> u64 {
-        self.packet(&ipv4(&tcp(client, way, seq, ack, flags, payload), way))
+    /// Append a TCP segment of the connection from `client` to the server; return its stamp.
+    pub fn segment(
+        &mut self,
+        client: u16,
+        direction: Direction,
+        seq: u32,
+        ack: u32,
+        flags: u8,
+        payload: &[u8],
+    ) -> u64 {
+        self.packet(&ipv4(&tcp(client, direction, seq, ack, flags, payload), direction))
     }
 
-    /// Appends the first packets of a connection; sequence numbers go on at 101 and at 501.
+    /// Append the handshake of a connection; the next sequence numbers are 101 and 501.
     pub fn handshake(&mut self, client: u16) {
-        self.segment(client, Way::Asks, 100, 0, 2, b"");
-        self.segment(client, Way::Answers, 500, 101, 0x12, b"");
+        self.segment(client, Direction::Request, 100, 0, 2, b"");
+        self.segment(client, Direction::Reply, 500, 101, 0x12, b"");
     }
 }
 
-/// A TCP segment with twelve bytes of options.
-pub fn tcp(client: u16, way: Way, seq: u32, ack: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
-    let (from, to) = match way {
-        Way::Asks => (client, SERVER),
-        Way::Answers => (SERVER, client),
+/// Return a TCP segment with twelve bytes of options.
+pub fn tcp(client: u16, direction: Direction, seq: u32, ack: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let (from, to) = match direction {
+        Direction::Request => (client, SERVER),
+        Direction::Reply => (SERVER, client),
     };
     let mut bytes = Vec::new();
     bytes.extend(from.to_be_bytes());
@@ -88,10 +96,10 @@ pub fn tcp(client: u16, way: Way, seq: u32, ack: u32, flags: u8, payload: &[u8])
     bytes
 }
 
-pub fn ipv4(tcp: &[u8], way: Way) -> Vec<u8> {
-    let ends: [u8; 8] = match way {
-        Way::Asks => [10, 0, 0, 1, 10, 0, 0, 2],
-        Way::Answers => [10, 0, 0, 2, 10, 0, 0, 1],
+pub fn ipv4(tcp: &[u8], direction: Direction) -> Vec<u8> {
+    let ends: [u8; 8] = match direction {
+        Direction::Request => [10, 0, 0, 1, 10, 0, 0, 2],
+        Direction::Reply => [10, 0, 0, 2, 10, 0, 0, 1],
     };
     let mut bytes = vec![0x45, 0];
     bytes.extend((20 + tcp.len() as u16).to_be_bytes());
@@ -101,13 +109,13 @@ pub fn ipv4(tcp: &[u8], way: Way) -> Vec<u8> {
     bytes
 }
 
-/// With a hop-by-hop header before the segment.
-pub fn ipv6(tcp: &[u8], way: Way) -> Vec<u8> {
+/// Return an IPv6 packet with a hop-by-hop header before the segment.
+pub fn ipv6(tcp: &[u8], direction: Direction) -> Vec<u8> {
     let mut bytes = vec![0x60, 0, 0, 0];
     bytes.extend((8 + tcp.len() as u16).to_be_bytes());
     bytes.extend([0, 64]);
     let (a, b) = ([1; 16], [2; 16]);
-    bytes.extend(if matches!(way, Way::Asks) { [a, b].concat() } else { [b, a].concat() });
+    bytes.extend(if matches!(direction, Direction::Request) { [a, b].concat() } else { [b, a].concat() });
     bytes.extend([6, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend(tcp);
     bytes
