@@ -48,7 +48,7 @@ fn any_pcap(bytes: &[u8]) {
     let mut stamps = Stamps::default();
     let _ = stamps.read(bytes, SERVER);
     for end in [0, 1, 1 << 31, u64::MAX] {
-        stamps.at(CLIENT, Side::Request, end);
+        stamps.time_of(CLIENT, Side::Request, end);
     }
 }
 

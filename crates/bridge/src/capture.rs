@@ -1,4 +1,4 @@
-//! Packet captures: requests with their replies as arrays.
+//! Packet captures: requests and their replies as arrays.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,10 +12,10 @@ use pyo3::types::PyBytes;
 use crate::fault::raise;
 
 /// JSON text with `flows` and `counts`; then native u64 bytes of flow, `out_ns`, `in_ns`, `request_bytes`,
-/// `reply_bytes`, outcome (0 hit, 1 miss, 2 error), one entry an exchange.
+/// `reply_bytes`, outcome (0 hit, 1 miss, 2 error), with one entry per exchange.
 type Found<'py> = (String, [Bound<'py, PyBytes>; 6]);
 
-/// All exchanges of a pcap file with the server's port.
+/// Return all exchanges of a pcap file with the server's port.
 #[pyfunction]
 pub fn capture_exchanges<'py>(
     py: Python<'py>,
@@ -23,8 +23,8 @@ pub fn capture_exchanges<'py>(
     server_port: u16,
     protocol: &str,
 ) -> PyResult<Found<'py>> {
-    let protocol = Protocol::named(protocol)
-        .ok_or_else(|| PyValueError::new_err(format!("no protocol is called {protocol:?}")))?;
+    let protocol = Protocol::from_name(protocol)
+        .ok_or_else(|| PyValueError::new_err(format!("unknown protocol {protocol:?}")))?;
     let found = py.detach(|| {
         let fail = |why: CaptureError| raise("capture", &format!("{}: {why}", path.display()));
         let file = File::open(&path).map_err(|e| fail(e.into()))?;
@@ -57,8 +57,8 @@ pub fn capture_exchanges<'py>(
     ))
 }
 
-/// Finds the requests of an instance's rows in captures, writes them with the capture's stamps, and returns
-/// the counts as JSON text.
+/// Find the requests of a client's rows in captures, write them with the capture's stamps, and return the counts as
+/// JSON text.
 #[pyfunction]
 pub fn match_capture(
     py: Python<'_>,

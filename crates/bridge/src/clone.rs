@@ -1,4 +1,4 @@
-//! Clone documents: checked, and what follows from them.
+//! Checks of clone documents, and derived values.
 
 use std::sync::atomic::AtomicBool;
 
@@ -9,19 +9,19 @@ use serde_json::json;
 
 use crate::fault::raise;
 
-/// The JSON schema of clone documents, as text.
+/// Return the JSON schema of clone documents as text.
 #[pyfunction]
 pub fn clone_schema() -> String {
     Document::json_schema()
 }
 
-/// A document's refusal as Python's.
+/// Convert the error of a document to a Python exception.
 pub fn clone_error(error: CloneError) -> PyErr {
     raise("clone", &error.to_string())
 }
 
-/// Checks a document (JSON text); returns JSON with `document`, defaults filled in, and what follows from it:
-/// `mean_busy_us`, `stopped_share`, `capacity_per_s` (null where nothing limits it).
+/// Check a document (JSON text). Return JSON with `document`, including defaults, and derived values:
+/// `mean_busy_us`, `stopped_share`, `capacity_per_s` (null if unlimited).
 #[pyfunction]
 pub fn check_clone(document: &str) -> PyResult<String> {
     let document = Document::from_json(document).map_err(clone_error)?;

@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 
 use crate::fault::raise;
 
-/// A latency distribution in nanoseconds. Packed, it takes a few kilobytes and every question a little longer.
+/// A latency distribution in nanoseconds. Packed, it takes a few kilobytes, and each query takes slightly longer.
 #[pyclass(module = "hindmost._engine")]
 #[derive(Clone, Default)]
 pub struct Histogram(State);
@@ -42,32 +42,32 @@ impl Histogram {
         }
         match &mut self.0 {
             State::Open(histogram) => histogram,
-            State::Packed(_) => unreachable!("it was opened"),
+            State::Packed(_) => unreachable!("the histogram was unpacked above"),
         }
     }
 }
 
 #[pymethods]
 impl Histogram {
-    /// An empty one, or what `pack` wrote.
+    /// Create an empty histogram, or restore one from the bytes of `pack`.
     #[new]
     #[pyo3(signature = (packed=None))]
     fn new(packed: Option<&[u8]>) -> PyResult<Self> {
         let Some(bytes) = packed else { return Ok(Self::default()) };
         if ours::Histogram::unpack(bytes).is_none() {
-            return Err(PyValueError::new_err("these bytes are no packed histogram"));
+            return Err(PyValueError::new_err("these bytes are not a packed histogram"));
         }
         Ok(Self(State::Packed(bytes.to_vec())))
     }
 
-    /// Gives its memory back until it is recorded or merged into; its bytes.
+    /// Pack the histogram until it is recorded or merged into; return the bytes.
     fn pack<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
         if let State::Open(histogram) = &self.0 {
             self.0 = State::Packed(histogram.pack());
         }
         match &self.0 {
             State::Packed(bytes) => PyBytes::new(py, bytes),
-            State::Open(_) => unreachable!("it was packed"),
+            State::Open(_) => unreachable!("the histogram was packed above"),
         }
     }
 
@@ -80,7 +80,7 @@ impl Histogram {
         self.open_mut().add_censored(count);
     }
 
-    /// Merged with itself, a histogram holds everything twice, as with an equal one.
+    /// Merging a histogram with itself doubles all counts, as with an equal one.
     fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
         if this.is(other) {
             let twin = this.try_borrow()?.open().into_owned();
@@ -116,12 +116,12 @@ impl Histogram {
         self.open().mean()
     }
 
-    /// Nanoseconds, `inf` where the rank is among the censored, `None` when empty.
+    /// Return nanoseconds; `inf` if the rank is censored, `None` if empty.
     fn quantile(&self, q: f64) -> PyResult<Option<f64>> {
         quantile(&self.open(), q)
     }
 
-    /// The same of several levels.
+    /// Return the quantiles at several levels.
     fn quantiles(&self, levels: Vec<f64>) -> PyResult<Vec<Option<f64>>> {
         let histogram = self.open();
         levels.into_iter().map(|q| quantile(&histogram, q)).collect()
@@ -131,7 +131,7 @@ impl Histogram {
         self.open().count_above(value)
     }
 
-    /// Lower edges, upper edges (inclusive) and counts of all bins in use, each as native u64 bytes.
+    /// Return lower edges, upper edges (inclusive) and counts of all bins in use, each as native u64 bytes.
     fn bins<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 3] {
         let histogram = self.open();
         let pick = |part: fn(&ours::Bin) -> u64| {
@@ -149,14 +149,14 @@ impl Histogram {
 
 fn quantile(histogram: &ours::Histogram, q: f64) -> PyResult<Option<f64>> {
     let level = ours::Quantile::new(q)
-        .ok_or_else(|| PyValueError::new_err(format!("a quantile lies between 0 and 1, not at {q}")))?;
+        .ok_or_else(|| PyValueError::new_err(format!("a quantile must be between 0 and 1, not {q}")))?;
     Ok(histogram.quantile(level).map(|v| v.finite().map_or(f64::INFINITY, |nanos| nanos as f64)))
 }
 
 /// One interval: tag, start and end in seconds, histogram.
 type Interval = (Option<String>, f64, f64, Histogram);
 
-/// All intervals of an `.hlog` file.
+/// Return all intervals of an `.hlog` file.
 #[pyfunction]
 pub fn read_hlog(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Interval>> {
     py.detach(|| {

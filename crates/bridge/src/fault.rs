@@ -1,4 +1,4 @@
-//! The one mapping of engine errors to Python.
+//! The single mapping of engine errors to Python exceptions.
 
 use hindmost_load::LoadError;
 use hindmost_plan::PlanError;
@@ -11,16 +11,16 @@ create_exception!(
     hindmost._engine,
     EngineError,
     PyException,
-    "An engine error: `args` are its code, which programs can rely on, and its message; `fields`, if it has any, are \
-     the values that it is about."
+    "An engine error: `args` are its stable code and its message; `fields`, if present, are \
+     the values concerned."
 );
 
-/// An engine error as Python's.
+/// Create an `EngineError`.
 pub fn raise(code: &'static str, message: &str) -> PyErr {
     EngineError::new_err((code, message.to_owned()))
 }
 
-/// A client's failure as Python's; a refused plan names the field, its value, and what it must be.
+/// Convert the error of a client; if a plan is refused, `fields` has the field, its value and the expected value.
 pub fn load_error(error: LoadError) -> PyErr {
     let raised = raise(error.code(), &error.to_string());
     if let LoadError::Plan(PlanError::Field { field, value, must }) = error {
@@ -28,7 +28,7 @@ pub fn load_error(error: LoadError) -> PyErr {
             if let Ok(fields) =
                 [("field", field.into_owned()), ("value", value), ("must", must)].into_py_dict(py)
             {
-                // An error without its fields is still an error.
+                // Setting the fields is optional: the error is raised in any case.
                 let _ = raised.value(py).setattr("fields", fields);
             }
         });

@@ -1,4 +1,4 @@
-//! Classes, choice and placement by history.
+//! Classes of tenants, choice of a class, and placement by history.
 
 use hindmost_harvest::traces::{Grid, Reader, Source};
 use hindmost_harvest::{HarvestError, Settings};
@@ -18,12 +18,12 @@ fn unreadable(error: serde_json::Error) -> PyErr {
     harvest_error(HarvestError::Unreadable(error.to_string()))
 }
 
-fn parsed<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+fn parse<T: DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(unreadable)
 }
 
-/// Classifies traces (float32, by rows of `slots`) of tenants with so many servers, which have these peaks; settings and
-/// answer as JSON text.
+/// Classify the traces (float32, rows of `slots` values) of tenants with these numbers of servers and these peaks.
+/// Settings and result are JSON text.
 #[pyfunction]
 #[pyo3(signature = (traces, slots, servers, peaks, settings))]
 pub fn harvest_classify(
@@ -34,13 +34,13 @@ pub fn harvest_classify(
     peaks: Option<Vec<f64>>,
     settings: &str,
 ) -> PyResult<String> {
-    let settings: Settings = parsed(settings)?;
+    let settings: Settings = parse(settings)?;
     let rows = numbers(&traces)?;
     let found = py.detach(|| hindmost_harvest::classify(rows, slots, &servers, peaks.as_deref(), &settings));
     serde_json::to_string(&found.map_err(harvest_error)?).map_err(unreadable)
 }
 
-/// Utilisation traces from files: `survey` each file, ask for `facts`, then `average`.
+/// Reads utilisation traces from files: call `survey` for each file, then `facts`, then `average`.
 #[pyclass(module = "hindmost._engine")]
 #[derive(Default)]
 pub struct TraceReader {
@@ -54,21 +54,22 @@ impl TraceReader {
         Self::default()
     }
 
-    /// Looks at a file; the file and what it has are JSON.
+    /// Survey a file; the description of the file and the result are JSON text.
     fn survey(&mut self, py: Python<'_>, source: &str) -> PyResult<String> {
-        let source: Source = parsed(source)?;
+        let source: Source = parse(source)?;
         let counted = py.detach(|| self.reader.survey(&source)).map_err(harvest_error)?;
         serde_json::to_string(&counted).map_err(unreadable)
     }
 
-    /// Servers, usual gap and window of all files, as JSON; None without a reading.
+    /// Return servers, usual gap and window of all files as JSON; None without a reading.
     fn facts(&mut self) -> PyResult<Option<String>> {
         self.reader.facts().map(|facts| serde_json::to_string(&facts).map_err(unreadable)).transpose()
     }
 
-    /// Averages of tenants (float32, a row of slots each), peaks of servers and their readings outside of the grid, and
-    /// how each server stands to its tenant where `balanced`. `rows` has each server's tenant; `grid` is start and slot in
-    /// seconds, slots, tenants.
+    /// Return the averages of tenants (float32, one row of slots each), the peaks of servers with their number
+    /// of readings outside the grid, and, if `balanced`, the deviation of each server from its tenant. `rows`
+    /// has the tenant of each server; `grid` is (start in seconds, slot in seconds, number of slots, number of
+    /// tenants).
     #[allow(clippy::type_complexity)]
     fn average<'py>(
         &self,
@@ -78,7 +79,7 @@ impl TraceReader {
         grid: (f64, f64, usize, usize),
         balanced: bool,
     ) -> PyResult<(Bound<'py, PyByteArray>, Vec<f64>, Vec<u64>, Option<Vec<f64>>)> {
-        let sources = sources.iter().map(|one| parsed(one)).collect::<PyResult<Vec<Source>>>()?;
+        let sources = sources.iter().map(|one| parse(one)).collect::<PyResult<Vec<Source>>>()?;
         let grid = Grid { start: grid.0, slot_s: grid.1, slots: grid.2, tenants: grid.3 };
         let (found, balance) = py
             .detach(|| {
@@ -98,8 +99,8 @@ impl TraceReader {
     }
 }
 
-/// Asks a simulator about servers as they were recorded: traces (float64) by rows, one a tenant, of a
-/// shape: slots, and seconds of each.
+/// Run a simulator on recorded servers: traces (float64), one row per tenant; `shape` is (number of slots, seconds
+/// per slot).
 #[pyfunction]
 pub fn harvest_replay(
     py: Python<'_>,
@@ -114,7 +115,7 @@ pub fn harvest_replay(
     py.detach(|| hindmost_harvest::replay(kind, document, inventory, traces)).map_err(harvest_error)
 }
 
-/// Answers a question of a kind, both as JSON text.
+/// Answer a query of this kind; query and answer are JSON text.
 #[pyfunction]
 pub fn harvest(py: Python<'_>, kind: &str, document: &str) -> PyResult<String> {
     py.detach(|| hindmost_harvest::answer(kind, document)).map_err(harvest_error)

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 
 use crate::fault::raise;
 
-/// The checkup of this host as JSON text: `facts` and `findings`. `server`, an address, narrows the network
-/// interfaces to the one that leads there.
+/// Return the checkup of this host as JSON text: `facts` and `findings`. `server`, an address, restricts the
+/// network interfaces to the one that leads there.
 #[pyfunction]
 #[pyo3(signature = (root="/", spin_seconds=1.0, server=None))]
 pub fn doctor(py: Python<'_>, root: &str, spin_seconds: f64, server: Option<&str>) -> PyResult<String> {
@@ -24,36 +24,36 @@ pub fn doctor(py: Python<'_>, root: &str, spin_seconds: f64, server: Option<&str
     })
 }
 
-/// What this host is, as JSON text: the `facts` of [`doctor`] without a look at its noise.
+/// Return the `facts` of [`doctor`] as JSON text, without measuring noise.
 #[pyfunction]
 #[pyo3(signature = (root="/"))]
 pub fn host_facts(root: &str) -> PyResult<String> {
     text(serde_json::to_string(&HostFacts::read(&Tree::new(root))))
 }
 
-/// The processors of this host as JSON text.
+/// Return the CPUs of this host as JSON text.
 #[pyfunction]
 #[pyo3(signature = (root="/"))]
 pub fn topology(root: &str) -> PyResult<String> {
     text(serde_json::to_string(&Topology::read(&Tree::new(root))))
 }
 
-/// Confines this thread, and what it starts: it reads files below `readable` and `writable` alone, writes
-/// below `writable` alone, and executes none. Gives whether the kernel enforces all of it.
+/// Confine this thread and its children: they can read files only below `readable` and `writable`, write only below
+/// `writable`, and execute none. Return whether the kernel enforces all of it.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // what pyo3 makes
 pub fn confine(readable: Vec<PathBuf>, writable: Vec<PathBuf>) -> PyResult<bool> {
     hindmost_sys::process::confine(&readable, &writable).map_err(|e| raise("host", &e.to_string()))
 }
 
-/// Time spent by each processor so far, in ticks, as JSON text.
+/// Return the times of each CPU since boot, in ticks, as JSON text.
 #[pyfunction]
 pub fn cpu_counters() -> PyResult<String> {
     text(serde_json::to_string(&CpuTimes::read(&Tree::new("/"))))
 }
 
-/// What went wrong with TCP so far, as JSON text: in the network namespace of process `pid`, or in this
-/// process's; `null` where it cannot be read.
+/// Return TCP fault counters as JSON text, in the network namespace of process `pid` or in this process's; `null`
+/// if they cannot be read.
 #[pyfunction]
 #[pyo3(signature = (pid=None))]
 pub fn tcp_counters(pid: Option<u32>) -> PyResult<String> {
@@ -62,21 +62,21 @@ pub fn tcp_counters(pid: Option<u32>) -> PyResult<String> {
     text(serde_json::to_string(&read))
 }
 
-/// What waits now in the sockets at `port`, as JSON text, in the same namespace; `null` where it cannot be
-/// read.
+/// Return the present queues of the sockets at `port` as JSON text, in the namespace of process `pid` or in this
+/// process's; `null` if they cannot be read.
 #[pyfunction]
 #[pyo3(signature = (port, pid=None))]
 pub fn socket_queues(port: u16, pid: Option<u32>) -> PyResult<String> {
     text(serde_json::to_string(&ServerQueues::read(&Tree::new("/"), port, pid)))
 }
 
-/// CPU time in nanoseconds used so far by a process and all that descend from it; `None` if gone.
+/// Return the CPU time in nanoseconds of a process and its descendants; `None` if it has ended.
 #[pyfunction]
 pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     ProcessCpu::read_family(&Tree::new("/"), pid).map(|cpu| cpu.cpu_time().0)
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds: the clock of due times.
+/// Return `CLOCK_MONOTONIC` in nanoseconds: the clock of scheduled times.
 #[pyfunction]
 pub fn monotonic_ns() -> u64 {
     MonotonicClock.now().0

@@ -1,4 +1,4 @@
-//! Load instances and their plans.
+//! Clients and their plans.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use crate::fault::{load_error, raise};
 use crate::pipe::Pipe;
 
-/// Runs one instance and returns its result as JSON text; its files are in `place`.
+/// Run one client and return its result as JSON text; it writes its files to `place`.
 #[pyfunction]
 #[pyo3(signature = (plan, place, *, controlled=false))]
 pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool) -> PyResult<String> {
@@ -27,7 +27,7 @@ pub fn run_instance(py: Python<'_>, plan: &str, place: PathBuf, controlled: bool
     })
 }
 
-/// Removes what a plan's instances stored on their server; how many keys there were.
+/// Remove the keys that a plan's clients stored on their server; return the number of keys.
 #[pyfunction]
 pub fn clean_up(py: Python<'_>, plan: &str) -> PyResult<u32> {
     py.detach(|| {
@@ -36,7 +36,8 @@ pub fn clean_up(py: Python<'_>, plan: &str) -> PyResult<u32> {
     })
 }
 
-/// Raises `EngineError` with code `plan` unless the plan is a good one, and its files, too; returns it with all defaults.
+/// Raise `EngineError` with code `plan` if the plan or one of its files is invalid; return the plan with all
+/// defaults.
 #[pyfunction]
 pub fn check_plan(plan: &str) -> PyResult<String> {
     let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
@@ -45,8 +46,8 @@ pub fn check_plan(plan: &str) -> PyResult<String> {
     serde_json::to_string(&plan).map_err(|e| raise("plan", &e.to_string()))
 }
 
-/// Requests of HTTP that no plan may hold, of a JSON list of them: JSON text with a list of pairs, the place of each in
-/// the list and the `field` and what it `must` be.
+/// Return the invalid ones of a JSON list of HTTP requests: JSON text with a list of pairs, the index and an object
+/// with `field` and `must`.
 #[pyfunction]
 pub fn refused_requests(requests: &str) -> PyResult<String> {
     let fail = |e: serde_json::Error| raise("plan", &e.to_string());
@@ -59,7 +60,7 @@ pub fn refused_requests(requests: &str) -> PyResult<String> {
     serde_json::to_string(&refused).map_err(fail)
 }
 
-/// What an instance of a plan needs of its host, as JSON text: `files`, `ports`, `memory_bytes`,
+/// Return what a client of a plan needs of its host as JSON text: `files`, `ports`, `memory_bytes`,
 /// `connection_bytes`.
 #[pyfunction]
 pub fn plan_needs(plan: &str) -> PyResult<String> {
@@ -68,14 +69,14 @@ pub fn plan_needs(plan: &str) -> PyResult<String> {
     serde_json::to_string(&Needs::for_plan(&plan)).map_err(|e| raise("plan", &e.to_string()))
 }
 
-/// The names by which results tell the requests of a workload apart.
+/// Return the names of the requests of a workload in results.
 #[pyfunction]
 pub fn request_names(workload: &str) -> PyResult<Vec<String>> {
     let workload: Workload = serde_json::from_str(workload).map_err(|e| raise("plan", &e.to_string()))?;
     Ok(workload.load_files().map_err(|e| load_error(e.into()))?.kinds())
 }
 
-/// The name and the bytes of a plan's first request, for a look at the server before the load.
+/// Return the name and the bytes of a plan's first request, for a probe of the server before the load.
 #[pyfunction]
 pub fn first_request<'py>(py: Python<'py>, plan: &str) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let plan = Plan::from_json(plan).map_err(|e| load_error(e.into()))?;
@@ -83,7 +84,7 @@ pub fn first_request<'py>(py: Python<'py>, plan: &str) -> PyResult<(String, Boun
     Ok((name, PyBytes::new(py, &bytes)))
 }
 
-/// The JSON schema of plans, as text.
+/// Return the JSON schema of plans as text.
 #[pyfunction]
 pub fn plan_schema() -> String {
     Plan::json_schema()

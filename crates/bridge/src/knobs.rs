@@ -1,4 +1,4 @@
-//! The host's knobs: JSON out, one exception with a code for each refusal.
+//! Settings of the host: results as JSON text, errors as one exception with codes.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::fault::raise;
 
-fn of(root: &str, journal: PathBuf) -> Knobs {
+fn knobs_of(root: &str, journal: PathBuf) -> Knobs {
     Knobs::new(Tree::new(root), &journal)
 }
 
@@ -31,33 +31,33 @@ fn text(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| raise("host", &error.to_string()))
 }
 
-/// The process that puts something back; one that is not there could not.
+/// Return the process that will restore a setting; it must exist.
 fn owner(pid: u32) -> PyResult<Owner> {
-    Owner::of(pid).ok_or_else(|| raise("host", &format!("there is no process {pid}")))
+    Owner::find(pid).ok_or_else(|| raise("host", &format!("there is no process {pid}")))
 }
 
-/// Every knob as JSON text: name, about, value, choices, missing, found, files.
+/// Return every setting as JSON text: name, about, value, choices, missing, found, files.
 #[pyfunction]
 #[pyo3(signature = (journal, root = "/"))]
 pub fn knobs(journal: PathBuf, root: &str) -> PyResult<String> {
-    text(&of(root, journal).list().map_err(refuse)?)
+    text(&knobs_of(root, journal).list().map_err(refuse)?)
 }
 
-/// What stands changed, as JSON text: name, found, set, by, pid, unread. Nothing is put back.
+/// Return the current changes as JSON text, without restoring: name, found, set, by, pid, unread.
 #[pyfunction]
 #[pyo3(signature = (journal, root = "/"))]
 pub fn left_knobs(journal: PathBuf, root: &str) -> PyResult<String> {
-    text(&of(root, journal).left().map_err(refuse)?)
+    text(&knobs_of(root, journal).changes().map_err(refuse)?)
 }
 
-/// Refuses a value that a knob does not have, or cannot have here; nothing is written.
+/// Refuse a value that a setting does not accept, or does not accept on this host, without writing.
 #[pyfunction]
 #[pyo3(signature = (name, value, journal, root = "/"))]
 pub fn check_knob(name: &str, value: &str, journal: PathBuf, root: &str) -> PyResult<()> {
-    of(root, journal).check(name, value).map_err(refuse)
+    knobs_of(root, journal).check(name, value).map_err(refuse)
 }
 
-/// Sets one knob through the journal; it as JSON text, as it stands then. A process `pid` will put it back.
+/// Change a setting through the journal; return its new state as JSON text. Process `pid` will restore it.
 #[pyfunction]
 #[pyo3(signature = (name, value, journal, root = "/", pid = None))]
 pub fn set_knob(
@@ -69,10 +69,11 @@ pub fn set_knob(
     pid: Option<u32>,
 ) -> PyResult<String> {
     let owner = pid.map(owner).transpose()?;
-    text(&py.detach(|| of(root, journal).set(name, value, owner)).map_err(refuse)?)
+    text(&py.detach(|| knobs_of(root, journal).set(name, value, owner)).map_err(refuse)?)
 }
 
-/// Journals what is about to be done by process `pid`, by the steps that undo it (JSON text, `hindmost_knobs::Step`).
+/// Add a coming change by process `pid` to the journal, with the steps that undo it (JSON text,
+/// `hindmost_knobs::Step`).
 #[pyfunction]
 pub fn promise_steps(
     py: Python<'_>,
@@ -85,17 +86,18 @@ pub fn promise_steps(
 ) -> PyResult<()> {
     let owner = owner(pid)?;
     let steps = serde_json::from_str(steps).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    py.detach(|| of("/", journal).promise_steps(name, steps, found, set, owner)).map_err(refuse)
+    py.detach(|| knobs_of("/", journal).promise_steps(name, steps, found, set, owner)).map_err(refuse)
 }
 
-/// Keeps a change of process `pid` until `restore_knobs`.
+/// Keep a change of process `pid` until `restore_knobs`.
 #[pyfunction]
 pub fn keep_knob(py: Python<'_>, name: &str, journal: PathBuf, pid: u32) -> PyResult<()> {
     let owner = owner(pid)?;
-    py.detach(|| of("/", journal).keep(name, owner)).map_err(refuse)
+    py.detach(|| knobs_of("/", journal).keep(name, owner)).map_err(refuse)
 }
 
-/// Journals a folder (a cgroup, relative to the root) that is about to be made, for a process that will remove it.
+/// Add the coming creation of a folder (a cgroup, relative to the root) to the journal; process `pid` will remove
+/// it.
 #[pyfunction]
 pub fn promise_folder(
     py: Python<'_>,
@@ -106,27 +108,27 @@ pub fn promise_folder(
     pid: u32,
 ) -> PyResult<()> {
     let owner = owner(pid)?;
-    py.detach(|| of("/", journal).promise_folder(name, folder, set, owner)).map_err(refuse)
+    py.detach(|| knobs_of("/", journal).promise_folder(name, folder, set, owner)).map_err(refuse)
 }
 
-/// Puts back what process `pid` did to one knob; what was done as JSON text.
+/// Undo the changes of process `pid` to one setting; return them as JSON text.
 #[pyfunction]
 #[pyo3(signature = (name, journal, pid, root = "/"))]
 pub fn undo_knob(py: Python<'_>, name: &str, journal: PathBuf, pid: u32, root: &str) -> PyResult<String> {
     let owner = owner(pid)?;
-    text(&py.detach(|| of(root, journal).undo(name, owner)).map_err(refuse)?)
+    text(&py.detach(|| knobs_of(root, journal).undo(name, owner)).map_err(refuse)?)
 }
 
-/// Puts back what processes left that have ended; what was done as JSON text.
+/// Undo the changes of ended processes; return them as JSON text.
 #[pyfunction]
 #[pyo3(signature = (journal, root = "/"))]
 pub fn recover_knobs(py: Python<'_>, journal: PathBuf, root: &str) -> PyResult<String> {
-    text(&py.detach(|| of(root, journal).recover()).map_err(refuse)?)
+    text(&py.detach(|| knobs_of(root, journal).recover()).map_err(refuse)?)
 }
 
-/// Puts back all that no running process will; what was done as JSON text.
+/// Undo all changes that no running process will undo; return them as JSON text.
 #[pyfunction]
 #[pyo3(signature = (journal, root = "/"))]
 pub fn restore_knobs(py: Python<'_>, journal: PathBuf, root: &str) -> PyResult<String> {
-    text(&py.detach(|| of(root, journal).restore()).map_err(refuse)?)
+    text(&py.detach(|| knobs_of(root, journal).restore()).map_err(refuse)?)
 }

@@ -1,9 +1,9 @@
-//! The only crate that knows Python: it converts, and never decides.
+//! The only crate that knows Python: it converts and decides nothing.
 //!
-//! Everything crosses coarsely: a whole plan in, a whole run out, the interpreter released for all
-//! of it. What the module offers is described for Python in `python/hindmost/_engine.pyi`.
+//! Calls are coarse: a whole plan in, a whole run out, with the interpreter released. `python/hindmost/_engine.pyi`
+//! describes the module for Python.
 
-// PyO3 hands arguments over by value.
+// PyO3 passes arguments by value.
 #![allow(clippy::needless_pass_by_value)]
 
 mod capture;

@@ -1,4 +1,4 @@
-//! The daemon of `hindmost watch`, its ring, and what experiments look at.
+//! The daemon of `hindmost watch`, its ring file, and the measurements of experiments.
 
 use std::path::PathBuf;
 
@@ -9,35 +9,35 @@ use pyo3::types::PyBytes;
 
 use crate::fault::raise;
 
-fn failed(why: NerveError) -> PyErr {
+fn to_python(why: NerveError) -> PyErr {
     raise(why.code(), &why.to_string())
 }
 
-/// Names of a sample's values, whether each is a total, and what it is.
+/// Return for each value of a sample: its name, whether it is a total, and its meaning.
 #[pyfunction]
 pub fn watch_counters() -> Vec<(&'static str, bool, &'static str)> {
     COUNTERS.iter().map(|counter| (counter.name, counter.kind == Kind::Total, counter.about)).collect()
 }
 
-/// Watches until SIGTERM or SIGINT, or the end of the application; returns its summary as JSON text. `ready` is
-/// called with the page's address (or None) before the first sample, `successor` once a sample after the application's
-/// end: it returns the process that has taken its place, or None.
+/// Watch until SIGTERM or SIGINT, or until the application ends; return the summary as JSON text. `ready` is called
+/// with the page's address (or None) before the first sample. `successor` is called once per sample after the
+/// application has ended; it returns the process that replaces it, or None.
 #[pyfunction]
 pub fn watch(py: Python<'_>, asked: &str, ready: Py<PyAny>, successor: Py<PyAny>) -> PyResult<String> {
     let request: WatchRequest = serde_json::from_str(asked).map_err(|e| raise("config", &e.to_string()))?;
     let summary = py.detach(|| {
         let stop = stop_flag();
-        // What a caller fails at is its own affair; the watch goes on.
+        // Errors of a callback are ignored; the watch continues.
         let ready = |address| Python::attach(|py| drop(ready.call1(py, (address,))));
         let successor = || Python::attach(|py| successor.call0(py).ok()?.extract(py).ok().flatten());
         hindmost_nerve::watch(&request, stop, ready, successor)
     });
-    let summary = summary.map_err(failed)?;
+    let summary = summary.map_err(to_python)?;
     serde_json::to_string(&summary).map_err(|e| raise("ring", &e.to_string()))
 }
 
-/// A ring as it was read: header (JSON text), names, times and wall clock offsets (microseconds), values row by row
-/// (each 64-bit integers), events, histograms, and whether the file is shorter than it should be.
+/// The content of a ring: header (JSON text), names, times and wall clock offsets (microseconds), values row by row
+/// (all as 64-bit integers), events, histograms, and whether the file is truncated.
 type ReadRing<'py> = (
     String,
     Vec<String>,
@@ -49,10 +49,10 @@ type ReadRing<'py> = (
     bool,
 );
 
-/// Reads a ring, whole or cut off.
+/// Read a ring file, complete or truncated.
 #[pyfunction]
 pub fn read_ring(py: Python<'_>, path: PathBuf) -> PyResult<ReadRing<'_>> {
-    let frames = py.detach(|| hindmost_nerve::read(&path)).map_err(failed)?;
+    let frames = py.detach(|| hindmost_nerve::read(&path)).map_err(to_python)?;
     let bytes = |numbers: &[i64]| {
         PyBytes::new(py, &numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>())
     };
@@ -68,7 +68,7 @@ pub fn read_ring(py: Python<'_>, path: PathBuf) -> PyResult<ReadRing<'_>> {
     ))
 }
 
-/// Single samples of an application and its host.
+/// Takes single samples of an application and its host.
 #[pyclass(unsendable)]
 pub struct Sampler(HostSampler);
 
@@ -77,16 +77,16 @@ impl Sampler {
     #[new]
     #[pyo3(signature = (pid = None, cgroup = None))]
     fn new(pid: Option<u32>, cgroup: Option<PathBuf>) -> PyResult<Self> {
-        HostSampler::new(pid, cgroup.as_deref()).map(Self).map_err(failed)
+        HostSampler::new(pid, cgroup.as_deref()).map(Self).map_err(to_python)
     }
 
-    /// One value for each of `watch_counters`, now.
+    /// Return the present value of each of `watch_counters`.
     fn now(&mut self) -> Vec<i64> {
         self.0.now()
     }
 }
 
-/// A light open-loop probe that keeps each request, from its making until `end`.
+/// A light open-loop probe that records each request from its creation until `end`.
 #[pyclass]
 pub struct Prober(Option<Probe>);
 
@@ -96,12 +96,12 @@ impl Prober {
     fn new(py: Python<'_>, asked: &str) -> PyResult<Self> {
         let asked: ProbeRequest =
             serde_json::from_str(asked).map_err(|error| raise("latency", &error.to_string()))?;
-        let probe = py.detach(|| Probe::start(&asked)).map_err(failed)?;
+        let probe = py.detach(|| Probe::start(&asked)).map_err(to_python)?;
         Ok(Self(Some(probe)))
     }
 
-    /// (due, latency) of each request since the last call, in nanoseconds; requests without a good answer; since when
-    /// the oldest one without an answer is due (0: none).
+    /// Return (scheduled, latency) of each request since the last call, in nanoseconds; the number of requests
+    /// without a good answer; and the scheduled time of the oldest unanswered one (0: none).
     fn take(&self) -> (Vec<(u64, u64)>, u64, u64) {
         self.0.as_ref().map_or((Vec::new(), 0, 0), |probe| {
             let seen = probe.take();
@@ -109,7 +109,7 @@ impl Prober {
         })
     }
 
-    /// Ends it.
+    /// Stop the probe.
     fn end(&mut self, py: Python<'_>) {
         let probe = self.0.take();
         py.detach(|| drop(probe));

@@ -1,4 +1,4 @@
-//! What is said on a fresh connection, for Python's own.
+//! The opening dialogue of connections that Python itself makes.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::fault::{load_error, raise};
 
-/// The opening of one connection to the target of a plan.
+/// The opening dialogue of one connection to the target of a plan.
 #[pyclass(module = "hindmost._engine")]
 pub struct Opening(Dialogue);
 
@@ -19,14 +19,14 @@ impl Opening {
         Ok(Self(Dialogue::new(&Plan::from_json(plan).map_err(|e| load_error(e.into()))?)))
     }
 
-    /// Whether the connection can carry requests at once, and what is said first.
+    /// Return whether the connection is ready for requests at once, and the first bytes to send.
     fn begin(&mut self) -> (bool, Cow<'static, [u8]>) {
         let mut out = Vec::new();
         (self.0.begin(&mut out), out.into())
     }
 
-    /// Takes what the server has said: whether the connection can carry requests now, and what is said next. Raises
-    /// `EngineError` with the refusal's code and the server's words.
+    /// Process bytes from the server; return whether the connection is ready for requests, and the next bytes
+    /// to send. Raises `EngineError` with the refusal's code and the server's text.
     fn hear(&mut self, said: &[u8]) -> PyResult<(bool, Cow<'static, [u8]>)> {
         let mut out = Vec::new();
         let done = self

@@ -1,4 +1,4 @@
-//! An instance's words over its standard input and output: one JSON document a line.
+//! Messages of a client over its standard input and output: one JSON document per line.
 
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use hindmost_load::engine::{Command, Controller, Event};
 use hindmost_load::LoadError;
 use hindmost_sys::{file, poll};
 
-/// The pipe to whoever started this process.
+/// The pipe to the process that started this one.
 #[derive(Default)]
 pub struct Pipe {
     heard: Vec<u8>,
@@ -20,12 +20,12 @@ impl Controller for Pipe {
         let mut line = serde_json::to_vec(event).map_err(|_| LoadError::Aborted)?;
         line.push(b'\n');
         let mut out = io::stdout().lock();
-        // Nobody reads any more: whoever started us is gone.
+        // A write fails if the process that started this one has ended.
         out.write_all(&line).and_then(|()| out.flush()).map_err(|_| LoadError::Aborted)
     }
 
-    fn next_command(&mut self, patience: Nanos) -> Result<Option<Command>, LoadError> {
-        if !self.heard.contains(&b'\n') && !self.read(patience)? {
+    fn next_command(&mut self, timeout: Nanos) -> Result<Option<Command>, LoadError> {
+        if !self.heard.contains(&b'\n') && !self.read(timeout)? {
             return Ok(None);
         }
         let Some(end) = self.heard.iter().position(|&b| b == b'\n') else { return Ok(None) };
@@ -39,13 +39,13 @@ impl Controller for Pipe {
 }
 
 impl Pipe {
-    /// Waits for input and takes what is there; `false` when the patience is over.
-    fn read(&mut self, patience: Nanos) -> Result<bool, LoadError> {
-        if !poll::readable([file::stdin()], Duration::from_nanos(patience.0)).unwrap_or(false) {
+    /// Wait for input and read it; return `false` after the timeout.
+    fn read(&mut self, timeout: Nanos) -> Result<bool, LoadError> {
+        if !poll::readable([file::stdin()], Duration::from_nanos(timeout.0)).unwrap_or(false) {
             return Ok(false);
         }
         let mut bytes = [0u8; 4096];
-        // Past the standard library's buffer, in which poll(2) cannot see what is left.
+        // This bypasses the standard library's buffer, whose content poll(2) does not see.
         match file::read(file::stdin(), &mut bytes) {
             Ok(0) => Err(LoadError::Aborted),
             Ok(n) => {

@@ -1,4 +1,4 @@
-//! Quantile regression on arrays that Python holds; nothing is copied but what is sorted.
+//! Quantile regression on arrays owned by Python; only data that is sorted is copied.
 #![allow(unsafe_code)]
 
 use hindmost_quantile::{
@@ -9,30 +9,32 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Samples sorted by cell: made once, for any number of models and levels.
+/// Samples sorted by cell: created once, for any number of models and levels.
 #[pyclass(frozen)]
 pub struct QuantileCells {
     cells: Cells,
 }
 
-/// A refusal as Python's: these are values that cannot be meant.
+/// Convert an error to a Python ValueError.
 fn refuse(error: QuantileError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The numbers of a contiguous array, for as long as its buffer is held.
+/// Return the numbers of a contiguous array, for as long as its buffer is held.
 pub(crate) fn numbers<T: Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
     if !buffer.is_c_contiguous() {
         return Err(PyValueError::new_err("the array must be contiguous"));
     }
-    // SAFETY: the buffer protocol says that `item_count` elements of type T lie there, aligned, while the buffer is
-    // held, which the borrow of `buffer` ensures. That nobody writes meanwhile is the caller's part, as with numpy.
+    // SAFETY: by the buffer protocol, `item_count` aligned elements of type T are valid while the buffer is
+    // held, which the borrow of `buffer` ensures. The caller must not write to the array meanwhile, as with
+    // numpy.
     Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), buffer.item_count()) })
 }
 
 #[pymethods]
 impl QuantileCells {
-    /// Sorts `samples` (float64) of cells `cell_of` (uint32) into `cells` cells; `weights` (float64) or none.
+    /// Sort `samples` (float64) with cell indices `cell_of` (uint32) into `cells` cells; `weights` (float64) or
+    /// None.
     #[new]
     #[pyo3(signature = (samples, cell_of, cells, weights = None))]
     fn new(
@@ -48,17 +50,17 @@ impl QuantileCells {
         Ok(Self { cells: sorted })
     }
 
-    /// The quantile of each cell; None where it has no weight.
+    /// Return the quantile of each cell; None for a cell without weight.
     fn quantiles(&self, tau: f64) -> Vec<Option<f64>> {
         (0..self.cells.len()).map(|cell| self.cells.quantile(cell, tau)).collect()
     }
 
-    /// Sum of the check losses of each cell about a value of its own.
+    /// Return the sum of the check losses of each cell about the value given for it.
     fn losses(&self, py: Python<'_>, at: Vec<f64>, tau: f64) -> Vec<f64> {
         py.detach(|| at.iter().enumerate().map(|(cell, &at)| self.cells.loss(cell, at, tau)).collect())
     }
 
-    /// The exact fit of a design (by rows, one a cell): coefficients, and pivots made.
+    /// Return the exact fit of a design (row by row, one row per cell): coefficients and number of pivots.
     fn fit(&self, py: Python<'_>, design: Vec<f64>, columns: usize, tau: f64) -> PyResult<(Vec<f64>, usize)> {
         if columns == 0 || design.len() != columns * self.cells.len() {
             let wanted = columns * self.cells.len();
@@ -69,19 +71,19 @@ impl QuantileCells {
         Ok((found.coefficients, found.pivots))
     }
 
-    /// One divided by the density of each cell at its quantile.
+    /// Return the sparsity of each cell at its quantile: one divided by the density.
     fn sparsities(&self, tau: f64, grain: f64) -> PyResult<Vec<f64>> {
         (0..self.cells.len()).map(|cell| sparsity(&self.cells, cell, tau, grain).map_err(refuse)).collect()
     }
 }
 
-/// Runs as histograms with running sums: quantiles, scores and bootstrap without samples.
+/// Runs as histograms with cumulative counts: quantiles, scores and bootstrap without samples.
 #[pyclass(frozen)]
 pub struct QuantileRuns {
     runs: Runs,
 }
 
-/// Numbers as the bytes of native f64.
+/// Return numbers as native float64 bytes.
 fn bytes<'py>(py: Python<'py>, numbers: &[f64]) -> Bound<'py, PyBytes> {
     let raw: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
     PyBytes::new(py, &raw)
@@ -89,8 +91,9 @@ fn bytes<'py>(py: Python<'py>, numbers: &[f64]) -> Bound<'py, PyBytes> {
 
 #[pymethods]
 impl QuantileRuns {
-    /// Bins from `low` to `high` (float64); run `r` counts `counts` (uint32) in bins `of_bin` (uint32) from
-    /// `ends[r - 1]` to `ends[r]`; runs are in the order of cells, of which each has `runs_of_cell`.
+    /// Bins reach from `low` to `high` (float64). Run `r` has `counts` (uint32) in the bins `of_bin` (uint32),
+    /// in the entries `ends[r - 1]` to `ends[r]`. Runs are ordered by cell; `runs_of_cell` is their number per
+    /// cell.
     #[new]
     fn new(
         low: PyBuffer<f64>,
@@ -106,18 +109,18 @@ impl QuantileRuns {
         Ok(Self { runs })
     }
 
-    /// The quantile of each cell; None for one without runs.
+    /// Return the quantile of each cell; None for a cell without runs.
     fn quantiles(&self, tau: f64) -> Vec<Option<f64>> {
         (0..self.runs.cells()).map(|cell| self.runs.quantile(cell, tau)).collect()
     }
 
-    /// The quantile of each run.
+    /// Return the quantile of each run.
     fn run_quantiles(&self, tau: f64) -> Vec<f64> {
         let last = self.runs.cells() - 1;
         (0..self.runs.of_cell(last).end).map(|run| self.runs.run_quantile(run, tau)).collect()
     }
 
-    /// How many samples of each run lie at or below a value of its cell.
+    /// Return how many samples of each run are at or below the value given for its cell.
     fn below(&self, at: Vec<f64>) -> PyResult<Vec<f64>> {
         if at.len() != self.runs.cells() {
             let wanted = self.runs.cells();
@@ -130,8 +133,8 @@ impl QuantileRuns {
         Ok(self.runs.below(&at))
     }
 
-    /// Pooled quantiles of runs drawn anew, and squared errors as shares of samples, each as native float64 bytes of
-    /// shape (draws, levels, cells).
+    /// Return pooled quantiles of resampled runs, and squared errors as fractions of samples, each as native
+    /// float64 bytes of shape (draws, levels, cells).
     fn bootstrap<'py>(
         &self,
         py: Python<'py>,
@@ -146,7 +149,7 @@ impl QuantileRuns {
     }
 }
 
-/// The quantiles of every cell at every level, without sorting: `result[cell][level]`.
+/// Return the quantiles of every cell at every level, without sorting: `result[cell][level]`.
 #[pyfunction]
 pub fn quantiles_of_cells(
     py: Python<'_>,
@@ -159,7 +162,7 @@ pub fn quantiles_of_cells(
     py.detach(|| cell_quantiles(y, of, cells, &levels)).map_err(refuse)
 }
 
-/// The bandwidth, in levels, over which densities at a quantile are read.
+/// Return the bandwidth, in levels, for density estimates at a quantile.
 #[pyfunction]
 pub fn hall_sheather(n: f64, tau: f64) -> f64 {
     hindmost_quantile::hall_sheather(n, tau)

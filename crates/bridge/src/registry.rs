@@ -1,4 +1,4 @@
-//! What the engine can do, as its tables have it.
+//! Capabilities of the engine, from its tables.
 
 use hindmost_arrivals::Law;
 use hindmost_clock::Rate;
@@ -10,24 +10,24 @@ use serde_json::{json, Value};
 
 use crate::fault::raise;
 
-/// A protocol, as its entry has it and its codec is.
+/// A protocol: its entry, and whether it has a login.
 #[derive(Serialize)]
-struct Told {
+struct ProtocolRow {
     #[serde(flatten)]
     entry: &'static Entry,
     logs_in: bool,
 }
 
-/// The table of protocols, as JSON text: a list of entries (`hindmost_wire::Entry`), each with `logs_in`.
+/// Return the table of protocols as JSON text: a list of entries (`hindmost_wire::Entry`), each with `logs_in`.
 #[pyfunction]
 pub fn protocols() -> PyResult<String> {
-    let told = |one: &Protocol| Told { entry: one.entry(), logs_in: one.logs_in() };
-    let table: Vec<Told> = Protocol::ALL.iter().map(told).collect();
+    let told = |one: &Protocol| ProtocolRow { entry: one.entry(), logs_in: one.logs_in() };
+    let table: Vec<ProtocolRow> = Protocol::ALL.iter().map(told).collect();
     serde_json::to_string(&table).map_err(|e| raise("protocols", &e.to_string()))
 }
 
-/// The table of arrival laws, as JSON text: a list of `name`, `purpose`, and `parameters` (`name`, `purpose`, and a
-/// `default` where it has one), as the plan's schema has them.
+/// Return the table of arrival laws as JSON text: a list of `name`, `purpose`, and `parameters` (`name`, `purpose`,
+/// and `default` if there is one), from the schema of the plan.
 #[pyfunction]
 pub fn arrival_laws() -> PyResult<String> {
     let schema = schemars::schema_for!(Law).to_value();
@@ -47,14 +47,14 @@ pub fn arrival_laws() -> PyResult<String> {
     text("arrival_laws", &objects.map(row).collect::<Vec<_>>())
 }
 
-/// What a law says of itself at a rate, as JSON text: `dispersion` of the counts of all workers together and, where it
-/// is the same for any number of them, `part_dispersion` of one; `cumulants` of the gaps, where they are independent;
-/// whether the `gaps` of one worker have a distribution to be compared with.
+/// Return properties of a law at a rate as JSON text: `dispersion` of the counts of all workers together and, if it
+/// is the same for any number of workers, `part_dispersion` of one; `cumulants` of the gaps, if they are
+/// independent; and whether the `gaps` of one worker have a known distribution.
 #[pyfunction]
 pub fn arrival_law(law: &str, rate_per_s: f64) -> PyResult<String> {
     let found = read(law)?;
     let rate = Rate::per_second(rate_per_s)
-        .ok_or_else(|| PyValueError::new_err(format!("{rate_per_s} requests a second are no rate")))?;
+        .ok_or_else(|| PyValueError::new_err(format!("{rate_per_s} requests/s is not a valid rate")))?;
     let told = json!({
         "written": found,
         "dispersion": found.dispersion(rate),
@@ -65,7 +65,7 @@ pub fn arrival_law(law: &str, rate_per_s: f64) -> PyResult<String> {
     text("arrival_law", &told)
 }
 
-/// What a law that replays a trace finds in its file: how many moments, and their rate a second.
+/// Return the number of arrivals in the file of a trace law, and their rate per second.
 #[pyfunction]
 pub fn read_trace(law: &str) -> PyResult<(usize, f64)> {
     match read(law)? {
@@ -73,11 +73,12 @@ pub fn read_trace(law: &str) -> PyResult<(usize, f64)> {
             let found = trace.read().map_err(|e| raise("trace", &e.to_string()))?;
             Ok((found.count(), found.rate_per_s))
         }
-        _ => Err(PyValueError::new_err(format!("{law} replays no trace"))),
+        _ => Err(PyValueError::new_err(format!("{law} does not replay a trace"))),
     }
 }
 
-/// Of gaps that follow a law: the shares below each `x`, in mean gaps, and the logarithms of the shares above.
+/// Return, for gaps of a law, the probabilities below each `x` (in mean gaps) and the logarithms of the
+/// probabilities above.
 #[pyfunction]
 pub fn gap_law(law: &str, x: Vec<f64>) -> PyResult<(Vec<f64>, Vec<f64>)> {
     let gaps = read(law)?

@@ -1,8 +1,8 @@
-//! The shape of the documents that Rust writes, for Python's types and JSON Schemas.
+//! Schemas of the documents that Rust writes, for Python's types and JSON Schemas.
 
 use hindmost_host::doctor::Checkup;
 use hindmost_host::sentinel::Watched;
-use hindmost_knobs::{Knob, Left, Restored};
+use hindmost_knobs::{ChangedSetting, Knob, Restored};
 use hindmost_load::engine::InstanceResult;
 use hindmost_synth::{Certificate, ServerSummary};
 use pyo3::prelude::*;
@@ -10,15 +10,15 @@ use schemars::generate::SchemaSettings;
 
 use crate::fault::raise;
 
-/// JSON Schemas of everything that the engine hands over as JSON and Python keeps, as one JSON text: an object
-/// `$defs` with one entry a type.
+/// Return the JSON Schemas of everything that the engine passes as JSON and Python stores, as one JSON text: an
+/// object `$defs` with one entry per type.
 #[pyfunction]
 pub fn written_schemas() -> PyResult<String> {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     generator.subschema_for::<InstanceResult>();
     generator.subschema_for::<Checkup>();
     generator.subschema_for::<Knob>();
-    generator.subschema_for::<Left>();
+    generator.subschema_for::<ChangedSetting>();
     generator.subschema_for::<Restored>();
     generator.subschema_for::<ServerSummary>();
     generator.subschema_for::<Certificate>();

@@ -1,4 +1,4 @@
-//! Sentinels on processors, one thread each.
+//! Sentinels on CPUs, one thread each.
 
 use hindmost_clock::Nanos;
 use hindmost_host::sentinel::{self, Watched};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::fault::raise;
 
-/// Watches processors from its making until `end`.
+/// Observes CPUs from its creation until `end`.
 #[pyclass]
 pub struct Sentinel {
     sentinels: Vec<sentinel::Sentinel>,
@@ -18,13 +18,13 @@ impl Sentinel {
     #[pyo3(signature = (cpus, period_ns, real_time = true))]
     fn new(cpus: Vec<u32>, period_ns: u64, real_time: bool) -> PyResult<Self> {
         let start = |cpu: &u32| {
-            let told = |e| raise("sentinel", &format!("processor {cpu}: {e}"));
+            let told = |e| raise("sentinel", &format!("CPU {cpu}: {e}"));
             sentinel::Sentinel::start(*cpu, Nanos(period_ns), real_time).map_err(told)
         };
         Ok(Self { sentinels: cpus.iter().map(start).collect::<PyResult<_>>()? })
     }
 
-    /// What each saw, as JSON text; nothing, the second time.
+    /// Return the observations of each as JSON text; an empty list at the second call.
     fn end(&mut self, py: Python<'_>) -> PyResult<String> {
         let sentinels = std::mem::take(&mut self.sentinels);
         let seen = py.detach(|| {

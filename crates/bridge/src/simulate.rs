@@ -18,11 +18,11 @@ fn simulate_error(error: SimulateError) -> PyErr {
     raise(error.code(), &error.to_string())
 }
 
-/// Ctrl-C and progress are looked after so often.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which Ctrl-C and progress are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs every design point of a batch (JSON text) on all cores, and gives what became of each, in order, as JSON text.
-/// `progress` is called now and then with the number of points that are done.
+/// Run every design point of a batch (JSON text) on all cores; return the result of each, in order, as JSON text.
+/// `progress` is called regularly with the number of completed points.
 #[pyfunction]
 #[pyo3(signature = (document, design, progress=None))]
 pub fn simulate(
@@ -36,7 +36,7 @@ pub fn simulate(
     Ok(json!({ "points": answers.map_err(simulate_error)? }).to_string())
 }
 
-/// Whether every design point of a batch makes sense; none is run.
+/// Check every design point of a batch without running it.
 #[pyfunction]
 pub fn check_designs(py: Python<'_>, document: &str, design: &str) -> PyResult<()> {
     let (document, batch) = read(document, design)?;
@@ -49,7 +49,7 @@ fn read(document: &str, design: &str) -> PyResult<(Value, Batch)> {
     Ok((document, Batch::from_json(design).map_err(simulate_error)?))
 }
 
-/// Runs the only design point of a batch, and gives the columns of its rows, warm-up included, in the order of service
+/// Run the only design point of a batch; return the columns of its rows, including warm-up, in the order of service
 /// start: `(name, bytes)`, native f64, or u32 for `kind`.
 #[pyfunction]
 pub fn simulate_columns<'py>(
@@ -80,7 +80,7 @@ pub fn simulate_columns<'py>(
     ])
 }
 
-/// Does work in another thread, the interpreter released, until it is done or somebody presses Ctrl-C.
+/// Run work in another thread with the interpreter released, until it is done or Ctrl-C is pressed.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -93,7 +93,7 @@ fn interruptible<T: Send>(
             let (stop, done) = (&stop, &done);
             scope.spawn(move || tell.send(work(stop, done)));
             loop {
-                match hear.recv_timeout(LOOK) {
+                match hear.recv_timeout(CHECK_INTERVAL) {
                     Ok(result) => return Ok(result),
                     Err(RecvTimeoutError::Disconnected) => {
                         return Err(raise("bug", "the simulator ended early"))

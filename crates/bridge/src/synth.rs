@@ -15,7 +15,7 @@ fn to_json(summary: Result<ServerSummary, SynthError>) -> PyResult<String> {
     serde_json::to_string(&summary).map_err(|e| raise("synth", &e.to_string()))
 }
 
-/// Serves until SIGTERM or SIGINT; returns the server's summary as JSON text. `ready` is called with the address
+/// Serve until SIGTERM or SIGINT; return the server's summary as JSON text. `ready` is called with the address
 /// before the first request is served.
 #[pyfunction]
 #[pyo3(signature = (config, ready = None))]
@@ -31,7 +31,7 @@ pub fn serve_synth(py: Python<'_>, config: &str, ready: Option<Py<PyAny>>) -> Py
     py.detach(|| to_json(server.run(stop)))
 }
 
-/// How faithful a spin is on these CPUs (all that this process may use, where none are named), as JSON text.
+/// Measure how accurate a spin is on these CPUs (by default all that this process may use); return JSON text.
 #[pyfunction]
 #[pyo3(signature = (cpus = None))]
 pub fn certify_spin(py: Python<'_>, cpus: Option<Vec<usize>>) -> PyResult<String> {
@@ -40,7 +40,7 @@ pub fn certify_spin(py: Python<'_>, cpus: Option<Vec<usize>>) -> PyResult<String
     serde_json::to_string(&certificate).map_err(|e| raise("synth", &e.to_string()))
 }
 
-/// Serves requests that are made in this process, until all are served, or SIGTERM or SIGINT; returns the summary.
+/// Serve requests generated in this process, until all are served, or SIGTERM or SIGINT; return the summary.
 #[pyfunction]
 pub fn serve_inside(py: Python<'_>, config: &str, inside: &str) -> PyResult<String> {
     py.detach(|| {

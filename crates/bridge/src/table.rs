@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 
 use crate::fault::raise;
 
-/// Reads the named columns.
+/// A function that reads the named columns.
 type Reader<T> = fn(&Path, &[&str]) -> Result<Vec<Vec<T>>, TableError>;
 
 fn read<T: Send>(py: Python<'_>, path: &Path, names: &[String], read: Reader<T>) -> PyResult<Vec<Vec<T>>> {
@@ -18,7 +18,7 @@ fn read<T: Send>(py: Python<'_>, path: &Path, names: &[String], read: Reader<T>)
     })
 }
 
-/// Columns of whole numbers of a Parquet file, each as native i64 bytes; the least i64 stands for null.
+/// Return integer columns of a Parquet file, each as native i64 bytes; the smallest i64 represents null.
 #[pyfunction]
 pub fn read_columns(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
     let columns = read(py, &path, &names, hindmost_table::read_integers)?;
@@ -26,7 +26,7 @@ pub fn read_columns(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResu
     Ok(columns.iter().map(|column| PyBytes::new(py, &bytes(column))).collect())
 }
 
-/// Columns of numbers of any sort, each as native f64 bytes; NaN stands for null.
+/// Return numeric columns of any type, each as native f64 bytes; NaN represents null.
 #[pyfunction]
 pub fn read_reals(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
     let columns = read(py, &path, &names, hindmost_table::read_reals)?;
@@ -34,13 +34,13 @@ pub fn read_reals(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult
     Ok(columns.iter().map(|column| PyBytes::new(py, &bytes(column))).collect())
 }
 
-/// Columns of texts; the empty text stands for null.
+/// Return text columns; the empty string represents null.
 #[pyfunction]
 pub fn read_words(py: Python<'_>, path: PathBuf, names: Vec<String>) -> PyResult<Vec<Vec<String>>> {
     read(py, &path, &names, hindmost_table::read_texts)
 }
 
-/// Name and kind (`whole`, `real`, `words`, or another that cannot be read) of each column of a Parquet file.
+/// Return name and kind (`whole`, `real`, `words`, or an unsupported type) of each column of a Parquet file.
 #[pyfunction]
 pub fn parquet_columns(path: PathBuf) -> PyResult<Vec<(String, String)>> {
     column_kinds(&path).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::fault::raise;
 
-/// Traces a server's requests from its making until `end`.
+/// Traces a server's requests from its creation until `end`.
 #[pyclass]
 pub struct Trace {
     tracer: Option<Tracer>,
@@ -17,11 +17,12 @@ pub struct Trace {
 
 #[pymethods]
 impl Trace {
-    /// `framing` is JSON text (`hindmost_trace::Framing`); one request in `every` is kept in the file `records`, its
-    /// latency in the text file `log`. `begun` is a program (or library) and its function that begins a request.
+    /// `framing` is JSON text (`hindmost_trace::Framing`). One request in `every` is stored in the file
+    /// `records`, and its latency in the text file `log`. `begun` is a program (or library) and its function
+    /// that begins a request.
     #[new]
     #[pyo3(signature = (port, framing, *, block_ns, one_connection_in=1, one_window_in=1, every=0, records=None, log=None, handover=true, who=false, begun=None))]
-    #[expect(clippy::too_many_arguments, reason = "by name, in Python")]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
         port: u16,
@@ -42,7 +43,7 @@ impl Trace {
         let log = log.map(|path| (every, path));
         let block = Nanos(block_ns);
         let request_start =
-            begun.map(|(file, function)| RequestStart::find(&file, &function)).transpose().map_err(failed)?;
+            begun.map(|(file, function)| RequestStart::find(&file, &function)).transpose().map_err(to_python)?;
         let request = TraceRequest {
             port,
             framing,
@@ -55,24 +56,25 @@ impl Trace {
             who,
             request_start,
         };
-        let tracer = py.detach(|| Tracer::start(&request)).map_err(failed)?;
+        let tracer = py.detach(|| Tracer::start(&request)).map_err(to_python)?;
         Ok(Self { tracer: Some(tracer) })
     }
 
-    /// What it saw, as JSON text (`hindmost_trace::TraceSummary`). The probes are gone then.
+    /// Remove the probes and return the results as JSON text (`hindmost_trace::TraceSummary`).
     fn end(&mut self, py: Python<'_>) -> PyResult<String> {
-        let tracer = self.tracer.take().ok_or_else(|| PyRuntimeError::new_err("this trace has ended"))?;
-        let seen = py.detach(|| tracer.end()).map_err(failed)?;
+        let tracer =
+            self.tracer.take().ok_or_else(|| PyRuntimeError::new_err("this trace has already ended"))?;
+        let seen = py.detach(|| tracer.end()).map_err(to_python)?;
         serde_json::to_string(&seen).map_err(|e| raise("trace", &e.to_string()))
     }
 }
 
-/// Why nothing can be traced here, as code and message, having loaded the probes; `None` where all is well.
+/// Load the probes; return code and message if tracing is impossible here, otherwise `None`.
 #[pyfunction]
 pub fn trace_fault(py: Python<'_>) -> Option<(&'static str, String)> {
     py.detach(hindmost_trace::check_support).map(|why| (why.code(), why.to_string()))
 }
 
-fn failed(why: TraceError) -> PyErr {
+fn to_python(why: TraceError) -> PyErr {
     raise(why.code(), &why.to_string())
 }

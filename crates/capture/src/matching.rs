@@ -67,7 +67,8 @@ pub fn match_rows(
             continue;
         }
         counts.answered += 1;
-        let seen = stamps.at(client, Side::Request, end).zip(stamps.at(client, Side::Reply, reply_end));
+        let seen =
+            stamps.time_of(client, Side::Request, end).zip(stamps.time_of(client, Side::Reply, reply_end));
         let Some((out_ns, in_ns)) = seen else { continue };
         counts.matched += 1;
         counts.stamped += u64::from(rows[2][at] != NULL && rows[3][at] != NULL);

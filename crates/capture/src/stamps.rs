@@ -49,7 +49,7 @@ impl Stamps {
 
     /// Return when the last byte before position `end` was first on the wire, in nanoseconds since the epoch.
     /// Positions count from the connection's first byte.
-    pub fn at(&self, client_port: u16, side: Side, end: u64) -> Option<u64> {
+    pub fn time_of(&self, client_port: u16, side: Side, end: u64) -> Option<u64> {
         let line = self.lines.get(&(client_port, side == Side::Reply))?;
         let first = line.segments.first()?.0;
         let wanted = end.checked_sub(1)?;

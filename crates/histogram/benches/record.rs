@@ -34,7 +34,7 @@ fn cost(values: &[u64], mut record: impl FnMut(u64)) -> f64 {
     began.elapsed().as_nanos() as f64 / (PASSES * values.len()) as f64
 }
 
-fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+fn sort(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     values
 }
@@ -53,7 +53,7 @@ fn main() {
         ratios.push(other / one);
     }
     assert_eq!(ours.count(), theirs.len());
-    let (our_cost, their_cost, ratios) = (sorted(our_cost), sorted(their_cost), sorted(ratios));
+    let (our_cost, their_cost, ratios) = (sort(our_cost), sort(their_cost), sort(ratios));
     let middle = ROUNDS / 2;
     println!("record one value, median of {ROUNDS} alternating rounds [least, most]");
     println!("  hindmost-histogram   {:>6.2} ns", our_cost[middle]);

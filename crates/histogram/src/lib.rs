@@ -19,13 +19,13 @@
 //! Below 2048 a bin holds one value, so a [`Histogram`] is exact there. Numbers of outstanding requests are
 //! recorded in a `Histogram`, too, and need no type of their own.
 
-mod bounded;
 mod histogram;
 pub mod hlog;
 mod layout;
-mod packed;
+mod packing;
 mod quantile;
 mod sample;
+mod smallest;
 mod summary;
 mod worst;
 

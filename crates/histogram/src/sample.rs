@@ -1,4 +1,4 @@
-use crate::bounded::Smallest;
+use crate::smallest::Smallest;
 
 /// A uniform sample without replacement of a stream of unknown length.
 ///

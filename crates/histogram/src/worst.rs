@@ -1,4 +1,4 @@
-use crate::bounded::Smallest;
+use crate::smallest::Smallest;
 
 /// The `capacity` offered items with the largest keys, exactly: the slowest requests, each with its stamps. Of
 /// items with equal keys at the border, the first offered are kept.

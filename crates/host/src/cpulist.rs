@@ -1,10 +1,10 @@
-//! The kernel's way to write a set of CPUs, `0-3,8,10-11` (cpuset(7), "List format").
+//! Parses the kernel's list format of CPUs, `0-3,8,10-11` (cpuset(7), "List format").
 
-/// More CPUs than any kernel can be built for (`NR_CPUS` is at most 8192 today): a longer list is garbage.
+/// More CPUs than any kernel supports (`NR_CPUS` is at most 8192): a longer list is garbage.
 const MOST_CPUS: u32 = 1 << 16;
 
-/// The numbers of a list, ascending and each once; `None` where the text is not such a list.
-/// Empty text is the empty set.
+/// Return the numbers of a list, ascending and without duplicates; `None` if the text is not such a list. Empty
+/// text is the empty set.
 pub fn parse(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -14,7 +14,7 @@ pub fn parse(text: &str) -> Option<Vec<u32>> {
             return None;
         }
         cpus.extend(first..=last);
-        // Each stands once in a list of the kernel's; one that repeats them would grow without bound.
+        // The kernel lists each CPU once; a list with repeated ones could grow without bound.
         if cpus.len() > MOST_CPUS as usize {
             return None;
         }

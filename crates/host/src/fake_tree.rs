@@ -3,14 +3,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Tree;
 
-/// A folder of small files that stands for a host's `/proc` and `/sys` in tests; removed when dropped.
+/// A folder of small files that replaces `/proc` and `/sys` in tests; removed when dropped.
 pub struct FakeTree(PathBuf);
 
 impl FakeTree {
-    /// A tree of these files: path and content.
+    /// Create a tree of these files, given as path and content.
     ///
     /// # Panics
-    /// Where the folder of temporary files cannot be written.
+    /// If the temporary folder cannot be written.
     pub fn new(files: &[(&str, &str)]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -23,22 +23,22 @@ impl FakeTree {
         fake
     }
 
-    /// Adds or replaces one file.
+    /// Add or replace one file.
     ///
     /// # Panics
-    /// Where it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &str, content: &[u8]) {
         let path = self.0.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
-    /// Where it lies.
+    /// Return the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// What reads it.
+    /// Return a reader of the folder.
     pub fn tree(&self) -> Tree {
         Tree::new(&self.0)
     }

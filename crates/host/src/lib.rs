@@ -1,12 +1,11 @@
-//! The host: what it is ([`HostFacts`], [`Topology`]), what happened on it while something ran
-//! ([`counters`]), how much time it takes away unasked ([`noise`]) and when ([`sentinel`]), and whether it is fit to
-//! measure a tail ([`doctor`]).
+//! The host: its properties ([`HostFacts`], [`Topology`]), counters over a period ([`counters`]), how much CPU time
+//! it takes away ([`noise`]) and when ([`sentinel`]), and whether it is fit to measure a tail ([`doctor`]).
 //!
-//! Everything is read below a [`Tree`], `/` in real life and a folder of small files in tests, so
-//! that hardware which is absent (governors, turbo, several sockets) can be shown to be read right.
-//! What cannot be read is `None`; a reader of this crate never panics over the content of a file.
+//! Everything is read through a [`Tree`]: `/` in production, a folder of small files in tests, so that tests cover
+//! absent hardware (governors, turbo, several sockets). Missing values are `None`; no content of a file makes a
+//! reader panic.
 //!
-//! Nothing here changes the host: who writes is `hindmost_knobs`.
+//! This crate never changes the host: `hindmost_knobs` does.
 
 pub mod counters;
 pub mod doctor;

@@ -1,4 +1,4 @@
-//! Network interfaces and what they stamp (Documentation/networking/timestamping.rst of the kernel).
+//! Network interfaces and their time stamps (Documentation/networking/timestamping.rst of the kernel).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -9,21 +9,21 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// A network interface, and who can stamp its packets.
+/// A network interface and its ability to stamp packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Nic {
-    /// The kernel's name for it.
+    /// Name of the interface in the kernel.
     pub name: String,
-    /// Its driver lets the kernel stamp what leaves; what comes in is always stamped by the kernel.
+    /// Whether the driver lets the kernel stamp outgoing packets; the kernel always stamps incoming ones.
     pub software: Option<bool>,
-    /// The card itself can stamp every packet, both ways.
+    /// Whether the card can stamp every packet, in both directions.
     pub hardware: Option<bool>,
-    /// It is set to do so; `None` where the driver does not tell.
+    /// Whether the card is set to do so; `None` if the driver does not say.
     pub switched_on: Option<bool>,
 }
 
 impl Nic {
-    /// Asks the kernel about one interface. What it does not tell is `None`.
+    /// Query the kernel about one interface. Unknown properties are `None`.
     pub fn read(name: &str) -> Self {
         let able = Stamping::read(name);
         Self {
@@ -34,17 +34,17 @@ impl Nic {
         }
     }
 
-    /// The interface that leads to `address`; `None` where no route does.
+    /// Return the interface that leads to `address`; `None` if there is no route.
     pub fn towards(address: SocketAddr) -> Option<Self> {
         let from = source_towards(address)?;
-        // What is sent to an address of one's own never gets as far as the interface that bears it.
+        // Packets to one of our own addresses never reach the interface that has the address.
         let inside = from == address.ip() || from.is_loopback();
         let name =
-            if inside { interface::bearer(IpAddr::from([127, 0, 0, 1])) } else { interface::bearer(from) };
+            if inside { interface::name_of(IpAddr::from([127, 0, 0, 1])) } else { interface::name_of(from) };
         name.map(|name| Self::read(&name))
     }
 
-    /// All interfaces that are up, other than loopback.
+    /// Return all interfaces that are up, except loopback.
     pub(crate) fn all(tree: &Tree) -> Vec<Self> {
         let up = |name: &String| {
             let word = |file: &str| tree.word(&format!("sys/class/net/{name}/{file}"));
@@ -53,14 +53,14 @@ impl Nic {
         tree.names("sys/class/net").iter().filter(|name| up(name)).map(|name| Self::read(name)).collect()
     }
 
-    /// Whether the card stamps every packet that leaves and that comes in, now.
+    /// Whether the card is set to stamp every incoming and outgoing packet.
     pub fn stamps_everything(&self) -> bool {
         self.hardware == Some(true) && self.switched_on == Some(true)
     }
 }
 
-/// The address that a packet to `address` would come from: connecting a datagram socket looks up the
-/// route and sends nothing.
+/// Return the source address of packets to `address`. Connecting a datagram socket looks up the route and sends
+/// nothing.
 fn source_towards(address: SocketAddr) -> Option<IpAddr> {
     let any: SocketAddr =
         if address.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
@@ -85,20 +85,20 @@ mod tests {
         let lo = Nic::read("lo");
         assert_eq!((lo.software, lo.hardware), (Some(true), Some(false)), "{lo:?}");
         assert!(!lo.stamps_everything());
-        let nobody = Nic::read("no-such-device");
-        assert_eq!((nobody.software, nobody.hardware, nobody.switched_on), (None, None, None));
+        let absent = Nic::read("no-such-device");
+        assert_eq!((absent.software, absent.hardware, absent.switched_on), (None, None, None));
         assert_eq!(Nic::read("a name that is far too long to be one").hardware, None);
     }
 
     #[test]
-    fn the_way_to_oneself_is_loopback() {
+    fn the_route_to_ones_own_address_is_loopback() {
         for address in ["127.0.0.1:80", "127.9.9.9:80"] {
             assert_eq!(Nic::towards(address.parse().unwrap()).unwrap().name, "lo", "{address}");
         }
     }
 
     #[test]
-    fn only_interfaces_that_are_up_and_lead_somewhere_are_of_interest() {
+    fn only_interfaces_that_are_up_are_listed_without_loopback() {
         let fake = FakeTree::new(&[
             ("sys/class/net/lo/operstate", "unknown"),
             ("sys/class/net/lo/type", "772"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_has_to_be_able_and_switched_on() {
+    fn a_card_must_be_able_to_stamp_and_switched_on() {
         for (hardware, switched_on, all) in [
             (Some(true), Some(true), true),
             (Some(true), Some(false), false),

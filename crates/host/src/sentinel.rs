@@ -1,18 +1,19 @@
-//! When a processor was away, seen by a thread of ours that sleeps on it.
+//! Finds when a CPU was taken away, by a thread that sleeps on it.
 //!
-//! A thread at real-time priority wakes every so often; nobody in this system but other real-time threads and
-//! interrupts can make it late, so that a late waking is the time of the hypervisor or theirs. Whose programs run
-//! there at usual priority, and how busy they are, delays it by a context switch at most.
+//! A thread with real-time priority wakes at regular intervals. Only other real-time threads, interrupts and the
+//! hypervisor can make it late, so a late wake-up is CPU time that they took. Programs of normal priority, however
+//! busy, delay it by at most one context switch.
 //!
 //! ```text
-//!   asked for  .    .    .    .    .    .
+//!   scheduled  .    .    .    .    .    .
 //!   woken      |    |           |  |    |
-//!                   <- taken -->        from the last sign of life, which is a period too much at most
+//!                   <- taken -->        from the last wake-up, which overstates it by at most a period
 //! ```
 //!
-//! Without the right to real-time priority it wakes at the highest usual one there is, and may have to wait for its
-//! processor behind the server. How long, the kernel says (`run_delay`): what is left of a lateness is taken. A wait
-//! may itself be a theft, or the server's work: nobody can tell, so it is kept apart, as unsure.
+//! Without the right to real-time priority, it runs at the highest normal priority and may have to wait for its CPU
+//! behind the server. The kernel reports how long (`run_delay`), and only the rest of the delay counts as
+//! interference. The wait itself may be interference or the server's work; the two cannot be distinguished, so it
+//! is stored separately as unsure.
 
 use std::fs::File;
 use std::io;
@@ -28,54 +29,54 @@ use hindmost_sys::this_thread;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Wakings later than this count. An idle processor of a virtual machine takes some 20 us to wake, and interrupts of
-/// a server's own traffic hold it some 30 us.
-const LATE: Nanos = Nanos::from_micros(100);
+/// Wake-ups later than this are recorded. An idle CPU of a virtual machine takes about 20 us to wake, and
+/// interrupts of a server's own traffic occupy it for about 30 us.
+const LATE_THRESHOLD: Nanos = Nanos::from_micros(100);
 
-/// How long the end waits for a sentinel that has not had its processor.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long `end` waits for a sentinel whose CPU is occupied.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often it looks meanwhile.
-const LOOK: Duration = Duration::from_micros(200);
+/// Interval at which `end` checks.
+const CHECK_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Late wakings that there is room for.
-const ROOM: usize = 1 << 16;
+/// Capacity for late wake-ups.
+const CAPACITY: usize = 1 << 16;
 
-/// A processor that was watched, in nanoseconds of the monotonic clock.
+/// Observations of one CPU, in nanoseconds of the monotonic clock.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
-#[schemars(transform = unsure_came_later)]
+#[schemars(transform = make_unsure_optional)]
 pub struct Watched {
-    /// The processor.
+    /// The number of the CPU.
     pub cpu: u32,
-    /// From when ...
+    /// Start of the observation ...
     pub from_ns: u64,
-    /// ... until when.
+    /// ... and its end.
     pub to_ns: u64,
-    /// How often the sentinel asked to be woken.
+    /// Interval between wake-ups.
     pub period_ns: u64,
-    /// It counts as late above this.
+    /// A wake-up later than this is late.
     pub late_ns: u64,
-    /// How often it woke.
+    /// Number of wake-ups.
     pub wakings: u64,
-    /// What that cost the processor.
+    /// CPU time of the sentinel.
     pub cpu_ns: u64,
-    /// Late wakings: the last sign of life, when the waking was due, and when it came.
+    /// Late wake-ups: the previous wake-up, the scheduled time, and the actual time.
     pub spans_ns: Vec<[u64; 3]>,
-    /// Its own waits for the processor, in the same way: thefts, or the server's work. None at real-time priority, where it
-    /// waits for nobody.
+    /// The sentinel's own waits for the CPU, in the same form: interference, or the server's work. Absent at
+    /// real-time priority, where it waits for no other thread.
     pub unsure_ns: Option<Vec<[u64; 3]>>,
-    /// Late wakings that there was no room for.
+    /// Late wake-ups beyond the capacity.
     pub missed: u64,
 }
 
-/// Sentinels of early studies all had real-time priority.
-fn unsure_came_later(schema: &mut schemars::Schema) {
+/// Make `unsure_ns` optional: sentinels of early studies all had real-time priority.
+fn make_unsure_optional(schema: &mut schemars::Schema) {
     if let Some(required) = schema.get_mut("required").and_then(|one| one.as_array_mut()) {
         required.retain(|name| name != "unsure_ns");
     }
 }
 
-/// A thread that watches one processor until it is told to end.
+/// A thread that observes one CPU until it is stopped.
 #[derive(Debug)]
 pub struct Sentinel {
     ends: Arc<AtomicBool>,
@@ -89,14 +90,15 @@ impl Drop for Sentinel {
 }
 
 impl Sentinel {
-    /// Watches `cpu` from now on, awake every `period`; `real_time`: before all others, if that is permitted.
+    /// Start to observe `cpu`, waking every `period`, at real-time priority if `real_time` is set and
+    /// permitted.
     ///
     /// # Errors
-    /// What the kernel says of a thread bound to that processor; where it may not have real-time priority, nor know how
-    /// long it waited, of that priority.
+    /// The kernel's error if the thread cannot be pinned to that CPU, or if neither real-time priority nor the
+    /// time that it waited is available.
     pub fn start(cpu: u32, period: Nanos, real_time: bool) -> io::Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
-        let told = ends.clone();
+        let stop = ends.clone();
         let (tell, ready) = sync_channel(1);
         let thread = std::thread::Builder::new().name(format!("sentinel-{cpu}")).spawn(move || {
             let mut watch = Watch::new();
@@ -105,34 +107,35 @@ impl Sentinel {
                 if real_time && denied.is_none() {
                     return Ok(None);
                 }
-                OwnWaits::open().map(Some).map_err(|e| denied.unwrap_or(e))
+                WaitClock::open().map(Some).map_err(|e| denied.unwrap_or(e))
             });
-            let asleep = |at: Nanos| this_thread::sleep_until(at.0);
+            let sleep_until = |at: Nanos| this_thread::sleep_until(at.0);
             let before = this_thread::cpu_time_ns();
-            let over = || told.load(Ordering::Relaxed);
+            let is_over = || stop.load(Ordering::Relaxed);
             let (span, waits) = match prepared {
                 Ok(waits) => {
                     let _ = tell.send(Ok(()));
-                    let waited = || waits.as_ref().map_or(Nanos::ZERO, OwnWaits::so_far);
-                    (watch.follow(&MonotonicClock, period, asleep, waited, over), waits.is_some())
+                    let waited = || waits.as_ref().map_or(Nanos::ZERO, WaitClock::total);
+                    (watch.follow(&MonotonicClock, period, sleep_until, waited, is_over), waits.is_some())
                 }
                 Err(e) => {
                     let _ = tell.send(Err(e));
                     ((Nanos::ZERO, Nanos::ZERO), false)
                 }
             };
-            watch.told(cpu, period, span, this_thread::cpu_time_ns() - before, waits)
+            watch.into_watched(cpu, period, span, this_thread::cpu_time_ns() - before, waits)
         })?;
         ready.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
         Ok(Self { ends, thread: Some(thread) })
     }
 
-    /// What was seen; returns within a period, or two seconds where others keep the processor for good.
+    /// Stop the sentinel and return its observations, within a period, or within two seconds if its CPU is
+    /// occupied.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] in that case; the thread ends when it has its processor again.
+    /// [`io::ErrorKind::TimedOut`] in the second case; the thread ends as soon as its CPU is free.
     pub fn end(self) -> io::Result<Watched> {
-        self.end_within(PATIENCE)
+        self.end_within(END_TIMEOUT)
     }
 
     fn end_within(mut self, patience: Duration) -> io::Result<Watched> {
@@ -142,28 +145,28 @@ impl Sentinel {
         while !thread.is_finished() {
             if begun.elapsed() > patience {
                 let text =
-                    format!("others have kept the processor for {} s, to the end", patience.as_secs_f64());
+                    format!("other threads have occupied the CPU for the last {} s", patience.as_secs_f64());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_INTERVAL);
         }
         thread.join().map_err(|_| io::ErrorKind::Other.into())
     }
 }
 
-/// How long the calling thread has been ready to run while others had its processor (proc(5), `schedstat`).
-struct OwnWaits(File);
+/// Time that the calling thread was ready to run while others had its CPU (proc(5), `schedstat`).
+struct WaitClock(File);
 
-impl OwnWaits {
+impl WaitClock {
     fn open() -> io::Result<Self> {
-        // As much as may be: without the right to it, as all others.
+        // Raise the priority if permitted; otherwise keep the normal one.
         let _ = this_thread::make_urgent();
         this_thread::make_timers_precise();
         let waits = Self(File::open("/proc/thread-self/schedstat")?);
         waits.read().map(|_| waits)
     }
 
-    fn so_far(&self) -> Nanos {
+    fn total(&self) -> Nanos {
         self.read().unwrap_or(Nanos::ZERO)
     }
 
@@ -186,51 +189,58 @@ struct Watch {
 impl Watch {
     fn new() -> Self {
         let [spans, unsure] = [(); 2].map(|()| {
-            let mut room = vec![[u64::MAX; 3]; ROOM]; // written, so that no page is first touched on the way
+            let mut room = vec![[u64::MAX; 3]; CAPACITY]; // written, so that no page is first touched during the observation
             room.clear();
             room
         });
         Self { spans, unsure, wakings: 0, missed: 0 }
     }
 
-    /// Sleeps and wakes until `over`; returns from when until when. `waited`: how long it was kept from running so far,
-    /// zero where nobody can.
+    /// Sleep and wake until `is_over`; return start and end of the observation. `waited` returns the total time
+    /// that the thread was ready but not running; zero at real-time priority.
     fn follow(
         &mut self,
         clock: &impl Clock,
         period: Nanos,
-        asleep: impl Fn(Nanos),
+        sleep_until: impl Fn(Nanos),
         waited: impl Fn() -> Nanos,
-        over: impl Fn() -> bool,
+        is_over: impl Fn() -> bool,
     ) -> (Nanos, Nanos) {
         let from = clock.now();
         let (mut alive, mut before) = (from, waited());
-        while !over() {
+        while !is_over() {
             let due = alive + period;
-            asleep(due);
+            sleep_until(due);
             let woken = clock.now();
             self.wakings += 1;
             let total = waited();
             let wait = total.saturating_sub(before);
             let ready = woken.saturating_sub(wait);
-            if ready.saturating_sub(due) > LATE {
-                self.missed += keep(&mut self.spans, [alive.0, due.0, ready.0]);
+            if ready.saturating_sub(due) > LATE_THRESHOLD {
+                self.missed += store(&mut self.spans, [alive.0, due.0, ready.0]);
             }
-            if wait > LATE {
-                self.missed += keep(&mut self.unsure, [alive.0, due.0, woken.0]);
+            if wait > LATE_THRESHOLD {
+                self.missed += store(&mut self.unsure, [alive.0, due.0, woken.0]);
             }
             (alive, before) = (woken, total);
         }
         (from, alive)
     }
 
-    fn told(self, cpu: u32, period: Nanos, (from, to): (Nanos, Nanos), cpu_ns: u64, waits: bool) -> Watched {
+    fn into_watched(
+        self,
+        cpu: u32,
+        period: Nanos,
+        (from, to): (Nanos, Nanos),
+        cpu_ns: u64,
+        waits: bool,
+    ) -> Watched {
         Watched {
             cpu,
             from_ns: from.0,
             to_ns: to.0,
             period_ns: period.0,
-            late_ns: LATE.0,
+            late_ns: LATE_THRESHOLD.0,
             wakings: self.wakings,
             cpu_ns,
             spans_ns: self.spans,
@@ -240,9 +250,9 @@ impl Watch {
     }
 }
 
-/// Keeps a span if there is room; returns how many there was none for.
-fn keep(spans: &mut Vec<[u64; 3]>, span: [u64; 3]) -> u64 {
-    let room = spans.len() < ROOM;
+/// Store a span if there is room; return the number of dropped spans (0 or 1).
+fn store(spans: &mut Vec<[u64; 3]>, span: [u64; 3]) -> u64 {
+    let room = spans.len() < CAPACITY;
     if room {
         spans.push(span);
     }
@@ -258,27 +268,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_waking_is_kept_with_the_last_sign_of_life_and_none_else() {
+    fn only_late_wakeups_are_stored_with_the_previous_one() {
         let clock = FakeClock::at(Nanos::from_millis(5));
         let (turn, mut watch) = (Cell::new(0), Watch::new());
-        let asleep = |at: Nanos| {
+        let sleep_until = |at: Nanos| {
             turn.set(turn.get() + 1);
-            // The third is 3 ms late, the fifth as late as none counts.
+            // The third is 3 ms late; the fifth is late by exactly the limit, which does not count.
             let late = [0, 0, 3_000_000, 7_000, 100_000][turn.get() - 1];
             clock.set(at + Nanos(late));
         };
         let (from, to) =
-            watch.follow(&clock, Nanos::from_millis(1), asleep, || Nanos::ZERO, || turn.get() == 5);
+            watch.follow(&clock, Nanos::from_millis(1), sleep_until, || Nanos::ZERO, || turn.get() == 5);
         assert_eq!((from.0, to.0), (5_000_000, 13_107_000));
         assert_eq!((watch.wakings, watch.missed), (5, 0));
         assert_eq!(watch.spans, [[7_000_000, 8_000_000, 11_000_000]]);
     }
 
     #[test]
-    fn a_sentinel_ends_when_told_and_says_what_it_cost() {
+    fn a_sentinel_stops_on_request_and_reports_its_cost() {
         let cpu = this_thread::allowed_cpus()[0] as u32;
         let Ok(sentinel) = Sentinel::start(cpu, Nanos::from_millis(1), true) else {
-            return; // no thread may have real-time priority here
+            return; // real-time priority is not permitted here
         };
         std::thread::sleep(std::time::Duration::from_millis(30));
         let seen = sentinel.end().unwrap();
@@ -287,25 +297,26 @@ mod tests {
     }
 
     #[test]
-    fn what_it_waited_itself_is_no_theft_and_is_kept_as_unsure() {
+    fn its_own_waits_are_stored_as_unsure_and_not_as_interference() {
         let clock = FakeClock::at(Nanos::from_millis(5));
         let (turn, waited, mut watch) = (Cell::new(0), Cell::new(0), Watch::new());
-        let asleep = |at: Nanos| {
-            // Behind the server for 2 ms; a theft of 3 ms; both, the theft first; 50 us, of which nothing is made.
+        let sleep_until = |at: Nanos| {
+            // A wait of 2 ms behind the server; an interruption of 3 ms; both, the interruption first;
+            // 50 us, which is ignored.
             let (theft, wait) =
                 [(0, 2_000_000), (3_000_000, 0), (1_000_000, 500_000), (0, 50_000)][turn.get()];
             turn.set(turn.get() + 1);
             waited.set(waited.get() + wait);
             clock.set(at + Nanos(theft + wait));
         };
-        let so_far = || Nanos(waited.get());
-        watch.follow(&clock, Nanos::from_millis(1), asleep, so_far, || turn.get() == 4);
+        let total = || Nanos(waited.get());
+        watch.follow(&clock, Nanos::from_millis(1), sleep_until, total, || turn.get() == 4);
         assert_eq!(watch.spans, [[8_000_000, 9_000_000, 12_000_000], [12_000_000, 13_000_000, 14_000_000]]);
         assert_eq!(watch.unsure, [[5_000_000, 6_000_000, 8_000_000], [12_000_000, 13_000_000, 14_500_000]]);
     }
 
     #[test]
-    fn without_real_time_it_watches_all_the_same_and_knows_what_it_waited() {
+    fn without_real_time_priority_it_reports_its_waits() {
         let cpu = this_thread::allowed_cpus()[0] as u32;
         let sentinel = Sentinel::start(cpu, Nanos::from_millis(1), false).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(30));
@@ -314,32 +325,32 @@ mod tests {
     }
 
     #[test]
-    fn late_wakings_beyond_the_room_are_counted() {
+    fn late_wakeups_beyond_the_capacity_are_counted() {
         let clock = FakeClock::at(Nanos::from_millis(5));
         let (turn, mut watch) = (Cell::new(0), Watch::new());
         let late = |at: Nanos| {
             turn.set(turn.get() + 1);
             clock.set(at + Nanos::from_millis(1));
         };
-        watch.follow(&clock, Nanos::from_millis(1), late, || Nanos::ZERO, || turn.get() == ROOM + 7);
-        assert_eq!((watch.spans.len(), watch.missed), (ROOM, 7));
+        watch.follow(&clock, Nanos::from_millis(1), late, || Nanos::ZERO, || turn.get() == CAPACITY + 7);
+        assert_eq!((watch.spans.len(), watch.missed), (CAPACITY, 7));
     }
 
     #[test]
-    fn a_theft_without_end_does_not_hold_up_the_end() {
+    fn an_endless_interruption_does_not_block_the_end() {
         let ends = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn(|| {
             std::thread::sleep(Duration::from_secs(60));
-            unreachable!("the test is over")
+            unreachable!("the test has ended")
         });
         let sentinel = Sentinel { ends: ends.clone(), thread: Some(thread) };
         let error = sentinel.end_within(Duration::from_millis(50)).unwrap_err();
-        assert!(ends.load(Ordering::Relaxed), "it was told to end, when it can");
+        assert!(ends.load(Ordering::Relaxed), "the thread was asked to stop");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]
-    fn a_processor_that_cannot_be_had_is_refused() {
+    fn a_cpu_that_does_not_exist_is_refused() {
         let error = Sentinel::start(u32::MAX, Nanos::from_millis(1), true).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }

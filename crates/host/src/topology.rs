@@ -7,30 +7,30 @@ use crate::{cpulist, Tree};
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 
-/// One logical CPU and where it sits. In a virtual machine this is what the hypervisor claims.
+/// One logical CPU and its position. In a virtual machine this is what the hypervisor claims.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cpu {
-    /// The number by which it is pinned.
+    /// Number of the CPU, as used for pinning.
     pub id: u32,
-    /// Its core; numbers repeat from socket to socket.
+    /// Number of its core, unique within a socket.
     pub core: Option<u32>,
-    /// Its socket (physical package).
+    /// Number of its socket (physical package).
     pub socket: Option<u32>,
-    /// Its NUMA node.
+    /// Number of its NUMA node.
     pub node: Option<u32>,
-    /// All logical CPUs of the same core, itself included.
+    /// All logical CPUs of the same core, including itself.
     pub siblings: Vec<u32>,
 }
 
-/// The logical CPUs that are online, by ascending number.
+/// The online logical CPUs, by ascending number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Topology {
-    /// One entry an online CPU.
+    /// One entry per online CPU.
     pub cpus: Vec<Cpu>,
 }
 
 impl Topology {
-    /// Reads `/sys/devices/system/cpu`; where that is missing, `/proc/stat` still tells the CPUs.
+    /// Read `/sys/devices/system/cpu`; if it is missing, `/proc/stat` still lists the CPUs.
     pub fn read(tree: &Tree) -> Self {
         let nodes: Vec<(u32, Vec<u32>)> = tree
             .numbered(NODES, "node")
@@ -53,25 +53,25 @@ impl Topology {
         Self { cpus }
     }
 
-    /// The sockets that hold an online CPU; 1 where the tree does not tell.
+    /// Return the number of sockets with an online CPU; 1 if unknown.
     pub fn sockets(&self) -> usize {
         let sockets: BTreeSet<_> = self.cpus.iter().filter_map(|cpu| cpu.socket).collect();
         sockets.len().max(1)
     }
 
-    /// The physical cores that hold an online CPU.
+    /// Return the number of physical cores with an online CPU.
     pub fn cores(&self) -> usize {
         let cores: BTreeSet<_> = self.cpus.iter().map(|cpu| &cpu.siblings).collect();
         cores.len()
     }
 
-    /// The most online CPUs that one core holds; 1 where the tree does not tell.
+    /// Return the most online CPUs of one core; 1 if unknown.
     pub fn threads_per_core(&self) -> usize {
         let threads = self.cpus.iter().map(|cpu| cpu.siblings.len());
         threads.max().unwrap_or(1)
     }
 
-    /// The NUMA nodes that hold an online CPU; 1 where the tree does not tell.
+    /// Return the number of NUMA nodes with an online CPU; 1 if unknown.
     pub fn nodes(&self) -> usize {
         let nodes: BTreeSet<_> = self.cpus.iter().filter_map(|cpu| cpu.node).collect();
         nodes.len().max(1)
@@ -88,8 +88,8 @@ fn online(tree: &Tree) -> Vec<u32> {
     stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()).collect()
 }
 
-/// `core_cpus_list` since Linux 5.3, `thread_siblings_list` before and still; itself alone where
-/// neither makes sense.
+/// Return the siblings of a CPU: `core_cpus_list` (Linux 5.3 or newer), else `thread_siblings_list`, else the CPU
+/// alone.
 fn siblings(tree: &Tree, id: u32) -> Vec<u32> {
     ["core_cpus_list", "thread_siblings_list"]
         .iter()
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::FakeTree;
 
-    /// Two sockets of two cores of two threads, numbered as Linux does: 0-3 first threads, 4-7 second.
+    /// Create two sockets with two cores of two threads, numbered as in Linux: 0-3 first threads, 4-7 second.
     fn two_sockets() -> FakeTree {
         let fake = FakeTree::new(&[
             ("sys/devices/system/cpu/online", "0-7\n"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sysfs_every_cpu_of_proc_stat_is_a_core_of_its_own() {
+    fn without_sysfs_every_cpu_is_a_separate_core() {
         let fake = FakeTree::new(&[("proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2\nintr 5\n")]);
         let topology = Topology::read(&fake.tree());
         assert_eq!(topology.cpus.iter().map(|cpu| cpu.id).collect::<Vec<_>>(), [0, 1]);

@@ -3,31 +3,31 @@ use std::str::FromStr;
 
 use hindmost_sys::ethtool;
 
-/// The files of a host below one root: `/` itself, or the copy of some of them that a test laid out. It only reads.
+/// The files of a host below one root: `/`, or a test's folder with a copy of some of them. Read-only.
 #[derive(Clone, Debug)]
 pub struct Tree {
     root: PathBuf,
 }
 
 impl Tree {
-    /// The files below `root`.
+    /// Create a reader of the files below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Where `path`, relative to the root, lies.
+    /// Return the location of `path`, which is relative to the root.
     pub fn locate(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// The interface and the setting that a path `ethtool/INTERFACE/SETTING` names, where they are asked of the kernel:
-    /// what a network interface is set to has no file. In a test such a path is a file like any other.
+    /// Return interface and setting of a path `ethtool/INTERFACE/SETTING` if it must be read from the kernel,
+    /// because settings of network interfaces have no file. In a test, such a path is an ordinary file.
     pub fn interface_setting<'a>(&self, path: &'a str) -> Option<(&'a str, &'a str)> {
         let below = path.strip_prefix("ethtool/").filter(|_| self.root.as_os_str() == "/")?;
         below.split_once('/')
     }
 
-    /// The text of a file without the white space around it; `None` where it cannot be read.
+    /// Return the text of a file without surrounding white space; `None` if it cannot be read.
     pub fn text(&self, path: &str) -> Option<String> {
         if let Some((interface, setting)) = self.interface_setting(path) {
             return ethtool::read(interface, setting).map(|value| value.to_string());
@@ -36,17 +36,17 @@ impl Tree {
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// The text of a file, `None` also where it is empty.
+    /// Return the text of a file; `None` also if it is empty.
     pub fn word(&self, path: &str) -> Option<String> {
         self.text(path).filter(|text| !text.is_empty())
     }
 
-    /// The file's whole text as a value; `None` where it is missing or something else.
+    /// Parse the whole text of a file; `None` if it is missing or malformed.
     pub fn value<T: FromStr>(&self, path: &str) -> Option<T> {
         self.text(path)?.parse().ok()
     }
 
-    /// A file that holds `0` or `1`.
+    /// Read a file that contains `0` or `1`.
     pub(crate) fn flag(&self, path: &str) -> Option<bool> {
         match self.value::<u8>(path)? {
             0 => Some(false),
@@ -55,7 +55,7 @@ impl Tree {
         }
     }
 
-    /// The names in a folder, sorted; empty where there is none.
+    /// Return the names in a folder, sorted; empty if there is no such folder.
     pub fn names(&self, path: &str) -> Vec<String> {
         let path = if path == "ethtool" { "sys/class/net" } else { path };
         let Ok(entries) = std::fs::read_dir(self.locate(path)) else {
@@ -67,7 +67,7 @@ impl Tree {
         names
     }
 
-    /// The names in a folder that are `prefix` and a number, as those numbers, ascending.
+    /// Return the numbers of the names in a folder that consist of `prefix` and a number, ascending.
     pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> =
             self.names(path).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
@@ -76,7 +76,7 @@ impl Tree {
     }
 }
 
-/// What follows `key` and `separator` on its line of a `key: value` text such as `/proc/self/status`.
+/// Return the text after `key` and `separator` in a `key: value` file such as `/proc/self/status`.
 pub(crate) fn field<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(separator)?;
@@ -90,7 +90,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn what_is_missing_or_garbage_is_none() {
+    fn missing_and_malformed_files_are_none() {
         let fake = FakeTree::new(&[("a/number", " 42\n"), ("a/junk", "4x2"), ("a/empty", "\n")]);
         let tree = fake.tree();
         assert_eq!(tree.value::<u32>("a/number"), Some(42));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_names_come_in_the_order_of_their_numbers() {
+    fn numbered_names_are_sorted_by_number() {
         let fake = FakeTree::new(&[("cpu/cpu10/x", ""), ("cpu/cpu9/x", ""), ("cpu/cpufreq/x", "")]);
         assert_eq!(fake.tree().numbered("cpu", "cpu"), [9, 10]);
         assert!(fake.tree().numbered("none", "cpu").is_empty());

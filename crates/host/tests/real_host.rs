@@ -1,5 +1,5 @@
-//! The readers against the real `/proc` and `/sys` of the machine that runs the tests, whatever it is:
-//! these must hold in a container, in a virtual machine and on bare metal.
+//! Runs the readers against the real `/proc` and `/sys` of the machine. The assertions must hold in a container, in
+//! a virtual machine and on bare metal.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -79,7 +79,7 @@ fn measuring_noise_leaves_the_callers_affinity_and_timers_alone() {
 }
 
 #[test]
-fn noise_is_measured_without_binding_where_the_cpu_does_not_exist() {
+fn noise_is_measured_without_pinning_if_the_cpu_does_not_exist() {
     let noise = Noise::measure(&[1_000_000], Duration::from_millis(1));
     assert!(noise.floors.iter().all(|floor| !floor.pinned));
     assert!(Noise::measure(&[], Duration::from_millis(1)).floors.is_empty());
@@ -94,11 +94,11 @@ fn a_diagnosis_of_this_host_is_json() {
 }
 
 #[test]
-fn a_process_that_spins_beside_us_is_named_with_its_time() {
+fn a_spinning_process_on_our_cpus_is_named_with_its_time() {
     let cpus = HostFacts::read(&host()).cpus_allowed;
     let before = Neighbours::read(&host(), std::process::id());
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-    // Until it has had a turn that the scheduler has booked, however busy this host is.
+    // Wait until it has had a time slice that the scheduler has booked.
     let neighbourhood = loop {
         std::thread::sleep(Duration::from_millis(20));
         let seen = Neighbours::read(&host(), std::process::id()).since(&host(), &before, &cpus);
@@ -108,10 +108,13 @@ fn a_process_that_spins_beside_us_is_named_with_its_time() {
     };
     busy.kill().unwrap();
     busy.wait().unwrap();
-    assert!(neighbourhood.named.iter().all(|one| one.pid != std::process::id()), "we are not our neighbour");
+    assert!(
+        neighbourhood.named.iter().all(|one| one.pid != std::process::id()),
+        "our own process is excluded"
+    );
     assert!(neighbourhood.forks.is_some_and(|forks| forks >= 1));
     let named = neighbourhood.named.iter().find(|one| one.pid == busy.id()).unwrap();
-    assert!(named.bound, "all CPUs were asked about: {named:?}");
+    assert!(named.bound, "all CPUs were selected: {named:?}");
 }
 
 #[test]
@@ -120,19 +123,19 @@ fn interrupts_of_all_cpus_grow() {
     let before = Interrupts::read(&host());
     std::thread::sleep(Duration::from_millis(50));
     let span = Interrupts::read(&host()).since(&before, &cpus);
-    let told: u64 = span.hard.iter().map(|one| one.count).sum();
-    assert!(told <= span.hard_total);
+    let total: u64 = span.hard.iter().map(|one| one.count).sum();
+    assert!(total <= span.hard_total);
     assert!(span.hard.windows(2).all(|pair| pair[0].count >= pair[1].count));
 }
 
 #[test]
-fn connections_that_wait_to_be_accepted_are_counted_at_their_port() {
+fn connections_waiting_to_be_accepted_are_counted_by_port() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let read = || ServerQueues::read(&host(), address.port(), Some(std::process::id())).unwrap();
     assert_eq!(read(), ServerQueues::default());
     let waiting = [TcpStream::connect(address).unwrap(), TcpStream::connect(address).unwrap()];
-    // A connection is ready for us before its last packet has come to the listener.
+    // A connection is ready for the client before its last packet reaches the listener.
     let begun = Instant::now();
     while read().accept < 2 && begun.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(1));

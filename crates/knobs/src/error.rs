@@ -1,100 +1,100 @@
 use thiserror::Error;
 
-/// Why a knob was not set.
+/// The reason why a setting was not changed.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum KnobError {
-    /// No knob of that name.
+    /// There is no setting of this name.
     #[error("there is no knob {name:?}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Those that there are.
+        /// The existing names.
         names: Vec<String>,
     },
-    /// A knob that cannot be set on this host.
+    /// The setting does not exist on this host.
     #[error("{name} cannot be set on this host: {why}")]
     Missing {
         /// Its name.
         name: String,
-        /// What is missing.
+        /// The reason.
         why: String,
     },
-    /// A value that the knob does not have.
-    #[error("{name} cannot be {value:?}, only {}", choices.join(", "))]
+    /// The setting does not accept the value.
+    #[error("{name} cannot be {value:?}; possible values: {}", choices.join(", "))]
     Value {
-        /// The knob.
+        /// Name of the setting.
         name: String,
-        /// What was asked for.
+        /// The requested value.
         value: String,
-        /// What there is.
+        /// The possible values.
         choices: Vec<String>,
     },
-    /// The kernel did not take it.
-    #[error("the kernel does not take {value:?} for {file}: {said}")]
+    /// The kernel refused the value.
+    #[error("the kernel does not accept {value:?} for {file}: {said}")]
     Refused {
         /// The file.
         file: String,
-        /// What was written.
+        /// The value that was written.
         value: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         said: String,
     },
-    /// The kernel took it, and it is something else.
+    /// The kernel accepted the value but then reports another one.
     #[error("{name} was set to {asked:?}, but {file} then reads {found:?}")]
     Differs {
-        /// The knob.
+        /// Name of the setting.
         name: String,
         /// The file.
         file: String,
-        /// What was written.
+        /// The value that was written.
         asked: String,
-        /// What is there.
+        /// The value that was read back.
         found: String,
     },
-    /// Another process has set it, and will put back what it found.
-    #[error("{name} is set by process {pid}, which {}", if *alive { "is running a study" } else { "ended, and it could not be put back" })]
+    /// Another process has changed it and will restore the original value.
+    #[error("{name} is set by process {pid}, which {}", if *alive { "is running a study" } else { "ended, and its change could not be undone" })]
     Held {
-        /// The knob.
+        /// Name of the setting.
         name: String,
-        /// That process.
+        /// The process id.
         pid: u32,
         /// Whether it still runs.
         alive: bool,
     },
-    /// A step that was to undo something failed.
+    /// A step that should undo a change failed.
     #[error("cannot {step}: {said}")]
     Undo {
         /// The step.
         step: String,
-        /// What the kernel or the program said.
+        /// The error of the kernel or the program.
         said: String,
     },
-    /// The journal names a file that is none of the knob's: it is not written.
+    /// The journal names a file that does not belong to the setting; it is not written.
     #[error("the journal names {file} for {name}, whose files here are {}", if files.is_empty() { "none".to_owned() } else { files.join(", ") })]
     Foreign {
-        /// The knob.
+        /// Name of the setting.
         name: String,
-        /// What the journal names.
+        /// The file in the journal.
         file: String,
-        /// What the knob has.
+        /// The files of the setting.
         files: Vec<String>,
     },
-    /// A folder that was made cannot be removed.
+    /// A created folder cannot be removed.
     #[error("{folder} cannot be removed: {said}")]
     Folder {
         /// The folder.
         folder: String,
-        /// What the system said.
+        /// The error of the system.
         said: String,
     },
-    /// The journal cannot be kept, so nothing is written.
+    /// The journal cannot be written, so no setting is changed.
     #[error("the journal of changed settings, {file}, cannot be {doing}: {said}")]
     Journal {
-        /// Its file.
+        /// The journal file.
         file: String,
-        /// What failed.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         said: String,
     },
 }

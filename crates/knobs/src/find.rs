@@ -1,11 +1,11 @@
-//! Which files of this host a knob has.
+//! Finds the files of a setting on this host.
 
 use hindmost_host::Tree;
 
-/// Files, each with the device that it is of.
+/// Files, each with the device that it belongs to.
 pub(crate) type Files = Vec<(Option<String>, String)>;
 
-/// The files of a pattern that are there: the device that `@` stands for, and the path.
+/// Return the existing files of a pattern: the device that `@` stands for, and the path.
 pub(crate) fn files(tree: &Tree, pattern: &str) -> Files {
     let mut found = vec![(None, String::new())];
     for part in pattern.split('/') {
@@ -17,7 +17,7 @@ pub(crate) fn files(tree: &Tree, pattern: &str) -> Files {
                 None => next.push((device.clone(), path(part))),
                 Some((before, after)) => {
                     let fits = |name: &&String| name.starts_with(before) && name.ends_with(after);
-                    // `cpu*` means processors, not cpufreq and cpuidle.
+                    // `cpu*` matches CPUs only, not cpufreq and cpuidle.
                     let number = |name: &&String| {
                         !part.contains('*') || name[before.len()..].bytes().all(|b| b.is_ascii_digit())
                     };
@@ -34,7 +34,7 @@ pub(crate) fn files(tree: &Tree, pattern: &str) -> Files {
     found
 }
 
-/// The interrupts of each network interface: those of its device, or of the bus device that a virtio one is behind.
+/// Return the interrupts of each network interface: of its device, or of the bus device behind a virtio device.
 pub(crate) fn interrupts(tree: &Tree, _: &str) -> Files {
     let mut found = Vec::new();
     for interface in tree.names("sys/class/net") {
@@ -51,8 +51,8 @@ pub(crate) fn interrupts(tree: &Tree, _: &str) -> Files {
     found
 }
 
-/// What `all`, `node` and `one` stand for: the processors that are online, node after node in turn; those of the
-/// device's node; the first of those. `None` for other words.
+/// Return the CPUs that a word stands for. `all`: the online CPUs, taking one from each node in turn; `node`: the
+/// CPUs of the device's node; `one`: the first of those. `None` for other words.
 pub(crate) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &str) -> Option<Vec<u32>> {
     let list = |path: &str| hindmost_host::cpulist::parse(&tree.word(path)?);
     let all = || {
@@ -66,11 +66,11 @@ pub(crate) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &s
         Some(if in_turn.len() == online.len() { in_turn } else { online })
     };
     let node = || {
-        // An interrupt knows its node; so does an interface's device, or what is above it.
-        let beside = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/node"));
+        // An interrupt knows its node, and so does an interface's device or its parent.
+        let sibling = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/node"));
         let device = device.map(|name| format!("sys/class/net/{name}/device"));
         let above = device.as_ref().map(|path| format!("{path}/../numa_node"));
-        let places = [beside, device.map(|path| format!("{path}/numa_node")), above];
+        let places = [sibling, device.map(|path| format!("{path}/numa_node")), above];
         let number = places.into_iter().flatten().find_map(|path| tree.value::<u32>(&path));
         number.and_then(|number| list(&format!("sys/devices/system/node/node{number}/cpulist"))).or_else(all)
     };
@@ -88,7 +88,7 @@ mod tests {
     use hindmost_host::FakeTree;
 
     #[test]
-    fn interrupts_of_an_interface_are_those_of_its_device() {
+    fn interrupts_of_an_interface_belong_to_its_device() {
         let fake = FakeTree::new(&[
             ("sys/class/net/eth0/device/msi_irqs/40", "msix"),
             ("sys/class/net/eth0/device/msi_irqs/41", "msix"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_for_processors_of_the_devices_node() {
+    fn words_stand_for_cpus_of_the_devices_node() {
         let fake = FakeTree::new(&[
             ("sys/devices/system/cpu/online", "0-7"),
             ("sys/devices/system/node/node0/cpulist", "0-3"),

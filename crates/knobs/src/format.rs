@@ -1,26 +1,26 @@
-//! How the kernel spells values, and how people do.
+//! Converts values between the kernel's formats and the ones for people.
 
 use hindmost_host::cpulist;
 
-/// The spelling of a file.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// One word or number, as it is.
+    /// One word or number, unchanged.
     Plain,
-    /// All choices, the chosen one in brackets: `always [madvise] never`.
+    /// All choices, with the active one in brackets: `always [madvise] never`.
     Chosen,
-    /// 1 is on.
+    /// 1 means on.
     Flag,
-    /// 0 is on: the file says what is turned off.
+    /// 0 means on: the file disables something.
     Inverted,
-    /// A set of processors as hexadecimal digits, with commas between words of 32 bits.
+    /// A set of CPUs as hexadecimal digits, with commas between words of 32 bits.
     Mask,
-    /// A set of processors as a list, `0-3,8`.
+    /// A set of CPUs as a list, `0-3,8`.
     Cpus,
 }
 
 impl Format {
-    /// What a file's text means.
+    /// Convert a file's text to a value.
     pub(crate) fn read(self, text: &str) -> String {
         let flag = |on: &str, off: &str| match text {
             _ if text == on => "on".to_owned(),
@@ -36,8 +36,8 @@ impl Format {
         }
     }
 
-    /// What is written into the file for a value.
-    pub(crate) fn written(self, value: &str) -> String {
+    /// Convert a value to the text of the file.
+    pub(crate) fn to_text(self, value: &str) -> String {
         let on = match self {
             Self::Flag => "1",
             Self::Inverted => "0",
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// Whether two values are the same setting.
+    /// Whether two values mean the same setting.
     pub(crate) fn same(self, a: &str, b: &str) -> bool {
         match self {
             Self::Mask => mask(a).is_some() && mask(a) == mask(b),
@@ -61,12 +61,12 @@ impl Format {
     }
 }
 
-/// Processors as a format has them; `None` where it has none.
+/// Format a set of CPUs; `None` if the format is not one of CPUs.
 pub(crate) fn processors(format: Format, cpus: &[u32]) -> Option<String> {
     match format {
         Format::Cpus => Some(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
         Format::Mask => {
-            // Words of 32 bits, the highest first.
+            // 32-bit words, the highest first.
             let words = cpus.iter().max().map_or(1, |most| most / 32 + 1);
             let word = |at: u32| {
                 let bits = cpus
@@ -81,7 +81,7 @@ pub(crate) fn processors(format: Format, cpus: &[u32]) -> Option<String> {
     }
 }
 
-/// Whether a text is a set of processors as a format has it; formats of something else take any text.
+/// Whether a text is a valid set of CPUs in this format; other formats accept any text.
 pub(crate) fn is_set(format: Format, text: &str) -> bool {
     match format {
         Format::Cpus => cpulist::parse(text).is_some_and(|cpus| !cpus.is_empty()),
@@ -94,12 +94,12 @@ fn chosen(text: &str) -> Option<&str> {
     text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
-/// All words of a file that shows its choices.
+/// Return all words of a file that lists its choices.
 pub(crate) fn choices(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
 }
 
-/// Hexadecimal digits without commas and leading zeros; `None` where the text is something else.
+/// Return hexadecimal digits without commas and leading zeros; `None` if the text is not hexadecimal.
 fn mask(text: &str) -> Option<String> {
     let digits: String = text.trim().chars().filter(|&c| c != ',').collect::<String>().to_lowercase();
     let digits = digits.strip_prefix("0x").unwrap_or(&digits);
@@ -113,10 +113,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_can_be_written_and_is_the_same() {
-        let check = |format: Format, text: &str, value: &str, written: &str| {
+    fn a_value_survives_reading_and_writing() {
+        let check = |format: Format, text: &str, value: &str, to_text: &str| {
             assert_eq!(format.read(text), value, "{text}");
-            assert_eq!(format.written(value), written, "{value}");
+            assert_eq!(format.to_text(value), to_text, "{value}");
             assert!(format.same(&format.read(text), value), "{text} {value}");
         };
         check(Format::Plain, "60", "60", "60");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_spelled_as_lists_and_as_masks() {
+    fn cpus_are_formatted_as_lists_and_as_masks() {
         let check = |cpus: &[u32], list: &str, mask: &str| {
             assert_eq!(processors(Format::Cpus, cpus).as_deref(), Some(list));
             assert_eq!(processors(Format::Mask, cpus).as_deref(), Some(mask));

@@ -1,20 +1,20 @@
-//! What can be set on this host, and how it is put back: the only crate that writes to the host.
+//! Settings of the host and their undo: the only crate that writes to the host.
 //!
 //! ```text
-//!  set:      find the files -> read what is there -> journal it, synced -> write -> read again
-//!                                                          \-- wrong? put back, said so
-//!  undo:     journal, last first -> write what was found -> read again -> strike the entry out
+//!  set:      find the files -> read values -> write the journal, sync -> write -> read back
+//!                                                          \-- different? restore, report
+//!  undo:     journal, last change first -> write the original value -> read back -> remove the entry
 //! ```
 //!
-//! A knob is one or several files that take the same value (every processor's governor). What was found stands in
-//! the journal before anything is written, so that whoever comes next can undo it, also after a `kill -9`.
+//! A setting is one or several files with the same value (every CPU's governor). The original value is in the
+//! journal before anything is written, so that the next process can restore it, even after a `kill -9`.
 
 mod catalogue;
+mod changes;
 mod error;
 mod find;
 mod format;
 mod journal;
-mod left;
 mod list;
 mod owner;
 mod set;
@@ -27,22 +27,23 @@ use std::path::Path;
 
 use hindmost_host::Tree;
 
+pub use changes::ChangedSetting;
 pub use error::KnobError;
 use journal::Journal;
-pub use left::Left;
 pub use list::Knob;
 pub use owner::Owner;
 pub use step::Step;
 pub use undo::Restored;
 
-/// The knobs of one host, with the journal of what was changed.
+/// The settings of a host, with the journal of changes.
 pub struct Knobs {
     tree: Tree,
     journal: Journal,
 }
 
 impl Knobs {
-    /// The knobs below `tree`; the journal lies in `folder`, which is made when something is set.
+    /// Create access to the settings below `tree`. The journal is in `folder`, which is created at the first
+    /// change.
     pub fn new(tree: Tree, folder: &Path) -> Self {
         Self { journal: Journal::new(&tree, folder), tree }
     }

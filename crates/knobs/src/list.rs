@@ -1,56 +1,56 @@
-//! Which knobs this host has, and what they are set to.
+//! Lists the settings of this host and their values.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::catalogue::{self, Known};
+use crate::catalogue::{self, CatalogueRow};
 use crate::format::{self, Format};
 use crate::journal::Entry;
 use crate::{write, KnobError, Knobs};
 
-/// A knob as it stands.
+/// A setting and its state.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Knob {
-    /// What it is called: `thp`, `rps@eth0`.
+    /// Name: `thp`, `rps@eth0`.
     pub name: String,
     /// What it does, in a few words.
     pub about: &'static str,
-    /// What it is set to; absent where it cannot be set here. Several values where its files differ.
+    /// Its value; absent if it does not exist here. Several values if its files differ.
     pub value: Option<String>,
-    /// What it may be set to, where that is known.
+    /// Possible values, if known.
     pub choices: Vec<String>,
-    /// Why it cannot be set here.
+    /// Why it does not exist here.
     pub missing: Option<String>,
-    /// What was found before Hindmost changed it.
+    /// The original value, if Hindmost changed it.
     pub found: Option<String>,
     /// Its files, relative to the root.
     pub files: Vec<String>,
 }
 
-/// The files of a knob on this host.
+/// The files of a setting on this host.
 pub(crate) struct KnobFiles {
     pub(crate) name: String,
-    /// What it is one of several of: an interface, an interrupt.
+    /// The device, if there is one setting per device: an interface or an interrupt.
     pub(crate) device: Option<String>,
-    pub(crate) known: &'static Known,
+    pub(crate) known: &'static CatalogueRow,
     pub(crate) files: Vec<String>,
 }
 
 impl Knobs {
-    /// Every knob that is known, those that cannot be set here with the reason.
+    /// Return all known settings; those that do not exist here have a reason.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read or trusted. Of root's, whoever is not root sees the
-    /// settings without what was found.
+    /// [`KnobError::Journal`] if the journal cannot be read or trusted. If the journal belongs to root, other
+    /// users see the settings without original values.
     pub fn list(&self) -> Result<Vec<Knob>, KnobError> {
         let entries = if self.journal.is_hidden() { Vec::new() } else { self.journal.entries()? };
         Ok(catalogue::all().flat_map(|known| self.state(known, &entries)).collect())
     }
 
-    /// One knob.
+    /// Return one setting.
     ///
     /// # Errors
-    /// [`KnobError::Unknown`] where there is none of that name.
+    /// [`KnobError::Unknown`] if there is no setting of that name.
     pub fn get(&self, name: &str) -> Result<Knob, KnobError> {
         self.list()?.into_iter().find(|knob| knob.name == name).ok_or_else(|| KnobError::Unknown {
             name: name.to_owned(),
@@ -60,17 +60,17 @@ impl Knobs {
         })
     }
 
-    /// The files of one knob.
+    /// Return the files of one setting.
     pub(crate) fn files_of(&self, name: &str) -> Result<KnobFiles, KnobError> {
         let places = catalogue::all().flat_map(|known| self.places(known));
-        places
-            .into_iter()
-            .find(|place| place.name == name)
-            .ok_or_else(|| KnobError::Missing { name: name.to_owned(), why: "its files are gone".to_owned() })
+        places.into_iter().find(|place| place.name == name).ok_or_else(|| KnobError::Missing {
+            name: name.to_owned(),
+            why: "its files do not exist any more".to_owned(),
+        })
     }
 
-    /// The knobs that a pattern stands for here: one, or one a device.
-    fn places(&self, known: &'static Known) -> Vec<KnobFiles> {
+    /// Return the settings of a catalogue row on this host: one, or one per device.
+    fn places(&self, known: &'static CatalogueRow) -> Vec<KnobFiles> {
         let mut places: Vec<KnobFiles> = Vec::new();
         for (device, file) in (known.find)(&self.tree, known.pattern) {
             let of = |device: &String| format!("{}@{device}", known.name);
@@ -83,7 +83,7 @@ impl Knobs {
         places
     }
 
-    fn state(&self, known: &'static Known, entries: &[Entry]) -> Vec<Knob> {
+    fn state(&self, known: &'static CatalogueRow, entries: &[Entry]) -> Vec<Knob> {
         let places = self.places(known);
         if places.is_empty() {
             let missing = Some(format!("there is no {}: {}", known.pattern, known.absent));
@@ -120,23 +120,23 @@ impl Knobs {
             .collect()
     }
 
-    fn choices(&self, known: &Known, file: &str) -> Vec<String> {
+    fn choices(&self, known: &CatalogueRow, file: &str) -> Vec<String> {
         match known.format {
             Format::Chosen => format::choices(&self.tree.text(file).unwrap_or_default()),
             Format::Flag | Format::Inverted => vec!["off".to_owned(), "on".to_owned()],
             Format::Plain | Format::Mask | Format::Cpus => {
-                let beside = known.choices.map(|name| match file.rsplit_once('/') {
+                let sibling = known.choices.map(|name| match file.rsplit_once('/') {
                     Some((folder, _)) => format!("{folder}/{name}"),
                     None => name.to_owned(),
                 });
-                let text = beside.and_then(|path| self.tree.text(&path)).unwrap_or_default();
+                let text = sibling.and_then(|path| self.tree.text(&path)).unwrap_or_default();
                 text.split_whitespace().map(str::to_owned).collect()
             }
         }
     }
 
-    /// What one file of a knob is set to.
-    pub(crate) fn read(&self, known: &Known, file: &str) -> String {
+    /// Read the value of one file of a setting.
+    pub(crate) fn read(&self, known: &CatalogueRow, file: &str) -> String {
         known.format.read(&self.tree.text(file).unwrap_or_default())
     }
 }

@@ -1,24 +1,25 @@
-//! Who set something: a process, told from a later one of the same number by the time at which it started.
+//! The process that changed a setting, identified by pid and start time.
 
 use std::io;
 
 use hindmost_sys::process::Handle;
 use serde::{Deserialize, Serialize};
 
-/// A process that sets knobs and puts them back itself. What it leaves is undone by whoever comes next.
+/// A process that changes settings and restores them. If it ends first, the next process restores them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// When it started, in clock ticks since the boot (`proc_pid_stat(5)`, starttime).
+    /// Start time, in clock ticks since boot (`proc_pid_stat(5)`, starttime).
     pub started: u64,
 }
 
 impl Owner {
-    /// The process of that number; `None` where there is none, or it has ended and waits to be reaped.
-    pub fn of(pid: u32) -> Option<Self> {
+    /// Return the process with this pid; `None` if there is none, or if it is a zombie.
+    pub fn find(pid: u32) -> Option<Self> {
         let stat = hindmost_sys::file::read_kernel(format!("/proc/{pid}/stat")).ok()?;
-        // After the last ')' (a name may hold spaces and brackets) the state is first, the start twentieth.
+        // After the last ')' (a name may contain spaces and brackets), the state is first and the start time
+        // twentieth.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         if matches!(*fields.first()?, "Z" | "X") {
             return None;
@@ -26,22 +27,22 @@ impl Owner {
         Some(Self { pid, started: fields.get(19)?.parse().ok()? })
     }
 
-    /// Signals it, if it still runs; nothing reaches a later process of the same number.
+    /// Signal the process if it still runs; a later process with the same pid is never signalled.
     pub(crate) fn signal(self, send: impl Fn(&Handle) -> io::Result<()>) -> io::Result<()> {
         let Ok(handle) = Handle::open(self.pid) else {
             return Ok(());
         };
-        if self.alive() {
+        if self.is_alive() {
             send(&handle)?;
         }
         Ok(())
     }
 
-    /// Changes it, if it still runs.
+    /// Change the process if it still runs.
     pub(crate) fn only_if_alive(self, change: impl Fn() -> io::Result<()>) -> io::Result<()> {
-        let done = if self.alive() { change() } else { Ok(()) };
+        let done = if self.is_alive() { change() } else { Ok(()) };
         // It may have ended meanwhile.
-        if self.alive() {
+        if self.is_alive() {
             done
         } else {
             Ok(())
@@ -49,7 +50,7 @@ impl Owner {
     }
 
     /// Whether it still runs.
-    pub(crate) fn alive(self) -> bool {
+    pub(crate) fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
 }
@@ -59,10 +60,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_later_process_of_the_same_number_is_another() {
-        let own = Owner::of(std::process::id()).unwrap();
-        assert!(own.alive());
-        assert!(!Owner { started: own.started + 1, ..own }.alive());
-        assert_eq!(Owner::of(u32::MAX), None);
+    fn a_later_process_with_the_same_pid_is_another() {
+        let own = Owner::find(std::process::id()).unwrap();
+        assert!(own.is_alive());
+        assert!(!Owner { started: own.started + 1, ..own }.is_alive());
+        assert_eq!(Owner::find(u32::MAX), None);
     }
 }

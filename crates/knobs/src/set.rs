@@ -1,23 +1,23 @@
-//! A setting: journalled, written, read again.
+//! Changes a setting: journal, write, read back.
 
-use crate::catalogue::Known;
+use crate::catalogue::CatalogueRow;
 use crate::format::{self, Format};
 use crate::journal::{Entry, Place};
 use crate::list::KnobFiles;
 use crate::{find, write, Knob, KnobError, Knobs, Owner};
 
 impl Knobs {
-    /// Sets a knob, after what was found is in the journal; nothing is left half set. An `owner` puts it back by
-    /// [`Knobs::undo`]; without one it stays until [`Knobs::restore`].
+    /// Change a setting after its original value is in the journal; a failure leaves nothing half changed. The
+    /// `owner` restores it by [`Knobs::undo`]; without an owner it stays until [`Knobs::restore`].
     ///
     /// # Errors
-    /// [`KnobError`]: no such knob, not to be had here, not a value of it, held by another process, refused by the
-    /// kernel, or not what it reads afterwards.
+    /// [`KnobError`]: the setting is unknown or does not exist here, the value is invalid, another process
+    /// holds it, the kernel refused it, or it reads back differently.
     pub fn set(&self, name: &str, value: &str, owner: Option<Owner>) -> Result<Knob, KnobError> {
         self.check(name, value)?;
-        let _held = self.journal.lock()?;
-        // What dead owners left must not be taken for what was found.
-        self.put_back_all(Entry::abandoned)?;
+        let _lock = self.journal.lock()?;
+        // Restore changes of dead owners first: they must not be taken for original values.
+        self.restore_entries(Entry::is_abandoned)?;
         let place = self.files_of(name)?;
         let values = self.values_for(&place, value);
         let before: Vec<String> = place.files.iter().map(|file| self.read(place.known, file)).collect();
@@ -35,24 +35,24 @@ impl Knobs {
         match self.write_all(&place, &values) {
             Ok(()) => self.get(name),
             Err(failure) => {
-                // What was there a moment ago comes back; what was journalled earlier stays journalled, and so does
-                // what does not come back.
+                // Restore the values from before this call. Earlier changes stay in the journal, and
+                // so do values that cannot be restored.
                 let mut back = added;
                 for (file, found) in place.files.iter().zip(&before) {
-                    if self.set_back(&place, file, found).is_err() {
+                    if self.restore_file(&place, file, found).is_err() {
                         back.retain(|entry| entry.place != Place::File(file.clone()));
                     }
                 }
-                self.journal.strike(&back)?;
+                self.journal.remove(&back)?;
                 Err(failure)
             }
         }
     }
 
-    /// Whether a knob could be set to a value, without writing anything.
+    /// Check whether a setting accepts a value, without writing anything.
     ///
     /// # Errors
-    /// [`KnobError`]: no such knob, not to be had here, not a value of it.
+    /// [`KnobError`]: the setting is unknown or does not exist here, or the value is invalid.
     pub fn check(&self, name: &str, value: &str) -> Result<(), KnobError> {
         let state = self.get(name)?;
         if let Some(why) = state.missing {
@@ -64,16 +64,16 @@ impl Knobs {
         }
         let place = self.files_of(name)?;
         if !self.values_for(&place, value).iter().all(|value| format::is_set(place.known.format, value)) {
-            let written =
+            let to_text =
                 if place.known.format == Format::Mask { "a mask such as 3" } else { "a list such as 0-3" };
-            let choices = ["all", "node", "one", written].map(str::to_owned).to_vec();
+            let choices = ["all", "node", "one", to_text].map(str::to_owned).to_vec();
             return Err(KnobError::Value { name: name.to_owned(), value: value.to_owned(), choices });
         }
         Ok(())
     }
 
-    /// A value as it is written into each file: `all`, `node` and `one` are processors of the device's. Interrupts are
-    /// dealt out, one processor after the other: of several in a mask, most machines use one.
+    /// Return the value for each file. `all`, `node` and `one` stand for CPUs of the device. Interrupts are
+    /// distributed over the CPUs one by one, because most machines use only one CPU of a mask.
     fn values_for(&self, place: &KnobFiles, value: &str) -> Vec<String> {
         let (format, files) = (place.known.format, place.files.len());
         let as_is = || vec![value.to_owned(); files];
@@ -87,7 +87,7 @@ impl Knobs {
         (0..files).map(spelled).collect::<Option<_>>().unwrap_or_else(as_is)
     }
 
-    /// Refuses to change what another process will put back.
+    /// Refuse to change what another process will restore.
     pub(crate) fn refuse_held(&self, wanted: &[Entry]) -> Result<(), KnobError> {
         let all = self.journal.entries()?;
         let other = all.iter().find_map(|entry| {
@@ -95,7 +95,7 @@ impl Knobs {
             entry.owner.filter(|owner| asked.owner != Some(*owner)).map(|owner| (entry, owner))
         });
         other.map_or(Ok(()), |(entry, owner)| {
-            Err(KnobError::Held { name: entry.knob.clone(), pid: owner.pid, alive: owner.alive() })
+            Err(KnobError::Held { name: entry.knob.clone(), pid: owner.pid, alive: owner.is_alive() })
         })
     }
 
@@ -106,8 +106,8 @@ impl Knobs {
         place.files.iter().zip(values).try_for_each(|(file, value)| self.verify(place, file, value))
     }
 
-    pub(crate) fn write(&self, known: &Known, file: &str, value: &str) -> Result<(), KnobError> {
-        let text = known.format.written(value);
+    pub(crate) fn write(&self, known: &CatalogueRow, file: &str, value: &str) -> Result<(), KnobError> {
+        let text = known.format.to_text(value);
         write::file(&self.tree, file, &text).map_err(|source| KnobError::Refused {
             file: file.to_owned(),
             value: value.to_owned(),

@@ -1,4 +1,5 @@
-//! What undoes a change, as the journal holds it: paths, values, processes and lists of words. No shell reads any of it.
+//! Steps that undo a change, as stored in the journal: paths, values, processes and lists of words. No shell
+//! interprets them.
 
 use std::fmt::{self, Display};
 use std::io::{self, Read, Write as _};
@@ -15,73 +16,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::{trust, Owner};
 
-/// How long a command may take; others wait for the journal's lock meanwhile.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(5);
-/// How often a group is read again: its members fork while they are moved or killed.
+/// Time limit of a command; other processes wait for the journal's lock meanwhile.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How often the members of a cgroup are read again: they may fork while they are moved or killed.
 const ROUNDS: usize = 3;
 
-/// One action. What no longer exists (a file, a process, a namespace) has nothing to be put back.
+/// One action. If its object (a file, a process, a namespace) no longer exists, there is nothing to restore.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Step {
-    /// Writes a value into a file.
+    /// Write a value into a file.
     Write {
-        /// Absolute, without symbolic links.
+        /// Absolute path without symbolic links.
         path: String,
         /// One line.
         value: String,
     },
-    /// Lets stopped processes go on (SIGCONT).
+    /// Continue stopped processes (SIGCONT).
     Continue {
-        /// The processes that were stopped.
+        /// The stopped processes.
         processes: Vec<Owner>,
     },
-    /// Lets a thread run on processors.
+    /// Set the CPU affinity of a thread.
     Place {
         /// The thread.
         thread: Owner,
-        /// Their numbers.
+        /// The numbers of the CPUs.
         cpus: Vec<usize>,
     },
-    /// Gives a thread a policy of the usual scheduler.
+    /// Set the normal scheduling policy of a thread.
     Schedule {
         /// The thread.
         thread: Owner,
-        /// Its number in `sched_setscheduler(2)`: 0 other, 3 batch, 5 idle.
+        /// The policy in `sched_setscheduler(2)`: 0 other, 3 batch, 5 idle.
         policy: i32,
     },
-    /// Moves all members of one cgroup into another.
+    /// Move all members of one cgroup to another.
     Move {
-        /// The file `cgroup.procs` that lists them.
+        /// The file `cgroup.procs` of the source.
         from: String,
-        /// The file `cgroup.procs` that takes them.
+        /// The file `cgroup.procs` of the destination.
         to: String,
     },
-    /// Kills all members of a cgroup.
+    /// Kill all members of a cgroup.
     Kill {
-        /// The file `cgroup.procs` that lists them.
+        /// The file `cgroup.procs` of the cgroup.
         members: String,
     },
-    /// Sets the token bucket at an interface's root (tc-tbf(8)), if it still has one.
+    /// Set the token bucket at an interface's root (tc-tbf(8)), if it still has one.
     Shape {
         /// The interface.
         device: String,
-        /// Bits a second.
+        /// Rate in bit/s.
         rate: u64,
-        /// Bytes.
+        /// Burst in bytes.
         burst: u64,
-        /// Bytes.
+        /// Limit in bytes.
         limit: u64,
     },
-    /// Removes a network namespace, its processes, and the interface that leads to it.
+    /// Remove a network namespace, its processes, and the interface that leads to it.
     Disconnect {
         /// The namespace.
         namespace: String,
         /// The interface on this side.
         device: String,
     },
-    /// Runs a program.
+    /// Run a program.
     Run {
         /// The program and its arguments.
         command: Vec<String>,
@@ -94,11 +95,13 @@ impl Display for Step {
             Self::Write { path, value } => write!(out, "write {value:?} to {path:?}"),
             Self::Continue { processes } => {
                 let pids: Vec<String> = processes.iter().map(|one| one.pid.to_string()).collect();
-                write!(out, "let process {} go on", pids.join(", "))
+                write!(out, "continue process {}", pids.join(", "))
             }
-            Self::Place { thread, cpus } => write!(out, "let thread {} run on CPUs {cpus:?}", thread.pid),
+            Self::Place { thread, cpus } => {
+                write!(out, "set the affinity of thread {} to CPUs {cpus:?}", thread.pid)
+            }
             Self::Schedule { thread, policy } => {
-                write!(out, "schedule thread {} by policy {policy}", thread.pid)
+                write!(out, "set the scheduling policy of thread {} to {policy}", thread.pid)
             }
             Self::Move { from, to } => write!(out, "move the members of {from:?} to {to:?}"),
             Self::Kill { members } => write!(out, "kill the members of {members:?}"),
@@ -110,16 +113,16 @@ impl Display for Step {
 }
 
 impl Step {
-    /// Whether it is still due after a reboot: a program may have changed anything.
+    /// Whether the step is needed after a reboot: a program may have changed anything.
     pub(crate) fn outlives_boot(&self) -> bool {
         matches!(self, Self::Run { .. })
     }
 
-    /// Takes it.
+    /// Execute the step.
     ///
     /// # Errors
-    /// What the kernel or the program said.
-    pub(crate) fn take(&self, tree: &Tree) -> io::Result<()> {
+    /// The error of the kernel or the program.
+    pub(crate) fn execute(&self, tree: &Tree) -> io::Result<()> {
         match self {
             Self::Write { path, value } => existing(write(tree, path, value)).map(drop),
             Self::Continue { processes } => each(processes, |one| one.signal(continue_process)),
@@ -131,7 +134,7 @@ impl Step {
                 for_members(tree, from, |pid| existing(write(tree, to, &pid.to_string())).map(drop))
             }
             Self::Kill { members } => for_members(tree, members, |pid| {
-                Owner::of(pid).map_or(Ok(()), |one| one.signal(kill_process))
+                Owner::find(pid).map_or(Ok(()), |one| one.signal(kill_process))
             }),
             Self::Shape { device, rate, burst, limit } => shape(device, *rate, *burst, *limit),
             Self::Disconnect { namespace, device } => disconnect(tree, namespace, device),
@@ -140,12 +143,12 @@ impl Step {
     }
 }
 
-/// All are tried; the first failure counts.
-fn each<T>(all: &[T], take: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
-    all.iter().map(take).fold(Ok(()), Result::and)
+/// Try all; return the first error.
+fn each<T>(all: &[T], execute: impl Fn(&T) -> io::Result<()>) -> io::Result<()> {
+    all.iter().map(execute).fold(Ok(()), Result::and)
 }
 
-/// `None` where what was to be changed has gone.
+/// Return `None` if the object no longer exists.
 fn existing<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     const NO_SUCH_PROCESS: i32 = 3;
     const NO_SUCH_DEVICE: i32 = 19;
@@ -157,7 +160,8 @@ fn existing<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Writes a line into a file of the kernel, or in a folder that only root or we can write; follows no link.
+/// Write a line into a kernel file, or into a folder that only root or this user can write. Symbolic links are not
+/// followed.
 fn write(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
     let (mut file, folder) = open_without_links(&tree.locate("/"), path)?;
     if !is_of_kernel(&file) {
@@ -165,11 +169,11 @@ fn write(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
         trust::check_file(&file, path.as_ref())?;
         file.set_len(0)?;
     }
-    // With its end of line: nothing would be written where a cpuset of version 2 was empty.
+    // The line end is required: without it, writing an empty cpuset (cgroup version 2) would write nothing.
     file.write_all(format!("{value}\n").as_bytes())
 }
 
-fn for_members(tree: &Tree, file: &str, take: impl Fn(u32) -> io::Result<()>) -> io::Result<()> {
+fn for_members(tree: &Tree, file: &str, execute: impl Fn(u32) -> io::Result<()>) -> io::Result<()> {
     let mut last = Ok(());
     for _ in 0..ROUNDS {
         let members: Vec<u32> = match existing(hindmost_sys::file::read_kernel(tree.locate(file)))? {
@@ -179,18 +183,18 @@ fn for_members(tree: &Tree, file: &str, take: impl Fn(u32) -> io::Result<()>) ->
         if members.is_empty() {
             return Ok(());
         }
-        last = each(&members, |pid| take(*pid));
+        last = each(&members, |pid| execute(*pid));
     }
     last
 }
 
-fn owned<const N: usize>(all: [&str; N]) -> Vec<String> {
+fn to_strings<const N: usize>(all: [&str; N]) -> Vec<String> {
     all.map(str::to_owned).to_vec()
 }
 
 /// Does nothing if the bucket was removed meanwhile.
 fn shape(device: &str, rate: u64, burst: u64, limit: u64) -> io::Result<()> {
-    let shown = run(&owned(["tc", "qdisc", "show", "dev", device, "root"]))?;
+    let shown = run(&to_strings(["tc", "qdisc", "show", "dev", device, "root"]))?;
     if !shown.contains("tbf") {
         return Ok(());
     }
@@ -199,7 +203,7 @@ fn shape(device: &str, rate: u64, burst: u64, limit: u64) -> io::Result<()> {
         "tc", "qdisc", "change", "dev", device, "root", "tbf", "rate", &rate, "burst", &burst, "limit",
         &limit,
     ];
-    run(&owned(bucket)).map(drop)
+    run(&to_strings(bucket)).map(drop)
 }
 
 fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
@@ -208,18 +212,18 @@ fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
         for pid in tree.numbered("proc", "") {
             let inside = std::fs::metadata(tree.locate(&format!("proc/{pid}/ns/net")));
             if inside.is_ok_and(|own| (own.dev(), own.ino()) == (wanted.dev(), wanted.ino())) {
-                Owner::of(pid).map_or(Ok(()), |one| one.signal(kill_process))?;
+                Owner::find(pid).map_or(Ok(()), |one| one.signal(kill_process))?;
             }
         }
     }
     // The kernel removes one end of a pair with the other, or with its namespace.
-    remove(&owned(["ip", "link", "del", device]), || {
+    remove(&to_strings(["ip", "link", "del", device]), || {
         tree.names("sys/class/net").iter().any(|name| name == device)
     })?;
-    remove(&owned(["ip", "netns", "del", namespace]), || name.exists())
+    remove(&to_strings(["ip", "netns", "del", namespace]), || name.exists())
 }
 
-/// Runs a command that removes something, if it is there; that it has gone meanwhile is no error.
+/// Run a command that removes something, if it exists; it is no error if it disappears meanwhile.
 fn remove(command: &[String], there: impl Fn() -> bool) -> io::Result<()> {
     if !there() {
         return Ok(());
@@ -230,29 +234,29 @@ fn remove(command: &[String], there: impl Fn() -> bool) -> io::Result<()> {
     }
 }
 
-/// Runs a program, in a group of its own so that its children end with it; what it printed.
+/// Run a program in its own process group, so that its children end with it; return its output.
 fn run(command: &[String]) -> io::Result<String> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut program = Command::new(program);
     program.args(arguments).current_dir("/").process_group(0);
     program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = program.spawn()?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match child.try_wait()? {
             Some(status) if status.success() => return Ok(read_available(child.stdout.take())),
             Some(status) => return Err(io::Error::other(format!("{status}: {}", last_line(&mut child)))),
-            None if Instant::now() < deadline => sleep(PAUSE),
+            None if Instant::now() < deadline => sleep(POLL_INTERVAL),
             None => {
                 kill_group(&child);
                 let _ = child.wait();
-                return Err(io::Error::other(format!("it did not end within {} s", PATIENCE.as_secs())));
+                return Err(io::Error::other(format!("no exit within {} s", TIMEOUT.as_secs())));
             }
         }
     }
 }
 
-/// What is there to be read: a background child may hold the pipe open.
+/// Read the available output without waiting for more: a background child may keep the pipe open.
 fn read_available(pipe: Option<impl Read + std::os::fd::AsFd>) -> String {
     let Some(mut pipe) = pipe else {
         return String::new();

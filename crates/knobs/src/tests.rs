@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::left::Whose;
+use crate::changes::Restorer;
 use hindmost_host::FakeTree;
 
 struct Host {
@@ -40,7 +40,7 @@ impl Host {
 }
 
 #[test]
-fn knobs_are_listed_with_what_they_are_and_why_they_are_not() {
+fn settings_are_listed_with_value_or_reason() {
     let all = Host::new().knobs().list().unwrap();
     let value = |name: &str| all.iter().find(|knob| knob.name == name).expect(name).value.clone();
     assert_eq!(value("thp").as_deref(), Some("madvise"));
@@ -55,7 +55,7 @@ fn knobs_are_listed_with_what_they_are_and_why_they_are_not() {
 }
 
 #[test]
-fn a_knob_of_many_files_is_set_in_all_and_put_back_in_all() {
+fn a_setting_of_many_files_is_changed_and_restored_in_all() {
     let host = Host::new();
     let knobs = host.knobs();
     let set = knobs.set("governor", "performance", None).unwrap();
@@ -66,7 +66,7 @@ fn a_knob_of_many_files_is_set_in_all_and_put_back_in_all() {
     assert_eq!(host.read("sys/devices/system/cpu/cpufreq/policy0/scaling_governor"), "not a processor's");
     assert_eq!(host.read("sys/devices/system/cpu/intel_pstate/no_turbo"), "1");
     assert_eq!(host.read("sys/class/net/lo/queues/rx-0/rps_cpus"), "0");
-    // Somebody else puts it back: the journal is all there is.
+    // Another instance restores it: the journal is its only source.
     let done = host.knobs().restore().unwrap();
     assert_eq!(done.len(), 5);
     assert!(done.iter().all(|one| one.failure.is_none()), "{done:?}");
@@ -77,7 +77,7 @@ fn a_knob_of_many_files_is_set_in_all_and_put_back_in_all() {
 }
 
 #[test]
-fn what_was_found_first_is_what_comes_back() {
+fn the_first_original_value_is_restored() {
     let host = Host::new();
     for value in ["10", "90", "10"] {
         host.knobs().set("swappiness", value, None).unwrap();
@@ -88,7 +88,7 @@ fn what_was_found_first_is_what_comes_back() {
 }
 
 #[test]
-fn what_cannot_be_set_is_refused_and_nothing_is_journalled() {
+fn invalid_changes_are_refused_and_not_journalled() {
     let host = Host::new();
     let refused = |name: &str, value: &str| {
         let refused = host.knobs().set(name, value, None).unwrap_err();
@@ -106,9 +106,9 @@ fn what_cannot_be_set_is_refused_and_nothing_is_journalled() {
 }
 
 #[test]
-fn a_value_that_does_not_stay_is_taken_back() {
+fn a_value_that_reads_back_differently_is_restored() {
     let host = Host::new();
-    // Takes everything, and is empty whenever it is read.
+    // The file accepts everything and is empty when it is read.
     let file = host.fake.path().join("sys/class/net/eth0/queues/rx-1/rps_cpus");
     std::fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/null", &file).unwrap();
@@ -118,7 +118,7 @@ fn a_value_that_does_not_stay_is_taken_back() {
 }
 
 #[test]
-fn processors_are_named_by_words() {
+fn cpus_can_be_named_by_words() {
     let host = Host::new();
     for (path, text) in [
         ("sys/devices/system/cpu/online", "0-3"),
@@ -152,7 +152,7 @@ fn processors_are_named_by_words() {
 }
 
 #[test]
-fn coalescing_and_offloads_have_paths_of_their_own() {
+fn coalescing_and_offloads_have_ethtool_paths() {
     let host = Host::new();
     host.fake.write("ethtool/eth0/rx-usecs", b"8");
     host.fake.write("ethtool/eth0/gro", b"1");
@@ -166,21 +166,21 @@ fn coalescing_and_offloads_have_paths_of_their_own() {
 }
 
 #[test]
-fn an_owner_puts_back_its_own_and_others_see_it() {
+fn an_owner_restores_its_changes_and_others_see_them() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let gone = Owner { started: own.started + 1, ..own };
     host.knobs().set("swappiness", "10", None).unwrap();
     host.knobs().set("swappiness", "20", Some(own)).unwrap();
     let refused = host.knobs().set("swappiness", "30", Some(gone)).unwrap_err();
-    assert!(matches!(refused, KnobError::Held { alive: true, .. }), "{refused}");
+    assert!(matches!(refused, KnobError::Held { is_alive: true, .. }), "{refused}");
     assert!(host.knobs().recover().unwrap().is_empty());
-    let told = host.knobs().restore().unwrap();
-    assert!(told.iter().any(|one| one.failure.is_some()));
+    let restored = host.knobs().restore().unwrap();
+    assert!(restored.iter().any(|one| one.failure.is_some()));
     host.knobs().undo("swappiness", own).unwrap();
     host.knobs().restore().unwrap();
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
-    // A dead one's is undone by whoever comes next, before it looks.
+    // The next process undoes changes of a dead owner before it reads values.
     host.knobs().set("swappiness", "40", Some(gone)).unwrap();
     host.knobs().set("swappiness", "50", Some(own)).unwrap();
     host.knobs().undo("swappiness", own).unwrap();
@@ -191,7 +191,7 @@ fn an_owner_puts_back_its_own_and_others_see_it() {
 }
 
 #[test]
-fn what_went_with_its_interface_need_not_come_back() {
+fn settings_of_a_removed_interface_need_no_restore() {
     let host = Host::new();
     host.knobs().set("rps@eth0", "3", None).unwrap();
     std::fs::remove_dir_all(host.fake.path().join("sys/class/net/eth0")).unwrap();
@@ -210,12 +210,12 @@ fn write(path: &str, value: &str) -> Vec<Step> {
 #[test]
 fn steps_and_folders_are_undone_from_the_journal() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let gone = Owner { started: own.started + 1, ..own };
     let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
     host.knobs().promise_steps("command x", run(&["touch", mark.to_str().unwrap()]), "", "1", gone).unwrap();
     host.knobs().promise_folder("cgroup x", "hindmost-group", "1", own).unwrap();
-    assert!(mark.exists(), "the next promise undoes what a dead owner left");
+    assert!(mark.exists(), "the next promise undoes changes of a dead owner");
     std::fs::create_dir(&folder).unwrap();
     host.knobs().undo("cgroup x", own).unwrap();
     assert!(!folder.exists());
@@ -224,14 +224,14 @@ fn steps_and_folders_are_undone_from_the_journal() {
     let failed = host.knobs().undo("command y", own).unwrap();
     let said = failed[0].failure.clone().unwrap();
     assert!(said.contains('2') && said.contains("/no/such/file"), "{said}");
-    assert_eq!(host.read("proc/sys/vm/swappiness"), "1", "one that fails stops no other");
-    assert_eq!(host.knobs().journal.entries().unwrap().len(), 1, "what was not undone stays");
+    assert_eq!(host.read("proc/sys/vm/swappiness"), "1", "a failing step does not stop the others");
+    assert_eq!(host.knobs().journal.entries().unwrap().len(), 1, "a failed undo stays in the journal");
 }
 
 #[test]
 fn no_name_or_value_is_run() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let name = "a;touch mark;\n$(touch mark)\t`touch mark` ' \"";
     let path = format!("sys/fs/cgroup/{name}/cpu.max");
     host.fake.write(&path, b"100 1000");
@@ -242,9 +242,9 @@ fn no_name_or_value_is_run() {
 }
 
 #[test]
-fn a_step_follows_no_link_and_writes_where_nobody_else_can() {
+fn a_step_follows_no_link_and_writes_only_private_files() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     host.fake.write("etc/shadow", b"root");
     host.fake.write("group/cpu.max", b"1");
     let link = |name: &str, to: &str| {
@@ -262,20 +262,20 @@ fn a_step_follows_no_link_and_writes_where_nobody_else_can() {
         assert!(undo(path).is_some(), "{path}");
     }
     allow(&host.fake.path().join("group"), 0o777);
-    assert!(undo("/group/cpu.max").is_some(), "anybody could put another file there");
+    assert!(undo("/group/cpu.max").is_some(), "other users could replace the file");
     allow(&host.fake.path().join("group"), 0o755);
-    assert_eq!(undo("/group/no.such.file"), None, "what has gone needs no undo");
+    assert_eq!(undo("/group/no.such.file"), None, "a missing file needs no undo");
     assert_eq!(undo("/group/cpu.max"), None);
     assert_eq!((host.read("group/cpu.max"), host.read("etc/shadow")), ("new".into(), "root".into()));
 }
 
 #[test]
-fn a_later_process_of_the_same_number_is_left_alone() {
+fn a_later_process_with_the_same_pid_is_not_touched() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let pid = child.id();
-    let other = Owner { started: 1, ..Owner::of(pid).unwrap() };
+    let other = Owner { started: 1, ..Owner::find(pid).unwrap() };
     let steps = vec![
         Step::Schedule { thread: other, policy: 5 },
         Step::Place { thread: other, cpus: vec![100_000] },
@@ -283,7 +283,7 @@ fn a_later_process_of_the_same_number_is_left_alone() {
     ];
     host.knobs().promise_steps("x", steps, "", "1", own).unwrap();
     assert_eq!(host.knobs().undo("x", own).unwrap()[0].failure, None);
-    let same = Owner::of(pid).unwrap();
+    let same = Owner::find(pid).unwrap();
     host.knobs().promise_steps("x", vec![Step::Schedule { thread: same, policy: 5 }], "", "1", own).unwrap();
     assert_eq!(host.knobs().undo("x", own).unwrap()[0].failure, None);
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -294,13 +294,13 @@ fn a_later_process_of_the_same_number_is_left_alone() {
 }
 
 #[test]
-fn what_is_kept_is_left_to_a_restore() {
+fn a_kept_change_is_undone_by_restore() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     host.knobs().promise_steps("x", write("/proc/sys/vm/swappiness", "7"), "", "1", own).unwrap();
     host.knobs().keep("x", own).unwrap();
     assert!(host.knobs().undo("x", own).unwrap().is_empty());
-    assert_eq!(host.knobs().left().unwrap()[0].by, Whose::Person);
+    assert_eq!(host.knobs().changes().unwrap()[0].by, Restorer::Person);
     host.knobs().restore().unwrap();
     assert_eq!(host.read("proc/sys/vm/swappiness"), "7");
 }
@@ -310,9 +310,9 @@ fn allow(path: &Path, mode: u32) {
 }
 
 #[test]
-fn nothing_is_done_by_a_journal_that_others_can_write() {
+fn a_journal_that_others_can_write_is_not_used() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let gone = Owner { started: own.started + 1, ..own };
     let (mark, folder) = (host.fake.path().join("mark"), host.fake.path().join("hindmost-group"));
     host.knobs().set("swappiness", "10", Some(gone)).unwrap();
@@ -324,7 +324,7 @@ fn nothing_is_done_by_a_journal_that_others_can_write() {
             host.knobs().recover().map(drop),
             host.knobs().restore().map(drop),
             host.knobs().undo("swappiness", gone).map(drop),
-            host.knobs().left().map(drop),
+            host.knobs().changes().map(drop),
             host.knobs().list().map(drop),
             host.knobs().set("turbo", "off", None).map(drop),
             host.knobs().promise_steps("command x", command.clone(), "", "1", own),
@@ -346,7 +346,7 @@ fn nothing_is_done_by_a_journal_that_others_can_write() {
 }
 
 #[test]
-fn a_folder_that_others_can_write_gets_no_journal() {
+fn no_journal_is_created_in_a_folder_that_others_can_write() {
     let host = Host::new();
     std::fs::create_dir(&host.journal).unwrap();
     allow(&host.journal, 0o777);
@@ -357,7 +357,7 @@ fn a_folder_that_others_can_write_gets_no_journal() {
 }
 
 #[test]
-fn a_link_in_place_of_the_journal_is_not_followed() {
+fn a_link_instead_of_the_journal_is_not_followed() {
     let host = Host::new();
     host.knobs().set("swappiness", "10", None).unwrap();
     let (journal, elsewhere) = (host.journal.join("knobs.jsonl"), host.fake.path().join("elsewhere"));
@@ -368,7 +368,7 @@ fn a_link_in_place_of_the_journal_is_not_followed() {
 }
 
 #[test]
-fn a_file_that_is_none_of_the_knobs_is_not_written() {
+fn a_file_of_no_setting_is_not_written() {
     let host = Host::new();
     host.fake.write("etc/shadow", b"root");
     host.knobs().set("swappiness", "10", None).unwrap();
@@ -381,9 +381,9 @@ fn a_file_that_is_none_of_the_knobs_is_not_written() {
 }
 
 #[test]
-fn a_folder_that_no_study_makes_is_not_removed() {
+fn a_folder_without_our_prefix_is_not_removed() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     for name in ["group", "hindmost-x/../group"] {
         std::fs::create_dir_all(host.fake.path().join("group")).unwrap();
         std::fs::create_dir_all(host.fake.path().join("hindmost-x")).unwrap();
@@ -395,31 +395,31 @@ fn a_folder_that_no_study_makes_is_not_removed() {
 }
 
 #[test]
-fn lines_of_another_version_are_kept_and_told() {
+fn lines_of_another_version_are_kept_and_reported() {
     let host = Host::new();
     host.knobs().set("swappiness", "10", None).unwrap();
     let path = host.journal.join("knobs.jsonl");
     let theirs = "{\"schema\":\"hindmost.journal/3\",\"knob\":{\"name\":\"thp\"}}";
     let text = format!("{theirs}\nnot json at all\n{}", std::fs::read_to_string(&path).unwrap());
     std::fs::write(&path, text).unwrap();
-    let told = |done: Vec<Restored>| {
+    let restored = |done: Vec<Restored>| {
         let failed: Vec<_> = done.into_iter().filter(|one| one.failure.is_some()).collect();
         assert_eq!(failed[0].name, "line 1 of the journal");
         let said = failed[0].failure.as_deref().unwrap();
         assert!(said.contains("hindmost.journal/3") && said.contains("hindmost.journal/2"), "{said}");
         assert_eq!(failed[1].name, "line 2 of the journal");
     };
-    told(host.knobs().recover().unwrap());
+    restored(host.knobs().recover().unwrap());
     host.knobs().set("turbo", "off", None).unwrap();
-    assert_eq!(host.knobs().left().unwrap().iter().filter(|one| one.unread.is_some()).count(), 2);
-    told(host.knobs().restore().unwrap());
+    assert_eq!(host.knobs().changes().unwrap().iter().filter(|one| one.unread.is_some()).count(), 2);
+    restored(host.knobs().restore().unwrap());
     assert_eq!(host.read("proc/sys/vm/swappiness"), "60");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{theirs}\nnot json at all\n"));
-    told(host.knobs().restore().unwrap());
+    restored(host.knobs().restore().unwrap());
 }
 
 #[test]
-fn a_command_of_an_earlier_version_is_told_and_not_run() {
+fn a_shell_command_of_version_1_is_reported_and_not_run() {
     let host = Host::new();
     host.knobs().set("swappiness", "10", None).unwrap();
     let mark = host.fake.path().join("mark");
@@ -438,30 +438,31 @@ fn a_command_of_an_earlier_version_is_told_and_not_run() {
 }
 
 #[test]
-fn what_stands_changed_is_told_with_who_puts_it_back() {
+fn changes_are_reported_with_their_restorer() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let gone = Owner { started: own.started + 1, ..own };
-    assert!(host.knobs().left().unwrap().is_empty());
+    assert!(host.knobs().changes().unwrap().is_empty());
     host.knobs().set("swappiness", "10", None).unwrap();
     host.knobs().set("turbo", "off", Some(own)).unwrap();
     host.knobs().set("governor", "performance", Some(gone)).unwrap();
-    let left = host.knobs().left().unwrap();
-    let told: Vec<_> = left.iter().map(|one| (one.name.as_str(), one.by)).collect();
-    let expected = [("swappiness", Whose::Person), ("turbo", Whose::Running), ("governor", Whose::Nobody)];
-    assert_eq!(told, expected);
-    assert_eq!((left[2].found.as_str(), left[2].set.as_str()), ("powersave", "performance"));
+    let changes = host.knobs().changes().unwrap();
+    let restored: Vec<_> = changes.iter().map(|one| (one.name.as_str(), one.by)).collect();
+    let expected =
+        [("swappiness", Restorer::Person), ("turbo", Restorer::Running), ("governor", Restorer::Nobody)];
+    assert_eq!(restored, expected);
+    assert_eq!((changes[2].found.as_str(), changes[2].set.as_str()), ("powersave", "performance"));
 }
 
 #[test]
-fn what_a_command_changed_outlives_a_boot() {
+fn changes_by_commands_survive_a_reboot() {
     let host = Host::new();
-    let own = Owner::of(std::process::id()).unwrap();
+    let own = Owner::find(std::process::id()).unwrap();
     let mark = host.fake.path().join("mark");
     host.knobs().promise_steps("command x", run(&["touch", mark.to_str().unwrap()]), "", "1", own).unwrap();
     host.knobs().set("swappiness", "10", Some(own)).unwrap();
     host.fake.write("proc/sys/kernel/random/boot_id", b"7a01\n");
-    // The same number and the same start, but of another boot: nobody who would undo it.
+    // The pid and the start time match, but of another boot: the owner does not exist.
     assert_eq!(host.knobs().recover().unwrap().len(), 1);
     assert!(mark.exists());
     assert_eq!(host.read("proc/sys/vm/swappiness"), "10");
@@ -477,7 +478,7 @@ fn changes_of_an_earlier_boot_are_forgotten() {
 }
 
 #[test]
-fn a_journal_that_a_crash_cut_off_is_read_up_to_there() {
+fn a_truncated_journal_is_read_up_to_the_damage() {
     let host = Host::new();
     host.knobs().set("swappiness", "10", None).unwrap();
     let path = host.journal.join("knobs.jsonl");

@@ -1,4 +1,5 @@
-//! Whose the journal is: made for us alone whatever the umask, and used only where nobody but us, or root, writes.
+//! Protects the journal: it is created private whatever the umask, and is used only if no other user except root
+//! can write it.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -10,10 +11,10 @@ use hindmost_sys::process::effective_user;
 
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
-/// Write permission of the group and of all.
+/// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Makes a folder and what is missing above it; one that is there stays as it is.
+/// Create a folder and its missing parents; an existing one stays unchanged.
 pub(crate) fn folder(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -22,7 +23,7 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(FOLDER))
 }
 
-/// Opens a file for writing, made where it is missing; not through a link.
+/// Open a file for writing, creating it if needed; links are not followed.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(FILE).custom_flags(NO_FOLLOW);
@@ -31,17 +32,17 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file for reading, not through a link.
+/// Open a file for reading; links are not followed.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path)
 }
 
-/// Refuses a folder that others can write: they could put a journal of theirs there.
+/// Refuse a folder that others can write: they could put their own journal there.
 pub(crate) fn check(folder: &Path) -> io::Result<()> {
     judge(&fs::metadata(folder)?, folder)
 }
 
-/// Refuses a file that others can write. It is open already, so that it is not another one when it is read.
+/// Refuse a file that others can write. It is already open, so it cannot be exchanged before it is read.
 pub(crate) fn check_file(file: &File, path: &Path) -> io::Result<()> {
     judge(&file.metadata()?, path)
 }
@@ -50,10 +51,10 @@ fn judge(facts: &Metadata, path: &Path) -> io::Result<()> {
     let (path, own) = (path.display(), effective_user());
     let why = match (facts.uid(), facts.mode() & 0o7777) {
         (owner, _) if owner != own && owner != 0 => {
-            format!("{path} is user {owner}'s, and you are user {own}")
+            format!("{path} belongs to user {owner}, but you are user {own}")
         }
         (_, mode) if mode & OTHERS_WRITE != 0 => format!("others can write {path} (mode {mode:04o})"),
         _ => return Ok(()),
     };
-    Err(io::Error::other(format!("{why}; what it says would be written and run with your rights")))
+    Err(io::Error::other(format!("{why}; its content would be written and run with your rights")))
 }

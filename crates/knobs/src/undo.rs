@@ -1,4 +1,4 @@
-//! Back to what was found: files are written, steps taken, folders removed; the last change first.
+//! Restores original values: writes files, executes steps, removes folders; the last change first.
 
 use std::io;
 use std::thread::sleep;
@@ -11,89 +11,93 @@ use crate::journal::{Entry, Place, Unread};
 use crate::list::KnobFiles;
 use crate::{write, KnobError, Knobs, Owner, Step};
 
-/// One thing that was put back, or could not be.
+/// A setting that was restored, or could not be.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Restored {
-    /// The knob.
+    /// Name of the setting.
     pub name: String,
-    /// What it is again.
+    /// The restored value.
     pub value: String,
-    /// Why it is not.
+    /// Why it was not restored.
     pub failure: Option<String>,
 }
 
-/// How long what a killed study's command has started may go on writing before it is undone.
-const WRITER_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a cgroup may still hold processes: a guard stops its server within this, however Hindmost ended.
-const FOLDER_PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait for commands of a killed study that may still write.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a cgroup may still contain processes: a guard stops its server within this time, however Hindmost
+/// ended.
+const FOLDER_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How the names of groups begin that a study makes (`python/hindmost/knobs/kinds/cgroup.py`).
-const OURS: &str = "hindmost-";
+/// Prefix of cgroups that a study creates (`python/hindmost/knobs/kinds/cgroup.py`).
+const PREFIX: &str = "hindmost-";
 
 fn is_ours(folder: &str) -> bool {
     let mut parts = folder.split('/');
-    parts.next_back().is_some_and(|name| name.starts_with(OURS)) && parts.all(|part| part != "..")
+    parts.next_back().is_some_and(|name| name.starts_with(PREFIX)) && parts.all(|part| part != "..")
 }
 
 impl Knobs {
-    /// Puts back all that was changed by hand, and what processes left that have ended. What cannot be put back stays
-    /// in the journal; what a running process set is that process's, and said so.
+    /// Restore changes by hand and changes of ended processes. Failed ones stay in the journal. A change of a
+    /// running process is not restored but reported.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read or written.
+    /// [`KnobError::Journal`] if the journal cannot be read or written.
     pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
         let unread = self.unread()?;
         if self.journal.entries()?.is_empty() {
             return Ok(unread);
         }
-        let _held = self.journal.lock()?;
-        // What a person set below a running study's setting: the study still has to come back to it.
+        let _lock = self.journal.lock()?;
+        // A change by hand that a running study has changed again must stay: the study will restore its
+        // value.
         let all = self.journal.entries()?;
-        let running = |entry: &&Entry| entry.owner.is_some() && !entry.abandoned(&self.journal.boot);
-        let held: Vec<&Entry> = all.iter().filter(running).collect();
-        let mut done = self.put_back_all(|entry, _| held.iter().all(|other| other.place != entry.place))?;
-        done.extend(held.iter().filter_map(|entry| {
+        let running = |entry: &&Entry| entry.owner.is_some() && !entry.is_abandoned(&self.journal.boot);
+        let running_entries: Vec<&Entry> = all.iter().filter(running).collect();
+        let mut done =
+            self.restore_entries(|entry, _| running_entries.iter().all(|other| other.place != entry.place))?;
+        done.extend(running_entries.iter().filter_map(|entry| {
             let pid = entry.owner?.pid;
-            let failure = Some(format!("process {pid} is running a study and puts it back itself"));
+            let failure = Some(format!("process {pid} is running a study and will restore it"));
             Some(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure })
         }));
         done.extend(unread);
         Ok(done)
     }
 
-    /// Puts back what processes left that have ended.
+    /// Restore changes of ended processes.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read or written.
+    /// [`KnobError::Journal`] if the journal cannot be read or written.
     pub fn recover(&self) -> Result<Vec<Restored>, KnobError> {
-        let mut done = self.locked(Entry::abandoned)?;
+        let mut done = self.restore_matching(Entry::is_abandoned)?;
         done.extend(self.unread()?);
         Ok(done)
     }
 
-    /// Lines of the journal that cannot be read here, as what was not put back.
+    /// Return the lines of the journal that cannot be parsed, as failures.
     fn unread(&self) -> Result<Vec<Restored>, KnobError> {
-        let told = |line: Unread| Restored {
+        let failure_of = |line: Unread| Restored {
             name: line.name(),
             value: String::new(),
             failure: Some(format!("{}; the line is kept", line.why)),
         };
-        Ok(self.journal.lines()?.unread.into_iter().map(told).collect())
+        Ok(self.journal.lines()?.unread.into_iter().map(failure_of).collect())
     }
 
-    /// Puts back what `owner` did to one knob.
+    /// Restore the changes of `owner` to one setting.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read or written.
+    /// [`KnobError::Journal`] if the journal cannot be read or written.
     pub fn undo(&self, name: &str, owner: Owner) -> Result<Vec<Restored>, KnobError> {
-        self.locked(|entry, _| entry.owner == Some(owner) && entry.knob == name)
+        self.restore_matching(|entry, _| entry.owner == Some(owner) && entry.knob == name)
     }
 
-    /// Journals a change that is about to be made, by the steps that undo it.
+    /// Add a coming change to the journal, with the steps that undo it.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where it cannot be written, [`KnobError::Held`] where another process did the same.
+    /// [`KnobError::Journal`] if the journal cannot be written, [`KnobError::Held`] if another process made the
+    /// same change.
     pub fn promise_steps(
         &self,
         name: &str,
@@ -105,19 +109,19 @@ impl Knobs {
         self.promise(name, Place::Steps(steps), found, set, owner)
     }
 
-    /// Keeps what `owner` changed: it is no longer undone by it, but by [`Knobs::restore`].
+    /// Keep a change of `owner`: it is undone by [`Knobs::restore`] instead of the owner.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where the journal cannot be read or written.
+    /// [`KnobError::Journal`] if the journal cannot be read or written.
     pub fn keep(&self, name: &str, owner: Owner) -> Result<(), KnobError> {
-        let _held = self.journal.lock()?;
+        let _lock = self.journal.lock()?;
         self.journal.release(|entry| entry.owner == Some(owner) && entry.knob == name)
     }
 
-    /// Journals a folder that is about to be made, a cgroup, and removed by the undo.
+    /// Add the coming creation of a folder (a cgroup) to the journal; the undo removes it.
     ///
     /// # Errors
-    /// [`KnobError::Journal`] where it cannot be written.
+    /// [`KnobError::Journal`] if the journal cannot be written.
     pub fn promise_folder(&self, name: &str, folder: &str, set: &str, owner: Owner) -> Result<(), KnobError> {
         self.promise(name, Place::Folder(folder.to_owned()), "", set, owner)
     }
@@ -130,8 +134,8 @@ impl Knobs {
         set: &str,
         owner: Owner,
     ) -> Result<(), KnobError> {
-        let _held = self.journal.lock()?;
-        self.put_back_all(Entry::abandoned)?;
+        let _lock = self.journal.lock()?;
+        self.restore_entries(Entry::is_abandoned)?;
         let entry = Entry {
             knob: name.to_owned(),
             place,
@@ -144,32 +148,32 @@ impl Knobs {
         self.journal.add(vec![entry]).map(drop)
     }
 
-    fn locked(&self, whose: impl Fn(&Entry, &str) -> bool) -> Result<Vec<Restored>, KnobError> {
+    fn restore_matching(&self, matches: impl Fn(&Entry, &str) -> bool) -> Result<Vec<Restored>, KnobError> {
         if self.journal.entries()?.is_empty() {
             return Ok(Vec::new());
         }
-        let _held = self.journal.lock()?;
-        self.put_back_all(whose)
+        let _lock = self.journal.lock()?;
+        self.restore_entries(matches)
     }
 
-    /// Under the lock: whoever held it before may have put something back.
-    pub(crate) fn put_back_all(
+    /// Call this with the lock held: the previous holder may have restored something.
+    pub(crate) fn restore_entries(
         &self,
-        whose: impl Fn(&Entry, &str) -> bool,
+        matches: impl Fn(&Entry, &str) -> bool,
     ) -> Result<Vec<Restored>, KnobError> {
         let mut done = Vec::new();
-        for entry in self.journal.entries()?.iter().rev().filter(|entry| whose(entry, &self.journal.boot)) {
-            let failure = self.put_back(entry).err().map(|failure| failure.to_string());
+        for entry in self.journal.entries()?.iter().rev().filter(|entry| matches(entry, &self.journal.boot)) {
+            let failure = self.restore_entry(entry).err().map(|failure| failure.to_string());
             if failure.is_none() {
-                self.journal.strike(std::slice::from_ref(entry))?;
+                self.journal.remove(std::slice::from_ref(entry))?;
             }
             done.push(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure });
         }
         Ok(done)
     }
 
-    /// What is so already is not written: some files refuse even that.
-    pub(crate) fn set_back(&self, place: &KnobFiles, file: &str, found: &str) -> Result<(), KnobError> {
+    /// A value that is already restored is not written: some files refuse even that.
+    pub(crate) fn restore_file(&self, place: &KnobFiles, file: &str, found: &str) -> Result<(), KnobError> {
         if self.verify(place, file, found).is_ok() {
             return Ok(());
         }
@@ -183,9 +187,9 @@ impl Knobs {
         interface.is_some_and(|name| self.tree.names("sys/class/net").iter().all(|other| other != name))
     }
 
-    fn put_back(&self, entry: &Entry) -> Result<(), KnobError> {
+    fn restore_entry(&self, entry: &Entry) -> Result<(), KnobError> {
         match &entry.place {
-            // Whatever an interface was set to went with it.
+            // The settings of an interface disappear with it.
             Place::File(file) if self.interface_is_gone(file) => Ok(()),
             Place::File(file) => {
                 let place = self.files_of(&entry.knob)?;
@@ -193,38 +197,38 @@ impl Knobs {
                     let (name, file) = (entry.knob.clone(), file.clone());
                     return Err(KnobError::Foreign { name, file, files: place.files });
                 }
-                self.set_back(&place, file, &entry.found)
+                self.restore_file(&place, file, &entry.found)
             }
             Place::Steps(steps) => {
-                // A program that outlived its study might write after us.
-                let deadline = Instant::now() + WRITER_PATIENCE;
+                // A program that outlived its study might write later.
+                let deadline = Instant::now() + WRITER_TIMEOUT;
                 while steps.iter().any(Step::outlives_boot)
-                    && entry.abandoned(&self.journal.boot)
+                    && entry.is_abandoned(&self.journal.boot)
                     && self.journal.commands_run()
                     && Instant::now() < deadline
                 {
-                    sleep(PAUSE);
+                    sleep(POLL_INTERVAL);
                 }
                 let take = |step: &Step| {
                     let failed = |said: io::Error| (step.to_string(), said.to_string());
-                    step.take(&self.tree).map_err(failed)
+                    step.execute(&self.tree).map_err(failed)
                 };
-                // All are taken, whatever fails.
+                // Execute all steps, even after a failure.
                 let done: Vec<_> = steps.iter().map(take).collect();
                 let failed = done.into_iter().find_map(Result::err);
                 failed.map_or(Ok(()), |(step, said)| Err(KnobError::Undo { step, said }))
             }
             Place::Folder(folder) if !is_ours(folder) => {
-                let said = format!("it is not called {OURS}..., as those that Hindmost makes");
+                let said = format!("its name does not start with {PREFIX}, as in all cgroups of Hindmost");
                 Err(KnobError::Folder { folder: folder.clone(), said })
             }
             Place::Folder(folder) => {
-                let deadline = Instant::now() + FOLDER_PATIENCE;
+                let deadline = Instant::now() + FOLDER_TIMEOUT;
                 loop {
                     match write::remove_folder(&self.tree, folder) {
                         Ok(()) => return Ok(()),
                         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                        Err(_) if Instant::now() < deadline => sleep(PAUSE),
+                        Err(_) if Instant::now() < deadline => sleep(POLL_INTERVAL),
                         Err(error) => {
                             let (folder, said) = (folder.clone(), error.to_string());
                             return Err(KnobError::Folder { folder, said });

@@ -1,4 +1,4 @@
-//! Settings on the real host, and a host that is left as it was found whenever whoever sets is killed.
+//! Settings of the real host are restored, even if the process that changes them is killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,9 +9,10 @@ use std::time::Duration;
 use hindmost_host::Tree;
 use hindmost_knobs::Knobs;
 
-/// Names the folder in which this test, called by itself, sets knobs until it is killed.
+/// Environment variable with the folder in which this test, started as a child process, changes settings until it
+/// is killed.
 const VICTIM: &str = "HINDMOST_KNOBS_VICTIM";
-/// Kills; the nightly ring asks for more.
+/// Environment variable with the number of kills; nightly tests use more.
 const KILLS: &str = "HINDMOST_KNOBS_KILLS";
 
 const FILES: [(&str, &str); 4] = [
@@ -28,7 +29,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Files of a host below a folder.
+/// Create the files of a host below a folder.
 fn lay_out(host: &Path) {
     for (path, text) in FILES {
         let path = host.join(path);
@@ -69,14 +70,15 @@ fn victim(host: &Path) -> Child {
 }
 
 #[test]
-fn whenever_it_is_killed_the_host_is_put_back() {
+fn a_kill_at_any_time_leaves_a_host_that_can_be_restored() {
     let kills: u32 = std::env::var(KILLS).map_or(40, |text| text.parse().unwrap());
     let host = folder("kills");
     lay_out(&host);
     let mut changed = 0;
     for kill in 0..kills {
         let mut child = victim(&host);
-        // From before its first setting to many rounds later, in steps that no round divides.
+        // Kill it at times from before its first change to many rounds later, in steps that do not divide a
+        // round.
         std::thread::sleep(Duration::from_micros(u64::from(1_500 + 977 * (kill % 23))));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -87,12 +89,12 @@ fn whenever_it_is_killed_the_host_is_put_back() {
         }
         assert!(knobs(&host).restore().unwrap().is_empty());
     }
-    assert!(changed > 0, "no kill came after a setting");
+    assert!(changed > 0, "no kill came after a change");
     fs::remove_dir_all(host).unwrap();
 }
 
 #[test]
-fn a_journal_is_its_owners_alone_whatever_the_umask() {
+fn a_journal_is_private_whatever_the_umask() {
     if let Some(host) = std::env::var_os(VICTIM) {
         return knobs(Path::new(&host)).set("swappiness", "10", None).map(drop).unwrap();
     }
@@ -115,12 +117,13 @@ fn a_journal_is_its_owners_alone_whatever_the_umask() {
 }
 
 #[test]
-fn a_setting_of_this_host_is_changed_and_put_back() {
+fn a_setting_of_this_host_is_changed_and_restored() {
     const FILE: &str = "/proc/sys/net/ipv4/tcp_autocorking";
     let journal = folder("real");
     let knobs = Knobs::new(Tree::new("/"), &journal);
     let before = knobs.get("tcp_autocorking").unwrap();
-    // The kernel is asked, not the crate under test: one that finds everything read-only shows nothing.
+    // Try to write the file directly instead of asking the crate under test: if it found everything read-only,
+    // the test would show nothing.
     if fs::OpenOptions::new().write(true).open(FILE).is_err() {
         assert!(before.missing.is_some(), "{before:?}");
         fs::remove_dir_all(journal).unwrap();

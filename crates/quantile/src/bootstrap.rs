@@ -1,36 +1,36 @@
-//! The cluster bootstrap: runs are drawn anew within their cells, samples never.
+//! The cluster bootstrap: runs are resampled within their cells, samples never.
 //!
-//! Drawn runs of a cell have a pooled quantile between the least and the greatest quantile of its runs, some hundred
-//! bins. Counts in that window are laid out by bin, so a step of the bisection is one short sum of products, and a
-//! draw costs the same whatever the number of samples.
+//! The pooled quantile of resampled runs lies between the smallest and the largest quantile of the cell's runs, a
+//! window of a few hundred bins. The counts in this window are stored by bin, so a step of the bisection is one
+//! short sum of products, and the cost of a draw does not depend on the number of samples.
 
 use hindmost_random::{below, Draws};
 
 use crate::runs::{locate, Runs};
 use crate::QuantileError;
 
-/// Pooled quantiles of cells whose runs were drawn anew: each list by draw, level, cell.
+/// Pooled quantiles of cells whose runs were resampled; each list is ordered by draw, level, cell.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+pub struct BootstrapDraws {
     /// The quantiles.
     pub quantiles: Vec<f64>,
-    /// Squared errors that the drawn runs themselves give, as shares of samples: times the squared sparsity, those of
-    /// the quantiles. NaN for a cell with one run.
+    /// Squared errors estimated from the resampled runs, as fractions of samples; multiplied by the squared
+    /// sparsity, they are those of the quantiles. NaN for a cell with one run.
     pub squares: Vec<f64>,
 }
 
-/// Draws the runs of every cell with replacement, `draws` times. With `together`, the `i`-th runs of all cells are
-/// drawn together: they are of one block.
+/// Resample the runs of every cell with replacement, `draws` times. With `together`, the `i`-th runs of all cells
+/// are drawn together, because they belong to one block.
 ///
 /// # Errors
-/// [`QuantileError`] for a level outside of (0, 1), a cell without runs, or blocks that miss a run.
+/// [`QuantileError`] for a level outside (0, 1), a cell without runs, or a block that lacks a run.
 pub fn cluster_bootstrap(
     runs: &Runs,
     levels: &[f64],
     draws: usize,
     seed: u64,
     together: bool,
-) -> Result<Drawn, QuantileError> {
+) -> Result<BootstrapDraws, QuantileError> {
     if let Some(&level) = levels.iter().find(|&&level| !(level > 0.0 && level < 1.0)) {
         return Err(QuantileError::Level(level));
     }
@@ -46,7 +46,7 @@ pub fn cluster_bootstrap(
         }
     }
     let size = levels.len() * cells;
-    let mut out = Drawn { quantiles: vec![0.0; draws * size], squares: vec![0.0; draws * size] };
+    let mut out = BootstrapDraws { quantiles: vec![0.0; draws * size], squares: vec![0.0; draws * size] };
     for cell in 0..cells {
         let of = runs.of_cell(cell);
         let windows: Vec<Window> = levels.iter().map(|&level| Window::new(runs, cell, level)).collect();
@@ -69,12 +69,12 @@ pub fn cluster_bootstrap(
     Ok(out)
 }
 
-/// Counts of a cell's runs about one quantile, by bin.
+/// Counts of a cell's runs around one quantile, by bin.
 struct Window {
     level: f64,
-    /// The bins that may hold the quantile.
+    /// The bins that may contain the quantile.
     bins: Vec<(f64, f64)>,
-    /// Row 0 is up to the bin before the first.
+    /// Row 0 is the count up to the bin before the first.
     counts: Vec<u32>,
     totals: Vec<u32>,
 }
@@ -84,7 +84,7 @@ impl Window {
         let of = runs.of_cell(cell);
         let places = of.clone().filter_map(|run| runs.place(run..run + 1, level));
         let (low, high) = places.fold((usize::MAX, 0), |(low, high), at| (low.min(at.bin), high.max(at.bin)));
-        // The next sample beyond, for a level that falls between two.
+        // The next non-empty bin beyond, for a level that falls between two samples.
         let filled = |bin: &usize| of.clone().any(|run| runs.row(run)[*bin] > runs.row(run)[high]);
         let high = (high + 1..runs.bins().len()).find(filled).unwrap_or(high);
         let mut counts = Vec::with_capacity((high - low + 2) * of.len());
@@ -101,13 +101,13 @@ impl Window {
         &self.counts[place * n..(place + 1) * n]
     }
 
-    /// The quantile of runs taken so many times, and its squared error as a share of samples.
+    /// Return the quantile of runs with these multiplicities, and its squared error as a fraction of samples.
     fn draw(&self, times: &[u32]) -> (f64, f64) {
         let n = times.len();
         let all = sum(times, &self.totals);
         let place =
             locate(&self.bins, sum(times, self.row(0)), all, self.level, |i| sum(times, self.row(i + 1)))
-                .expect("drawn runs have samples");
+                .expect("resampled runs have samples");
         let (before, upto) = (self.row(place.bin), self.row(place.bin + 1));
         let scores = (0..n).map(|i| {
             let (low, high) = (f64::from(before[i]), f64::from(upto[i]));

@@ -1,23 +1,23 @@
-//! Samples sorted by cell: made once, for any number of models and levels.
+//! Samples sorted by cell: created once, for any number of models and levels.
 
 use crate::rule::{ranks, weighted_ranks};
 use crate::QuantileError;
 
-/// The samples of each cell in rising order, with running sums of their weights where there are any.
+/// The samples of each cell in ascending order, with cumulative weights if there are any.
 #[derive(Clone, Debug)]
 pub struct Cells {
     values: Vec<f64>,
     /// Cell `c` has `values[starts[c]..starts[c + 1]]`.
     starts: Vec<usize>,
-    /// Running sums of weights within each cell; empty where every sample counts once.
+    /// Cumulative weights within each cell; empty if every sample counts once.
     sums: Vec<f64>,
 }
 
 impl Cells {
-    /// Sorts samples into `cells` cells.
+    /// Sort samples into `cells` cells.
     ///
     /// # Errors
-    /// [`QuantileError`] for samples, cells or weights that cannot be meant.
+    /// [`QuantileError`] for invalid samples, cells or weights.
     pub fn new(
         samples: &[f64],
         cell_of: &[u32],
@@ -66,17 +66,17 @@ impl Cells {
         Ok(Self { values, starts, sums })
     }
 
-    /// How many cells.
+    /// Return the number of cells.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The samples of one cell, rising.
+    /// Return the samples of one cell in ascending order.
     pub fn samples(&self, cell: usize) -> &[f64] {
         &self.values[self.starts[cell]..self.starts[cell + 1]]
     }
@@ -85,7 +85,7 @@ impl Cells {
         (!self.sums.is_empty()).then(|| &self.sums[self.starts[cell]..self.starts[cell + 1]])
     }
 
-    /// Weight of the first `count` samples of a cell: their number, where there are no weights.
+    /// Return the weight of the first `count` samples of a cell; without weights, their number.
     #[inline]
     pub fn weight(&self, cell: usize, count: usize) -> f64 {
         match self.sums(cell) {
@@ -95,12 +95,12 @@ impl Cells {
         }
     }
 
-    /// Weight of all samples of a cell.
+    /// Return the weight of all samples of a cell.
     pub fn total(&self, cell: usize) -> f64 {
         self.weight(cell, self.samples(cell).len())
     }
 
-    /// The `tau`-quantile of one cell; `None` where it has no weight.
+    /// Return the `tau`-quantile of one cell; `None` if it has no weight.
     pub fn quantile(&self, cell: usize, tau: f64) -> Option<f64> {
         let samples = self.samples(cell);
         if samples.is_empty() || self.total(cell) <= 0.0 {
@@ -113,7 +113,8 @@ impl Cells {
         Some(f64::midpoint(samples[low], samples[high]))
     }
 
-    /// Sum of the check losses of one cell about `at`: `tau` a unit above, `1 - tau` a unit below.
+    /// Return the sum of the check losses of one cell about `at`: `tau` per unit above, `1 - tau` per unit
+    /// below.
     pub fn loss(&self, cell: usize, at: f64, tau: f64) -> f64 {
         let mut before = 0.0;
         let samples = self.samples(cell).iter().enumerate();

@@ -1,69 +1,69 @@
 use thiserror::Error;
 
-/// Why there is no fit.
+/// The reason why there is no fit.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum QuantileError {
-    /// A level outside of the open unit interval.
-    #[error("the quantile level is {0}, but must lie between 0 and 1, ends excluded")]
+    /// A level outside the open unit interval.
+    #[error("the quantile level is {0}, but must be greater than 0 and less than 1")]
     Level(f64),
-    /// A sample or covariate that is no number.
+    /// A sample or covariate that is not a finite number.
     #[error("{what} {index} is {value}, but must be a finite number")]
     NotFinite {
-        /// What sort of number.
+        /// The kind of number.
         what: &'static str,
-        /// Which, from 0.
+        /// Its index, from 0.
         index: usize,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
-    /// A weight below zero.
+    /// A negative weight.
     #[error("weight {index} is {value}, but must not be negative")]
     Weight {
-        /// Which, from 0.
+        /// Its index, from 0.
         index: usize,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
-    /// Lengths that do not fit each other.
+    /// Lengths that do not match.
     #[error("{what} has {found} entries, but {wanted} are needed")]
     Length {
-        /// Of what.
+        /// The list.
         what: &'static str,
-        /// How many there are.
+        /// Its length.
         found: usize,
-        /// How many there should be.
+        /// The expected length.
         wanted: usize,
     },
     /// A sample of a cell that does not exist.
-    #[error("sample {index} is of cell {cell}, but there are {cells} cells")]
+    #[error("sample {index} belongs to cell {cell}, but there are {cells} cells")]
     Cell {
-        /// Which sample, from 0.
+        /// Index of the sample, from 0.
         index: usize,
         /// Its cell, from 0.
         cell: usize,
-        /// How many cells there are.
+        /// Number of cells.
         cells: usize,
     },
-    /// A cell without samples, where every cell needs some.
-    #[error("cell {0} has no samples, so its quantile is not known")]
+    /// A cell without samples where every cell needs some.
+    #[error("cell {0} has no samples, so its quantile is unknown")]
     EmptyCell(usize),
     /// A run without samples.
     #[error("run {0} has no samples")]
     EmptyRun(usize),
-    /// Bins that are no bins.
-    #[error("bins must rise, none overlap another, and there must be one at least")]
+    /// Invalid bins.
+    #[error("bins must ascend without overlap, and there must be at least one")]
     Bins,
-    /// A coefficient that the design says nothing about.
-    #[error("the design has rank {rank}, but {columns} coefficients: column {column} follows from those before it")]
+    /// A coefficient that the design does not determine.
+    #[error("the design has rank {rank}, but {columns} coefficients: column {column} depends linearly on the columns before it")]
     Rank {
-        /// Independent columns.
+        /// Number of independent columns.
         rank: usize,
-        /// Coefficients asked for.
+        /// Number of coefficients.
         columns: usize,
-        /// The first column that depends on others.
+        /// The first dependent column.
         column: usize,
     },
-    /// The walk did not end. It always should.
+    /// The search did not end, which should never happen.
     #[error("no optimum after {0} pivots")]
     Pivots(usize),
 }

@@ -1,12 +1,13 @@
-//! The exact fit: a walk over vertices, each of which pins as many samples as there are coefficients.
+//! The exact fit: a simplex walk over vertices, each of which pins as many samples as there are coefficients.
 //!
-//! Letting go of one pin moves the fit along a line on which the other pins hold. The slope of the objective along it
-//! needs only a count in each cell, by binary search; the best place on the line is where that slope turns, again a
-//! sample, which becomes the new pin (Barrodale and Roberts 1973 with the long step, on cells instead of rows).
+//! Releasing one pin moves the fit along a line on which the other pins hold. The slope of the objective along it
+//! needs only one count per cell, by binary search. The best place on the line is where the slope changes its sign,
+//! again at a sample, which becomes the new pin (Barrodale and Roberts 1973 with the long step, on cells instead of
+//! rows).
 //!
-//! Ties would let the walk turn in circles. So every sample is thought of as a little larger than the one before it
-//! in its cell, and each cell as shifted a little. The vertex found is optimal without these shifts, too: a residual
-//! that is zero without them allows every multiplier that the sign it has with them needs.
+//! Ties could make the walk cycle. Every sample is therefore treated as slightly larger than the one before it in
+//! its cell, and each cell as slightly shifted. The vertex that is found is optimal without these shifts, too: a
+//! residual that is zero without them admits every multiplier that its sign with them requires.
 
 use hindmost_random::{mix, unit};
 
@@ -16,30 +17,29 @@ use crate::{inverse, Cells, Matrix, QuantileError};
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// One a column of the design.
+    /// One coefficient per column of the design.
     pub coefficients: Vec<f64>,
-    /// Vertices gone through.
+    /// Number of pivots.
     pub pivots: usize,
 }
 
-/// Shifts that break ties, relative to the range of the samples; all of them together stay far below the least
-/// difference that a sum of `f64` losses could show.
+/// Relative size of the shifts that break ties. Their sum stays far below the smallest difference that a sum of
+/// `f64` losses can show.
 const SHIFT: f64 = 1e-10;
-/// A slope of the objective, relative to what was summed up for it, that is rounding and no way down.
+/// Slopes of the objective below this, relative to the summed terms, are rounding errors and not a descent.
 const FLAT: f64 = 1e-12;
-/// A slope of a fitted value, relative to the steepest, that is rounding.
+/// Slopes of a fitted value below this, relative to the steepest, are rounding errors.
 const STILL: f64 = 1e-11;
-/// Samples a cell, on average, up to which the whole line is searched at once.
+/// Average samples per cell up to which the whole line is searched at once.
 const FEW: usize = 4;
 
-/// Fits `x'b` to the `tau`-quantile of the samples, where every sample of cell `c` has row `c` of the design.
+/// Fit `x'b` to the `tau`-quantile of the samples, where every sample of cell `c` has row `c` of the design.
 ///
-/// The optimum need not be unique; this is one of its vertices. For a saturated design take
-/// [`crate::cell_quantiles`] or [`Cells::quantile`], and [`inverse`]: the middle of the optimal face.
+/// The optimum need not be unique; the result is one of its vertices. For a saturated design use
+/// [`crate::cell_quantiles`] or [`Cells::quantile`] with [`inverse`], which give the middle of the optimal face.
 ///
 /// # Errors
-/// [`QuantileError`] for a level, a design or cells that cannot be meant, or a design that does not tell its
-/// coefficients apart.
+/// [`QuantileError`] for an invalid level, design or cells, or a design that does not determine its coefficients.
 pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileError> {
     if !(tau > 0.0 && tau < 1.0) {
         return Err(QuantileError::Level(tau));
@@ -49,7 +49,8 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
         return Err(QuantileError::Length { what, found: design.rows(), wanted: cells.len() });
     }
     let mut walk = Walk::new(cells, design, tau)?;
-    // A walk takes some tens of steps for a factorial design, and about as many as samples at the very worst.
+    // A walk takes some tens of steps for a factorial design, and in the worst case about as many as there are
+    // samples.
     let most = 1_000 + 50 * (cells.len() + design.columns());
     while walk.step()? {
         if walk.pivots > most {
@@ -59,7 +60,7 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
     Ok(walk.end())
 }
 
-/// The sum of check losses of a model: what a fit makes least. Goes through all samples, unlike the fit itself.
+/// Return the sum of check losses of a model: the objective of the fit. Visits all samples, unlike the fit itself.
 pub fn objective(cells: &Cells, design: &Matrix, coefficients: &[f64], tau: f64) -> f64 {
     let fitted = (0..cells.len()).map(|cell| dot(design.row(cell), coefficients));
     fitted.enumerate().fold(0.0, |sum, (cell, at)| sum + cells.loss(cell, at, tau))
@@ -68,27 +69,27 @@ pub fn objective(cells: &Cells, design: &Matrix, coefficients: &[f64], tau: f64)
 struct Walk<'a> {
     cells: &'a Cells,
     design: &'a Matrix,
-    /// Pins: the cell, and the place of the sample in it.
+    /// Pins: the cell, and the index of the sample in it.
     pins: Vec<(usize, usize)>,
     /// Inverse of the pinned rows.
     basis: Matrix,
     /// Fitted value of each cell.
     fitted: Vec<f64>,
-    /// How many samples of each cell lie at or below the fitted value, and strictly below it.
+    /// How many samples of each cell are at or below the fitted value, and strictly below it.
     below: Vec<(usize, usize)>,
     /// `tau` times the weight of each cell.
     wanted: Vec<f64>,
     shift: f64,
-    /// Shift of each cell as a whole.
+    /// Shift of each cell.
     shift_of: Vec<f64>,
     /// Whether there are few samples, so that a line is searched at once.
     few: bool,
     pivots: usize,
-    /// Slopes of the fitted values along the direction looked at.
+    /// Slopes of the fitted values along the present direction.
     slopes: Vec<f64>,
 }
 
-/// A sample where the slope turns: how far, how much the slope rises there, and which.
+/// A sample where the slope changes: its distance, the increase of the slope, and its position.
 #[derive(Clone, Copy)]
 struct Turn {
     at: f64,
@@ -102,7 +103,7 @@ impl<'a> Walk<'a> {
         let n = cells.len();
         let samples: usize = (0..n).map(|cell| cells.samples(cell).len()).sum();
         let few = samples <= FEW * n;
-        // Full cells first: their quantiles are known best. Cells of few samples are taken as they come.
+        // Full cells first: their quantiles are known best.
         let mut order: Vec<usize> = (0..n).filter(|&cell| cells.total(cell) > 0.0).collect();
         if !few {
             order.sort_by(|&a, &b| cells.total(b).total_cmp(&cells.total(a)));
@@ -144,7 +145,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// A sample as the walk sees it: shifted by its place and its cell.
+    /// Return a sample with its shifts, by its place and its cell.
     #[inline]
     fn sample(&self, cell: usize, place: usize) -> f64 {
         let samples = self.cells.samples(cell);
@@ -152,13 +153,13 @@ impl<'a> Walk<'a> {
         samples[place] + (within + self.shift_of[cell])
     }
 
-    /// How many samples of a cell lie below `at`.
+    /// Return how many samples of a cell are below `at`.
     #[inline]
     fn count_below(&self, cell: usize, at: f64) -> usize {
         partition(self.cells.samples(cell).len(), |place| self.sample(cell, place) < at)
     }
 
-    /// Finds the fit of the pins, and what lies below it.
+    /// Compute the fit of the pins, and the counts below it.
     fn settle(&mut self) {
         let p = self.design.columns();
         let rows = self.pins.iter().flat_map(|&(cell, _)| self.design.row(cell).iter().copied()).collect();
@@ -172,13 +173,13 @@ impl<'a> Walk<'a> {
             self.below[cell] = (below, below);
         }
         for (&(cell, place), fitted) in self.pins.iter().zip(pinned) {
-            // Exactly the pinned sample, whatever rounding says.
+            // Set the exact value of the pinned sample, free of rounding.
             self.fitted[cell] = fitted;
             self.below[cell] = (place + 1, place);
         }
     }
 
-    /// Goes down the steepest line from here; false where there is none.
+    /// Move down the steepest line from here; return false if there is none.
     fn step(&mut self) -> Result<bool, QuantileError> {
         let p = self.design.columns();
         let (gradient, summed) = self.gradient();
@@ -188,7 +189,7 @@ impl<'a> Walk<'a> {
             let column: Vec<f64> = (0..p).map(|row| self.basis.row(row)[pin]).collect();
             let (others, rounding) = (dot(&gradient, &column), magnitude(&summed, &column));
             for (sign, below) in [(1.0, self.below[cell].0), (-1.0, self.below[cell].1)] {
-                // The pin moves by one, the other pins hold.
+                // The pin moves by one; the other pins hold.
                 let own = self.cells.weight(cell, below) - self.wanted[cell];
                 let slope = sign * (others + own);
                 if slope < steepest && slope < -FLAT * (rounding + own.abs()) {
@@ -208,7 +209,8 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// Gradient of the objective without the pins, by coefficient; and the sizes of what was summed up.
+    /// Return the gradient of the objective without the pins, by coefficient, and the magnitudes of the summed
+    /// terms.
     fn gradient(&self) -> (Vec<f64>, Vec<f64>) {
         let p = self.design.columns();
         let (mut gradient, mut summed) = (vec![0.0; p], vec![0.0; p]);
@@ -226,7 +228,7 @@ impl<'a> Walk<'a> {
         (gradient, summed)
     }
 
-    /// Slopes of all fitted values along a direction, those of the pins that hold exactly zero.
+    /// Set the slopes of all fitted values along a direction; those of held pins are exactly zero.
     fn aim(&mut self, direction: &[f64], pin: usize) {
         let mut fastest = 0.0_f64;
         for cell in 0..self.cells.len() {
@@ -246,10 +248,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many samples of a cell lie below its fitted value just beyond `t` along the line: on leaving the vertex, a
-    /// sample on the fit falls behind it where the fit moves up, and stays above where it moves down.
+    /// Return how many samples of a cell are below its fitted value just beyond `t` along the line. On leaving
+    /// the vertex, a sample on the fit is below it if the fit moves up, and above it if the fit moves down.
     #[inline]
-    fn counted(&self, cell: usize, t: f64) -> usize {
+    fn count_beyond(&self, cell: usize, t: f64) -> usize {
         let slope = self.slopes[cell];
         if t > 0.0 {
             self.count_below(cell, self.fitted[cell] + t * slope)
@@ -264,16 +266,16 @@ impl<'a> Walk<'a> {
         (0..self.cells.len()).filter(|&cell| self.slopes[cell] != 0.0)
     }
 
-    /// Slope of the objective just beyond `t` along the line.
+    /// Return the slope of the objective just beyond `t` along the line.
     fn slope_at(&self, t: f64) -> f64 {
         self.moving().fold(0.0, |sum, cell| {
-            let below = self.cells.weight(cell, self.counted(cell, t));
+            let below = self.cells.weight(cell, self.count_beyond(cell, t));
             sum + self.slopes[cell] * (below - self.wanted[cell])
         })
     }
 
-    /// Where the slope of the objective along the line turns from falling to rising: brackets it, then selects among
-    /// the few samples in between. `None` where rounding hides it. At the vertex the slope is `steepest`.
+    /// Find where the objective along the line stops falling: bracket it, then select among the few samples in
+    /// between. `None` if rounding hides it. At the vertex the slope is `steepest`.
     fn line_search(&self, steepest: f64) -> Option<Turn> {
         let (mut slope, mut turns) = if self.few {
             (steepest, self.turns(0.0, f64::INFINITY))
@@ -296,7 +298,7 @@ impl<'a> Walk<'a> {
         left.first().copied()
     }
 
-    /// Two places on the line between which the slope turns, with few samples in between.
+    /// Return two places on the line between which the slope changes its sign, with few samples in between.
     fn bracket(&self) -> (f64, f64) {
         let mut low = 0.0;
         let mut high = self.first_guess();
@@ -318,15 +320,15 @@ impl<'a> Walk<'a> {
         (low, high)
     }
 
-    /// A distance along the line to begin with: the fastest cell moves by a millionth of the samples' range.
+    /// Return an initial distance along the line: the fastest cell moves by a millionth of the samples' range.
     fn first_guess(&self) -> f64 {
         let fastest = self.slopes.iter().fold(0.0_f64, |most, slope| most.max(slope.abs()));
         (self.shift / SHIFT) * 1e-6 / fastest
     }
 
-    /// Places of the samples of a cell that the fit passes between `low` and `high` along the line.
+    /// Return the indices of the samples of a cell that the fit passes between `low` and `high` along the line.
     fn range(&self, cell: usize, low: f64, high: f64) -> std::ops::Range<usize> {
-        let (a, b) = (self.counted(cell, low), self.counted(cell, high));
+        let (a, b) = (self.count_beyond(cell, low), self.count_beyond(cell, high));
         a.min(b)..b.max(a)
     }
 
@@ -354,7 +356,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The first of `0..n` for which `before` no longer holds.
+/// Return the first of `0..n` for which `before` is false.
 #[inline]
 pub(crate) fn partition(n: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, n);
@@ -370,7 +372,7 @@ pub(crate) fn partition(n: usize, before: impl Fn(usize) -> bool) -> usize {
 }
 
 fn rank(design: &Matrix, order: &[usize]) -> usize {
-    // As many columns, from the left, as are linearly independent.
+    // Count the linearly independent columns from the left.
     (1..=design.columns())
         .rev()
         .find(|&columns| {
@@ -380,7 +382,7 @@ fn rank(design: &Matrix, order: &[usize]) -> usize {
         .unwrap_or(0)
 }
 
-/// The scalar product, in four sums that do not wait for each other.
+/// Return the scalar product, computed in four independent sums.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (fours_of_a, fours_of_b) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = fours_of_a.remainder().iter().zip(fours_of_b.remainder()).map(|(a, b)| a * b).sum();
@@ -393,7 +395,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
-/// The size of what a scalar product sums up, where the sizes of one side are known.
+/// Return the magnitude of the terms of a scalar product, given the magnitudes of one side.
 fn magnitude(sizes: &[f64], b: &[f64]) -> f64 {
     sizes.iter().zip(b).map(|(size, b)| size * b.abs()).sum()
 }

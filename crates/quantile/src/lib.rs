@@ -1,15 +1,15 @@
-//! Quantile regression on the few different rows that a designed experiment has, exact at any size.
+//! Quantile regression on the few distinct rows of a designed experiment, exact at any size.
 //!
-//! A factorial experiment has few *cells* (16 for four factors) and many samples in each. Where the model has a
-//! coefficient for every cell, its fit is one quantile a cell and a small matrix; where it has fewer, the optimum
-//! is a vertex that pins as many samples as there are coefficients, and a simplex walks there with a binary search
-//! in each sorted cell for a line search. Neither cares how many samples there are.
+//! A factorial experiment has few *cells* (16 for four factors) with many samples each. A model with one
+//! coefficient per cell is fitted by one quantile per cell and a small matrix. A model with fewer coefficients has
+//! its optimum at a vertex that pins as many samples as there are coefficients; a simplex walk finds it, whose line
+//! search is a binary search in each sorted cell. The cost hardly depends on the number of samples.
 //!
 //! ```text
 //!  samples, cell of each --select--> quantile of each cell          (saturated, no sort)
 //!                        --Cells---> sorted once --Fit--> any model, weights, real covariates
 //!                                                \------> scores of runs, sparsity: standard errors
-//!  a histogram a run ------> Runs --> quantiles, scores, cluster bootstrap: no samples held
+//!  one histogram per run ---> Runs --> quantiles, scores, cluster bootstrap: no samples held
 //! ```
 //!
 //! Reference: Koenker and Bassett (1978); Koenker (2005), *Quantile Regression*, chapters 3 and 6.
@@ -24,7 +24,7 @@ mod runs;
 mod select;
 mod sparsity;
 
-pub use bootstrap::{cluster_bootstrap, Drawn};
+pub use bootstrap::{cluster_bootstrap, BootstrapDraws};
 pub use cells::Cells;
 pub use error::QuantileError;
 pub use fit::{fit, objective, Fit};

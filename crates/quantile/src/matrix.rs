@@ -1,6 +1,6 @@
-//! Small dense matrices: as many rows as coefficients, twenty or so.
+//! Small dense matrices with about twenty rows.
 
-/// A matrix by rows.
+/// A matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     columns: usize,
@@ -8,26 +8,26 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Of entries by rows.
+    /// Create a matrix from its entries, row by row.
     ///
     /// # Panics
-    /// Where the entries do not fill whole rows.
+    /// If the entries do not fill whole rows.
     pub fn new(columns: usize, entries: Vec<f64>) -> Self {
         assert!(columns > 0 && entries.len() % columns == 0, "{} entries, {columns} columns", entries.len());
         Self { columns, entries }
     }
 
-    /// Rows.
+    /// Return the number of rows.
     pub fn rows(&self) -> usize {
         self.entries.len() / self.columns
     }
 
-    /// Columns.
+    /// Return the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// One row.
+    /// Return one row.
     #[inline]
     pub fn row(&self, row: usize) -> &[f64] {
         &self.entries[row * self.columns..(row + 1) * self.columns]
@@ -44,10 +44,10 @@ impl Matrix {
     }
 }
 
-/// What counts as zero beside entries of order one.
+/// Entries below this count as zero, relative to entries of order one.
 const ZERO: f64 = 1e-11;
 
-/// The inverse of a square matrix, by Gauss and Jordan with row pivots; `None` where it has none.
+/// Return the inverse of a square matrix by Gauss-Jordan elimination with row pivots; `None` if it is singular.
 pub fn inverse(matrix: &Matrix) -> Option<Matrix> {
     let n = matrix.columns;
     if matrix.rows() != n {
@@ -86,11 +86,11 @@ fn subtract(row: &mut [f64], other: &[f64], factor: f64) {
     }
 }
 
-/// As many independent rows as there are columns, taken from the front of `order`; or the column that depends on those
-/// before it.
+/// Return as many independent rows as there are columns, taken from the front of `order`; or the first dependent
+/// column.
 pub(crate) fn independent_rows(design: &Matrix, order: &[usize]) -> Result<Vec<usize>, usize> {
     let p = design.columns;
-    // Rows already chosen, reduced: each has a column of its own in which later ones are cleared.
+    // The chosen rows, reduced: each has a pivot column that is zero in all others.
     let mut reduced: Vec<(usize, Vec<f64>)> = Vec::with_capacity(p);
     let mut chosen = Vec::with_capacity(p);
     for &row in order {
@@ -117,7 +117,8 @@ pub(crate) fn independent_rows(design: &Matrix, order: &[usize]) -> Result<Vec<u
             }
         }
     }
-    // Reduced to echelon form by columns from the left, the first column without a pivot depends on those before.
+    // In echelon form by columns from the left, the first column without a pivot depends on the columns before
+    // it.
     let mut left: Vec<Vec<f64>> = reduced.into_iter().map(|(_, row)| row).collect();
     for column in 0..p {
         let Some(place) = left.iter().position(|row| row[column].abs() > 1e-9) else {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_column_that_depends_on_others_is_named() {
+    fn the_error_names_the_dependent_column() {
         // Third column = first - second.
         let design = Matrix::new(3, vec![1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]);
         assert_eq!(independent_rows(&design, &[0, 1, 2]), Err(2));

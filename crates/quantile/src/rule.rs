@@ -1,11 +1,12 @@
-//! Which number a quantile is: the inverse of the empirical distribution function, and the middle of the flat piece
-//! where the level falls exactly between two samples. Fixed by rule, because every point of the piece minimises the
-//! same objective, and solvers return different ones (attribution note, section 0).
+//! Definition of a quantile: the inverse of the empirical distribution function, and the middle of its flat piece
+//! if the level falls exactly between two samples. The rule is needed because every point of the piece minimises
+//! the same objective, and solvers return different ones (attribution note, section 0).
 
-/// Relative slack when asking whether `n * tau` is whole: tau is a decimal fraction, rounded.
+/// Relative tolerance of the test whether `n * tau` is whole: tau is a rounded decimal fraction.
 const WHOLE: f64 = 1e-9;
 
-/// The order statistics, from 0, whose mean is the `tau`-quantile of `n` samples: one twice, or two neighbours.
+/// Return the order statistics, from 0, whose mean is the `tau`-quantile of `n` samples: twice the same, or two
+/// neighbours.
 pub(crate) fn ranks(n: usize, tau: f64) -> (usize, usize) {
     let place = n as f64 * tau;
     let whole = place.round();
@@ -17,7 +18,7 @@ pub(crate) fn ranks(n: usize, tau: f64) -> (usize, usize) {
     }
 }
 
-/// The same under weights: `cumulative` sums them up, in the order of the samples.
+/// Return the same with weights: `cumulative` has their cumulative sums, in the order of the samples.
 pub(crate) fn weighted_ranks(cumulative: &[f64], tau: f64) -> (usize, usize) {
     let n = cumulative.len();
     let place = cumulative[n - 1] * tau;
@@ -54,8 +55,8 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_counts_as_that_many_samples_and_none_as_none() {
-        // Values a, b, c, d with weights 2, 0, 2, 4: half of the weight lies at a and c.
+    fn a_weight_counts_as_that_many_samples_and_zero_as_no_sample() {
+        // Values a, b, c, d have weights 2, 0, 2, 4: half of the weight is at a and c.
         assert_eq!(weighted_ranks(&[2.0, 2.0, 4.0, 8.0], 0.5), (2, 3));
         assert_eq!(weighted_ranks(&[2.0, 2.0, 4.0, 8.0], 0.25), (0, 2));
         assert_eq!(weighted_ranks(&[2.0, 2.0, 4.0, 8.0], 0.6), (3, 3));

@@ -1,8 +1,8 @@
-//! Runs as histograms with running sums: cells are fitted and drawn anew without their samples.
+//! Runs as histograms with cumulative counts: cells are fitted and resampled without their samples.
 //!
-//! Every run has a row of counts up to each bin, over bins that all runs share. A cell's count up to a bin is the sum
-//! over its runs, so its quantile is found by bisection over bins; runs drawn with replacement are a sum with
-//! multiplicities. Within a bin samples are taken to lie evenly, so a quantile errs by a bin's width at most.
+//! Every run has a row of cumulative counts over bins that all runs share. The cumulative count of a cell is the
+//! sum over its runs, so bisection over bins finds its quantile; resampled runs are a sum with multiplicities.
+//! Samples are assumed to be evenly spaced within a bin, so a quantile is accurate to the width of a bin.
 
 use crate::fit::partition;
 use crate::rule::ranks;
@@ -11,7 +11,7 @@ use crate::QuantileError;
 /// Runs of cells, each a histogram over common bins.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Ends of each bin, rising.
+    /// Ends of each bin, ascending.
     bins: Vec<(f64, f64)>,
     /// Run `r` has `upto[r * bins.len() + b]` samples in bins `0..=b`.
     upto: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct Runs {
     starts: Vec<usize>,
 }
 
-/// Where a level falls: a bin, which share of its samples lies below, and the quantile.
+/// Position of a level: a bin, the fraction of its samples below, and the quantile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub bin: usize,
@@ -27,8 +27,9 @@ pub(crate) struct Place {
     pub value: f64,
 }
 
-/// Finds a level among the samples of some bins, of which `before` lie below the first, and `upto(i)` up to the `i`-th.
-/// Samples of a bin are taken to lie evenly in it; the rule between two of them is that of [`crate::cell_quantiles`].
+/// Find the position of a level among the samples of some bins, of which `before` are below the first bin, and
+/// `upto(i)` up to the `i`-th. Samples are assumed to be evenly spaced within a bin; between two samples the rule
+/// is the one of [`crate::cell_quantiles`].
 pub(crate) fn locate(
     bins: &[(f64, f64)],
     before: u64,
@@ -59,11 +60,11 @@ pub(crate) fn locate(
 }
 
 impl Runs {
-    /// Of histograms in the order of cells: run `r` counts `counts[i]` samples in bin `of_bin[i]` for
-    /// `i` in `ends[r - 1]..ends[r]`, and cell `c` has `runs_of_cell[c]` runs.
+    /// Create runs from histograms in the order of cells: run `r` has `counts[i]` samples in bin `of_bin[i]`
+    /// for `i` in `ends[r - 1]..ends[r]`, and cell `c` has `runs_of_cell[c]` runs.
     ///
     /// # Errors
-    /// [`QuantileError`] for bins that do not rise, lengths that do not fit, or a run without samples.
+    /// [`QuantileError`] for bins that do not ascend, lengths that do not match, or a run without samples.
     pub fn new(
         bins: Vec<(f64, f64)>,
         of_bin: &[u32],
@@ -97,49 +98,50 @@ impl Runs {
         Ok(Self { bins, upto, starts })
     }
 
-    /// How many cells.
+    /// Return the number of cells.
     pub fn cells(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Runs of one cell.
+    /// Return the runs of one cell.
     pub fn of_cell(&self, cell: usize) -> std::ops::Range<usize> {
         self.starts[cell]..self.starts[cell + 1]
     }
 
-    /// Samples of one run.
+    /// Return the number of samples of one run.
     pub fn count(&self, run: usize) -> u32 {
         self.row(run)[self.bins.len() - 1]
     }
 
-    /// Counts of one run up to each bin.
+    /// Return the cumulative counts of one run.
     pub(crate) fn row(&self, run: usize) -> &[u32] {
         &self.upto[run * self.bins.len()..(run + 1) * self.bins.len()]
     }
 
-    /// The bins that all runs share.
+    /// Return the bins that all runs share.
     pub(crate) fn bins(&self) -> &[(f64, f64)] {
         &self.bins
     }
 
-    /// The `tau`-quantile of one cell's samples; `None` for a cell without runs.
+    /// Return the `tau`-quantile of one cell's samples; `None` for a cell without runs.
     pub fn quantile(&self, cell: usize, tau: f64) -> Option<f64> {
         Some(self.place(self.of_cell(cell), tau)?.value)
     }
 
-    /// The `tau`-quantile of one run.
+    /// Return the `tau`-quantile of one run.
     pub fn run_quantile(&self, run: usize, tau: f64) -> f64 {
         self.place(run..run + 1, tau).map_or(f64::NAN, |place| place.value)
     }
 
-    /// Where the `tau`-quantile of some runs together lies.
+    /// Return the position of the `tau`-quantile of some runs together.
     pub(crate) fn place(&self, runs: std::ops::Range<usize>, tau: f64) -> Option<Place> {
         let all: u64 = runs.clone().map(|run| u64::from(self.count(run))).sum();
         let upto = |bin: usize| runs.clone().map(|run| u64::from(self.row(run)[bin])).sum();
         locate(&self.bins, 0, all, tau, upto)
     }
 
-    /// How many samples of each run lie at or below a value of its cell, `at[cell]`; evenly within a bin.
+    /// Return how many samples of each run are at or below the value of its cell, `at[cell]`, interpolated
+    /// within a bin.
     pub fn below(&self, at: &[f64]) -> Vec<f64> {
         let mut out = Vec::with_capacity(self.starts[self.cells()]);
         for (cell, &at) in at.iter().enumerate() {

@@ -1,23 +1,23 @@
-//! The quantiles of cells without sorting them: what a saturated model needs.
+//! Quantiles of cells without sorting: all that a saturated model needs.
 //!
-//! Two passes over the samples, and no copy of them. The first counts each sample in a bin of its cell, by the upper
-//! bits of the floating-point number, which order positive and negative numbers alike once the sign is folded in. That
-//! names the bin in which each wanted order statistic lies. The second pass gathers these bins alone, a few thousandths
-//! of all, and selects within.
+//! The samples are read twice and never copied as a whole. The first pass counts each sample in a bin of its cell,
+//! given by the upper bits of the floating-point number, which order numbers correctly once the sign is folded in.
+//! This gives the bin of each wanted order statistic. The second pass gathers these bins only, a few thousandths of
+//! the samples, and selects within them.
 
 use crate::rule::ranks;
 use crate::QuantileError;
 
-/// Bins of a cell, laid over the range in which a few samples were seen; the outermost ones take all beyond. Sixteen
-/// cells' counts fit into a second-level cache.
+/// Bins per cell, over the range of a few probed samples; the outermost bins take everything beyond. The counts of
+/// sixteen cells fit into a second-level cache.
 const BINS: usize = 1 << 12;
-/// Samples looked at to find the range.
-const LOOKS: usize = 1 << 12;
+/// Samples probed to find the range.
+const PROBES: usize = 1 << 12;
 
-/// The quantiles of every cell at every level, `result[cell][level]`; each sample counts once.
+/// Return the quantiles of every cell at every level, `result[cell][level]`; each sample counts once.
 ///
 /// # Errors
-/// [`QuantileError`] for levels outside of (0, 1), samples that are no numbers, and empty cells.
+/// [`QuantileError`] for levels outside (0, 1), samples that are not finite, and empty cells.
 pub fn cell_quantiles(
     samples: &[f64],
     cell_of: &[u32],
@@ -31,7 +31,7 @@ pub fn cell_quantiles(
         let what = "the list of cells";
         return Err(QuantileError::Length { what, found: cell_of.len(), wanted: samples.len() });
     }
-    let bins = Bins::about(samples);
+    let bins = Bins::spanning(samples);
     let mut counts = vec![0_u32; cells * BINS];
     let mut all_finite = true;
     for (index, (&sample, &cell)) in samples.iter().zip(cell_of).enumerate() {
@@ -39,13 +39,13 @@ pub fn cell_quantiles(
             return Err(QuantileError::Cell { index, cell: cell as usize, cells });
         }
         all_finite &= sample.is_finite();
-        counts[cell as usize * BINS + bins.of(sample)] += 1;
+        counts[cell as usize * BINS + bins.index_of(sample)] += 1;
     }
     if !all_finite {
         let index = samples.iter().position(|sample| !sample.is_finite()).unwrap_or(0);
         return Err(QuantileError::NotFinite { what: "sample", index, value: samples[index] });
     }
-    let mut wanted = Wanted::new(cells);
+    let mut wanted = WantedBins::new(cells);
     let mut places = Vec::with_capacity(cells);
     for cell in 0..cells {
         let of = &counts[cell * BINS..(cell + 1) * BINS];
@@ -57,7 +57,7 @@ pub fn cell_quantiles(
             levels
                 .iter()
                 .map(|&level| ranks(n, level))
-                .map(|(a, b)| (wanted.ask(cell, of, a), wanted.ask(cell, of, b)))
+                .map(|(a, b)| (wanted.register(cell, of, a), wanted.register(cell, of, b)))
                 .collect::<Vec<_>>(),
         );
     }
@@ -69,17 +69,19 @@ pub fn cell_quantiles(
         .collect())
 }
 
-/// Bins over a range of samples: even steps of the ordered bit pattern, hence about even in the logarithm.
+/// Bins over a range of samples: even steps of the ordered bit pattern, hence approximately even in the logarithm.
 struct Bins {
     low: u64,
     shift: u32,
 }
 
 impl Bins {
-    /// Over the range of a few samples, taken at even distances.
-    fn about(samples: &[f64]) -> Self {
-        let seen =
-            samples.iter().step_by(samples.len().div_ceil(LOOKS).max(1)).map(|&sample| ordered(sample));
+    /// Create bins over the range of a few samples, taken at even distances.
+    fn spanning(samples: &[f64]) -> Self {
+        let seen = samples
+            .iter()
+            .step_by(samples.len().div_ceil(PROBES).max(1))
+            .map(|&sample| order_preserving_bits(sample));
         let (low, high) = seen.fold((u64::MAX, 0), |(low, high), bits| (low.min(bits), high.max(bits)));
         let range = high.saturating_sub(low);
         let shift = (u64::BITS - range.leading_zeros()).saturating_sub(BINS.trailing_zeros());
@@ -87,29 +89,29 @@ impl Bins {
     }
 
     #[inline]
-    fn of(&self, sample: f64) -> usize {
-        (((ordered(sample).saturating_sub(self.low)) >> self.shift) as usize).min(BINS - 1)
+    fn index_of(&self, sample: f64) -> usize {
+        (((order_preserving_bits(sample).saturating_sub(self.low)) >> self.shift) as usize).min(BINS - 1)
     }
 }
 
-/// The bits of a number such that a greater number has greater bits (the map of IEEE 754 totalOrder).
+/// Map a number to bits that preserve the order (the map of IEEE 754 totalOrder).
 #[inline]
-fn ordered(sample: f64) -> u64 {
+fn order_preserving_bits(sample: f64) -> u64 {
     let bits = (sample + 0.0).to_bits();
     bits ^ (((bits as i64 >> 63) as u64) | 1 << 63)
 }
 
-/// An order statistic: the bin that holds it, and its rank among that bin's samples.
+/// Position of an order statistic: its bin, and its rank among the samples of the bin.
 #[derive(Clone, Copy)]
 struct Place {
     bin: usize,
     rank: usize,
 }
 
-/// The bins that hold wanted order statistics.
-struct Wanted {
+/// The bins that contain wanted order statistics.
+struct WantedBins {
     bins: Vec<WantedBin>,
-    /// For each cell and bin: its number in `bins`, or none.
+    /// For each cell and bin: its index in `bins`, or `NONE`.
     number: Vec<u32>,
 }
 
@@ -119,13 +121,13 @@ struct WantedBin {
 
 const NONE: u32 = u32::MAX;
 
-impl Wanted {
+impl WantedBins {
     fn new(cells: usize) -> Self {
         Self { bins: Vec::new(), number: vec![NONE; cells * BINS] }
     }
 
-    /// Where the order statistic of rank `rank` (from 0) of a cell will be found.
-    fn ask(&mut self, cell: usize, counts: &[u32], rank: usize) -> Place {
+    /// Register the order statistic of rank `rank` (from 0) of a cell and return its position.
+    fn register(&mut self, cell: usize, counts: &[u32], rank: usize) -> Place {
         let mut left = rank;
         let bin = counts
             .iter()
@@ -145,7 +147,7 @@ impl Wanted {
 
     fn gather(&mut self, samples: &[f64], cell_of: &[u32], bins: &Bins) {
         for (&sample, &cell) in samples.iter().zip(cell_of) {
-            let number = self.number[cell as usize * BINS + bins.of(sample)];
+            let number = self.number[cell as usize * BINS + bins.index_of(sample)];
             if number != NONE {
                 self.bins[number as usize].samples.push(sample);
             }

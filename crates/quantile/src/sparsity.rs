@@ -1,11 +1,11 @@
-//! How thinly samples lie about a quantile: what the closed forms of standard errors divide by.
+//! The sparsity of samples at a quantile: the factor in closed-form standard errors.
 
 use hindmost_random::normal_quantile;
 
 use crate::{Cells, QuantileError};
 
-/// The bandwidth of Hall and Sheather (1988) in levels, for `n` samples and 95 % intervals; as in R's `quantreg`,
-/// `bandwidth.rq(tau, n, hs = TRUE)`.
+/// Return the bandwidth of Hall and Sheather (1988) in levels, for `n` samples and 95 % intervals; like R's
+/// `quantreg`, `bandwidth.rq(tau, n, hs = TRUE)`.
 pub fn hall_sheather(n: f64, tau: f64) -> f64 {
     let x = normal_quantile(tau);
     let density = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
@@ -13,15 +13,16 @@ pub fn hall_sheather(n: f64, tau: f64) -> f64 {
     n.powf(-1.0 / 3.0) * z.powf(2.0 / 3.0) * (1.5 * density * density / (2.0 * x * x + 1.0)).cbrt()
 }
 
-/// One divided by the density of a cell at its `tau`-quantile, in units of the samples: the difference quotient of the
-/// quantile function. At least `grain` (the clock's resolution) over the band, because samples that were rounded to it tie.
+/// Return one divided by the density of a cell at its `tau`-quantile, in units of the samples: the difference
+/// quotient of the quantile function. It is at least `grain` (the clock's resolution) over the bandwidth, because
+/// samples rounded to it tie.
 ///
 /// # Errors
 /// [`QuantileError::EmptyCell`] for a cell without weight.
 pub fn sparsity(cells: &Cells, cell: usize, tau: f64, grain: f64) -> Result<f64, QuantileError> {
     let n = cells.samples(cell).len() as f64;
     let mut h = hall_sheather(n.max(1.0), tau);
-    // Inside (0, 1) on both sides, as quantreg does.
+    // Stay inside (0, 1) on both sides, like quantreg.
     while tau - h <= 0.0 || tau + h >= 1.0 {
         h /= 2.0;
     }
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bandwidths_are_those_of_quantreg() {
+    fn bandwidths_match_quantreg() {
         // R 4.2.2, quantreg 5.94: bandwidth.rq(tau, 1000, hs = TRUE).
         for (tau, h) in [(0.5, 0.097_155_902_62), (0.95, 0.021_223_863_25), (0.99, 0.007_021_528_661)] {
             assert!(
@@ -46,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sparsity_of_an_even_law_is_its_width() {
+    fn the_sparsity_of_a_uniform_law_is_its_width() {
         let samples: Vec<f64> = (0..100_000).map(|i| f64::from(i) / 1000.0).collect();
         let cells = Cells::new(&samples, &vec![0; samples.len()], 1, None).unwrap();
         for tau in [0.1, 0.5, 0.99] {

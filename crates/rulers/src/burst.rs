@@ -1,10 +1,10 @@
-//! Bursts: short stretches of work, timed in ticks of the core's true clock, of which only clean ones count.
+//! Bursts: short stretches of work, timed in ticks of the core's true clock. Only undisturbed bursts count.
 //!
 //! ```text
-//!   chain, additions | what is measured | additions, chain        switches of the thread, before and after
+//!   chain, additions | measured work | additions, chain        thread switches, before and after
 //! ```
-//! The chain's rate before and after gives the clock, whatever the boost: a rate per tick of the counter of
-//! time stamps would be 42 % off on the machine where this was first tried (3.69 GHz against 2.596).
+//! The rate of the chain before and after gives the clock at the present boost frequency. The time stamp counter
+//! would be wrong by 42 % on the machine of the first trials (3.69 GHz instead of 2.596).
 
 use std::collections::VecDeque;
 
@@ -16,55 +16,56 @@ use crate::stream::Stream;
 use crate::stream::ROUND;
 use crate::{Class, RulerError};
 
-/// How far the clock may differ before and after: more is a change of frequency, or a hypervisor's theft.
+/// Largest relative change of the clock during a burst; more is a change of frequency, or interference by the
+/// hypervisor.
 const SAME_CLOCK: f64 = 0.02;
-/// Ticks that a chain lasts: 60 us at 3.5 GHz, a thousand times what reading the clock costs.
+/// Rounds of the chain: 60 us at 3.5 GHz, a thousand times the cost of reading the clock.
 const CHAIN_ROUNDS: u64 = 350;
-/// Attempts for each burst that is wanted: on a machine with four busy programs a processor 45 % are clean.
+/// Attempts per wanted burst: with four busy programs per CPU, 45 % of the bursts are undisturbed.
 const ATTEMPTS: usize = 12;
 
-/// Additions before and after a burst, 13,000 ticks at four a tick.
+/// Additions before and after a burst: 13,000 ticks at four per tick.
 const DENSE_ROUNDS: u64 = 90;
-/// How much longer these may take than they do undisturbed: another guest of the host on the core's other thread takes
-/// up to half of all ports, which the chain, one addition a tick, does not feel.
+/// Limit of the slowdown of these additions. Another guest on the core's other thread takes up to half of all
+/// ports, which does not slow the chain of one addition per tick.
 const SHARED: f64 = 1.04;
-/// How long a core that is shared is waited for, for each figure: such phases take from milliseconds to seconds.
+/// How long to wait for an unshared core, per figure: shared phases last from milliseconds to seconds.
 const PATIENCE_NS: u64 = 300_000_000;
 
-/// What clean bursts took.
+/// Results of the undisturbed bursts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bursts {
-    /// Ticks of the core for one repetition, the median.
+    /// Median time of one repetition, in ticks of the core.
     pub ticks: f64,
-    /// The quartiles.
+    /// Quartiles of that time.
     pub quartiles: [f64; 2],
-    /// Bursts that were clean.
+    /// Number of undisturbed bursts.
     pub clean: usize,
-    /// Bursts made.
+    /// Number of all bursts.
     pub tried: usize,
-    /// The core's clock in GHz, the median.
+    /// Median clock of the core in GHz.
     pub ghz: f64,
 }
 
-/// The core's clock, by a chain of dependent additions.
+/// Measures the core's clock by a chain of dependent additions.
 pub struct CoreClock {
     chain: Stream,
     clock: MonotonicClock,
     dense: Option<Dense>,
 }
 
-/// Independent additions, as many a tick as the core has units for: they feel who shares it.
+/// Independent additions that use all units of the core: sharing the core slows them.
 struct Dense {
     stream: Stream,
-    /// Ticks that they took lately.
+    /// Recent times in ticks.
     seen: VecDeque<f64>,
 }
 
 impl Dense {
-    const KEPT: usize = 100;
+    const MAX_SEEN: usize = 100;
 
     fn new() -> Result<Self, RulerError> {
-        Ok(Self { stream: Stream::of(Class::IntAdd, ROUND)?, seen: VecDeque::new() })
+        Ok(Self { stream: Stream::of_class(Class::IntAdd, ROUND)?, seen: VecDeque::new() })
     }
 
     fn ns(&mut self, clock: MonotonicClock) -> f64 {
@@ -73,11 +74,11 @@ impl Dense {
         (clock.now().0 - begun.0) as f64
     }
 
-    /// Whether additions that took so many ticks had the core to themselves: they took hardly more than the shorter
-    /// ones of late. (The very least may come of a clock that was disturbed.)
-    fn alone(&mut self, ticks: f64) -> bool {
+    /// Whether additions that took this many ticks had the core to themselves: their time is close to the
+    /// shorter recent ones. (The minimum may come from a disturbed clock.)
+    fn is_undisturbed(&mut self, ticks: f64) -> bool {
         self.seen.push_back(ticks);
-        if self.seen.len() > Self::KEPT {
+        if self.seen.len() > Self::MAX_SEEN {
             self.seen.pop_front();
         }
         let mut ranked: Vec<f64> = self.seen.iter().copied().collect();
@@ -86,14 +87,14 @@ impl Dense {
 }
 
 impl CoreClock {
-    /// Makes the chain and warms it up.
+    /// Create the chain and warm it up.
     pub fn new() -> Result<Self, RulerError> {
         let mut chain = Stream::chain()?;
         chain.run(CHAIN_ROUNDS);
         Ok(Self { chain, clock: MonotonicClock, dense: None })
     }
 
-    /// Ticks in a nanosecond, now.
+    /// Return the present clock in ticks per nanosecond.
     pub fn ghz(&mut self) -> f64 {
         let ticks = (CHAIN_ROUNDS * self.chain.units() as u64) as f64;
         let begun = self.clock.now();
@@ -101,12 +102,14 @@ impl CoreClock {
         ticks / (self.clock.now().0 - begun.0) as f64
     }
 
-    /// Ticks in a nanosecond, the most of three chains: what takes the processor away only makes them longer.
+    /// Return the clock in ticks per nanosecond as the maximum of three chains: interference only makes a chain
+    /// longer.
     pub fn calm_ghz(&mut self) -> f64 {
         (0..3).map(|_| self.ghz()).fold(0.0, f64::max)
     }
 
-    /// Ticks that `work` takes, and the clock; none where something took the processor away meanwhile, or a part of it.
+    /// Return the time of `work` in ticks, and the clock; `None` if the CPU, or a part of it, was taken away
+    /// meanwhile.
     pub fn burst(&mut self, work: &mut dyn FnMut()) -> Result<Option<(f64, f64)>, RulerError> {
         let clock = self.clock;
         let mut dense = match self.dense.take() {
@@ -121,16 +124,17 @@ impl CoreClock {
         let lasted = (clock.now().0 - begun.0) as f64;
         let last = dense.ns(clock);
         let after = self.ghz();
-        // A chain that was disturbed shows a clock too slow.
+        // A disturbed chain gives too slow a clock.
         let quicker = before.max(after);
         let same = switches().involuntary == taken && (before - after).abs() <= SAME_CLOCK * before;
-        let alone = same && [first, last].map(|ns| dense.alone(ns * quicker)) == [true; 2];
+        let is_undisturbed = same && [first, last].map(|ns| dense.is_undisturbed(ns * quicker)) == [true; 2];
         self.dense = Some(dense);
         let ghz = f64::midpoint(before, after);
-        Ok(alone.then_some((lasted * ghz, ghz)))
+        Ok(is_undisturbed.then_some((lasted * ghz, ghz)))
     }
 
-    /// `wanted` clean bursts of `work`, which makes `repetitions` of what is asked about.
+    /// Return the statistics of `wanted` undisturbed bursts of `work`, which executes `repetitions` of the
+    /// measured operation.
     pub fn bursts(
         &mut self,
         what: &str,
@@ -163,7 +167,7 @@ impl CoreClock {
     }
 }
 
-/// A quantile of values, between neighbours by position.
+/// Return a quantile of values, interpolated between neighbours.
 pub fn quantile(values: &mut [f64], p: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = p * (values.len() - 1) as f64;
@@ -176,11 +180,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn additions_that_share_their_core_are_told_and_one_disturbed_clock_spoils_nothing() {
+    fn shared_cores_are_detected_despite_a_disturbed_clock() {
         let mut dense = Dense::new().unwrap();
         for ticks in [100.0, 101.0, 60.0, 150.0, 101.0, 150.0, 100.0, 102.0, 150.0, 101.0] {
-            dense.alone(ticks);
+            dense.is_undisturbed(ticks);
         }
-        assert_eq!([101.0, 103.0, 106.0, 150.0].map(|ticks| dense.alone(ticks)), [true, true, false, false]);
+        assert_eq!(
+            [101.0, 103.0, 106.0, 150.0].map(|ticks| dense.is_undisturbed(ticks)),
+            [true, true, false, false]
+        );
     }
 }

@@ -2,56 +2,56 @@ use std::io;
 
 use thiserror::Error;
 
-/// Why a ruler cannot be used here.
+/// The reason why a stressor cannot be used here.
 #[derive(Debug, Error)]
 pub enum RulerError {
-    /// The processor lacks an instruction.
-    #[error("ruler {ruler} needs {feature}, which this processor does not have")]
+    /// The CPU lacks an instruction.
+    #[error("stressor {ruler} needs {feature}, which this CPU does not have")]
     Unsupported {
-        /// Its name.
+        /// Name of the stressor.
         ruler: String,
-        /// What is missing.
+        /// The missing feature.
         feature: &'static str,
     },
-    /// No such ruler.
-    #[error("no ruler is called {0}")]
+    /// There is no such stressor.
+    #[error("there is no stressor {0}")]
     Unknown(String),
-    /// Memory that holds code was refused.
-    #[error("the kernel gives no memory for {what}: {source}")]
+    /// The kernel refused memory.
+    #[error("the kernel provides no memory for {what}: {source}")]
     Memory {
-        /// What it was for.
+        /// Purpose of the memory.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A socket or a file that a ruler needs.
-    #[error("ruler {ruler} cannot be set up: {source}")]
+    /// A socket or a file of a stressor is not available.
+    #[error("stressor {ruler} cannot be set up: {source}")]
     Setup {
-        /// Its name.
+        /// Name of the stressor.
         ruler: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A thread may not run where it was asked to.
-    #[error("processor {cpu} cannot be used: {source}")]
+    /// A thread cannot be pinned to the requested CPU.
+    #[error("CPU {cpu} cannot be used: {source}")]
     Processor {
-        /// Which.
+        /// Number of the CPU.
         cpu: usize,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// Something took the processor away in every burst.
-    #[error("of {tried} bursts of {what} none was left alone: this host is too busy to measure its core")]
+    /// Every burst was disturbed.
+    #[error("all {tried} bursts of {what} were disturbed: this host is too busy to measure its core")]
     Busy {
-        /// Attempts.
+        /// Number of attempts.
         tried: usize,
-        /// What was measured.
+        /// The measured operation.
         what: String,
     },
 }
 
 impl RulerError {
-    /// The name that programs know the error by.
+    /// Return the code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unsupported { .. } => "ruler-unsupported",

@@ -1,4 +1,4 @@
-//! Work that the kernel does: entries, page faults, the loopback network, the disk.
+//! Work in the kernel: system calls, page faults, the loopback network, the disk.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use hindmost_sys::process::parent;
 use crate::mapping::Mapping;
 use crate::work::Work;
 
-/// Enters the kernel and comes back.
+/// Enters the kernel and returns.
 pub struct Enter;
 
 impl Work for Enter {
@@ -24,7 +24,7 @@ impl Work for Enter {
     }
 }
 
-/// Maps pages, touches each for the first time, and gives them back.
+/// Maps pages, touches each for the first time, and unmaps them.
 pub struct Fault;
 
 impl Work for Fault {
@@ -47,7 +47,7 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// On a port of the kernel's choice.
+    /// Open a socket on a port chosen by the kernel.
     pub fn new() -> io::Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         socket.connect(socket.local_addr()?)?;
@@ -63,14 +63,14 @@ impl Work for Loopback {
     }
 }
 
-/// Writes 4 KiB and waits until they are on the disk; the file has no name and goes with the ruler.
+/// Writes 4 KiB and syncs them to disk; the file has no name and disappears with the stressor.
 pub struct Disk {
     file: File,
     at: u64,
 }
 
 impl Disk {
-    /// In `folder`: the ruler stresses the file system that this is on.
+    /// Create the file in `folder`, whose file system is stressed.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!(".hindmost-disk-{}", std::process::id()));
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_work_is_done_as_often_as_it_says() {
+    fn kernel_work_is_done_as_often_as_reported() {
         let folder = std::env::temp_dir();
         let mut works: [(Box<dyn Work>, u64); 4] = [
             (Box::new(Enter), 16),

@@ -1,7 +1,8 @@
-//! How large the caches are that this virtual machine can have: by the knees of a chase, never by what is advertised.
+//! Measures the effective cache sizes of this virtual machine by the knees of a pointer chase, instead of using the
+//! advertised sizes.
 //!
-//! On a machine that advertised 32 MiB of third cache a chase was mostly in memory from 16 MiB on: neighbours had the
-//! rest.
+//! On a machine that advertised 32 MiB of third-level cache, a chase mostly went to memory from 16 MiB on: other
+//! guests used the rest.
 
 use hindmost_clock::{Clock, MonotonicClock};
 use serde::{Deserialize, Serialize};
@@ -11,59 +12,59 @@ use crate::memory::Chase;
 use crate::work::Work;
 use crate::RulerError;
 
-/// A size and what a step of a chase through it takes.
+/// Time of one step of a chase through a buffer.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Step {
-    /// Bytes.
+    /// Size of the buffer in bytes.
     pub bytes: usize,
-    /// Ticks of the core.
+    /// Time in ticks of the core.
     pub ticks: f64,
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     pub ns: f64,
 }
 
-/// The largest buffers that stay in each cache, in bytes.
+/// Largest buffers that fit into each cache, in bytes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Knees {
     /// First level.
     pub l1: usize,
-    /// Second.
+    /// Second level.
     pub l2: usize,
-    /// Third, the part that is ours now.
+    /// Third level: the part that is available now.
     pub l3: usize,
-    /// What they were read off; empty where they were not measured.
+    /// The measurements; empty if there were none.
     pub steps: Vec<Step>,
 }
 
 impl Default for Knees {
-    /// Sizes that most servers have at least; for tests, and where nothing was measured.
+    /// Sizes that most servers have at least, for tests and as a fallback.
     fn default() -> Self {
         Self { l1: 32 << 10, l2: 512 << 10, l3: 8 << 20, steps: Vec::new() }
     }
 }
 
 impl Knees {
-    /// A buffer that no cache holds.
+    /// Return a buffer size that no cache can hold.
     pub fn memory(&self) -> usize {
         (4 * self.l3).clamp(32 << 20, 128 << 20)
     }
 }
 
-/// From one level to the next a step takes at least so much longer than on the plateau.
+/// Least factor between the time of a step on a plateau and at the next level.
 const KNEE: f64 = 1.6;
 const LARGEST: usize = 32 << 20;
 
-/// Measures on the calling thread, for about half a second.
+/// Measure on the calling thread, for about half a second.
 ///
 /// # Errors
-/// Where the kernel gives no memory for the chain that shows the clock.
+/// If the kernel provides no memory for the chain that measures the clock.
 pub fn knees(seed: u64) -> Result<Knees, RulerError> {
     let mut clock = CoreClock::new()?;
     let mut steps = Vec::new();
     let mut bytes = 8 << 10;
     while bytes <= LARGEST {
         steps.push(step(&mut clock, bytes, seed));
-        // Two sizes an octave.
+        // Two sizes per octave.
         bytes = if bytes.is_power_of_two() { bytes / 2 * 3 } else { bytes / 3 * 4 };
     }
     Ok(knees_of(steps))
@@ -75,7 +76,7 @@ fn step(clock: &mut CoreClock, bytes: usize, seed: u64) -> Step {
     let mut chase = Chase::lines(bytes, seed, STEPS);
     let time = MonotonicClock;
     let ghz = clock.ghz();
-    // The quickest: thefts and evictions by neighbours only add.
+    // Use the minimum: interference and evictions by other guests only add time.
     let ns = (0..BURSTS)
         .map(|_| {
             let begun = time.now();
@@ -86,8 +87,8 @@ fn step(clock: &mut CoreClock, bytes: usize, seed: u64) -> Step {
     Step { bytes, ticks: ns * ghz, ns }
 }
 
-/// Reads the knees off the steps: a level ends where a step first takes [`KNEE`] times as long as on its plateau, and
-/// the next plateau begins where steps of two sizes agree again.
+/// Derive the cache sizes from the steps. A level ends where a step first takes [`KNEE`] times as long as on its
+/// plateau, and the next plateau begins where steps of two sizes agree again.
 pub fn knees_of(steps: Vec<Step>) -> Knees {
     let mut ends = Vec::new();
     let mut at = 0;
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_knees_gets_sizes_all_the_same() {
+    fn a_machine_without_knees_gets_default_sizes() {
         let flat = [8, 16, 32].map(|kib| Step { bytes: kib << 10, ticks: 4.0, ns: 1.0 });
         let found = knees_of(flat.to_vec());
         assert!(found.l1 < found.l2 && found.l2 < found.l3);

@@ -1,7 +1,7 @@
-//! Work on memory: touching lines, chasing pointers, filling, and the paper's own rulers.
+//! Work on memory: touching lines, chasing pointers, filling, and the paper's stressors.
 //!
-//! Every buffer is written before it is used: one that was never touched is the kernel's page of zeroes, over and over
-//! (a chase through 8 MiB took 143 ns a step so, and 18 ns else).
+//! Every buffer is written before its use. All pages of an untouched buffer map to the kernel's zero page: a chase
+//! through 8 MiB then took 143 ns per step instead of 18 ns.
 
 use std::hint::black_box;
 
@@ -10,11 +10,11 @@ use hindmost_random::mix;
 use crate::mapping::{in_small_pages, PAGE};
 use crate::work::Work;
 
-/// Bytes of a cache line, on all processors this runs on but a few.
+/// Bytes of a cache line, on almost all supported CPUs.
 pub const LINE: usize = 64;
 const WORDS: usize = LINE / 8;
 
-/// Reads one word of each line, one line after the other.
+/// Reads one word of each line, one line after another.
 pub struct Touch {
     words: Vec<u64>,
     at: usize,
@@ -22,7 +22,7 @@ pub struct Touch {
 }
 
 impl Touch {
-    /// Over `bytes`, `lines` lines a block.
+    /// Create it over `bytes` bytes, with `lines` lines per block.
     pub fn new(bytes: usize, lines: usize) -> Self {
         let all = (bytes / LINE).max(lines);
         Self { words: (0..(all * WORDS) as u64).collect(), at: 0, lines }
@@ -36,7 +36,7 @@ impl Work for Touch {
             self.at = 0;
         }
         let part = &self.words[self.at..self.at + wanted];
-        // Two sums: the additions are no bottleneck then.
+        // Two sums, so that the additions are not the bottleneck.
         let (mut even, mut odd) = (0u64, 0u64);
         for two in part.chunks_exact(2 * WORDS) {
             even = even.wrapping_add(two[0]);
@@ -56,20 +56,26 @@ pub struct Chase {
 }
 
 impl Chase {
-    /// Through all lines of `bytes`, in one cycle that depends on the seed.
+    /// Create it over all lines of `bytes` bytes, in one cycle that depends on the seed.
     pub fn lines(bytes: usize, seed: u64, steps: u32) -> Self {
-        Self::through((bytes / LINE).max(2), LINE / 4, |_| 0, seed, steps)
+        Self::over_places((bytes / LINE).max(2), LINE / 4, |_| 0, seed, steps)
     }
 
-    /// Through one line of each of `pages` pages; which line differs from page to page, so that lines do not compete
-    /// for the same sets of the first cache.
+    /// Create it over one line of each of `pages` pages. The line's offset differs from page to page, so that
+    /// lines do not compete for the same sets of the first-level cache.
     pub fn pages(pages: usize, seed: u64, steps: u32) -> Self {
-        Self::through(pages.max(2), PAGE / 4, |page| (page % (PAGE / LINE)) * (LINE / 4), seed, steps)
+        Self::over_places(pages.max(2), PAGE / 4, |page| (page % (PAGE / LINE)) * (LINE / 4), seed, steps)
     }
 
-    fn through(places: usize, apart: usize, inside: impl Fn(usize) -> usize, seed: u64, steps: u32) -> Self {
+    fn over_places(
+        places: usize,
+        apart: usize,
+        inside: impl Fn(usize) -> usize,
+        seed: u64,
+        steps: u32,
+    ) -> Self {
         let place = |stop: usize| (stop * apart + inside(stop)) as u32;
-        // Sattolo's shuffle gives one cycle through all.
+        // Sattolo's shuffle gives one cycle through all places.
         let mut order: Vec<usize> = (0..places).collect();
         let mut state = seed;
         for last in (1..places).rev() {
@@ -82,7 +88,7 @@ impl Chase {
             next[place(stop) as usize] = place(following);
         }
         let mut chase = Self { next, at: place(0), steps };
-        // Once round, so that the first steps measured are like all others.
+        // Run one full cycle, so that the first measured steps are like all others.
         for _ in 0..places.div_ceil(steps as usize) {
             chase.block();
         }
@@ -101,7 +107,7 @@ impl Work for Chase {
     }
 }
 
-/// Writes whole pages, one after the other.
+/// Writes whole pages, one after another.
 pub struct Fill {
     bytes: Vec<u8>,
     at: usize,
@@ -109,7 +115,7 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Over `bytes`.
+    /// Create it over `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         Self { bytes: vec![1; bytes.max(PAGE)], at: 0, value: 0 }
     }
@@ -127,15 +133,15 @@ impl Work for Fill {
     }
 }
 
-/// The paper's ruler of the first two caches (Figure 3.9 e): increments at places that a shift register draws. It takes
-/// 4 ticks an access whatever the footprint: its own integer chain is what it waits for.
+/// The paper's stressor of the first two cache levels (Figure 3.9 e): increments at places drawn by a shift
+/// register. An access takes 4 ticks at any footprint, because it waits for its own integer chain.
 pub struct Lfsr {
     bytes: Vec<u8>,
     state: u32,
 }
 
 impl Lfsr {
-    /// Over `bytes`.
+    /// Create it over `bytes` bytes.
     pub fn new(bytes: usize, seed: u64) -> Self {
         Self { bytes: vec![1; bytes.max(LINE)], state: (mix(seed) as u32) | 1 }
     }
@@ -155,7 +161,8 @@ impl Work for Lfsr {
     }
 }
 
-/// The paper's ruler of the third cache (Figure 3.9 f): one half is copied over the other, a byte a line, and back.
+/// The paper's stressor of the third-level cache (Figure 3.9 f): copies one half over the other, one byte per line,
+/// and back.
 pub struct Halves {
     bytes: Vec<u8>,
     at: usize,
@@ -163,7 +170,7 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Over `bytes`.
+    /// Create it over `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         Self { bytes: vec![1; bytes.max(2 * PAGE)], at: 0, back: false }
     }
@@ -187,13 +194,13 @@ impl Work for Halves {
     }
 }
 
-/// Branches that nobody can foresee: half of them cost a flush of the pipeline.
+/// Unpredictable branches: half of them cost a pipeline flush.
 pub struct Mispredict {
     state: u64,
 }
 
 impl Mispredict {
-    /// A sequence by the seed.
+    /// Create a sequence from the seed.
     pub fn new(seed: u64) -> Self {
         Self { state: mix(seed) | 1 }
     }
@@ -207,7 +214,7 @@ impl Work for Mispredict {
             self.state ^= self.state << 13;
             self.state ^= self.state >> 7;
             self.state ^= self.state << 17;
-            // What hides in black_box cannot become a conditional move.
+            // The compiler cannot turn a branch with black_box into a conditional move.
             if self.state & 1 == 0 {
                 black_box(());
             } else {
@@ -223,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chase_comes_through_every_stop_before_it_is_back() {
+    fn a_chase_visits_every_place_once_per_cycle() {
         for chase in [Chase::lines(8192, 7, 1), Chase::pages(96, 3, 1)] {
             let stops = if chase.next.len() == 8192 / 4 { 128 } else { 96 };
             let mut chase = chase;
@@ -241,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_shift_register_reaches_most_of_its_footprint() {
+    fn the_shift_register_reaches_most_of_its_footprint() {
         let mut ruler = Lfsr::new(4096, 1);
         for _ in 0..16 {
             assert_eq!(ruler.block(), 1024);
@@ -251,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_work_goes_round_its_buffer() {
+    fn memory_work_wraps_around_its_buffer() {
         let mut works: [Box<dyn Work>; 3] =
             [Box::new(Touch::new(1 << 14, 64)), Box::new(Fill::new(1 << 14)), Box::new(Halves::new(1 << 14))];
         for work in &mut works {

@@ -1,4 +1,4 @@
-//! The rulers: one row each.
+//! The stressors: one row each.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use crate::stream::{round_of, Stream};
 use crate::work::Work;
 use crate::{Class, RulerError};
 
-/// What a ruler keeps busy.
+/// The resource that a stressor keeps busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Nothing: it holds a processor and waits.
+    /// None: it occupies a CPU and waits.
     Nothing,
     /// Execution ports.
     Ports,
     /// The branch predictor.
     Branches,
-    /// A level of cache, or memory.
+    /// A cache level, or memory.
     Memory,
-    /// Translations of addresses.
+    /// Address translation.
     Translation,
     /// The kernel.
     Kernel,
@@ -31,36 +31,36 @@ pub enum Resource {
     Devices,
 }
 
-/// A ruler: its name, what it stresses, and what its work is counted in.
+/// A stressor: its name, its resource, and its unit of work.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ruler {
-    /// What it is called.
+    /// Name of the stressor.
     pub name: &'static str,
-    /// What it stresses.
+    /// The resource that it stresses.
     pub resource: Resource,
-    /// One piece of its work.
+    /// Unit of work.
     pub unit: &'static str,
-    /// As the paper printed it.
+    /// Whether it is reproduced from the paper.
     pub paper: bool,
     #[serde(skip)]
     make: fn(&Settings<'_>) -> Result<Box<dyn Work>, RulerError>,
 }
 
-/// What rulers are made by.
+/// Input for the creation of stressors.
 struct Settings<'a> {
     knees: &'a Knees,
     folder: &'a Path,
     seed: u64,
 }
 
-/// Steps of a chase before it may be stopped: 4 us in memory, 2 us in caches.
+/// Steps of a chase per block: 4 us in memory, 2 us in caches.
 const FAR_STEPS: u32 = 32;
 const NEAR_STEPS: u32 = 128;
-/// Lines that are touched before it may be stopped: 2 us where they come from memory.
+/// Lines touched per block: 2 us from memory.
 const FAR_LINES: usize = 1024;
 const NEAR_LINES: usize = 384;
 
-/// A ruler of execution ports.
+/// A stressor of execution ports.
 struct Port {
     stream: Stream,
     rounds: u64,
@@ -68,13 +68,13 @@ struct Port {
 
 impl Port {
     fn new(class: Class) -> Result<Self, RulerError> {
-        // Some 1 to 2 us a block.
+        // About 1 to 2 us per block.
         let rounds = match class {
             Class::IntDiv => 2,
             Class::FpDiv => 4,
             _ => 8,
         };
-        Ok(Self { stream: Stream::of(class, round_of(&[class]))?, rounds })
+        Ok(Self { stream: Stream::of_class(class, round_of(&[class]))?, rounds })
     }
 }
 
@@ -85,14 +85,14 @@ impl Work for Port {
     }
 }
 
-/// A ruler of translations of code: jumps from page to page.
+/// A stressor of code translations: jumps from page to page.
 struct Jumps {
     stream: Stream,
 }
 
 impl Work for Jumps {
     fn block(&mut self) -> u64 {
-        // 0.3 us a round where all misses hit the second table.
+        // 0.3 us per round if all misses hit the second-level table.
         const ROUNDS: u64 = 4;
         self.stream.run(ROUNDS);
         ROUNDS * self.stream.units() as u64
@@ -149,7 +149,7 @@ static RULERS: &[Ruler] = &[
     port!(Load),
     port!(Store),
     ruler!("mispredict", Branches, "branches", |s| Ok(Box::new(Mispredict::new(s.seed)))),
-    // Just below each knee: the level is used whole, and the next one not at all.
+    // Just below each knee: this level is fully used, and the next one not at all.
     ruler!("l1", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.l1 * 7 / 8, NEAR_LINES)))),
     ruler!("l2", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.l2 * 3 / 4, NEAR_LINES)))),
     ruler!("l3", Memory, "lines", |s| Ok(Box::new(Touch::new(s.knees.l3 * 3 / 4, NEAR_LINES)))),
@@ -170,10 +170,11 @@ static RULERS: &[Ruler] = &[
         s.seed,
         FAR_STEPS
     )))),
-    // Twice the pages of the largest first-level table, and as many as no second-level table holds.
+    // Twice the pages of the largest first-level table, and more pages than any second-level table has entries.
     ruler!("tlb", Translation, "steps", |s| Ok(Box::new(Chase::pages(256, s.seed, NEAR_STEPS)))),
     ruler!("tlb_walk", Translation, "steps", |s| Ok(Box::new(Chase::pages(8192, s.seed, FAR_STEPS)))),
-    // More than a first-level table of code holds (64 to 256), and lines enough for any cache of code.
+    // More pages than a first-level instruction table has entries (64 to 256), and few enough lines for any
+    // instruction cache.
     ruler!("tlb_code", Translation, "jumps", |_| Ok(Box::new(Jumps { stream: Stream::pages(384)? }))),
     ruler!("kernel_entry", Kernel, "calls", |_| Ok(Box::new(Enter))),
     ruler!("page_fault", Kernel, "pages", |_| Ok(Box::new(Fault))),
@@ -188,23 +189,23 @@ static RULERS: &[Ruler] = &[
     ruler!("halves_l3", Memory, "lines", true, |s| Ok(Box::new(Halves::new(s.knees.l3)))),
 ];
 
-/// All rulers.
+/// Return all stressors.
 pub fn rulers() -> &'static [Ruler] {
     RULERS
 }
 
-/// A ruler that is ready to work.
-pub struct Made {
-    /// Which.
+/// A stressor that is ready to work.
+pub struct ReadyRuler {
+    /// Its description.
     pub ruler: &'static Ruler,
     pub(crate) work: Box<dyn Work>,
 }
 
-impl Made {
-    /// Makes a ruler by its name, for caches of these sizes; `folder`: where that of the disk writes.
+impl ReadyRuler {
+    /// Create a stressor by name, for caches of these sizes; the disk stressor writes in `folder`.
     ///
     /// # Errors
-    /// Where there is none of that name, or the processor or the kernel cannot carry it.
+    /// If there is no stressor of that name, or the CPU or the kernel does not support it.
     pub fn new(name: &str, knees: &Knees, folder: &Path, seed: u64) -> Result<Self, RulerError> {
         let ruler = RULERS.iter().find(|one| one.name == name);
         let ruler = ruler.ok_or_else(|| RulerError::Unknown(name.to_owned()))?;
@@ -218,15 +219,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ruler_works_and_has_a_name_of_its_own() {
+    fn every_ruler_works_and_has_a_unique_name() {
         let knees = Knees { l1: 32 << 10, l2: 256 << 10, l3: 1 << 20, ..Knees::default() };
         let mut names: Vec<&str> = Vec::new();
         for ruler in rulers() {
-            let mut made = Made::new(ruler.name, &knees, &std::env::temp_dir(), 1).unwrap();
+            let mut made = ReadyRuler::new(ruler.name, &knees, &std::env::temp_dir(), 1).unwrap();
             assert!(made.work.block() > 0, "{}", ruler.name);
             assert!(!names.contains(&ruler.name), "{}", ruler.name);
             names.push(ruler.name);
         }
-        assert!(Made::new("coffee", &knees, &std::env::temp_dir(), 1).is_err());
+        assert!(ReadyRuler::new("coffee", &knees, &std::env::temp_dir(), 1).is_err());
     }
 }

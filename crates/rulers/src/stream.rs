@@ -1,4 +1,4 @@
-//! Streams of instructions: one class alone, or two interleaved, as a function made at run time.
+//! Instruction streams: one class alone, or two interleaved, as a function generated at run time.
 #![allow(unsafe_code)]
 
 use crate::code::{
@@ -8,14 +8,15 @@ use crate::mapping::{Code, Mapping, Page, PAGE};
 use crate::memory::LINE;
 use crate::RulerError;
 
-/// Units a round: enough that counting rounds (an addition and a jump) is 0.3 % of the work, and few enough for any
+/// Units per round: enough that the loop (an addition and a jump) is 0.3 % of the work, and few enough for any
 /// instruction cache.
 pub const ROUND: usize = 600;
 
-/// Taken branches a round, each in a line of its own: from 600 on a predictor forgets them (0.68 a tick, not 0.99).
+/// Taken branches per round, each in a separate cache line: from 600 on, a predictor forgets them (0.68 per tick
+/// instead of 0.99).
 const BRANCHES: usize = 300;
 
-/// Units a round of these classes.
+/// Return the units per round of these classes.
 pub fn round_of(classes: &[Class]) -> usize {
     if classes.contains(&Class::BranchTaken) {
         BRANCHES
@@ -24,7 +25,7 @@ pub fn round_of(classes: &[Class]) -> usize {
     }
 }
 
-/// A function that executes instructions, over and over, and nothing else.
+/// A function that executes instructions repeatedly and does nothing else.
 pub struct Stream {
     code: Code,
     data: Box<Page>,
@@ -32,24 +33,24 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// `count` instructions of a class a round.
-    pub fn of(class: Class, count: usize) -> Result<Self, RulerError> {
-        Self::mixed(&[(class, count)])
+    /// Create a stream with `count` instructions of a class per round.
+    pub fn of_class(class: Class, count: usize) -> Result<Self, RulerError> {
+        Self::interleave(&[(class, count)])
     }
 
-    /// `first` instructions of a class and `second` of another a round, evenly interleaved; the second has registers
-    /// of its own.
+    /// Create a stream of two classes with their numbers of instructions per round, evenly interleaved; they
+    /// use separate registers.
     pub fn pair(a: (Class, usize), b: (Class, usize)) -> Result<Self, RulerError> {
-        Self::mixed(&[a, b])
+        Self::interleave(&[a, b])
     }
 
-    /// Additions that wait for each other: as many ticks of the core as additions.
+    /// Create a stream of dependent additions: one tick of the core each.
     pub fn chain() -> Result<Self, RulerError> {
-        Self::made(&[], &vec![dependent(); ROUND])
+        Self::assemble(&[], &vec![dependent(); ROUND])
     }
 
-    /// Jumps from page to page, one in each of `pages`; which line differs, so that lines do not compete for the same
-    /// sets of the first cache.
+    /// Create a stream of jumps through `pages` pages. The line's offset differs from page to page, so that
+    /// lines do not compete for the same sets of the first-level cache.
     pub fn pages(pages: usize) -> Result<Self, RulerError> {
         let place = |page: usize| page * PAGE + page % (PAGE / LINE) * LINE;
         let mut bytes = vec![0; (pages + 2) * PAGE];
@@ -63,10 +64,10 @@ impl Stream {
         let (last, count) = (place(pages), round());
         let end = [count.clone(), close_far(last + count.len() - place(1)), epilogue()].concat();
         put(last, &end);
-        Self::of_code(&bytes, pages)
+        Self::from_code(&bytes, pages)
     }
 
-    fn mixed(parts: &[(Class, usize)]) -> Result<Self, RulerError> {
+    fn interleave(parts: &[(Class, usize)]) -> Result<Self, RulerError> {
         let mut init = Vec::new();
         let mut placed: Vec<(f64, Vec<u8>)> = Vec::new();
         for (&(class, count), bank) in parts.iter().zip([Bank::A, Bank::B]) {
@@ -82,10 +83,10 @@ impl Stream {
         }
         placed.sort_by(|a, b| a.0.total_cmp(&b.0));
         let units: Vec<_> = placed.into_iter().map(|(_, unit)| unit).collect();
-        Self::made(&init, &units)
+        Self::assemble(&init, &units)
     }
 
-    fn made(init: &[Vec<u8>], units: &[Vec<u8>]) -> Result<Self, RulerError> {
+    fn assemble(init: &[Vec<u8>], units: &[Vec<u8>]) -> Result<Self, RulerError> {
         let mut bytes = prologue();
         bytes.extend(init.concat());
         let begin = bytes.len();
@@ -93,24 +94,25 @@ impl Stream {
         bytes.extend(round());
         bytes.extend(close(bytes.len() - begin));
         bytes.extend(epilogue());
-        Self::of_code(&bytes, units.len())
+        Self::from_code(&bytes, units.len())
     }
 
-    fn of_code(bytes: &[u8], units: usize) -> Result<Self, RulerError> {
+    fn from_code(bytes: &[u8], units: usize) -> Result<Self, RulerError> {
         let mut memory = Mapping::new(bytes.len(), "code")?;
         memory.bytes()[..bytes.len()].copy_from_slice(bytes);
         Ok(Self { code: memory.code()?, data: Page::new(), units })
     }
 
-    /// Instructions a round.
+    /// Return the number of instructions per round.
     pub fn units(&self) -> usize {
         self.units
     }
 
-    /// Executes `rounds` rounds, at least one.
+    /// Execute `rounds` rounds, at least one.
     pub fn run(&mut self, rounds: u64) {
-        // SAFETY: `made` and `pages` wrote prologue, units, a jump to the first of them as long as rounds are left, and
-        // epilogue: a function that saves what its caller wants kept. Units load from and store to the first line of a page.
+        // SAFETY: `assemble` and `pages` wrote prologue, units, a jump to the first of them while rounds are
+        // left, and epilogue: a function that saves all callee-saved registers. Units load from and store to
+        // the first line of a page.
         unsafe { self.code.run(&mut self.data, rounds.max(1)) };
     }
 }
@@ -120,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_class_runs_alone_and_beside_every_other_and_comes_back() {
+    fn every_class_runs_alone_and_with_every_other_and_returns() {
         for a in Class::ALL {
             for b in Class::ALL {
                 let mut stream = Stream::pair((a, 37), (b, 11)).unwrap();
@@ -138,7 +140,7 @@ mod tests {
         0x0e, 0x00, 0x40, 0xf9, // ldr x14, [x0]
         0xce, 0x05, 0x00, 0x91, // add x14, x14, #1
         0x0e, 0x00, 0x00, 0xf9, // str x14, [x0]
-        0xee, 0x03, 0x1f, 0xaa, // mov x14, xzr: a load that a jump skipped is missed
+        0xee, 0x03, 0x1f, 0xaa, // mov x14, xzr: shows whether a jump skipped the load
     ];
 
     #[test]
@@ -149,7 +151,7 @@ mod tests {
             jumping.run(3);
         }
         for (rounds, expected) in [(0, 7), (1, 7), (2, 14), (1000, 7000)] {
-            let mut counting = Stream::made(&[], &vec![COUNT.to_vec(); 7]).unwrap();
+            let mut counting = Stream::assemble(&[], &vec![COUNT.to_vec(); 7]).unwrap();
             counting.run(rounds);
             let seen = u64::from_le_bytes(counting.data.0[..8].try_into().unwrap());
             assert_eq!(seen, expected, "{rounds} rounds");

@@ -1,6 +1,7 @@
-//! How two processors of this virtual machine stand to each other now: the host may move them at any time.
+//! Finds the present placement of two CPUs of this virtual machine, which the host may change at any time.
 //!
-//! Two signs: how long a line takes from one to the other (ping-pong), and whether rulers of one port slow each other.
+//! There are two indicators: how long a cache line takes from one CPU to the other (ping-pong), and whether
+//! stressors of one port slow each other down.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Barrier;
@@ -13,46 +14,48 @@ use crate::burst::CoreClock;
 use crate::stream::{Stream, ROUND};
 use crate::{Class, RulerError};
 
-/// How two processors stand to each other.
+/// Placement of two CPUs relative to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// Two threads of one core.
     Siblings,
-    /// Cores that share their last cache.
+    /// Cores that share their last-level cache.
     Near,
-    /// Cores that do not.
+    /// Cores that do not share their last-level cache.
     Far,
-    /// The host took a processor away while we looked.
+    /// Unknown: the host took a CPU away during the measurement.
     Unknown,
 }
 
-/// What was seen of two processors.
+/// Measurements of two CPUs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Topology {
-    /// How they stand.
+    /// Their placement.
     pub placement: Placement,
-    /// One way of the ping-pong, nanoseconds, the least of several rounds.
+    /// One-way time of the ping-pong in nanoseconds, the minimum of several rounds.
     pub one_way_ns: f64,
-    /// What a ruler keeps of its rate beside itself on the other: 0.5 on siblings, 1 else.
+    /// Fraction of its rate that a stressor keeps while the same one runs on the other CPU: 0.5 on siblings,
+    /// else 1.
     pub same_port: Option<f64>,
-    /// The clock of each, GHz: looked at before and after a window, it tells whether that changed meanwhile.
+    /// Clock of each in GHz. Measured before and after a window, it shows whether the clock changed meanwhile.
     pub ghz: [f64; 2],
 }
 
-/// Same slice 27-44 ns, other slice 152-177 (measured on Zen 4); siblings about 10. Between two groups the middle.
+/// Measured on Zen 4: same slice 27 to 44 ns, other slice 152 to 177 ns; siblings about 10 ns. The limits are
+/// half-way between two groups.
 const NEAR_BELOW: f64 = 90.0;
 const SIBLINGS_BELOW: f64 = 20.0;
-/// Two rulers of one port on siblings get half each; on two cores nobody lost more than 2 %.
+/// Two stressors of one port on siblings get half each; on two cores none lost more than 2 %.
 const SHARED_BELOW: f64 = 0.75;
-/// More than any two processors of one machine take: somebody else had one of them.
-const NOT_BELIEVED: f64 = 1000.0;
+/// Longer than between any two CPUs of one machine: something else occupied one of them.
+const IMPLAUSIBLE_NS: f64 = 1000.0;
 
-/// The verdict on what was seen.
+/// Return the placement that follows from the measurements.
 pub fn placement(one_way_ns: f64, same_port: Option<f64>) -> Placement {
     match same_port {
         Some(kept) if kept < SHARED_BELOW && one_way_ns < NEAR_BELOW => Placement::Siblings,
-        _ if !one_way_ns.is_finite() || one_way_ns > NOT_BELIEVED => Placement::Unknown,
+        _ if !one_way_ns.is_finite() || one_way_ns > IMPLAUSIBLE_NS => Placement::Unknown,
         None if one_way_ns < SIBLINGS_BELOW => Placement::Siblings,
         _ if one_way_ns < NEAR_BELOW => Placement::Near,
         _ => Placement::Far,
@@ -60,19 +63,19 @@ pub fn placement(one_way_ns: f64, same_port: Option<f64>) -> Placement {
 }
 
 impl Topology {
-    /// Looks at two processors: 3 ms, and as much again with `ports`.
+    /// Measure two CPUs: 3 ms, and the same again with `ports`.
     ///
     /// # Errors
-    /// Where one of them may not be used.
-    pub fn look(a: usize, b: usize, ports: bool) -> Result<Self, RulerError> {
+    /// If one of them cannot be used.
+    pub fn measure(a: usize, b: usize, ports: bool) -> Result<Self, RulerError> {
         let one_way_ns = ping_pong(a, b)?;
         let same_port = if ports { Some(same_port(a, b)?) } else { None };
         Ok(Self { placement: placement(one_way_ns, same_port), one_way_ns, same_port, ghz: clocks(a, b)? })
     }
 }
 
-/// Runs one function on each of two processors, from one moment on.
-fn beside<T: Send>(
+/// Run one function on each of two CPUs, starting at the same time.
+fn run_on_both<T: Send>(
     (a, first): (usize, impl FnOnce() -> T + Send),
     (b, second): (usize, impl FnOnce() -> T + Send),
 ) -> Result<(T, T), RulerError> {
@@ -80,7 +83,7 @@ fn beside<T: Send>(
         hindmost_sys::this_thread::can_pin(cpu).map_err(|source| RulerError::Processor { cpu, source })?;
     }
     let meet = &Barrier::new(2);
-    // Tried just now; a processor that went since only makes what is seen unbelievable.
+    // Pinning was tried just before; if a CPU has disappeared since, the result is discarded as implausible.
     let begin = move |cpu: usize| {
         let _ = pin(cpu);
         meet.wait();
@@ -95,15 +98,15 @@ fn beside<T: Send>(
     })
 }
 
-/// A line of its own.
+/// A separate cache line.
 #[repr(align(128))]
 struct Line(AtomicU32);
 
 fn ping_pong(a: usize, b: usize) -> Result<f64, RulerError> {
     const TURNS: u32 = 200;
     const ROUNDS: u32 = 24;
-    /// Where the other does not answer, it is not running: 2 ms.
-    const PATIENCE: u64 = 2_000_000;
+    /// Without an answer for this long (2 ms), the other thread is not running.
+    const TIMEOUT_NS: u64 = 2_000_000;
     let line = Line(AtomicU32::new(0));
     let clock = MonotonicClock;
     let play = |parity: u32| {
@@ -114,7 +117,7 @@ fn ping_pong(a: usize, b: usize) -> Result<f64, RulerError> {
                 let mut spins = 0u32;
                 while line.0.load(Ordering::Acquire) != turn {
                     spins += 1;
-                    if spins % 4096 == 0 && clock.now().0 - begun > PATIENCE {
+                    if spins % 4096 == 0 && clock.now().0 - begun > TIMEOUT_NS {
                         std::thread::yield_now();
                     }
                 }
@@ -124,17 +127,17 @@ fn ping_pong(a: usize, b: usize) -> Result<f64, RulerError> {
         }
         least
     };
-    let (first, second) = beside((a, || play(0)), (b, || play(1)))?;
+    let (first, second) = run_on_both((a, || play(0)), (b, || play(1)))?;
     Ok(first.min(second))
 }
 
 fn same_port(a: usize, b: usize) -> Result<f64, RulerError> {
-    /// 600 multiplications at two a tick, 150 times: 12 us, often enough to find calm ones.
+    /// 600 multiplications at two per tick, 150 times: 12 us, short enough for undisturbed ones.
     const ROUNDS: u64 = 150;
     const BURSTS: usize = 60;
     let clock = MonotonicClock;
     let run = |class: Class| {
-        let mut stream = Stream::of(class, ROUND)?;
+        let mut stream = Stream::of_class(class, ROUND)?;
         Ok(move || {
             let times: Vec<f64> = (0..BURSTS)
                 .map(|_| {
@@ -143,20 +146,21 @@ fn same_port(a: usize, b: usize) -> Result<f64, RulerError> {
                     (clock.now().0 - begun) as f64
                 })
                 .collect();
-            // The second quarter of the burst's ranks: beside the other for sure, and not preempted.
+            // The middle half of the bursts: both threads run for sure, and the fastest quarter of them
+            // is not preempted.
             let mut ranked = times[BURSTS / 4..BURSTS * 3 / 4].to_vec();
             crate::burst::quantile(&mut ranked, 0.25)
         })
     };
-    let solo = beside((a, run(Class::FpMul)?), (b, || f64::NAN))?.0;
-    let both = beside((a, run(Class::FpMul)?), (b, run(Class::FpMul)?))?.0;
+    let solo = run_on_both((a, run(Class::FpMul)?), (b, || f64::NAN))?.0;
+    let both = run_on_both((a, run(Class::FpMul)?), (b, run(Class::FpMul)?))?.0;
     Ok(solo / both)
 }
 
-/// Clocks of both, by chains that run beside each other: 0.2 ms.
+/// Return the clocks of both, from chains that run at the same time: 0.2 ms.
 fn clocks(a: usize, b: usize) -> Result<[f64; 2], RulerError> {
     let (mut first, mut second) = (CoreClock::new()?, CoreClock::new()?);
-    let seen = beside((a, || first.calm_ghz()), (b, || second.calm_ghz()))?;
+    let seen = run_on_both((a, || first.calm_ghz()), (b, || second.calm_ghz()))?;
     Ok([seen.0, seen.1])
 }
 
@@ -165,14 +169,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placements_follow_from_both_signs() {
+    fn placements_follow_from_both_indicators() {
         for (ns, kept, expected) in [
             (9.0, Some(0.51), Placement::Siblings),
             (9.0, None, Placement::Siblings),
             (35.0, Some(1.0), Placement::Near),
             (35.0, None, Placement::Near),
             (160.0, Some(0.99), Placement::Far),
-            // Half the rate on cores that are far from each other: a neighbour of the host, no sibling.
+            // Half the rate on distant cores: another guest of the host, not a sibling.
             (160.0, Some(0.5), Placement::Far),
             (5000.0, Some(1.0), Placement::Unknown),
             (f64::INFINITY, None, Placement::Unknown),
@@ -182,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn two_processors_of_this_host_stand_somewhere() {
+    fn two_cpus_of_this_host_have_a_placement() {
         let cpus = hindmost_sys::this_thread::allowed_cpus();
         if let [a, b, ..] = cpus[..] {
-            let seen = Topology::look(a, b, true).unwrap();
+            let seen = Topology::measure(a, b, true).unwrap();
             assert!(seen.one_way_ns > 0.0 && seen.same_port.unwrap() > 0.0, "{seen:?}");
             assert!(seen.ghz.iter().all(|ghz| (0.01..20.0).contains(ghz)), "{seen:?}");
         }
-        assert!(matches!(Topology::look(0, 4000, false), Err(RulerError::Processor { cpu: 4000, .. })));
+        assert!(matches!(Topology::measure(0, 4000, false), Err(RulerError::Processor { cpu: 4000, .. })));
     }
 }

@@ -1,34 +1,34 @@
-//! Do rulers do what they say: rates per tick of the core, against documented ones.
+//! Validates stressors: measured rates per tick of the core against documented ones.
 
 use serde::Serialize;
 
 use crate::burst::{Bursts, CoreClock};
-use crate::documented::core;
+use crate::known_rates::core;
 use crate::stream::{round_of, Stream};
 use crate::{Class, RulerError};
 
-/// Ticks that a burst lasts: about 140 us.
+/// Ticks per burst: about 140 us.
 const BURST: f64 = 500_000.0;
 
-/// What one class of instructions reaches.
+/// Measured rate of one class of instructions.
 #[derive(Debug, Serialize)]
 pub struct Rate {
-    /// Which.
+    /// The class.
     pub class: Class,
-    /// Instructions a tick; none where the processor lacks them.
+    /// Instructions per tick; `None` if the CPU lacks them.
     pub rate: Option<f64>,
-    /// The bursts: ticks an instruction.
+    /// The bursts, in ticks per instruction.
     pub bursts: Option<Bursts>,
-    /// The documented rate, where the core is known.
+    /// The documented rate, if the core is known.
     pub documented: Option<f64>,
     /// Why there is no rate.
     pub missing: Option<&'static str>,
 }
 
-/// Measures all classes on the calling thread, which should be bound to a processor.
+/// Measure all classes on the calling thread, which should be pinned to a CPU.
 ///
 /// # Errors
-/// Where no burst was left alone, or the kernel gives no memory for code.
+/// If every burst was disturbed, or the kernel provides no memory for code.
 pub fn validate(vendor: &str, family: u32, model: u32, wanted: usize) -> Result<Vec<Rate>, RulerError> {
     let known = core(vendor, family, model);
     let mut clock = CoreClock::new()?;
@@ -36,7 +36,7 @@ pub fn validate(vendor: &str, family: u32, model: u32, wanted: usize) -> Result<
         .into_iter()
         .map(|class| {
             let documented = known.and_then(|core| core.rate(class));
-            match alone(&mut clock, class, wanted) {
+            match time_alone(&mut clock, class, wanted) {
                 Ok(bursts) => {
                     let rate = Some(1.0 / bursts.ticks);
                     Ok(Rate { class, rate, bursts: Some(bursts), documented, missing: None })
@@ -50,21 +50,21 @@ pub fn validate(vendor: &str, family: u32, model: u32, wanted: usize) -> Result<
         .collect()
 }
 
-/// Ticks an instruction of a class takes, nothing beside it.
-pub fn alone(clock: &mut CoreClock, class: Class, wanted: usize) -> Result<Bursts, RulerError> {
+/// Return the time of one instruction of a class in ticks, without other instructions.
+pub fn time_alone(clock: &mut CoreClock, class: Class, wanted: usize) -> Result<Bursts, RulerError> {
     let units = round_of(&[class]);
-    timed(clock, &mut Stream::of(class, units)?, class.name(), units as f64, wanted)
+    time_part(clock, &mut Stream::of_class(class, units)?, class.name(), units as f64, wanted)
 }
 
-/// Ticks of one of `parts` equal parts of a round.
-pub fn timed(
+/// Return the time of one of `parts` equal parts of a round, in ticks.
+pub fn time_part(
     clock: &mut CoreClock,
     stream: &mut Stream,
     what: &str,
     parts: f64,
     wanted: usize,
 ) -> Result<Bursts, RulerError> {
-    // How many rounds fill a burst: from a first one, thefts in which only make it shorter.
+    // Estimate how many rounds fill a burst; interference in the first ones only makes the burst shorter.
     let tried = 8;
     let mut first = Vec::new();
     for _ in 0..3 {

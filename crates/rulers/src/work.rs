@@ -1,7 +1,7 @@
-//! What every ruler does.
+//! The interface of all stressors.
 
-/// Work in blocks of a few microseconds, so that a duty cycle can stop between two of them.
+/// Work in blocks of a few microseconds, so that a duty cycle can stop between two blocks.
 pub trait Work: Send {
-    /// Does a block; says how much that was.
+    /// Do one block; return the amount of work in units.
     fn block(&mut self) -> u64;
 }

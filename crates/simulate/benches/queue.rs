@@ -1,6 +1,6 @@
-//! What simulating one request costs: `cargo bench -p hindmost-simulate --bench queue`. Read requests a second a core;
-//! `benches/simulators.py` has the ratios against other simulators.
-#![allow(clippy::print_stdout, reason = "a benchmark is there to print")]
+//! Measures the cost of simulating one request: `cargo bench -p hindmost-simulate --bench queue`. It prints
+//! requests/s per core; `benches/simulators.py` has the ratios to other simulators.
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use serde_json::{json, Value};
 const REQUESTS: u64 = 5_000_000;
 const ROUNDS: usize = 5;
 
-/// The median of the rounds, in millions of requests a second.
+/// Return the median of the rounds in millions of requests/s.
 fn speed(document: &Value, event_by_event: bool) -> f64 {
     let program =
         Program::new(&Document::from_json(&document.to_string()).expect("a document")).expect("checked");
@@ -30,7 +30,7 @@ fn speed(document: &Value, event_by_event: bool) -> f64 {
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let began = Instant::now();
-            simulate(&program, &design, &AtomicBool::new(false)).expect("below the capacity");
+            simulate(&program, &design, &AtomicBool::new(false)).expect("the rate is below the capacity");
             REQUESTS as f64 / 1e6 / began.elapsed().as_secs_f64()
         })
         .collect();
@@ -56,7 +56,7 @@ fn main() {
         ("M/M/1, event by event", queue(exponential.clone(), 1), true),
         ("M/M/4, event by event", queue(exponential, 4), true),
         ("4 threads, two locks", locks, false),
-        ("4 threads, stand-stills by the clock", stops, false),
+        ("4 threads, timed stops", stops, false),
     ] {
         println!("{name:<46}{:>20.1}", speed(&document, events));
     }

@@ -5,26 +5,26 @@ use hindmost_random::Draws;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-/// When requests arrive.
+/// The arrival process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Open loop: by a law of arrivals, at the rate of the design.
+    /// Open loop: an arrival law, at the rate of the design.
     Law(Law),
-    /// Open loop, at these times: rising, us since the start.
+    /// Open loop, at these times in us since the start, ascending.
     Times(Vec<f64>),
-    /// Closed loop: a client sends its next request when it has thought about the reply.
+    /// Closed loop: a client sends its next request after it has received the reply and waited a think time.
     Closed {
-        /// So many.
+        /// Number of clients.
         clients: u32,
         /// Mean of the exponential time from a reply to the client's next request.
         think_us: f64,
     },
 }
 
-/// As documents have what no law is; all else is one.
+/// The forms in documents that are not arrival laws; everything else is a law.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum Lawless {
+enum OtherForms {
     Trace { times_us: Vec<f64> },
     Closed { clients: u32, think_us: f64 },
 }
@@ -36,9 +36,9 @@ impl<'de> Deserialize<'de> for Arrivals {
         if document.get("times_us").is_none() && document["kind"] != "closed" {
             return Law::deserialize(document).map(Self::Law).map_err(told);
         }
-        Ok(match Lawless::deserialize(document).map_err(told)? {
-            Lawless::Trace { times_us } => Self::Times(times_us),
-            Lawless::Closed { clients, think_us } => Self::Closed { clients, think_us },
+        Ok(match OtherForms::deserialize(document).map_err(told)? {
+            OtherForms::Trace { times_us } => Self::Times(times_us),
+            OtherForms::Closed { clients, think_us } => Self::Closed { clients, think_us },
         })
     }
 }
@@ -49,11 +49,11 @@ impl Default for Arrivals {
     }
 }
 
-/// Purpose of a draw; `hindmost_clone` leaves 26 to 31 to whoever simulates.
+/// Purpose of a draw; `hindmost_clone` reserves 26 to 31 for simulators.
 const THINK: u32 = 26;
 
 impl Arrivals {
-    /// Whether replies decide when requests arrive.
+    /// Whether arrivals depend on replies.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self, Self::Closed { .. })
     }
@@ -63,7 +63,7 @@ impl Arrivals {
     }
 }
 
-/// The moments of an open loop, one after the other.
+/// Arrival times of an open loop, one after another.
 pub(crate) enum Moments<'a> {
     Law(arrivals::ArrivalTimes),
     Times(&'a [f64]),
@@ -71,7 +71,7 @@ pub(crate) enum Moments<'a> {
 }
 
 impl<'a> Moments<'a> {
-    /// `rate`: requests a second, where the arrivals do not say it themselves.
+    /// `rate`: requests/s, unless the arrivals define it themselves.
     pub(crate) fn new(arrivals: &'a Arrivals, rate: Option<f64>, seed: u64) -> Result<Self, TraceError> {
         Ok(match (arrivals, rate.and_then(Rate::per_second)) {
             (Arrivals::Law(law), Some(rate)) => Self::Law(arrivals::ArrivalTimes::new(law, rate, seed)?),
@@ -81,7 +81,7 @@ impl<'a> Moments<'a> {
         })
     }
 
-    /// The moment of arrival number `index`; to be asked in order. `draws`: those of this number.
+    /// Return the time of arrival number `index`; call it in order. `draws` belongs to this number.
     #[inline]
     pub(crate) fn next(&mut self, index: u64, draws: Draws) -> f64 {
         match self {
@@ -92,7 +92,7 @@ impl<'a> Moments<'a> {
     }
 }
 
-/// How long a client thinks before arrival number `index`, ns.
+/// Return the think time before arrival number `index`, in ns.
 pub(crate) fn think(draws: Draws, mean_us: f64) -> f64 {
     -mean_us * 1e3 * draws.unit(THINK).ln()
 }

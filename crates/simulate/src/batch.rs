@@ -1,5 +1,4 @@
-//! Many designs of one document, on all cores. What a point gives depends on the point alone, not on the thread that
-//! runs it or on how many there are.
+//! Many designs of one document, on all cores. The result of a point depends on the point alone, not on threads.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -11,25 +10,25 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{capacity_per_s, simulate_knowing, Answer, Arrivals, Design, Load, SimulateError};
+use crate::{capacity_per_s, simulate_with_capacity, Answer, Arrivals, Design, Load, SimulateError};
 
-/// Designs that are run alike.
+/// Designs that differ only in their points.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
-    /// What differs.
+    /// The design points.
     pub points: Vec<Point>,
-    /// As of [`Design`].
+    /// See [`Design`].
     pub arrivals: Arrivals,
-    /// As of [`Design`].
+    /// See [`Design`].
     pub requests: u64,
-    /// As of [`Design`].
+    /// See [`Design`].
     pub warmup: u64,
-    /// As of [`Design`].
+    /// See [`Design`].
     pub sections: u32,
-    /// As of [`Design`].
+    /// See [`Design`].
     pub quantiles: Vec<f64>,
-    /// As of [`Design`].
+    /// See [`Design`].
     #[serde(default)]
     pub backlog: bool,
 }
@@ -38,18 +37,18 @@ pub struct Batch {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// Changes of the document: JSON pointer (RFC 6901) to value.
+    /// Changes to the document: JSON pointer (RFC 6901) to value.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,
-    /// As of [`Design`].
+    /// See [`Design`].
     #[serde(default)]
     pub load: Option<Load>,
-    /// As of [`Design`].
+    /// See [`Design`].
     pub seed: u64,
 }
 
 impl Batch {
-    /// Reads a batch from JSON.
+    /// Read a batch from JSON.
     ///
     /// # Errors
     /// [`SimulateError::Unreadable`].
@@ -57,10 +56,10 @@ impl Batch {
         serde_json::from_str(text).map_err(|e| SimulateError::Unreadable(e.to_string()))
     }
 
-    /// The design of its only point.
+    /// Return the design of its only point.
     ///
     /// # Errors
-    /// [`SimulateError::Field`]: there are more, or it changes the document.
+    /// [`SimulateError::Field`] if there are more points, or the point changes the document.
     pub fn only(&self) -> Result<Design, SimulateError> {
         match self.points.as_slice() {
             [point] if point.set.is_empty() => Ok(self.design(point)),
@@ -72,15 +71,15 @@ impl Batch {
         }
     }
 
-    /// Whether all points make sense, of a clone document as JSON; none is run.
+    /// Check all points with a clone document (JSON), without running them.
     ///
     /// # Errors
-    /// The first point's that does not.
+    /// The error of the first invalid point.
     pub fn check(&self, document: &Value) -> Result<(), SimulateError> {
         self.variants(document).map(drop)
     }
 
-    /// All variants, and each point's.
+    /// Return all variants, and the index of each point's variant.
     fn variants(&self, document: &Value) -> Result<(Vec<Variant>, Vec<usize>), SimulateError> {
         let mut known: HashMap<(String, u64), usize> = HashMap::new();
         let mut variants = Vec::new();
@@ -121,11 +120,11 @@ impl Batch {
     }
 }
 
-/// Runs all points of a batch; `document` is a clone document as JSON. All points are checked before the first is run.
-/// `done` counts points as they end.
+/// Run all points of a batch; `document` is a clone document (JSON). All points are checked before the first is
+/// run. `done` counts completed points.
 ///
 /// # Errors
-/// The first point's that makes no sense; or [`SimulateError::Interrupted`].
+/// The error of the first invalid point, or [`SimulateError::Interrupted`].
 pub fn run_batch(
     document: &Value,
     batch: &Batch,
@@ -135,7 +134,7 @@ pub fn run_batch(
     let (variants, variant_of) = batch.variants(document)?;
     let answers: Vec<Result<Answer, SimulateError>> = (&batch.points, &variant_of)
         .into_par_iter()
-        // A point is work enough for a task of its own, and some take much longer than others.
+        // Each point is a separate task, because points take very different times.
         .with_max_len(1)
         .map(|(point, &variant)| {
             if stop.load(Ordering::Relaxed) {
@@ -146,11 +145,11 @@ pub fn run_batch(
             answer
         })
         .collect();
-    // Not by rayon, which would give whichever error came first in time.
+    // Collected here instead of by rayon, which would return the error that occurred first in time.
     answers.into_iter().collect()
 }
 
-/// One way to change the document: points that differ in their load alone share it.
+/// A changed document; points that differ in their load alone share it.
 struct Variant {
     program: Program,
     capacity_per_s: OnceLock<Result<f64, SimulateError>>,
@@ -159,7 +158,7 @@ struct Variant {
 impl Variant {
     fn answer(&self, design: &Design, stop: &AtomicBool) -> Result<Answer, SimulateError> {
         let found = self.capacity_per_s.get_or_init(|| capacity_per_s(&self.program, design.seed, stop));
-        match simulate_knowing(&self.program, design, found.clone()?, stop) {
+        match simulate_with_capacity(&self.program, design, found.clone()?, stop) {
             Ok(outcome) => Ok(Answer::Done(Box::new(outcome))),
             Err(SimulateError::AboveCapacity { rate_per_s, capacity_per_s }) => {
                 Ok(Answer::AboveCapacity { threads: self.program.threads, rate_per_s, capacity_per_s })
@@ -169,7 +168,7 @@ impl Variant {
     }
 }
 
-/// The document with changes, compiled.
+/// Return the changed document, compiled.
 fn program(document: &Value, set: &BTreeMap<String, Value>) -> Result<Program, SimulateError> {
     let mut document = document.clone();
     for (pointer, value) in set {

@@ -5,16 +5,16 @@ use hindmost_random::Draws;
 
 use crate::{general, Arrivals, Design, Row, SimulateError, Sink};
 
-/// Requests of the pilot run that finds what waiting for locks and the dependence on load cost.
+/// Requests of the pilot run that measures the cost of lock contention and of load dependence.
 const PILOT: u64 = 20_000;
 const PILOT_WARMUP: u64 = 2_000;
 
-/// The highest rate that can be served for long, requests a second.
+/// Return the highest rate that the server can sustain, in requests/s.
 ///
-/// Where threads share nothing but the queue this is exact: threads by mean demand, less the time in which they stand
-/// still. Where they contend for locks, or slow down with the load, a pilot run with twice as many requests in the server
-/// as threads tells how much longer a thread is busy with a request than its demand; it cannot exceed what the
-/// busiest lock allows.
+/// The result is exact if threads share only the queue: threads divided by mean demand, reduced by the time in
+/// which they are stopped. If they contend for locks or slow down with load, a pilot run with twice as many
+/// requests in the server as threads measures how much longer a thread is busy with a request than its demand. The
+/// busiest lock is an upper bound.
 ///
 /// # Errors
 /// [`SimulateError::Interrupted`].
@@ -48,9 +48,9 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
         backlog: false,
         event_by_event: true,
     };
-    let mut spent = Spent::default();
+    let mut spent = TotalTime::default();
     general::run(&calm, &design, None, &mut spent, stop)?;
-    // The same requests in an idle server: their mean demand is known, so that what chance added drops out.
+    // The same requests in an idle server: their mean demand is known, so that chance cancels.
     let mut sequence = calm.sequence();
     let demand: f64 =
         (0..design.total()).map(|i| idle_demand(&calm, &mut sequence, Draws::of(seed, i))).sum();
@@ -67,11 +67,11 @@ fn idle_demand(program: &Program, sequence: &mut hindmost_clone::Sequence, draws
 }
 
 #[derive(Default)]
-struct Spent {
+struct TotalTime {
     busy_ns: f64,
 }
 
-impl Sink for Spent {
+impl Sink for TotalTime {
     fn take(&mut self, row: &Row) {
         self.busy_ns += row.finish_ns - row.start_ns;
     }

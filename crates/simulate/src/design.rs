@@ -2,59 +2,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Arrivals, SimulateError};
 
-/// How a program is loaded, and for how long.
+/// The load of a program and its duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
-    /// How fast requests arrive; absent where the arrivals say it themselves.
+    /// Load; absent if the arrivals define the rate.
     pub load: Option<Load>,
-    /// When they arrive.
+    /// The arrival process.
     pub arrivals: Arrivals,
-    /// Requests that count.
+    /// Number of requests that count.
     pub requests: u64,
-    /// Requests before those, which do not: the server begins empty.
+    /// Number of requests before them that do not count, because the server starts empty.
     pub warmup: u64,
-    /// Parts, of equal numbers of requests, whose figures are kept apart: their scatter says how sure a figure is.
+    /// Number of parts, with equal numbers of requests, that have separate statistics: their scatter shows the
+    /// uncertainty.
     pub sections: u32,
-    /// Seed of all random numbers.
+    /// Random seed.
     pub seed: u64,
-    /// Quantile levels that are asked for, in (0, 1).
+    /// Quantile levels to report, in (0, 1).
     pub quantiles: Vec<f64>,
-    /// Take rates above the capacity: the backlog of so many requests is finite.
+    /// Allow rates above the capacity: the backlog of a finite number of requests is finite.
     pub backlog: bool,
-    /// Event by event even where a recursion would do.
+    /// Simulate event by event even if the recursion applies.
     pub event_by_event: bool,
 }
 
-/// How fast requests arrive.
+/// The arrival rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
-    /// Requests a second.
+    /// Rate in requests/s.
     RatePerS(f64),
-    /// Share of the capacity.
+    /// Fraction of the capacity.
     Utilisation(f64),
 }
 
-/// More takes hours.
+/// More requests take hours.
 const MOST_REQUESTS: u64 = 10_000_000_000;
 const MOST_RATE: f64 = 1e9;
 const MOST_QUANTILES: usize = 1_000;
 const MOST_SECTIONS: u32 = 1_000;
 const MOST_CLIENTS: u32 = 1 << 20;
 
-/// By value, because callers hand over numbers and texts of all sorts that they made for this.
+/// Takes values and not references, because callers pass temporary numbers and strings of several types.
 #[allow(clippy::needless_pass_by_value)]
 fn refuse(field: &str, value: impl ToString, must: impl Into<String>) -> SimulateError {
     SimulateError::Field { field: field.to_owned(), value: value.to_string(), must: must.into() }
 }
 
 impl Design {
-    /// All requests, warm-up included.
+    /// Return the number of requests, including warm-up.
     pub fn total(&self) -> u64 {
         self.warmup + self.requests
     }
 
-    /// Checks what the types cannot.
+    /// Check what the types cannot express.
     pub(crate) fn check(&self) -> Result<(), SimulateError> {
         for (field, value, least) in [("requests", self.requests, 1), ("warmup", self.warmup, 0)] {
             if !(least..=MOST_REQUESTS).contains(&value) {
@@ -77,13 +78,11 @@ impl Design {
                 Err(refuse("rate_per_s", rate, format!("above 0 and at most {MOST_RATE}")))
             }
             Some(Load::Utilisation(share)) if !(share > 0.0 && (share < 1.0 || self.backlog)) => {
-                Err(refuse("utilisation", share, "above 0 and below 1: a share of the capacity"))
+                Err(refuse("utilisation", share, "above 0 and below 1: a fraction of the capacity"))
             }
-            Some(_) if self.arrivals.have_own_rate() => Err(refuse(
-                "load",
-                "there",
-                "absent where a trace or a closed loop says when requests arrive",
-            )),
+            Some(_) if self.arrivals.have_own_rate() => {
+                Err(refuse("load", "there", "absent, because the trace or the closed loop defines the rate"))
+            }
             None if !self.arrivals.have_own_rate() => {
                 Err(refuse("load", "absent", "a rate or a utilisation"))
             }
@@ -104,7 +103,7 @@ impl Design {
                 let falls = |pair: &[f64]| !(pair[1] >= pair[0] && pair[1].is_finite());
                 if let Some(place) = times_us.windows(2).position(falls) {
                     let field = format!("times_us[{}]", place + 1);
-                    return Err(refuse(&field, times_us[place + 1], "no earlier than the one before"));
+                    return Err(refuse(&field, times_us[place + 1], "at least the time before it"));
                 }
                 if !(times_us[0].is_finite() && times_us[0] >= 0.0) {
                     return Err(refuse("times_us[0]", times_us[0], "at least 0"));
@@ -123,7 +122,7 @@ impl Design {
         }
     }
 
-    /// The rate that follows; `None` in a closed loop, where it follows from the replies.
+    /// Return the rate; `None` in a closed loop, where it depends on the replies.
     pub(crate) fn rate_per_s(&self, capacity_per_s: f64) -> Result<Option<f64>, SimulateError> {
         let rate = match (&self.arrivals, self.load) {
             (Arrivals::Closed { .. }, _) => return Ok(None),
@@ -133,7 +132,7 @@ impl Design {
                     return if self.backlog {
                         Ok(None)
                     } else {
-                        Err(refuse("times_us", "one moment", "a span of time"))
+                        Err(refuse("times_us", "a single moment", "a span of time"))
                     };
                 }
                 (times_us.len() - 1) as f64 / span * 1e6
@@ -145,7 +144,7 @@ impl Design {
                 return Err(refuse(
                     "utilisation",
                     share,
-                    "a rate, because nothing in this document takes time",
+                    "a rate, because this document has no service time",
                 ));
             }
         };

@@ -2,53 +2,53 @@ use hindmost_arrivals::TraceError;
 use hindmost_clone::CloneError;
 use thiserror::Error;
 
-/// Why nothing was simulated.
+/// The reason why nothing was simulated.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum SimulateError {
-    /// The clone document makes no sense.
+    /// The clone document is invalid.
     #[error(transparent)]
     Clone(#[from] CloneError),
     /// The design cannot be read.
     #[error("the design cannot be read: {0}")]
     Unreadable(String),
-    /// A field of the design holds what it must not.
+    /// A field of the design has an invalid value.
     #[error("`{field}` is {value}, but must be {must}")]
     Field {
-        /// Which.
+        /// The field.
         field: String,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What would be right.
+        /// The expected value.
         must: String,
     },
     /// A trace of arrivals cannot be replayed.
     #[error("{0}")]
     Trace(String),
-    /// More arrives than can be served: the queue grows for as long as one looks.
+    /// The rate exceeds the capacity: the queue would grow without limit.
     #[error(
         "a rate of {rate_per_s:.6} requests/s is {:.1} % of the capacity of {capacity_per_s:.6} requests/s: the queue \
-         would grow without end",
+         would grow without limit",
         100.0 * rate_per_s / capacity_per_s
     )]
     AboveCapacity {
-        /// Asked for.
+        /// The requested rate.
         rate_per_s: f64,
-        /// The most that can be served for long.
+        /// The highest sustainable rate.
         capacity_per_s: f64,
     },
-    /// Threads stand still all the time.
-    #[error("threads stand still {:.1} % of the time, so that nothing is ever served", 100.0 * share)]
+    /// Threads are stopped all the time.
+    #[error("threads are stopped for {:.1} % of the time, so no request is ever served", 100.0 * share)]
     NeverRuns {
-        /// Sum of the shares of all disturbances by the clock.
+        /// Sum of the fractions of all timed disturbances.
         share: f64,
     },
-    /// Somebody asked to stop.
+    /// The stop flag was set.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl SimulateError {
-    /// Its name for programs.
+    /// Return the stable code of the error.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Clone(_) => "clone",

@@ -1,16 +1,16 @@
-//! The queue simulator of a clone document: requests arrive, wait in order of arrival, and take of threads and locks
-//! what the document says, by the same random numbers as the synthetic server.
+//! The queue simulator of a clone document: requests arrive, wait in order of arrival, and use threads and locks as
+//! the document describes, with the same random numbers as the synthetic server.
 //!
 //! ```text
 //!  Program, Design --simulate--> rows in the order of service start --> Recorder --> Outcome
 //!                      |
 //!                      +-- plain:   threads that share nothing but the queue, by the recursion of Lindley (1952), of Kiefer and Wolfowitz (1955)
-//!                      +-- general: event by event; locks, stand-stills by the clock, load dependence, closed loop
+//!                      +-- general: event by event; locks, timed stops, load dependence, closed loop
 //! ```
 //!
-//! Where both ways apply they give the same rows, bit for bit. Request `i` in the order of service start draws by
-//! `Draws::of(seed, i)`, so that two designs under one seed meet the same requests (common random numbers).
-//! Which of several idle threads takes a request: the one that has been idle longest.
+//! If both methods apply, they give the same rows, bit for bit. Request `i` in the order of service start uses
+//! `Draws::of(seed, i)`, so that two designs with one seed serve the same requests (common random numbers). Of
+//! several idle threads, the one that has been idle longest takes a request.
 
 mod arrivals;
 mod batch;
@@ -37,18 +37,18 @@ pub use row::{Row, Sink};
 
 use crate::record::Recorder;
 
-/// Runs one design to its end and gives its figures.
+/// Run one design to its end and return its statistics.
 ///
 /// # Errors
-/// [`SimulateError`]: a design that makes no sense, a rate that the server cannot keep up with (unless the design
-/// asks for the backlog), or `stop` was set.
+/// [`SimulateError`] if the design is invalid, if the rate exceeds the capacity (unless the design allows a
+/// backlog), or if `stop` was set.
 pub fn simulate(program: &Program, design: &Design, stop: &AtomicBool) -> Result<Outcome, SimulateError> {
     design.check()?;
-    simulate_knowing(program, design, capacity_per_s(program, design.seed, stop)?, stop)
+    simulate_with_capacity(program, design, capacity_per_s(program, design.seed, stop)?, stop)
 }
 
-/// As [`simulate`], of a checked design, where the capacity is known.
-fn simulate_knowing(
+/// Run a checked design with a known capacity, like [`simulate`].
+fn simulate_with_capacity(
     program: &Program,
     design: &Design,
     capacity: f64,
@@ -60,10 +60,10 @@ fn simulate_knowing(
     Ok(recorder.outcome(program, design, rate, capacity, &locks))
 }
 
-/// Runs one design and gives its rows, warm-up included, to `sink`.
+/// Run one design and pass its rows, including warm-up, to `sink`.
 ///
 /// # Errors
-/// As of [`simulate`].
+/// As [`simulate`].
 pub fn simulate_rows(
     program: &Program,
     design: &Design,
@@ -88,7 +88,7 @@ fn run(
     general::run(program, design, rate, sink, stop)
 }
 
-/// Whether threads never wait for each other, and nothing depends on the clock or the load.
+/// Whether threads never wait for each other, and nothing depends on time or load.
 fn is_plain(program: &Program, design: &Design) -> bool {
     let one_queue = program.queue == Queue::Shared || program.threads == 1;
     let no_clock = program.windows(0, None).is_empty() && program.windows(0, Some(0)).is_empty();

@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 
 use crate::general::LockUse;
 
-/// Mean and quantiles, by name, us.
+/// Mean and quantiles by name, in us.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures(pub Vec<(String, f64)>);
 
 impl Figures {
-    /// One of them; NaN where it was not asked for.
+    /// Return one figure; NaN if it was not requested.
     pub fn get(&self, name: &str) -> f64 {
         self.0.iter().find(|(found, _)| found == name).map_or(f64::NAN, |&(_, us)| us)
     }
@@ -27,58 +27,58 @@ impl Serialize for Figures {
     }
 }
 
-/// What one design gave; warm-up left out.
+/// Statistics of one design, without warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Worker threads.
+    /// Number of worker threads.
     pub threads: u32,
-    /// Requests that counted.
+    /// Number of requests that counted.
     pub requests: u64,
-    /// Rate of arrivals, requests a second; of a closed loop, as it came out.
+    /// Arrival rate in requests/s; in a closed loop, the measured one.
     pub rate_per_s: Option<f64>,
-    /// The most that can be served for long; `None` where nothing takes time.
+    /// The highest sustainable rate; `None` if the document has no service time.
     pub capacity_per_s: Option<f64>,
-    /// Requests a second from the first arrival to the last reply.
+    /// Requests/s from the first arrival to the last reply.
     pub throughput_per_s: Option<f64>,
-    /// Share of the threads' time in which they had a request: service, locks, waiting for them, standing still.
+    /// Fraction of the threads' time in which they had a request: service, locks, waiting for locks, stops.
     pub busy_share: f64,
-    /// From the first arrival to the last reply.
+    /// Time from the first arrival to the last reply.
     pub span_us: f64,
-    /// Mean time that a request takes of a thread which never waits or stands still.
+    /// Mean time that a request needs from a thread that never waits and is never stopped.
     pub demand_us: f64,
-    /// From arrival to reply, time outside of the server included.
+    /// From arrival to reply, including time outside the server.
     pub latency_us: Figures,
-    /// From arrival until a thread takes it.
+    /// From arrival until a thread takes the request.
     pub queueing_us: Figures,
-    /// From then on until the thread is done with it: also waiting for locks, and stand-stills.
+    /// From then until the thread completes it, including lock waits and stops.
     pub service_us: Figures,
     /// Latency figure to its value in each section.
     pub sections_us: BTreeMap<String, Vec<f64>>,
     /// Name, number of requests and latency of each kind.
     pub kinds: Vec<(String, u64, Figures)>,
-    /// Of each array of locks.
+    /// Statistics of each array of locks.
     pub locks: Vec<LockFigures>,
 }
 
-/// What was seen of one array of locks.
+/// Statistics of one array of locks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LockFigures {
     /// Its name.
     pub name: String,
-    /// Taken so often.
+    /// How often it was taken.
     pub taken: u64,
-    /// Share of those who had to wait.
+    /// Fraction of the takers that had to wait.
     pub waited_share: f64,
-    /// Times that somebody fell asleep over it, by those who took it.
+    /// Average number of times that a waiter fell asleep, per taking.
     pub sleeps_per_taken: f64,
-    /// Mean time of waiting, those who did not wait included.
+    /// Mean waiting time, including takers that did not wait.
     pub mean_wait_us: f64,
-    /// Share of the time in which it was held, on average over the array.
+    /// Fraction of the time in which it was held, averaged over the array.
     pub held_share: f64,
 }
 
 impl LockFigures {
-    pub(crate) fn of(lock: &Lock, seen: &LockUse, span_ns: f64) -> Self {
+    pub(crate) fn new(lock: &Lock, seen: &LockUse, span_ns: f64) -> Self {
         let taken = seen.taken.max(1) as f64;
         Self {
             name: lock.name.clone(),
@@ -91,19 +91,19 @@ impl LockFigures {
     }
 }
 
-/// What became of one point of a batch.
+/// Result of one point of a batch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Answer {
-    /// It was run.
+    /// The point was run.
     Done(Box<Outcome>),
-    /// It was not: more would arrive than can be served.
+    /// The point was not run: the rate exceeds the capacity.
     AboveCapacity {
-        /// Worker threads.
+        /// Number of worker threads.
         threads: u32,
-        /// Asked for.
+        /// The requested rate.
         rate_per_s: f64,
-        /// The most that can be served for long.
+        /// The highest sustainable rate.
         capacity_per_s: f64,
     },
 }

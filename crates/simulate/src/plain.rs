@@ -1,4 +1,4 @@
-//! Threads that never wait for each other: a request starts when it has arrived and the first of them is free.
+//! Threads that never wait for each other: a request starts when it has arrived and the first thread is free.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,10 +9,10 @@ use crate::arrivals::Moments;
 use crate::general::LockUse;
 use crate::{Design, Row, SimulateError, Sink};
 
-/// So many requests go by between two looks at the stop sign.
+/// Requests between two checks of the stop flag.
 const BLOCK: u64 = 4_096;
 
-/// Hot path: a few tens of nanoseconds a request, nothing allocated.
+/// Hot path: a few tens of nanoseconds per request, without allocation.
 pub(crate) fn run(
     program: &Program,
     design: &Design,
@@ -56,7 +56,7 @@ pub(crate) fn run(
     Ok(locks.map_or_else(Vec::new, |locks| locks.uses))
 }
 
-/// The locks of a single thread: it always finds them free, so they are but parts of its work.
+/// The locks of a single thread: it always finds them free, so they only add to its work.
 struct Locks<'a> {
     program: &'a Program,
     warmup: u64,
@@ -69,7 +69,8 @@ impl<'a> Locks<'a> {
         (n > 0).then(|| Self { program, warmup, uses: vec![LockUse::default(); n] })
     }
 
-    /// Demand and end of a request that begins at `start_ns`; sums in the order of the general way.
+    /// Return demand and end of a request that starts at `start_ns`; terms are added in the order of the
+    /// general method.
     #[inline]
     fn pass(&mut self, index: u64, draws: Draws, start_ns: f64, work_ns: f64) -> (f64, f64) {
         let (mut demand_ns, mut now_ns) = (work_ns, start_ns);
@@ -96,7 +97,7 @@ impl<'a> Locks<'a> {
     }
 }
 
-/// When each thread is free: a heap, the earliest on top.
+/// When each thread becomes free: a heap with the earliest on top.
 struct Free(Box<[f64]>);
 
 impl Free {
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_on_top_whatever_comes() {
+    fn the_earliest_time_is_always_on_top() {
         for threads in [1, 2, 3, 7] {
             let mut free = Free::new(threads);
             let mut all = vec![0.0; threads as usize];

@@ -5,7 +5,7 @@ use crate::general::LockUse;
 use crate::outcome::{Figures, LockFigures, Outcome};
 use crate::{Design, Row, Sink};
 
-/// Counts rows into histograms: of all, and of the latency of one section after the other.
+/// Counts rows in histograms: over all requests, and of the latency of one section after another.
 pub(crate) struct Recorder {
     outside_ns: f64,
     skip: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Recorder {
     queueing: Histogram,
     service: Histogram,
     kinds: Vec<Histogram>,
-    /// Of each section: mean, then the quantiles, ns.
+    /// For each section: mean, then the quantiles, in ns.
     figures: Vec<Vec<f64>>,
     first_ns: f64,
     last_arrival_ns: f64,
@@ -65,7 +65,7 @@ impl Recorder {
         self.section_ends = self.requests * (self.section + 1) / self.sections;
     }
 
-    /// Mean, then the quantiles, ns.
+    /// Return the mean, then the quantiles, in ns.
     fn figures_of(&self, histogram: &Histogram) -> Vec<f64> {
         let quantile = |&level: &Quantile| {
             histogram.quantile(level).and_then(Value::finite).map_or(f64::NAN, |ns| ns as f64)
@@ -120,13 +120,13 @@ impl Recorder {
                 .locks
                 .iter()
                 .zip(locks)
-                .map(|(lock, seen)| LockFigures::of(lock, seen, span_ns))
+                .map(|(lock, seen)| LockFigures::new(lock, seen, span_ns))
                 .collect(),
         }
     }
 }
 
-/// To the nearest nanosecond.
+/// Round to the nearest nanosecond.
 #[inline]
 fn whole(ns: f64) -> u64 {
     (ns + 0.5) as u64

@@ -1,23 +1,24 @@
-/// One request's way through the server. Times are nanoseconds since the start.
+/// The times of one request in the server, in nanoseconds since the start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// It arrived.
+    /// Arrival.
     pub arrival_ns: f64,
-    /// A thread took it.
+    /// A thread takes it.
     pub start_ns: f64,
-    /// The thread was done with it.
+    /// The thread completes it.
     pub finish_ns: f64,
-    /// What it took of a thread that never stood still or waited: service, disturbances of requests, locks held.
+    /// Time that it needs from a thread that never waits and is never stopped: service, request noise, lock
+    /// holding times.
     pub demand_ns: f64,
-    /// How long it waited for locks.
+    /// Time of waiting for locks.
     pub lock_wait_ns: f64,
-    /// Number of its kind.
+    /// Index of its kind.
     pub kind: u32,
 }
 
-/// Takes rows in the order of service start.
+/// Receives rows in the order of service start.
 pub trait Sink {
-    /// The next one.
+    /// Receive the next row.
     fn take(&mut self, row: &Row);
 }
 

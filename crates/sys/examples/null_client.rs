@@ -1,5 +1,5 @@
-//! The least that a client in a closed loop can do: wait (epoll), read, write. No clock, no histogram, no parser, so
-//! that what another client costs beyond it is its own share of a request's cost (`benches/peers`).
+//! The minimal closed-loop client: wait (epoll), read, write. It has no clock, histogram or parser, so the
+//! additional cost of another client is that client's own share of a request's cost (`benches/peers`).
 //!
 //! `null_client ADDRESS CONNECTIONS SECONDS FILE BYTES`: FILE holds requests of BYTES bytes each, which are sent in
 //! turn; all replies must be as long as the first one. Prints one line of JSON.
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{add, create, wait, CreateFlags, Event, EventData, EventFlags};
 
-/// A reply is whole when nothing has come for so long; only of the first one.
+/// The first reply is complete after this time without new bytes.
 const QUIET: Duration = Duration::from_millis(200);
 const READY: usize = 64;
 const READ_BYTES: usize = 256 * 1024;
 
-/// A connection, and what is still to come of its reply.
+/// A connection, and the number of bytes missing from its reply.
 struct Line {
     stream: TcpStream,
     left: usize,
@@ -41,7 +41,7 @@ fn reply_length(address: &str, request: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Sends `requests` in turn over `connections` until `stop`; `answered` grows.
+/// Send `requests` in turn over `connections` until `stop` is set; count replies in `answered`.
 fn drive(
     address: &str,
     connections: usize,
@@ -70,7 +70,7 @@ fn drive(
             let line = &mut lines[event.data.u64() as usize];
             let got = line.stream.read(&mut into)?;
             if got == 0 || got > line.left {
-                return Err(io::Error::other(format!("{got} bytes where {} were to come", line.left)));
+                return Err(io::Error::other(format!("{got} bytes received, but {} expected", line.left)));
             }
             line.left -= got;
             if line.left == 0 {
@@ -110,10 +110,10 @@ fn main() -> ExitCode {
         Ok(text) => (ExitCode::SUCCESS, text),
         Err(error) => (ExitCode::FAILURE, format!("error: {error}\n")),
     };
-    let told = if code == ExitCode::SUCCESS {
+    let written = if code == ExitCode::SUCCESS {
         io::stdout().write_all(text.as_bytes())
     } else {
         io::stderr().write_all(text.as_bytes())
     };
-    told.map_or(ExitCode::FAILURE, |()| code)
+    written.map_or(ExitCode::FAILURE, |()| code)
 }

@@ -1,21 +1,21 @@
-//! Clocks, through the vDSO: reading one is no system call.
+//! Clocks, read through the vDSO without a system call.
 
 use rustix::time::{clock_getres, clock_gettime, ClockId, Timespec};
 
-/// `CLOCK_MONOTONIC`, in nanoseconds.
+/// Return `CLOCK_MONOTONIC` in nanoseconds.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// `CLOCK_REALTIME`, in nanoseconds since 1970.
+/// Return `CLOCK_REALTIME` in nanoseconds since 1970.
 #[inline]
 pub fn realtime_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Realtime))
 }
 
-/// The resolution of `CLOCK_MONOTONIC` timers: 1 ns with high-resolution timers, a tick (1 to 10 ms)
-/// without (`clock_getres(2)`, time(7)).
+/// Return the resolution of `CLOCK_MONOTONIC` timers: 1 ns with high-resolution timers, a tick (1 to 10 ms) without
+/// (`clock_getres(2)`, time(7)).
 pub fn resolution_ns() -> u64 {
     nanoseconds(clock_getres(ClockId::Monotonic))
 }

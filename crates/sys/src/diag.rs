@@ -1,5 +1,5 @@
-//! TCP sockets of this network namespace, asked of the kernel (`sock_diag(7)`): a message instead of a line of text
-//! each, and only those that were asked for.
+//! TCP sockets of this network namespace from the kernel (`sock_diag(7)`): one message per selected socket, instead
+//! of a line of text for each.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,38 +7,38 @@ use std::os::fd::OwnedFd;
 use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::{recv, send, socket_with, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// A connection to ask by.
+/// A netlink connection for queries.
 #[derive(Debug)]
 pub struct Sockets {
     socket: OwnedFd,
     room: Vec<u8>,
 }
 
-/// Which sockets.
+/// Which sockets to query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those that listen.
+    /// Listening sockets.
     Listening,
-    /// Established ones of a local port.
+    /// Established sockets of a local port.
     Established(u16),
 }
 
-/// What the kernel says of one.
+/// The kernel's information about one socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpSocket {
-    /// The port of this side.
+    /// The local port.
     pub local_port: u16,
-    /// As in `/proc/PID/fd`.
+    /// Inode number, as in `/proc/PID/fd`.
     pub inode: u32,
-    /// The kernel's own name of it.
+    /// The kernel's identifier of the socket.
     pub cookie: u64,
-    /// Bytes not yet read; of a listening one, connections not yet accepted.
+    /// Unread bytes; for a listening socket, connections not yet accepted.
     pub unread: u32,
-    /// Bytes not yet acknowledged.
+    /// Unacknowledged bytes.
     pub unsent: u32,
-    /// Smoothed round-trip time, microseconds.
+    /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
-    /// Segments sent again since it was opened.
+    /// Retransmitted segments over the life of the socket.
     pub resent: u32,
 }
 
@@ -54,30 +54,30 @@ const RTT: usize = 68;
 const RESENT: usize = 100;
 
 impl Sockets {
-    /// Opens it; no privilege is needed.
+    /// Open it; no privilege is needed.
     ///
     /// # Errors
-    /// What socket(2) says.
+    /// The error of socket(2).
     pub fn open() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(SOCK_DIAG))?;
         Ok(Self { socket, room: vec![0; 32 * 1024] })
     }
 
-    /// Tells each socket of both families.
+    /// Pass each socket, IPv4 and IPv6, to the callback.
     ///
     /// # Errors
-    /// What send(2), recv(2) or the kernel's answer says.
-    pub fn each(&mut self, which: Which, mut tell: impl FnMut(TcpSocket)) -> io::Result<()> {
+    /// The error of send(2), recv(2) or the kernel's answer.
+    pub fn each(&mut self, which: Which, mut visit: impl FnMut(TcpSocket)) -> io::Result<()> {
         for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
             send(&self.socket, &request(family, which), SendFlags::empty())?;
-            while self.part(&mut tell)? {}
+            while self.part(&mut visit)? {}
         }
         Ok(())
     }
 
-    /// One part of the answer; false after the last.
-    fn part(&mut self, tell: &mut impl FnMut(TcpSocket)) -> io::Result<bool> {
+    /// Read one part of the answer; return false after the last.
+    fn part(&mut self, visit: &mut impl FnMut(TcpSocket)) -> io::Result<bool> {
         let (length, _) = recv(&self.socket, &mut self.room, RecvFlags::empty())?;
         let mut rest = &self.room[..length];
         while rest.len() >= HEADER {
@@ -87,7 +87,7 @@ impl Sockets {
             match kind {
                 DONE => return Ok(false),
                 ERROR => return Err(io::Error::from_raw_os_error(-(number(message, 0) as i32))),
-                _ => tell(socket(message)),
+                _ => visit(socket(message)),
             }
             rest = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
         }
@@ -105,7 +105,7 @@ fn request(family: u8, which: Which) -> Vec<u8> {
     text.extend_from_slice(&states.to_ne_bytes());
     text.extend_from_slice(&[0; 48]);
     if let Which::Established(port) = which {
-        // From the port to the port; a jump of four beyond the end refuses.
+        // A range from the port to itself; a jump of four beyond the end rejects.
         let low = port.to_ne_bytes();
         text.extend_from_slice(&20u16.to_ne_bytes());
         text.extend_from_slice(&1u16.to_ne_bytes());
@@ -118,7 +118,7 @@ fn request(family: u8, which: Which) -> Vec<u8> {
     let length = text.len() as u32;
     text[..4].copy_from_slice(&length.to_ne_bytes());
     text[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    // A request for all of them.
+    // The flags request all sockets.
     text[6..8].copy_from_slice(&0x301u16.to_ne_bytes());
     text
 }
@@ -144,7 +144,7 @@ fn socket(message: &[u8]) -> TcpSocket {
     found
 }
 
-/// A number at a place; 0 where the kernel's message is shorter, as of an older one.
+/// Return a number at an offset; 0 if the message of an older kernel is shorter.
 fn number(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |four| u32::from_ne_bytes(four.try_into().unwrap_or_default()))
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sockets_of_a_port_are_told_with_what_is_unread_and_others_are_not() {
+    fn only_sockets_of_the_port_are_reported_with_their_unread_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut clients: Vec<TcpStream> =

@@ -1,4 +1,4 @@
-//! What a network interface is set to, and how it is set (`linux/ethtool.h`): interrupt coalescing and offloads.
+//! Reads and changes settings of network interfaces (`linux/ethtool.h`): interrupt coalescing and offloads.
 
 use std::io;
 
@@ -14,11 +14,11 @@ const LRO: u32 = 1 << 15;
 /// `struct ethtool_coalesce` as numbers: the command and 22 fields.
 const FIELDS: usize = 23;
 
-/// Where a setting lies.
+/// Where a setting is stored.
 enum Place {
     /// A field of `struct ethtool_coalesce`.
     Coalesce(usize),
-    /// A switch with a pair of commands of its own.
+    /// A switch with its own pair of commands.
     Switch(u32, u32),
     /// A bit of the interface's flags.
     Flag(u32),
@@ -42,7 +42,7 @@ fn place(setting: &str) -> Option<Place> {
     })
 }
 
-/// What a setting is; `None` where the interface does not have it.
+/// Return the value of a setting; `None` if the interface does not have it.
 pub fn read(interface: &str, setting: &str) -> Option<u32> {
     match place(setting)? {
         Place::Coalesce(field) => coalescing(interface).ok().map(|all| all[field]),
@@ -51,7 +51,7 @@ pub fn read(interface: &str, setting: &str) -> Option<u32> {
     }
 }
 
-/// Sets it. The driver may do something else, or nothing: read it again.
+/// Change a setting. The driver may choose another value or ignore it: read it back.
 pub fn write(interface: &str, setting: &str, wanted: u32) -> io::Result<()> {
     match place(setting).ok_or(io::ErrorKind::NotFound)? {
         Place::Coalesce(field) => {
@@ -84,7 +84,7 @@ fn value(interface: &str, command: u32, data: u32) -> io::Result<u32> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "of an interface that is not there")]
+#[expect(clippy::disallowed_methods, reason = "the interface does not exist")]
 mod tests {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Network interfaces: what only the kernel's tables and ioctl(2) tell.
+//! Properties of network interfaces from the kernel's tables and ioctl(2).
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -15,7 +15,7 @@ const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 /// `rx_filters`, three reserved.
 const TS_INFO_FIELDS: usize = 11;
 
-/// What an interface's driver can stamp.
+/// Time stamping abilities of an interface's driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamping {
     flags: u32,
@@ -24,7 +24,7 @@ pub struct Stamping {
 }
 
 impl Stamping {
-    /// What the driver of `name` says (ethtool(8), `-T`).
+    /// Query the driver of `name` (ethtool(8), `-T`).
     pub fn read(name: &str) -> Option<Self> {
         let mut info = [0_u32; TS_INFO_FIELDS];
         info[0] = ETHTOOL_GET_TS_INFO;
@@ -32,12 +32,12 @@ impl Stamping {
         Some(Self { flags: info[1], transmit: info[3], receive: info[7] })
     }
 
-    /// It lets the kernel stamp what leaves.
+    /// Whether the driver lets the kernel stamp outgoing packets.
     pub fn software(self) -> bool {
         self.has(libc::SOF_TIMESTAMPING_TX_SOFTWARE)
     }
 
-    /// The card itself can stamp every packet, both ways.
+    /// Whether the card can stamp every packet, in both directions.
     pub fn hardware(self) -> bool {
         self.has(
             libc::SOF_TIMESTAMPING_TX_HARDWARE
@@ -52,7 +52,7 @@ impl Stamping {
     }
 }
 
-/// Whether the card of `name` is set to stamp every packet, both ways; `None` where its driver does not tell.
+/// Whether the card of `name` is set to stamp every packet, in both directions; `None` if its driver does not say.
 pub fn stamps_all_packets(name: &str) -> Option<bool> {
     // `struct hwtstamp_config`: flags, tx_type, rx_filter.
     let mut setting = [0_u32; 3];
@@ -68,9 +68,9 @@ struct Request {
     rest: [u8; 16],
 }
 
-/// One ioctl about an interface, with the structure that `question` takes as its numbers.
+/// Make one ioctl about an interface; `question` reads and fills its structure as the numbers `data`.
 ///
-/// Private to this crate, because `data` has to be as large as the question's structure.
+/// Private to this crate, because `data` must be as large as the structure of the question.
 pub(crate) fn request<const N: usize>(
     name: &str,
     question: libc::c_ulong,
@@ -80,19 +80,19 @@ pub(crate) fn request<const N: usize>(
     let room = request.name.get_mut(..name.len()).filter(|room| room.len() < libc::IFNAMSIZ);
     room.ok_or(io::ErrorKind::InvalidInput)?.copy_from_slice(name.as_bytes());
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: the request is a whole ifreq, ours to write through the call; its pointer is to `data`, which the
-    // callers, all of this crate, make as large as the structure that the question reads and fills in.
+    // SAFETY: the request is a whole ifreq that we own during the call; its pointer is to `data`, which the
+    // callers, all in this crate, make as large as the structure of the question.
     match unsafe { libc::ioctl(socket.as_raw_fd(), question as _, &raw mut request) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The interface that bears `address` (getifaddrs(3)).
-pub fn bearer(address: IpAddr) -> Option<String> {
+/// Return the interface that has `address` (getifaddrs(3)).
+pub fn name_of(address: IpAddr) -> Option<String> {
     let mut first = ptr::null_mut();
-    // SAFETY: the list is the C library's until it is freed, and each of its entries is whole; an address is
-    // read as what its family says it is.
+    // SAFETY: the list belongs to the C library until it is freed, and all its entries are complete; an address
+    // is read according to its family.
     unsafe {
         if libc::getifaddrs(&raw mut first) != 0 {
             return None;
@@ -111,12 +111,12 @@ pub fn bearer(address: IpAddr) -> Option<String> {
 }
 
 /// # Safety
-/// `address` is null or points to a socket address as large as its family says.
+/// `address` is null or points to a socket address of the size of its family.
 unsafe fn ip_of(address: *const libc::sockaddr) -> Option<IpAddr> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: as the caller promises; the reads need no alignment.
+    // SAFETY: guaranteed by the caller; the reads need no alignment.
     unsafe {
         match i32::from((*address).sa_family) {
             libc::AF_INET => {

@@ -1,29 +1,29 @@
-//! How many files this process may have open (getrlimit(2), `RLIMIT_NOFILE`).
+//! The limit of open files of this process (getrlimit(2), `RLIMIT_NOFILE`).
 
 use std::io;
 
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
-/// The limit of open files; `u64::MAX` where there is none.
+/// The limit of open files; `u64::MAX` if unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// What counts now.
+    /// The current limit.
     pub soft: u64,
-    /// What this process may raise it to.
+    /// The highest value that this process may set.
     pub hard: u64,
 }
 
 impl OpenFiles {
-    /// Asks the kernel.
+    /// Read the limit.
     pub fn read() -> Self {
         let limit = getrlimit(Resource::Nofile);
         Self { soft: limit.current.unwrap_or(u64::MAX), hard: limit.maximum.unwrap_or(u64::MAX) }
     }
 
-    /// Raises the soft limit to the hard one.
+    /// Raise the soft limit to the hard one.
     ///
     /// # Errors
-    /// What setrlimit(2) says.
+    /// The error of setrlimit(2).
     pub fn raise() -> io::Result<()> {
         let maximum = getrlimit(Resource::Nofile).maximum;
         Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)

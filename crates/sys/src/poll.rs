@@ -1,4 +1,4 @@
-//! Waiting for descriptors (poll(2)).
+//! Waits for file descriptors (poll(2)).
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
-/// Sleeps until one of `descriptors` can be read (or has ended), `patience` is over, or a signal came; says whether
-/// one can be read.
+/// Sleep until one of `descriptors` is readable (or closed), the timeout is over, or a signal arrives; return
+/// whether one is readable.
 ///
 /// # Errors
-/// What poll(2) says.
-pub fn readable<const N: usize>(descriptors: [BorrowedFd<'_>; N], patience: Duration) -> io::Result<bool> {
+/// The error of poll(2).
+pub fn readable<const N: usize>(descriptors: [BorrowedFd<'_>; N], timeout: Duration) -> io::Result<bool> {
     let mut all = descriptors.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN));
-    let patience = Timespec::try_from(patience).ok();
-    match poll(&mut all, patience.as_ref()) {
+    let timeout = Timespec::try_from(timeout).ok();
+    match poll(&mut all, timeout.as_ref()) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
@@ -29,7 +29,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn either_of_two_wakes_and_so_does_an_end() {
+    fn input_on_either_or_a_close_wakes() {
         let (first, _open) = UnixStream::pair().unwrap();
         let (second, mut outside) = UnixStream::pair().unwrap();
         let both = || readable([first.as_fd(), second.as_fd()], Duration::ZERO).unwrap();

@@ -1,4 +1,4 @@
-//! This process, its children, and others by number.
+//! This process, its children, and other processes by pid.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -19,14 +19,14 @@ use rustix::thread::{
     CpuSet,
 };
 
-/// A process as it is now: what is sent reaches no later one of the same number (`pidfd_open(2)`).
+/// A handle of a process: signals never reach a later process with the same pid (`pidfd_open(2)`).
 pub struct Handle(OwnedFd);
 
 impl Handle {
-    /// Opens the process that has this number now.
+    /// Open the process that has this pid now.
     ///
     /// # Errors
-    /// What `pidfd_open(2)` says: `ESRCH` where there is none.
+    /// The error of `pidfd_open(2)`: `ESRCH` if there is none.
     pub fn open(pid: u32) -> io::Result<Self> {
         Ok(Self(pidfd_open(number(pid)?, PidfdFlags::empty())?))
     }
@@ -37,26 +37,26 @@ fn number(pid: u32) -> io::Result<Pid> {
     raw.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// Lets a stopped process go on (`SIGCONT`).
+/// Continue a stopped process (`SIGCONT`).
 ///
 /// # Errors
-/// What `pidfd_send_signal(2)` says.
+/// The error of `pidfd_send_signal(2)`.
 pub fn continue_process(process: &Handle) -> io::Result<()> {
     Ok(pidfd_send_signal(&process.0, Signal::CONT)?)
 }
 
-/// Kills a process (`SIGKILL`).
+/// Kill a process (`SIGKILL`).
 ///
 /// # Errors
-/// What `pidfd_send_signal(2)` says.
+/// The error of `pidfd_send_signal(2)`.
 pub fn kill_process(process: &Handle) -> io::Result<()> {
     Ok(pidfd_send_signal(&process.0, Signal::KILL)?)
 }
 
-/// Lets a thread run on some CPUs alone (`sched_setaffinity(2)`).
+/// Restrict a thread to some CPUs (`sched_setaffinity(2)`).
 ///
 /// # Errors
-/// What the kernel says: `EINVAL` for a CPU that there cannot be, or none.
+/// The error of the kernel: `EINVAL` for CPUs that do not exist, or an empty set.
 pub fn place_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -68,10 +68,11 @@ pub fn place_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Some(number(thread)?), &set)?)
 }
 
-/// Gives a thread a policy without priorities (`sched_setscheduler(2)`): `SCHED_OTHER`, `SCHED_BATCH` or `SCHED_IDLE`.
+/// Set a scheduling policy without priorities (`sched_setscheduler(2)`): `SCHED_OTHER`, `SCHED_BATCH` or
+/// `SCHED_IDLE`.
 ///
 /// # Errors
-/// What the kernel says: `EPERM` for a thread of another user's.
+/// The error of the kernel: `EPERM` for a thread of another user.
 pub fn schedule_thread(thread: u32, policy: i32) -> io::Result<()> {
     // SAFETY: as in `this_thread::make_real_time`; the call reads one sched_param, which lives until it returns.
     let done = unsafe {
@@ -85,21 +86,21 @@ pub fn schedule_thread(thread: u32, policy: i32) -> io::Result<()> {
     }
 }
 
-/// What a load client may still need: real-time priority, locked memory, more files, busy polling, and the user's
-/// files (certificates, rows of data) wherever they lie.
-const OF_LOAD: CapabilitySet = CapabilitySet::SYS_NICE
+/// Capabilities that a client may still need: real-time priority, locked memory, more files, busy polling, and
+/// access to the user's files (certificates, data rows) in any folder.
+const CLIENT_CAPABILITIES: CapabilitySet = CapabilitySet::SYS_NICE
     .union(CapabilitySet::IPC_LOCK)
     .union(CapabilitySet::SYS_RESOURCE)
     .union(CapabilitySet::NET_ADMIN)
     .union(CapabilitySet::DAC_READ_SEARCH);
 
-/// Gives up, for good, what a load client does not need of root's rights (capabilities(7)); threads that start later have
-/// no more. Others' files stay writable only where `folder`, its own, is another user's.
+/// Permanently drop the root capabilities that a client does not need (capabilities(7)); threads started later
+/// inherit the rest. Files of other users stay writable only if its own `folder` belongs to another user.
 ///
 /// # Errors
-/// What capset(2) and prctl(2) say.
+/// The error of capset(2) or prctl(2).
 pub fn give_up_rights(folder: &Path) -> io::Result<()> {
-    let mut kept = OF_LOAD;
+    let mut kept = CLIENT_CAPABILITIES;
     if std::fs::metadata(folder)?.uid() != effective_user() {
         kept |= CapabilitySet::DAC_OVERRIDE;
     }
@@ -113,15 +114,15 @@ pub fn give_up_rights(folder: &Path) -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
-/// Confines this thread and what it starts, for good: it reads files below `readable` alone, writes below
-/// `writable` alone, and executes none (landlock(7)); other threads that run already are not confined.
+/// Permanently confine this thread and its children: they can read files only below `readable`, write only below
+/// `writable`, and execute none (landlock(7)). Other running threads are not confined.
 ///
-/// Gives whether the kernel enforces all of it; kernels before 5.13, or without Landlock, do not.
+/// Return whether the kernel enforces all of it; kernels before 5.13, or without Landlock, do not.
 ///
 /// # Errors
-/// What prctl(2) and `landlock_restrict_self(2)` say.
+/// The error of prctl(2) or `landlock_restrict_self(2)`.
 pub fn confine(readable: &[PathBuf], writable: &[PathBuf]) -> io::Result<bool> {
-    // What a kernel does not know is left out (`CompatLevel::BestEffort`), and the status tells so.
+    // Features that the kernel lacks are skipped (`CompatLevel::BestEffort`), and the status reports that.
     let newest = ABI::V6;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write = AccessFs::WriteFile
@@ -141,23 +142,23 @@ pub fn confine(readable: &[PathBuf], writable: &[PathBuf]) -> io::Result<bool> {
     Ok(enforced.ruleset == RulesetStatus::FullyEnforced)
 }
 
-/// Whose rights this process has (geteuid(2)); 0: root's.
+/// Return the effective user id of this process (geteuid(2)); 0 is root.
 pub fn effective_user() -> u32 {
     geteuid().as_raw()
 }
 
-/// The parent's number, 0 where it is outside our namespace (getppid(2)): the least that a call can do.
+/// Return the parent's pid, 0 if it is outside our namespace (getppid(2)): the cheapest system call.
 pub fn parent() -> i32 {
     getppid().map_or(0, Pid::as_raw_pid)
 }
 
-/// Kills a child that leads a process group, with all of the group; the child is not reaped yet.
+/// Kill a child that leads a process group, with the whole group; the child must not be reaped yet.
 pub fn kill_group(child: &Child) {
-    // It may have ended meanwhile, which is what was wanted.
+    // It may have ended meanwhile, which is fine.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-/// The ticks a second in which `/proc` counts CPU time (`USER_HZ`, 100 almost everywhere).
+/// Return the unit of CPU times in `/proc`, in ticks per second (`USER_HZ`, 100 almost everywhere).
 pub fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
 }

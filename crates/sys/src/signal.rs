@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT as a flag that a loop looks at.
+//! SIGTERM and SIGINT as a flag that a loop checks.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ extern "C" fn raise_flag(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// From here on SIGTERM and SIGINT do nothing but raise the flag that is returned, which is down now.
+/// Replace the effect of SIGTERM and SIGINT: from now on, they only set the returned flag, which is cleared here.
 pub fn stop_flag() -> &'static AtomicBool {
     STOP.store(false, Ordering::Relaxed);
     for signal in [libc::SIGTERM, libc::SIGINT] {

@@ -1,4 +1,4 @@
-//! The calling thread: where it runs, how its timers fire, what it has used.
+//! The calling thread: its CPUs, timers and resource usage.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -12,10 +12,10 @@ use rustix::time::{clock_gettime, ClockId};
 
 use crate::clock::{nanoseconds, timespec};
 
-/// Binds the calling thread to one CPU.
+/// Pin the calling thread to one CPU.
 ///
 /// # Errors
-/// What the kernel says: `EINVAL` where the CPU is offline, outside the cpuset, or beyond any that there can be.
+/// The error of the kernel: `EINVAL` if the CPU is offline, outside the cpuset, or beyond the supported maximum.
 pub fn pin(cpu: usize) -> io::Result<()> {
     if cpu >= CpuSet::MAX_CPU {
         return Err(Errno::INVAL.into());
@@ -25,12 +25,12 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Whether a thread of this process may be bound to `cpu`, found out by a thread that tries.
+/// Check whether a thread of this process can be pinned to `cpu`, with a thread that tries.
 pub fn can_pin(cpu: usize) -> io::Result<()> {
     std::thread::spawn(move || pin(cpu)).join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
-/// The CPUs that the calling thread may run on.
+/// Return the CPUs that the calling thread may run on.
 pub fn allowed_cpus() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else {
         return Vec::new();
@@ -38,21 +38,22 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// Lets the kernel delay the calling thread's timers by 1 ns, the least there is, instead of the usual 50 us
-/// (prctl(2), `PR_SET_TIMERSLACK`).
+/// Set the timer slack of the calling thread to 1 ns, the minimum, instead of the usual 50 us (prctl(2),
+/// `PR_SET_TIMERSLACK`).
 pub fn make_timers_precise() {
-    // Every Linux since 2.6.28 can; without it each sleep is longer, which the noise floor shows.
+    // Every Linux from 2.6.28 on supports it; otherwise each sleep is longer, which the noise floor shows.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Puts the calling thread before all that are not real-time (sched(7), `SCHED_FIFO` at its lowest priority).
+/// Give the calling thread precedence over all threads without real-time priority (sched(7), `SCHED_FIFO` at its
+/// lowest priority).
 ///
 /// # Errors
-/// What the kernel says: `EPERM` without `CAP_SYS_NICE` and `RLIMIT_RTPRIO`, or in a control group without a share of
-/// real time.
+/// The error of the kernel: `EPERM` without `CAP_SYS_NICE` and `RLIMIT_RTPRIO`, or in a cgroup without a real-time
+/// share.
 pub fn make_real_time() -> io::Result<()> {
-    // SAFETY: a sched_param is made of integers (musl's has more of them), for which all zeroes is a value; the call
-    // reads one, which lives until it returns; 0 is the calling thread.
+    // SAFETY: a sched_param consists of integers (more of them in musl), for which zero is valid; the call reads
+    // one, which lives until it returns; 0 is the calling thread.
     let done = unsafe {
         let mut lowest: libc::sched_param = std::mem::zeroed();
         lowest.sched_priority = 1;
@@ -65,38 +66,38 @@ pub fn make_real_time() -> io::Result<()> {
     }
 }
 
-/// Puts the calling thread before all others that are not real-time (setpriority(2), -20).
+/// Give the calling thread the highest normal priority (setpriority(2), -20).
 ///
 /// # Errors
-/// What the kernel says: `EACCES` without `CAP_SYS_NICE` and `RLIMIT_NICE`.
+/// The error of the kernel: `EACCES` without `CAP_SYS_NICE` and `RLIMIT_NICE`.
 pub fn make_urgent() -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, -20)?)
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` shows `at_ns`, or a signal comes.
+/// Sleep until `CLOCK_MONOTONIC` reaches `at_ns`, or a signal arrives.
 pub fn sleep_until(at_ns: u64) {
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at_ns));
 }
 
-/// The CPU time that the calling thread has used. A system call: 1.5 us on a virtual machine where the monotonic
-/// clock takes 0.08.
+/// Return the CPU time of the calling thread. A system call: 1.5 us on a virtual machine where the monotonic clock
+/// takes 0.08 us.
 #[inline]
 pub fn cpu_time_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// How often the calling thread was switched off its CPU.
+/// Number of context switches of the calling thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Switches {
-    /// It waited for something.
+    /// It waited.
     pub voluntary: u64,
-    /// Something else got the CPU.
+    /// It was preempted.
     pub involuntary: u64,
 }
 
-/// Context switches of the calling thread (getrusage(2), `RUSAGE_THREAD`).
+/// Return the context switches of the calling thread (getrusage(2), `RUSAGE_THREAD`).
 pub fn switches() -> Switches {
-    // SAFETY: a rusage is made of integers, for which all zeroes is a value, and is ours to write.
+    // SAFETY: a rusage consists of integers, for which zero is valid, and belongs to us.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_runs_where_it_was_bound() {
+    fn a_thread_runs_where_it_was_pinned() {
         let last = *allowed_cpus().last().unwrap();
         let seen = std::thread::spawn(move || pin(last).map(|()| allowed_cpus())).join().unwrap();
         assert_eq!(seen.unwrap(), [last]);
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_cannot_be_is_refused_as_the_kernel_refuses_one_that_is_not() {
+    fn impossible_and_absent_cpus_are_refused_alike() {
         for cpu in [CpuSet::MAX_CPU - 1, CpuSet::MAX_CPU, usize::MAX] {
             let error = can_pin(cpu).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{cpu}");

@@ -1,4 +1,4 @@
-//! A program of the kernel's that runs where others' programs come to a place in their code: `perf_event_open(2)`.
+//! Attaches a BPF program to a place in the code of other programs: `perf_event_open(2)`.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -7,16 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fs, io};
 
-/// Where the kernel says which number this kind of event has.
+/// File with the number of this event type.
 const KIND: &str = "/sys/bus/event_source/devices/uprobe/type";
 /// `_IOW('$', 8, __u32)` and `_IO('$', 0)` of `linux/perf_event.h`.
 const SET_BPF: libc::Ioctl = 0x4004_2408;
 const ENABLE: libc::Ioctl = 0x2400;
 const CLOEXEC: libc::c_ulong = 8;
-/// Up to `config2`, all that such an event has.
+/// Size of the structure up to `config2`, which is all that this event uses.
 const SIZE: u32 = 72;
 
-/// `struct perf_event_attr` of `linux/perf_event.h`, as far as it is used.
+/// The part of `struct perf_event_attr` of `linux/perf_event.h` that is used.
 #[repr(C)]
 #[derive(Default)]
 struct Event {
@@ -30,12 +30,12 @@ struct Event {
     offset: u64,
 }
 
-/// Has the BPF program run whenever any process comes to the place `offset` of the file. At `semaphore` of the same file
-/// stands a count of those who look (16 bits), which the kernel raises meanwhile in every process: without it many
-/// programs leave the place out. Closed, the descriptor ends it.
+/// Run the BPF program whenever a process reaches the offset `offset` of the file. `semaphore` is the file offset
+/// of a 16-bit count of observers, which the kernel raises in every process meanwhile: many programs skip the place
+/// while it is zero. Closing the descriptor detaches the program.
 ///
 /// # Errors
-/// Where the kernel has no such events, the file is none, or this process may not.
+/// If the kernel has no such events, the file is invalid, or this process lacks the permission.
 pub fn attach(
     file: &Path,
     offset: u64,
@@ -58,9 +58,9 @@ pub fn attach(
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is new, and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     let open = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-    // SAFETY: both take a number, and no memory.
+    // SAFETY: both calls take a number and no memory.
     let done = unsafe {
         libc::ioctl(open.as_raw_fd(), SET_BPF, program.as_raw_fd()) == 0
             && libc::ioctl(open.as_raw_fd(), ENABLE, 0) == 0

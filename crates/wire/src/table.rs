@@ -470,14 +470,14 @@ mod tests {
         }
     }
 
-    fn called<C>() -> &'static str {
+    fn type_name<C>() -> &'static str {
         std::any::type_name::<C>().rsplit("::").next().unwrap()
     }
 
     #[test]
     fn with_protocol_selects_the_codec_of_the_protocol() {
         for &protocol in Protocol::ALL {
-            let codec = with_protocol!(protocol, codecs, called());
+            let codec = with_protocol!(protocol, codecs, type_name());
             assert_eq!(codec, format!("{protocol:?}"));
         }
     }

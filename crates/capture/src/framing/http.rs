@@ -9,7 +9,7 @@ const FIELDS: usize = 96;
 
 /// Position within a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum At {
+enum Progress {
     #[default]
     Head,
     Chunks,
@@ -27,16 +27,16 @@ enum Body {
 /// State of one connection: position in, and kind of, the message in each direction.
 #[derive(Default)]
 pub struct Http {
-    asking: At,
-    answering: At,
+    asking: Progress,
+    answering: Progress,
     asked: Option<ReplyKind>,
     outcome: Option<Outcome>,
 }
 
 impl Grammar for Http {
     fn request(&mut self, bytes: &[u8]) -> Step<ReplyKind> {
-        if self.asking != At::Head {
-            return chunked(&mut self.asking, bytes, self.asked.unwrap_or(ReplyKind::One));
+        if self.asking != Progress::Head {
+            return parse_chunk(&mut self.asking, bytes, self.asked.unwrap_or(ReplyKind::One));
         }
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -50,7 +50,7 @@ impl Grammar for Http {
             Some(Body::Length(length)) => Step::Last(head + length, asked),
             Some(Body::Unspecified) => Step::Last(head, asked),
             Some(Body::Chunked) => {
-                (self.asking, self.asked) = (At::Chunks, Some(asked));
+                (self.asking, self.asked) = (Progress::Chunks, Some(asked));
                 Step::Piece(head)
             }
             None => Step::Garbage,
@@ -58,8 +58,8 @@ impl Grammar for Http {
     }
 
     fn reply(&mut self, asked: ReplyKind, bytes: &[u8]) -> Step<Outcome> {
-        if self.answering != At::Head {
-            return chunked(&mut self.answering, bytes, self.outcome.unwrap_or(Outcome::Hit));
+        if self.answering != Progress::Head {
+            return parse_chunk(&mut self.answering, bytes, self.outcome.unwrap_or(Outcome::Hit));
         }
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut response = httparse::Response::new(&mut fields);
@@ -84,7 +84,7 @@ impl Grammar for Http {
         match body(response.headers) {
             Some(Body::Length(length)) => Step::Last(head + length, outcome),
             Some(Body::Chunked) => {
-                (self.answering, self.outcome) = (At::Chunks, Some(outcome));
+                (self.answering, self.outcome) = (Progress::Chunks, Some(outcome));
                 Step::Piece(head)
             }
             Some(Body::Unspecified) => Step::Last(u64::MAX, outcome),
@@ -108,18 +108,18 @@ fn body(fields: &[Header<'_>]) -> Option<Body> {
 }
 
 /// Parse a piece of a chunked body (RFC 9112, 7.1).
-fn chunked<T>(at: &mut At, bytes: &[u8], message: T) -> Step<T> {
+fn parse_chunk<T>(at: &mut Progress, bytes: &[u8], message: T) -> Step<T> {
     let Some(end) = line_end(bytes) else { return Step::More };
-    if *at == At::Trailers {
+    if *at == Progress::Trailers {
         if bytes[..end].trim_ascii_end().is_empty() {
-            *at = At::Head;
+            *at = Progress::Head;
             return Step::Last(end as u64, message);
         }
         return Step::Piece(end as u64);
     }
     match httparse::parse_chunk_size(bytes) {
         Ok(Status::Complete((head, 0))) => {
-            *at = At::Trailers;
+            *at = Progress::Trailers;
             Step::Piece(head as u64)
         }
         Ok(Status::Complete((head, size))) => match size.checked_add(head as u64 + 2) {

@@ -23,7 +23,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Return the protocol of this name, as in plans.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "memcached" => Some(Self::Memcached),
             "redis" => Some(Self::Redis),

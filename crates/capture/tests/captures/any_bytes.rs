@@ -12,7 +12,7 @@ fn parse_without_panic(bytes: &[u8]) {
     let mut stamps = Stamps::default();
     let _ = stamps.read(bytes, SERVER);
     for end in [0, 1, 1 << 31, u64::MAX] {
-        stamps.at(4000, Side::Request, end);
+        stamps.time_of(4000, Side::Request, end);
     }
 }
 

@@ -3,32 +3,32 @@ use serde::Serialize;
 use super::share;
 use crate::Tree;
 
-/// What one CPU did, in ticks (usually 10 ms, so a second resolves no more than a percent). Each
-/// column is disjoint from the others; `user` holds guests too, as in the kernel (proc(5)).
+/// Time of one CPU in ticks (usually 10 ms, so one second resolves 1 %). The columns are disjoint; `user` includes
+/// guests, as in the kernel (proc(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CpuTime {
-    /// The CPU's number.
+    /// The number of the CPU.
     pub cpu: u32,
-    /// Programs, virtual machines among them.
+    /// Programs, including virtual machines.
     pub user: u64,
     /// Programs with a positive nice value.
     pub nice: u64,
     /// The kernel on behalf of programs.
     pub system: u64,
-    /// Nothing to do.
+    /// Idle.
     pub idle: u64,
-    /// Nothing to do, but a disk owes an answer.
+    /// Idle while a disk request is outstanding.
     pub iowait: u64,
     /// Hardware interrupts.
     pub irq: u64,
-    /// Deferred interrupt work, network receive among it.
+    /// Deferred interrupt work, including network receive.
     pub softirq: u64,
-    /// The hypervisor ran something else while this CPU wanted to run.
+    /// The hypervisor ran something else while this CPU was ready to run.
     pub steal: u64,
 }
 
 impl CpuTime {
-    /// Reads `cpu3 1 2 3 ...`. Old kernels print fewer columns: those are zero.
+    /// Parse `cpu3 1 2 3 ...`. Old kernels print fewer columns; the missing ones are zero.
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
@@ -38,14 +38,14 @@ impl CpuTime {
             *column = word.parse().ok()?;
             found += 1;
         }
-        // Their sum is what shares are of: beyond 64 bits it is garbage.
+        // Shares are relative to the sum: a sum beyond 64 bits is garbage.
         columns.iter().try_fold(0_u64, |sum, &column| sum.checked_add(column))?;
         let [user, nice, system, idle, iowait, irq, softirq, steal] = columns;
         (found >= 4).then_some(Self { cpu, user, nice, system, idle, iowait, irq, softirq, steal })
     }
 
     fn since(&self, earlier: &Self) -> Self {
-        // `iowait` and `idle` may go back a little (proc(5)), and all of them do when a CPU was offline.
+        // `iowait` and `idle` may decrease slightly (proc(5)), and all columns do after a CPU was offline.
         Self {
             cpu: self.cpu,
             user: self.user.saturating_sub(earlier.user),
@@ -59,46 +59,46 @@ impl CpuTime {
         }
     }
 
-    /// All ticks.
+    /// Return all ticks.
     pub fn total(&self) -> u64 {
         self.busy() + self.idle + self.iowait + self.steal
     }
 
-    /// The ticks in which this CPU ran something.
+    /// Return the ticks in which this CPU ran something.
     pub fn busy(&self) -> u64 {
         self.user + self.nice + self.system + self.irq + self.softirq
     }
 
-    /// The share of time that the hypervisor took away, 0 to 1.
+    /// Return the fraction of time that the hypervisor took, 0 to 1.
     pub fn steal_share(&self) -> f64 {
         share(self.steal, self.total())
     }
 
-    /// The share of time in which this CPU ran something, 0 to 1.
+    /// Return the fraction of time in which this CPU ran something, 0 to 1.
     pub fn busy_share(&self) -> f64 {
         share(self.busy(), self.total())
     }
 }
 
-/// What every online CPU did: since the host started, or between two readings.
+/// Times of every online CPU, since boot or between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CpuTimes {
-    /// One entry an online CPU, by ascending number.
+    /// One entry per online CPU, by ascending number.
     pub cpus: Vec<CpuTime>,
 }
 
 impl CpuTimes {
-    /// Reads `/proc/stat`; no CPUs where it cannot be read.
+    /// Read `/proc/stat`; no CPUs if it cannot be read.
     pub fn read(tree: &Tree) -> Self {
         let stat = tree.text("proc/stat").unwrap_or_default();
         let mut cpus: Vec<CpuTime> = stat.lines().filter_map(CpuTime::parse).collect();
         cpus.sort_by_key(|time| time.cpu);
-        // The kernel names each once; a text that does not is not to count twice.
+        // The kernel lists each CPU once; do not count a repeated one twice.
         cpus.dedup_by_key(|time| time.cpu);
         Self { cpus }
     }
 
-    /// What happened after `earlier`, on the CPUs that both readings know.
+    /// Return the difference to `earlier`, for the CPUs in both readings.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let cpus = self.cpus.iter().filter_map(|now| {
@@ -108,14 +108,14 @@ impl CpuTimes {
         Self { cpus: cpus.collect() }
     }
 
-    /// Only these CPUs of it.
+    /// Return the times of these CPUs only.
     #[must_use]
-    pub fn of(&self, cpus: &[u32]) -> Self {
+    pub fn select(&self, cpus: &[u32]) -> Self {
         let chosen = self.cpus.iter().filter(|time| cpus.contains(&time.cpu));
         Self { cpus: chosen.copied().collect() }
     }
 
-    /// The share of the time of all these CPUs that the hypervisor took away; `None` without a tick.
+    /// Return the fraction of these CPUs' time that the hypervisor took; `None` without a tick.
     pub fn steal_share(&self) -> Option<f64> {
         let total = self.cpus.iter().map(CpuTime::total).fold(0, u64::saturating_add);
         let steal = self.cpus.iter().map(|time| time.steal).fold(0, u64::saturating_add);
@@ -144,17 +144,17 @@ mod tests {
         fake.write("proc/stat", AFTER.as_bytes());
         let span = CpuTimes::read(&fake.tree()).since(&before);
 
-        assert_eq!(span.cpus.len(), 2, "a CPU that came later has no earlier reading");
+        assert_eq!(span.cpus.len(), 2, "a CPU that came online later has no earlier reading");
         assert!((span.cpus[0].steal_share() - 0.05).abs() < 1e-12);
         assert!((span.cpus[0].busy_share() - 0.65).abs() < 1e-12, "guest time is not counted twice");
         assert!((span.cpus[1].steal_share() - 0.01).abs() < 1e-12);
         assert!((span.steal_share().unwrap() - 0.03).abs() < 1e-12);
-        assert!((span.of(&[1]).steal_share().unwrap() - 0.01).abs() < 1e-12);
-        assert_eq!(span.of(&[9]).steal_share(), None);
+        assert!((span.select(&[1]).steal_share().unwrap() - 0.01).abs() < 1e-12);
+        assert_eq!(span.select(&[9]).steal_share(), None);
     }
 
     #[test]
-    fn lines_that_are_no_cpu_are_passed_over() {
+    fn lines_that_are_not_cpus_are_skipped() {
         let check = |text: &str, expected: usize| {
             let fake = FakeTree::new(&[("proc/stat", text)]);
             assert_eq!(CpuTimes::read(&fake.tree()).cpus.len(), expected, "{text:?}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_goes_back_counts_as_zero() {
+    fn a_decreasing_counter_counts_as_zero() {
         let earlier = CpuTime { idle: 100, ..CpuTime::default() };
         let later = CpuTime { idle: 99, user: 3, ..CpuTime::default() };
         assert_eq!(later.since(&earlier).total(), 3);

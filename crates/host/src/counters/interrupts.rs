@@ -3,34 +3,34 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// So many sources are told, those that came most often.
-const TOLD: usize = 12;
+/// Most sources that are reported, the most frequent first.
+const MAX_SOURCES: usize = 12;
 
-/// How often each source of interrupts hit each CPU (`/proc/interrupts`, `/proc/softirqs`): since the host
-/// started, or between two readings.
+/// Number of interrupts per source and CPU (`/proc/interrupts`, `/proc/softirqs`), since boot or between two
+/// readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts {
     hard: Table,
     soft: Table,
 }
 
-/// A source of interrupts and how often it hit the CPUs asked about.
+/// A source of interrupts and its count on the selected CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Hits {
     /// `NET_RX`, `Local timer interrupts`, or a device's action such as `virtio3-rx`.
     pub source: String,
-    /// How often.
+    /// Number of interrupts.
     pub count: u64,
 }
 
-/// What hit some CPUs between two readings, the most frequent first.
+/// Interrupts on some CPUs between two readings, the most frequent source first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct InterruptSpan {
-    /// Hardware interrupts, timer and other CPUs' calls among them.
+    /// Hardware interrupts, including timers and calls from other CPUs.
     pub hard: Vec<Hits>,
-    /// All of them, told or not.
+    /// Number of hardware interrupts, including sources that are not listed.
     pub hard_total: u64,
-    /// Deferred work. That of a worker's own sends on loopback is among it (`NET_RX`).
+    /// Deferred work, including a worker's own sends on loopback (`NET_RX`).
     pub soft: Vec<Hits>,
 }
 
@@ -42,14 +42,14 @@ struct Table {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
-    /// The first column: a number may have had another device at another time.
+    /// The first column. A number may belong to different devices at different times.
     key: String,
     source: String,
     counts: Vec<u64>,
 }
 
 impl Table {
-    /// A head of `CPU0 CPU1 ...`, then `key: count count ... words`.
+    /// Parse a head of `CPU0 CPU1 ...`, then lines of `key: count count ... words`.
     fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let head = lines.next().unwrap_or_default().split_ascii_whitespace();
@@ -59,9 +59,10 @@ impl Table {
             let words: Vec<&str> = rest.split_ascii_whitespace().collect();
             let counts: Vec<u64> =
                 words.iter().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
-            // `ERR` and `MIS` have one number for all CPUs: no part of any CPU's account.
-            let said = (counts.len() == cpus.len() && !counts.is_empty()).then(|| &words[counts.len()..])?;
-            Some(Row { key: key.trim().to_owned(), source: source(key.trim(), said), counts })
+            // `ERR` and `MIS` have one number for all CPUs, so they belong to no CPU.
+            let words_after =
+                (counts.len() == cpus.len() && !counts.is_empty()).then(|| &words[counts.len()..])?;
+            Some(Row { key: key.trim().to_owned(), source: source(key.trim(), words_after), counts })
         });
         Self { rows: rows.collect(), cpus }
     }
@@ -82,8 +83,8 @@ impl Table {
     }
 }
 
-/// What a line is about. After a number stand the chip, its pin and trigger, and the device's action last;
-/// after letters stands what they mean.
+/// Return the source that a line describes. After a number: the chip, its pin and trigger, and last the device's
+/// action. After letters: their meaning.
 fn source(key: &str, words: &[&str]) -> String {
     match words {
         [] => key.to_owned(),
@@ -93,21 +94,21 @@ fn source(key: &str, words: &[&str]) -> String {
 }
 
 impl Interrupts {
-    /// Reads both tables; empty where they cannot be read.
+    /// Read both tables; a table that cannot be read is empty.
     pub fn read(tree: &Tree) -> Self {
         let table = |path| Table::parse(&tree.text(path).unwrap_or_default());
-        // Without the white space that `text` takes off the head, the columns are the same.
+        // `text` trims white space from the head, which leaves the columns unchanged.
         Self { hard: table("proc/interrupts"), soft: table("proc/softirqs") }
     }
 
-    /// What hit `cpus` after `earlier`.
+    /// Return the interrupts of `cpus` after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self, cpus: &[u32]) -> InterruptSpan {
         let mut hard = self.hard.since(&earlier.hard, cpus);
         let mut soft = self.soft.since(&earlier.soft, cpus);
         let hard_total = hard.iter().map(|one| one.count).fold(0, u64::saturating_add);
-        hard.truncate(TOLD);
-        soft.truncate(TOLD);
+        hard.truncate(MAX_SOURCES);
+        soft.truncate(MAX_SOURCES);
         InterruptSpan { hard, hard_total, soft }
     }
 }
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hit_a_cpu_is_told_by_name_and_only_of_that_cpu() {
+    fn interrupts_are_named_and_counted_per_cpu() {
         let soft = (
             "proc/softirqs",
             "                    CPU0       CPU2\n      NET_RX:    8   9\n     SCHED:  3   4\n",
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_table_and_no_sense_are_no_hits() {
+    fn missing_and_malformed_tables_have_no_interrupts() {
         for text in ["", "CPU0", "CPU0\nLOC: x\n", "no head\nLOC: 5 timer\n"] {
             let fake = FakeTree::new(&[("proc/interrupts", text)]);
             let read = Interrupts::read(&fake.tree());

@@ -1,8 +1,8 @@
 use crate::tree::field;
 use crate::Tree;
 
-/// The most memory that this process ever held at once, in bytes (`VmHWM`, `proc_pid_status(5)`; what
-/// getrusage(2) calls `ru_maxrss` would include the parent's before exec).
+/// Return the peak resident memory of this process in bytes (`VmHWM`, `proc_pid_status(5)`). getrusage(2)'s
+/// `ru_maxrss` would include the parent's memory before exec.
 pub fn peak_memory(tree: &Tree) -> Option<u64> {
     let status = tree.text("proc/self/status")?;
     let kilobytes = field(&status, "VmHWM", ':')?.strip_suffix("kB")?.trim();
@@ -15,7 +15,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn the_peak_is_told_in_bytes_or_not_at_all() {
+    fn the_peak_is_in_bytes_or_absent() {
         let check = |text: &str, expected| {
             let fake = FakeTree::new(&[("proc/self/status", text)]);
             assert_eq!(peak_memory(&fake.tree()), expected, "{text:?}");

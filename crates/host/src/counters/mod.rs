@@ -1,8 +1,7 @@
-//! Counters of the kernel, read before and after a run: what the run's threads, its server, its
-//! CPUs and its connections went through meanwhile.
+//! Kernel counters that are read before and after a run: of its threads, its server, its CPUs and its connections.
 //!
-//! Each kind is a snapshot with a `read` and a `since`; the difference tells shares of the time
-//! between. None is cheap enough for the hot path (one to three small files each).
+//! Each kind is a snapshot with `read` and `since`. None is cheap enough for the hot path (each reads one to three
+//! small files).
 
 mod cpu;
 mod interrupts;
@@ -28,7 +27,7 @@ pub use tcp::TcpCounters;
 pub use thread::{Schedule, ThreadCounters, ThreadSpan};
 pub use throttle::Throttling;
 
-/// `part / whole`, zero where there is no whole.
+/// Return `part / whole`, or zero if `whole` is zero.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0

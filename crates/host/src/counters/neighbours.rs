@@ -6,19 +6,19 @@ use serde::Serialize;
 use crate::tree::field;
 use crate::{cpulist, Tree};
 
-/// Flag of the kernel's own threads (`linux/sched.h`).
+/// Flag of kernel threads (`linux/sched.h`).
 const PF_KTHREAD: u64 = 0x0020_0000;
-/// So many are named, those that took most; of the rest only the number is told.
-const NAMED: usize = 12;
+/// Most threads that are named, by CPU time; the rest are only counted.
+const MAX_NAMED: usize = 12;
 
-/// Every thread of the host that can be seen, and how much it has run: read before and after a
-/// measurement, this names whoever ran beside a worker on its CPU.
+/// All visible threads of the host and their CPU time. Read before and after a measurement, this names the threads
+/// that shared a worker's CPU.
 ///
-/// Two small files a thread, some 10 us: 2 ms on a small host, 100 ms where thousands of threads live.
+/// Reading takes two small files per thread, about 10 us: 2 ms on a small host, 100 ms with thousands of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     threads: Vec<Thread>,
-    /// Processes and threads started since the host did (`processes` of `/proc/stat`).
+    /// Processes and threads started since boot (`processes` of `/proc/stat`).
     forks: Option<u64>,
 }
 
@@ -26,47 +26,47 @@ pub struct Neighbours {
 struct Thread {
     pid: u32,
     tid: u32,
-    /// A tid may be given anew: only together with its start does it name a thread.
+    /// A tid may be reused: only tid and start time together identify a thread.
     started_ticks: u64,
     process: String,
     name: String,
     kernel: bool,
-    /// The CPU that it ran on last.
+    /// The CPU that it last ran on.
     cpu: u32,
     on_cpu_ns: u64,
     turns: u64,
 }
 
-/// A thread that ran between two readings, and whose last CPU was one of those asked about at one of them.
+/// A thread that ran between two readings, and whose last CPU was a selected one at either reading.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Neighbour {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// Its own number.
+    /// Its thread id.
     pub tid: u32,
     /// The process's name.
     pub process: String,
     /// The thread's name.
     pub name: String,
-    /// Whether it is the kernel's own.
+    /// Whether it is a kernel thread.
     pub kernel: bool,
-    /// Time on a CPU, this or another.
+    /// CPU time in nanoseconds, on any CPU.
     pub on_cpu_ns: u64,
-    /// Times it was given a CPU, this or another: wake-ups, and returns after others' turns.
+    /// How often it was given a CPU, any CPU: after wake-ups and after preemption.
     pub turns: u64,
-    /// Whether it may run nowhere else, so that all of it was here.
-    pub bound: bool,
+    /// Whether its affinity allows the selected CPUs only, so that all of its time was spent there.
+    pub is_bound: bool,
 }
 
-/// Who ran beside us between two readings.
+/// The threads that ran on the selected CPUs between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Neighbourhood {
-    /// Those that took most CPU time, the greediest first.
+    /// The threads with the most CPU time, in descending order.
     pub named: Vec<Neighbour>,
-    /// How many more there were.
+    /// Number of further threads.
     pub more: u64,
-    /// Processes and threads started meanwhile, anywhere: one that began and ended between the readings
-    /// is in no list.
+    /// Processes and threads started on the host meanwhile. A thread that began and ended between the readings
+    /// is not listed.
     pub forks: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ impl Thread {
     fn read(tree: &Tree, pid: u32, tid: u32) -> Option<Self> {
         let place = format!("proc/{pid}/task/{tid}");
         let stat = tree.text(&format!("{place}/stat"))?;
-        // The name may hold spaces and brackets: it ends at the last bracket (proc_pid_stat(5)).
+        // The name may contain spaces and brackets: it ends at the last bracket (proc_pid_stat(5)).
         let (head, rest) = stat.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -94,7 +94,7 @@ impl Thread {
         })
     }
 
-    /// Time on a CPU and turns. A kernel without `schedstat` counts switches only, and no time.
+    /// Read CPU time and turns. A kernel without `schedstat` counts switches but no time.
     fn ran(tree: &Tree, place: &str) -> Option<(u64, u64)> {
         if let Some(text) = tree.word(&format!("{place}/schedstat")) {
             let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());
@@ -112,7 +112,7 @@ impl Thread {
 }
 
 impl Neighbours {
-    /// Reads every thread of every process but `without` (the caller's own), as far as they can be seen.
+    /// Read all visible threads of all processes except `without` (the caller's own).
     pub fn read(tree: &Tree, without: u32) -> Self {
         let mut threads = Vec::new();
         for pid in tree.numbered("proc", "").into_iter().filter(|&pid| pid != without) {
@@ -129,8 +129,8 @@ impl Neighbours {
         Self { threads, forks: field(&stat, "processes", ' ').and_then(|count| count.parse().ok()) }
     }
 
-    /// Who ran after `earlier` and was on one of `cpus` last, then or now. Whoever came meanwhile counts
-    /// in full.
+    /// Return the threads that ran after `earlier` and whose last CPU is or was one of `cpus`. A new thread
+    /// counts in full.
     #[must_use]
     pub fn since(&self, tree: &Tree, earlier: &Self, cpus: &[u32]) -> Neighbourhood {
         let before: HashMap<(u32, u64), &Thread> =
@@ -150,23 +150,23 @@ impl Neighbours {
                     kernel: now.kernel,
                     on_cpu_ns: now.on_cpu_ns.saturating_sub(then.map_or(0, |then| then.on_cpu_ns)),
                     turns,
-                    bound: false,
+                    is_bound: false,
                 })
             })
             .collect();
         seen.sort_by_key(|one| std::cmp::Reverse((one.on_cpu_ns, one.turns)));
-        let more = seen.len().saturating_sub(NAMED) as u64;
-        seen.truncate(NAMED);
+        let more = seen.len().saturating_sub(MAX_NAMED) as u64;
+        seen.truncate(MAX_NAMED);
         for one in &mut seen {
-            one.bound = bound(tree, one, cpus);
+            one.is_bound = is_bound(tree, one, cpus);
         }
         let forks = self.forks.zip(earlier.forks).map(|(now, then)| now.saturating_sub(then));
         Neighbourhood { named: seen, more, forks }
     }
 }
 
-/// Whether the thread may run on no other than these CPUs.
-fn bound(tree: &Tree, one: &Neighbour, cpus: &[u32]) -> bool {
+/// Whether the thread's affinity allows no other CPUs than these.
+fn is_bound(tree: &Tree, one: &Neighbour, cpus: &[u32]) -> bool {
     let status = tree.text(&format!("proc/{}/task/{}/status", one.pid, one.tid)).unwrap_or_default();
     let allowed = field(&status, "Cpus_allowed_list", ':').and_then(cpulist::parse).unwrap_or_default();
     !allowed.is_empty() && allowed.iter().all(|cpu| cpus.contains(cpu))
@@ -177,10 +177,10 @@ mod tests {
     use super::*;
     use crate::FakeTree;
 
-    /// One thread's files: its CPU, time on it, turns.
+    /// Write one thread's files: its CPU, CPU time and turns.
     fn thread(fake: &FakeTree, pid: u32, tid: u32, name: &str, cpu: u32, ran: (u64, u64)) {
         let place = format!("proc/{pid}/task/{tid}");
-        // Fields 4 to 38; the 22nd is the start.
+        // Fields 4 to 38; field 22 is the start time.
         let middle: Vec<&str> = (4..39).map(|field| if field == 22 { "777" } else { "1" }).collect();
         let stat = format!("{tid} ({name}) S {} {cpu} 0 0\n", middle.join(" "));
         fake.write(&format!("{place}/stat"), stat.as_bytes());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ran_on_our_cpu_is_named_with_what_it_took() {
+    fn threads_on_our_cpu_are_named_with_their_cpu_time() {
         let fake = FakeTree::new(&[("proc/stat", "cpu 1 2\nprocesses 100\n")]);
         thread(&fake, 7, 7, "server", 0, (1_000, 10));
         thread(&fake, 7, 8, "a) S (b", 1, (500, 5));
@@ -208,15 +208,15 @@ mod tests {
         fake.write("proc/7/task/8/status", b"Cpus_allowed_list:\t1\n");
         let span = read(&fake).since(&fake.tree(), &before, &[1]);
 
-        let told: Vec<_> =
-            span.named.iter().map(|n| (n.name.as_str(), n.on_cpu_ns, n.turns, n.bound)).collect();
-        assert_eq!(told, [("a) S (b", 2_000, 4, true), ("new", 70, 1, false)]);
+        let names: Vec<_> =
+            span.named.iter().map(|n| (n.name.as_str(), n.on_cpu_ns, n.turns, n.is_bound)).collect();
+        assert_eq!(names, [("a) S (b", 2_000, 4, true), ("new", 70, 1, false)]);
         assert_eq!((span.named[0].process.as_str(), span.named[0].kernel), ("server", false));
         assert_eq!((span.more, span.forks), (0, Some(3)));
     }
 
     #[test]
-    fn whoever_left_our_cpu_meanwhile_is_named_too() {
+    fn a_thread_that_left_our_cpu_is_named() {
         let fake = FakeTree::new(&[]);
         thread(&fake, 7, 7, "wanderer", 1, (0, 1));
         let before = read(&fake);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_threads_are_told_apart() {
+    fn kernel_threads_are_marked() {
         let fake = FakeTree::new(&[]);
         thread(&fake, 7, 7, "kworker/1:1-events", 1, (5, 1));
         let stat = fake.tree().text("proc/7/task/7/stat").unwrap();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tid_given_anew_is_another_thread() {
+    fn a_reused_tid_is_another_thread() {
         let fake = FakeTree::new(&[]);
         thread(&fake, 7, 7, "old", 1, (1_000, 10));
         let mut before = read(&fake);
@@ -247,18 +247,18 @@ mod tests {
     }
 
     #[test]
-    fn the_greediest_are_named_and_the_rest_counted() {
+    fn threads_with_most_cpu_time_are_named_and_the_rest_counted() {
         let fake = FakeTree::new(&[]);
         for pid in 1..=20 {
             thread(&fake, pid, pid, "t", 1, (u64::from(pid), 1));
         }
         let span = read(&fake).since(&fake.tree(), &Neighbours::default(), &[1]);
-        assert_eq!((span.named.len(), span.more), (NAMED, 20 - NAMED as u64));
+        assert_eq!((span.named.len(), span.more), (MAX_NAMED, 20 - MAX_NAMED as u64));
         assert_eq!(span.named[0].pid, 20);
     }
 
     #[test]
-    fn without_a_scheduler_account_switches_are_turns() {
+    fn without_schedstat_switches_count_as_turns() {
         let fake = FakeTree::new(&[]);
         thread(&fake, 7, 7, "t", 1, (5, 1));
         fake.write("proc/7/task/7/schedstat", b"");

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// The CPU time that a process (or a family of them) has used, with all its threads, those that
-/// have ended among them. Resolution is one tick, usually 10 ms.
+/// CPU time of a process (or a process and its descendants), with all its threads, including ended ones. Resolution
+/// is one tick, usually 10 ms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessCpu {
-    /// When this was read (`CLOCK_MONOTONIC`).
+    /// Time of the reading (`CLOCK_MONOTONIC`, nanoseconds).
     pub at_ns: u64,
     processes: Vec<Process>,
 }
@@ -18,7 +18,7 @@ struct Process {
     pid: u32,
     #[serde(skip)]
     parent: u32,
-    /// A pid may be given anew: only together with its start does it name a process.
+    /// A pid may be reused: only pid and start time together identify a process.
     started_ticks: u64,
     cpu_ns: u64,
 }
@@ -28,8 +28,8 @@ impl Process {
         Self::parse(pid, &tree.text(&format!("proc/{pid}/stat"))?)
     }
 
-    /// Reads `/proc/PID/stat` (`proc_pid_stat(5)`). The command, field 2, may hold spaces and brackets:
-    /// count from its last bracket.
+    /// Parse `/proc/PID/stat` (`proc_pid_stat(5)`). The command, field 2, may contain spaces and brackets:
+    /// count fields from its last bracket.
     fn parse(pid: u32, text: &str) -> Option<Self> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -50,12 +50,12 @@ impl Process {
 }
 
 impl ProcessCpu {
-    /// Reads one process; `None` where there is none.
+    /// Read one process; `None` if it does not exist.
     pub fn read(tree: &Tree, pid: u32) -> Option<Self> {
         Some(Self { processes: vec![Process::read(tree, pid)?], at_ns: MonotonicClock.now().0 })
     }
 
-    /// Reads a process and all that descend from it, as servers with worker processes need.
+    /// Read a process and all its descendants, for servers with worker processes.
     pub fn read_family(tree: &Tree, pid: u32) -> Option<Self> {
         let mut family = vec![Process::read(tree, pid)?];
         let mut others: Vec<Process> = tree
@@ -64,7 +64,7 @@ impl ProcessCpu {
             .filter(|&other| other != pid)
             .filter_map(|other| Process::read(tree, other))
             .collect();
-        // Parents may have higher numbers than their children once pids have wrapped around.
+        // Parents may have higher numbers than their children after pids have wrapped around.
         loop {
             let (children, rest): (Vec<_>, Vec<_>) = others
                 .into_iter()
@@ -78,14 +78,14 @@ impl ProcessCpu {
         Some(Self { processes: family, at_ns: MonotonicClock.now().0 })
     }
 
-    /// The CPU time used since the processes started.
+    /// Return the CPU time used since the processes started.
     pub fn cpu_time(&self) -> Nanos {
         Nanos(self.processes.iter().map(|process| process.cpu_ns).fold(0, u64::saturating_add))
     }
 
-    /// CPU time used after `earlier` as a share of one CPU (2.0 = two CPUs busy). `None` where the
-    /// process that was asked for is another one now, or no time has passed. Children that came
-    /// meanwhile count in full; what those that ended meanwhile had used last is not known.
+    /// Return the CPU time used after `earlier` as a fraction of one CPU (2.0 = two CPUs busy). `None` if the
+    /// pid now belongs to another process, or no time has passed. New children count in full; the last CPU time
+    /// of children that ended is unknown.
     pub fn share_since(&self, earlier: &Self) -> Option<f64> {
         let wall = self.at_ns.saturating_sub(earlier.at_ns);
         let same = self.processes.first()?.is(earlier.processes.first()?);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_with_brackets_and_spaces_shifts_no_field() {
+    fn brackets_and_spaces_in_a_command_shift_no_field() {
         let fake = FakeTree::new(&[("proc/7/stat", &stat(7, "a) S 1 (b", 1, 3, 4))]);
         let read = ProcessCpu::read(&fake.tree(), 7).unwrap();
         assert_eq!(read.cpu_time(), ticks(7));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_holds_grandchildren_whatever_the_order_of_their_numbers() {
+    fn a_family_includes_grandchildren_in_any_order_of_pids() {
         let fake = FakeTree::new(&[
             ("proc/50/stat", &stat(50, "master", 1, 1, 0)),
             ("proc/60/stat", &stat(60, "worker", 50, 10, 0)),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn no_process_and_no_sense_are_none() {
+    fn missing_and_malformed_processes_are_none() {
         let fake = FakeTree::new(&[("proc/1/stat", "1 (x) S"), ("proc/2/stat", "")]);
         for pid in 1..=3 {
             assert_eq!(ProcessCpu::read(&fake.tree(), pid), None);

@@ -3,29 +3,29 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// `TCP_ESTABLISHED` and `TCP_LISTEN` as `/proc/net/tcp` writes them (`net/tcp_states.h`).
+/// `TCP_ESTABLISHED` and `TCP_LISTEN` as in `/proc/net/tcp` (`net/tcp_states.h`).
 const ESTABLISHED: u32 = 1;
 const LISTEN: u32 = 10;
 
-/// What waited in a server's sockets at one moment: bytes that it had not read, bytes that were not
-/// acknowledged to it, connections that it had not accepted.
+/// Queues of a server's sockets at one moment: unread bytes, unacknowledged bytes, connections that are not
+/// accepted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ServerQueues {
-    /// Connections from anybody.
+    /// Number of established connections.
     pub connections: u64,
-    /// Requests' bytes waiting to be read, on all connections together.
+    /// Bytes of requests waiting to be read, on all connections.
     pub receive_bytes: u64,
-    /// The same on the connection where most waited.
+    /// Bytes waiting to be read on the connection with the most.
     pub receive_most_bytes: u64,
-    /// Replies' bytes waiting to be sent or acknowledged, on all connections together.
+    /// Bytes of replies waiting to be sent or acknowledged, on all connections.
     pub send_bytes: u64,
     /// Connections waiting to be accepted.
     pub accept: u64,
 }
 
 impl ServerQueues {
-    /// Reads the sockets at `port` in the network namespace of process `pid`, or in the caller's:
-    /// `net/tcp` and `net/tcp6`. `None` where neither can be read.
+    /// Read the sockets at `port` in the network namespace of process `pid`, or in the caller's: `net/tcp` and
+    /// `net/tcp6`. `None` if neither can be read.
     pub fn read(tree: &Tree, port: u16, pid: Option<u32>) -> Option<Self> {
         let place = pid.map_or_else(|| "proc/net".to_owned(), |pid| format!("proc/{pid}/net"));
         let tables = ["tcp", "tcp6"].map(|name| tree.text(&format!("{place}/{name}")));
@@ -53,7 +53,7 @@ impl ServerQueues {
 }
 
 /// One line of `/proc/net/tcp` (`proc_net_tcp.rst` of the kernel): `0: ADDRESS:PORT ADDRESS:PORT STATE TX:RX ...`,
-/// all in hexadecimal. Of a listening socket, RX is the length of its accept queue.
+/// all in hexadecimal. RX of a listening socket is the length of its accept queue.
 struct Socket {
     port: u16,
     state: u32,

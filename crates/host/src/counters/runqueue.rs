@@ -3,31 +3,30 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// What the scheduler of one CPU did (`/proc/schedstat`, Documentation/scheduler/sched-stats.rst of the
-/// kernel).
+/// Scheduler statistics of one CPU (`/proc/schedstat`, Documentation/scheduler/sched-stats.rst of the kernel).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct RunQueue {
-    /// The CPU's number.
+    /// The number of the CPU.
     pub cpu: u32,
-    /// Time that threads ran here.
+    /// Time that threads ran on it.
     pub on_cpu_ns: u64,
-    /// Time that threads waited here.
+    /// Time that threads waited for it.
     pub run_delay_ns: u64,
-    /// Turns that were given here: a worker's own and everybody else's.
+    /// Number of time slices on it, of all threads including the worker's.
     pub turns: u64,
 }
 
-/// Every CPU's: since the host started, or between two readings.
+/// Statistics of every CPU, since boot or between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunQueues(Vec<RunQueue>);
 
 impl RunQueues {
-    /// Reads `/proc/schedstat`; empty on a kernel without it (`CONFIG_SCHEDSTATS`).
+    /// Read `/proc/schedstat`; empty on a kernel without it (`CONFIG_SCHEDSTATS`).
     pub fn read(tree: &Tree) -> Self {
         Self(tree.text("proc/schedstat").unwrap_or_default().lines().filter_map(parse).collect())
     }
 
-    /// What happened after `earlier` on `cpus`.
+    /// Return the difference to `earlier` for `cpus`.
     #[must_use]
     pub fn since(&self, earlier: &Self, cpus: &[u32]) -> Vec<RunQueue> {
         let ours = self.0.iter().filter(|now| cpus.contains(&now.cpu));
@@ -44,7 +43,8 @@ impl RunQueues {
     }
 }
 
-/// `cpu3 0 0 0 0 0 0 RUNNING WAITING TURNS`: the last three of nine, the same since version 15 (2009).
+/// Parse `cpu3 0 0 0 0 0 0 RUNNING WAITING TURNS`: the last three of nine columns, unchanged since version 15
+/// (2009).
 fn parse(line: &str) -> Option<RunQueue> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let cpu = words.first()?.strip_prefix("cpu")?.parse().ok()?;
@@ -58,7 +58,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn turns_are_those_of_the_cpus_asked_about() {
+    fn turns_are_counted_for_the_selected_cpus() {
         let text = |turns| {
             format!("version 16\ntimestamp 9\ncpu0 0 0 0 0 0 0 100 5 7\ndomain0 3 1\ncpu1 0 0 0 0 0 0 900 50 {turns}\n")
         };
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_the_file_tells_nothing() {
+    fn a_kernel_without_the_file_has_no_statistics() {
         let fake = FakeTree::new(&[("proc/schedstat", "version 16\ncpu0 1 2\ncpux\n")]);
         assert_eq!(RunQueues::read(&fake.tree()), RunQueues::default());
         assert_eq!(RunQueues::read(&FakeTree::new(&[]).tree()), RunQueues::default());

@@ -4,45 +4,45 @@ use hindmost_sys::socket;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One TCP socket as the kernel sees it now: `TCP_INFO` (tcp(7)) and `SO_MEMINFO` (since Linux 4.12).
-/// Two system calls. What an older kernel does not tell is zero.
+/// State of one TCP socket: `TCP_INFO` (tcp(7)) and `SO_MEMINFO` (Linux 4.12 or newer). Reading takes two system
+/// calls. Fields that an older kernel lacks are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketCounters {
-    /// Segments sent again since the connection was made (`tcpi_total_retrans`).
+    /// Retransmitted segments over the life of the connection (`tcpi_total_retrans`).
     pub retransmits: u64,
-    /// Segments with data sent since then (`tcpi_data_segs_out`).
+    /// Segments with data sent over the life of the connection (`tcpi_data_segs_out`).
     pub data_segments: u64,
-    /// Segments that came out of order: an earlier one was lost or overtaken (`tcpi_rcv_ooopack`).
+    /// Segments that arrived out of order: an earlier one was lost or overtaken (`tcpi_rcv_ooopack`).
     pub out_of_order: u64,
     /// Time with something to send, in microseconds (`tcpi_busy_time`).
     pub busy_us: u64,
-    /// Of it, held up by the peer's full receive buffer (`tcpi_rwnd_limited`).
+    /// Part of `busy_us` in which the peer's receive buffer was full (`tcpi_rwnd_limited`).
     pub peer_full_us: u64,
-    /// Of it, held up by our own send buffer (`tcpi_sndbuf_limited`).
+    /// Part of `busy_us` in which our send buffer was full (`tcpi_sndbuf_limited`).
     pub send_full_us: u64,
-    /// Memory that what was received and not yet read takes, and its limit.
+    /// Memory of received, unread data, and its limit.
     pub receive: Fill,
-    /// Memory that what was written and not yet acknowledged takes, and its limit.
+    /// Memory of written, unacknowledged data, and its limit.
     pub send: Fill,
 }
 
-/// How full one buffer of a socket is. Its memory holds bookkeeping, too, so some two thirds of the limit
-/// are data (`tcp_adv_win_scale`, tcp(7)).
+/// How full a socket buffer is. Its memory includes bookkeeping, so about two thirds of the limit are data
+/// (`tcp_adv_win_scale`, tcp(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Fill {
-    /// In use.
+    /// Bytes in use.
     pub bytes: u64,
-    /// At most.
+    /// Limit in bytes.
     pub limit_bytes: u64,
 }
 
 impl Fill {
-    /// The share in use, 0 where there is no limit.
+    /// Return the fraction in use, 0 if there is no limit.
     pub fn share(&self) -> f64 {
         super::share(self.bytes, self.limit_bytes)
     }
 
-    /// The fuller one.
+    /// Return the fuller of the two.
     #[must_use]
     pub fn fuller(self, other: Self) -> Self {
         if other.limit_bytes > 0 && (self.limit_bytes == 0 || other.share() > self.share()) {
@@ -54,7 +54,7 @@ impl Fill {
 }
 
 impl SocketCounters {
-    /// Reads the socket `fd`; `None` where it is no TCP socket.
+    /// Read the socket `fd`; `None` if it is not a TCP socket.
     pub fn read(fd: RawFd) -> Option<Self> {
         let mut info = [0_u8; 512];
         let known = socket::tcp_info(fd, &mut info)?;
@@ -63,7 +63,7 @@ impl SocketCounters {
         Some(Self::parse(&info[..known], &memory[..told]))
     }
 
-    /// Offsets of `struct tcp_info` (`linux/tcp.h`), which only ever grows at its end, and indices of
+    /// Parse by offsets of `struct tcp_info` (`linux/tcp.h`), which only grows at its end, and indices of
     /// `SK_MEMINFO_*` (`linux/sock_diag.h`).
     fn parse(info: &[u8], memory: &[u8]) -> Self {
         let four = |bytes: &[u8], at: usize| {
@@ -91,20 +91,20 @@ impl SocketCounters {
     }
 }
 
-/// What happened to some sockets between two readings of each.
+/// Totals over some sockets between two readings of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct SocketSpan {
-    /// How many were looked at.
+    /// Number of sockets.
     pub looked_at: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
-    /// Segments that came out of order.
+    /// Segments that arrived out of order.
     pub out_of_order: u64,
     /// Time with something to send, summed over the sockets, in microseconds.
     pub busy_us: u64,
-    /// Of it, held up by the peer's full receive buffer.
+    /// Part of `busy_us` in which the peer's receive buffer was full.
     pub peer_full_us: u64,
-    /// Of it, held up by the socket's own send buffer.
+    /// Part of `busy_us` in which the socket's own send buffer was full.
     pub send_full_us: u64,
     /// The fullest receive buffer, at either reading.
     pub receive: Fill,
@@ -113,7 +113,7 @@ pub struct SocketSpan {
 }
 
 impl SocketSpan {
-    /// Adds one socket. A connection that was made anew meanwhile counts from zero.
+    /// Add one socket. A connection that was reopened meanwhile counts from zero.
     pub fn add(&mut self, before: &SocketCounters, after: &SocketCounters) {
         let since = |pick: fn(&SocketCounters) -> u64| {
             let (then, now) = (pick(before), pick(after));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_real_buffers_is_seen() {
+    fn bytes_in_real_buffers_are_counted() {
         let (mut ours, mut theirs) = pair();
         let empty = SocketCounters::read(ours.as_raw_fd()).unwrap();
         assert_eq!((empty.receive.bytes, empty.send.bytes), (0, 0));
@@ -155,7 +155,7 @@ mod tests {
         let held = SocketCounters::read(ours.as_raw_fd()).unwrap();
         assert!(held.receive.bytes >= 999, "{held:?}");
 
-        // A peer that never reads fills both sides.
+        // A peer that never reads lets both buffers fill up.
         ours.set_nonblocking(true).unwrap();
         while ours.write(&[0; 8192]).is_ok() {}
         let full = SocketCounters::read(ours.as_raw_fd()).unwrap();
@@ -164,20 +164,20 @@ mod tests {
         span.add(&empty, &full);
         assert_eq!((span.looked_at, span.send), (1, full.send));
 
-        // Counted in ticks, so it may take one.
+        // The counter is in ticks and may need one to become positive.
         while SocketCounters::read(ours.as_raw_fd()).unwrap().busy_us == 0 {
             std::thread::yield_now();
         }
     }
 
     #[test]
-    fn what_is_no_tcp_socket_is_none() {
+    fn other_descriptors_than_tcp_sockets_are_none() {
         assert_eq!(SocketCounters::read(-1), None);
         assert_eq!(SocketCounters::read(std::fs::File::open("/dev/null").unwrap().as_raw_fd()), None);
     }
 
     #[test]
-    fn an_old_kernel_tells_less() {
+    fn fields_that_an_old_kernel_lacks_are_zero() {
         let mut info = [0_u8; 104];
         info[100] = 7;
         let read = SocketCounters::parse(&info, &[]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_made_anew_counts_from_zero() {
+    fn a_reopened_connection_counts_from_zero() {
         let of = |retransmits| SocketCounters { retransmits, ..SocketCounters::default() };
         let mut span = SocketSpan::default();
         span.add(&of(5), &of(7));

@@ -3,39 +3,39 @@ use serde::Serialize;
 
 use crate::Tree;
 
-/// What went wrong with TCP in a network namespace, since it was made or between two readings. Each of
-/// these costs a request 200 ms or more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298), which no
-/// server can make up for; a window of zero costs what the slow reader takes.
+/// TCP faults of a network namespace, since it was created or between two readings. Each costs a request 200 ms or
+/// more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298), which no server can compensate; a zero window
+/// costs as long as the slow reader takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
-#[schemars(transform = lacking_in_early_studies)]
+#[schemars(transform = make_late_fields_optional)]
 pub struct TcpCounters {
-    /// Segments sent again (`RetransSegs`, RFC 4022), those of connection attempts among them.
+    /// Retransmitted segments (`RetransSegs`, RFC 4022), including connection attempts.
     pub retransmits: u64,
-    /// Connection attempts sent again (`TCPSynRetrans`).
+    /// Retransmitted connection attempts (`TCPSynRetrans`).
     pub syn_retransmits: u64,
     /// Connections dropped because the server's accept queue was full (`ListenOverflows`).
     pub listen_overflows: u64,
-    /// Connections dropped on arrival for any reason, overflows among them (`ListenDrops`).
+    /// Connections dropped on arrival for any reason, including overflows (`ListenDrops`).
     pub listen_drops: u64,
-    /// Times a receive buffer was so full that its owner told the sender to stop (`TCPToZeroWindowAdv`).
+    /// How often a receive buffer was so full that its owner stopped the sender (`TCPToZeroWindowAdv`).
     pub zero_windows: u64,
 }
 
-/// Results of early builds, kept in studies, do not have all of them.
-fn lacking_in_early_studies(schema: &mut Schema) {
+/// Make fields optional that results of early versions lack.
+fn make_late_fields_optional(schema: &mut Schema) {
     if let Some(required) = schema.get_mut("required").and_then(|list| list.as_array_mut()) {
         required.retain(|name| name != "zero_windows");
     }
 }
 
 impl TcpCounters {
-    /// Reads the caller's namespace: `/proc/net/snmp` and `/proc/net/netstat`; `None` where the first
-    /// cannot be read.
+    /// Read the caller's namespace: `/proc/net/snmp` and `/proc/net/netstat`; `None` if the first cannot be
+    /// read.
     pub fn read(tree: &Tree) -> Option<Self> {
         Self::read_at(tree, "proc/net")
     }
 
-    /// Reads the namespace of process `pid`.
+    /// Read the namespace of process `pid`.
     pub fn read_of(tree: &Tree, pid: u32) -> Option<Self> {
         Self::read_at(tree, &format!("proc/{pid}/net"))
     }
@@ -53,7 +53,7 @@ impl TcpCounters {
         })
     }
 
-    /// What happened after `earlier`.
+    /// Return the difference to `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl TcpCounters {
     }
 }
 
-/// The value under `name`, in a table of a line of names and a line of values with the same `prefix`.
+/// Return the value under `name`, in a table of a line of names and a line of values with the same `prefix`.
 fn column(text: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut rows = text.lines().filter_map(|line| line.strip_prefix(prefix));
     let position = rows.next()?.split_ascii_whitespace().position(|word| word == name)?;
@@ -79,7 +79,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn columns_are_found_by_name_not_by_place() {
+    fn columns_are_found_by_name_in_any_order() {
         let fake = FakeTree::new(&[
             ("proc/net/snmp", "Ip: Forwarding\nIp: 1\nTcp: MaxConn RetransSegs InErrs\nTcp: -1 12 0\n"),
             (

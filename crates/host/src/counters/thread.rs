@@ -11,18 +11,18 @@ use super::share;
 /// Three numbers of at most 20 digits.
 const SCHEDSTAT_BYTES: usize = 128;
 
-/// What the calling thread has gone through since it started.
+/// Counters of the calling thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ThreadCounters {
-    /// When this was read (`CLOCK_MONOTONIC`).
+    /// Time of the reading (`CLOCK_MONOTONIC`, nanoseconds).
     pub at_ns: u64,
     /// CPU time used (`CLOCK_THREAD_CPUTIME_ID`).
     pub cpu_ns: u64,
-    /// Times the thread gave up its CPU, to sleep or to wait.
+    /// How often the thread gave up its CPU, to sleep or to wait.
     pub voluntary_switches: u64,
-    /// Times it was taken off its CPU while it wanted to run.
+    /// How often it was preempted while it was ready to run.
     pub involuntary_switches: u64,
-    /// The scheduler's own account; `None` on kernels built without it.
+    /// Scheduler statistics; `None` on kernels without them.
     pub schedule: Option<Schedule>,
 }
 
@@ -31,14 +31,15 @@ pub struct ThreadCounters {
 pub struct Schedule {
     /// Time on a CPU.
     pub on_cpu_ns: u64,
-    /// Time in a run queue: ready, but another thread of this host had the CPU.
+    /// Time in a run queue: ready to run, while another thread of this host had the CPU.
     pub run_delay_ns: u64,
-    /// Turns on a CPU.
+    /// Number of time slices.
     pub timeslices: u64,
 }
 
 impl Schedule {
-    /// The calling thread's. It takes no memory from the heap: a worker may ask in the middle of a measurement.
+    /// Read the calling thread's statistics without heap allocation: a worker may call this during a
+    /// measurement.
     fn of_this_thread() -> Option<Self> {
         let mut bytes = [0_u8; SCHEDSTAT_BYTES];
         let read = File::open("/proc/thread-self/schedstat").ok()?.read(&mut bytes).ok()?;
@@ -52,7 +53,7 @@ impl Schedule {
 }
 
 impl ThreadCounters {
-    /// Reads the calling thread's counters: three system calls and one small file.
+    /// Read the calling thread's counters: three system calls and one small file.
     pub fn read_self() -> Self {
         let schedule = Schedule::of_this_thread();
         let switches = this_thread::switches();
@@ -65,7 +66,7 @@ impl ThreadCounters {
         }
     }
 
-    /// What the thread went through after `earlier`, which it read itself, too.
+    /// Return the difference to `earlier`, a reading of the same thread.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> ThreadSpan {
         let schedule = self.schedule.zip(earlier.schedule);
@@ -83,28 +84,28 @@ impl ThreadCounters {
     }
 }
 
-/// What a thread went through between two readings.
+/// Counters of a thread between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct ThreadSpan {
     /// Time between the readings.
     pub wall_ns: u64,
     /// CPU time used.
     pub cpu_ns: u64,
-    /// Times the thread gave up its CPU, to sleep or to wait.
+    /// How often the thread gave up its CPU, to sleep or to wait.
     pub voluntary_switches: u64,
-    /// Times it was taken off its CPU while it wanted to run.
+    /// How often it was preempted while it was ready to run.
     pub involuntary_switches: u64,
-    /// The scheduler's own account, where it keeps one.
+    /// Scheduler statistics, if the kernel has them.
     pub schedule: Option<Schedule>,
 }
 
 impl ThreadSpan {
-    /// The share of the time that the thread was on a CPU, 0 to 1.
+    /// Return the fraction of the time that the thread was on a CPU, 0 to 1.
     pub fn busy_share(&self) -> f64 {
         share(self.cpu_ns, self.wall_ns)
     }
 
-    /// The share of the time that it waited for a CPU which another thread of this host had.
+    /// Return the fraction of the time that it waited while another thread of this host had the CPU.
     pub fn run_delay_share(&self) -> Option<f64> {
         Some(share(self.schedule?.run_delay_ns, self.wall_ns))
     }
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schedstat_is_three_numbers_or_nothing() {
+    fn schedstat_has_three_numbers_or_is_none() {
         let schedule = Schedule { on_cpu_ns: 57_276, run_delay_ns: 49_579, timeslices: 2 };
         for (text, expected) in
             [("57276 49579 2\n", Some(schedule)), ("57276 49579\n", None), ("0 x 2", None), ("", None)]
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_the_time_between_the_readings() {
+    fn shares_refer_to_the_time_between_the_readings() {
         let reading = |at_ns, cpu_ns, run_delay_ns| ThreadCounters {
             at_ns,
             cpu_ns,
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_works_has_used_cpu_time_and_one_that_sleeps_has_switched() {
+    fn a_busy_thread_uses_cpu_time_and_a_sleeping_one_switches() {
         let before = ThreadCounters::read_self();
         let mut sum = 0_u64;
         while this_thread::cpu_time_ns() == before.cpu_ns {

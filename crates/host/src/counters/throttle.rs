@@ -4,24 +4,24 @@ use serde::Serialize;
 use crate::facts::CpuQuota;
 use crate::Tree;
 
-/// How often this process's control group was stopped because it had used up its CPU quota, since it was
-/// made or between two readings. A stop lasts until the next period: up to 100 ms, on all its CPUs.
+/// How often this process's cgroup was throttled because it had used up its CPU quota, over its life or between two
+/// readings. It then stands still until the next period: up to 100 ms, on all its CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Throttling {
-    /// Periods with a stop.
+    /// Number of throttled periods.
     pub periods: u64,
-    /// Length of a period.
+    /// Length of a period in microseconds.
     pub period_us: u64,
 }
 
 impl Throttling {
-    /// Reads the group's `cpu.stat`; `None` where there is no quota.
+    /// Read the cgroup's `cpu.stat`; `None` if there is no quota.
     pub fn read(tree: &Tree) -> Option<Self> {
         let quota = CpuQuota::read(tree)?;
         Some(Self { periods: quota.throttled_periods?, period_us: quota.period_us })
     }
 
-    /// What happened after `earlier`.
+    /// Return the difference to `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self { periods: self.periods.saturating_sub(earlier.periods), ..*self }
@@ -34,7 +34,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn stops_between_two_readings_are_counted_where_there_is_a_quota() {
+    fn throttled_periods_are_counted_if_there_is_a_quota() {
         let fake = FakeTree::new(&[
             ("proc/self/cgroup", "0::/a\n"),
             ("sys/fs/cgroup/a/cpu.max", "50000 100000"),

@@ -1,38 +1,38 @@
-use super::words::span;
+use super::format::span;
 use super::{Evidence, Finding, Mark};
 
-/// Counters of the CPU itself, read without leaving the program: x86, ARM, POWER, RISC-V, s390.
+/// Counters of the CPU, readable without a system call: x86, ARM, POWER, RISC-V, s390.
 const CPU_COUNTERS: [&str; 5] = ["tsc", "arch_sys_counter", "timebase", "riscv_clocksource", "tod"];
 
-/// Devices on a bus, a microsecond or more a reading, one reader at a time; and tick counters, which
-/// stand still for milliseconds.
+/// Devices on a bus, which take a microsecond or more per reading and serve one reader at a time; and tick
+/// counters, which advance only every few milliseconds.
 const SLOW: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
 
-/// A reading through the vDSO takes some 20 ns, a system call 100 to 300 ns. A request is stamped about
-/// three times, and an in-memory server answers in about 30 us (p50 of memcached over loopback at
-/// 5,000 to 60,000/s on a two-core VM): at 100 ns a reading the stamps alone come to 1 % of that.
+/// A reading through the vDSO takes about 20 ns, a system call 100 to 300 ns. A request is stamped about three
+/// times, and an in-memory server answers in about 30 us (p50 of memcached over loopback at 5,000 to 60,000
+/// requests/s on a two-core VM): at 100 ns per reading, the stamps alone add 1 %.
 const COSTLY_READING_NS: f64 = 100.0;
 
-/// Half of the 24 to 31 us in which memcached answers there: a client that sleeps and wakes that much
-/// late once in a hundred times sends visibly late.
+/// Half of the 24 to 31 us in which memcached answers there: a client that wakes this much late in one of a hundred
+/// sleeps has a visible send delay.
 const LATE_WAKING_NS: u64 = 15_000;
 
-/// Timers no finer than this fire on the scheduler's tick only (1 to 10 ms).
+/// Timers with a coarser resolution fire only on the scheduler's tick (1 to 10 ms).
 const COARSE_TIMERS_NS: u64 = 1_000;
 
-/// Where the time comes from.
+/// Check the clock source.
 pub(super) fn source(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let source = facts.clocksource.as_deref()?;
     let (mark, why) = if CPU_COUNTERS.contains(&source) {
-        (Mark::Fine, "a counter of the CPU: stamps are cheap and all CPUs agree on them")
+        (Mark::Fine, "a counter of the CPU: stamps are cheap and consistent across CPUs")
     } else if SLOW.contains(&source) {
-        let why = "each stamp waits for a device or a tick: a microsecond or more is added to every \
-                   request, and threads that take stamps queue for each other";
+        let why = "each stamp waits for a device or a tick, which adds a microsecond or more to every \
+                   request, and threads wait for each other to take stamps";
         (Mark::Unfit, why)
     } else {
-        let why = "the time passes through the hypervisor: stamps cost more, and jump where it corrects \
-                   them or moves the machine";
+        let why = "the hypervisor provides the time: stamps cost more, and jump when it corrects \
+                   the time or migrates the machine";
         (Mark::Mind, why)
     };
     let finding = Finding::new("clocksource", "Clock source", mark, source, why);
@@ -42,20 +42,20 @@ pub(super) fn source(evidence: &Evidence) -> Option<Finding> {
             "echo {name} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
         )),
         None if mark == Mark::Unfit => finding.hint(
-            "the kernel found the CPU's counter unstable or was told not to use it: \
+            "the kernel found the CPU's counter unstable or is configured not to use it: \
              sudo dmesg | grep -i -e tsc -e clocksource",
         ),
         None => finding,
     })
 }
 
-/// What a stamp costs.
+/// Check the cost of a stamp.
 pub(super) fn reading_cost(evidence: &Evidence) -> Option<Finding> {
     let floors = evidence.noise.as_ref()?.floors.iter();
     let cost = floors.map(|floor| floor.read_cost_ns).max_by(f64::total_cmp)?;
     let mark = if cost > COSTLY_READING_NS { Mark::Mind } else { Mark::Fine };
     let why = format!(
-        "a request is stamped about three times, which adds {:.2} us to the client's work on it",
+        "a request is stamped about three times, which adds {:.2} us to the client's work",
         3.0 * cost / 1e3
     );
     let value = format!("{cost:.0} ns");
@@ -63,7 +63,7 @@ pub(super) fn reading_cost(evidence: &Evidence) -> Option<Finding> {
     Some(finding.hint("use a clock source of the CPU, see clocksource above"))
 }
 
-/// How late a client would send that sleeps between requests.
+/// Check how late a client sends that sleeps between requests.
 pub(super) fn sleep(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let late = evidence.noise.as_ref()?.oversleep?;
@@ -79,10 +79,10 @@ pub(super) fn sleep(evidence: &Evidence) -> Option<Finding> {
         span(late.p99_ns)
     );
     let why = if coarse {
-        "timers fire on the scheduler's tick only: a client that sleeps between requests sends in clumps"
+        "timers fire only on the scheduler's tick: a client that sleeps between requests sends in bursts"
     } else {
-        "a client that sleeps between requests sends that much late; latency still counts from the due \
-         time, so slip would make part of its tail"
+        "a client that sleeps between requests sends this much late. Latency counts from the scheduled \
+         time, so the send delay would become part of the tail"
     };
     let finding = Finding::new("sleep_pacing", "Waking from a short sleep", mark, value, why);
     Some(finding.hint("let the client spin: `--pacing spin`"))
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn late_waking_is_to_be_minded() {
+    fn late_waking_is_a_warning() {
         let check = |p99_ns: u64, clock_resolution_ns: u64, mark| {
             let late = Oversleep { asked_ns: 100_000, sleeps: 200, p50_ns: 4_000, p99_ns };
             let noise = Noise { floors: Vec::new(), oversleep: Some(late), steal_share: None };

@@ -1,28 +1,28 @@
-use super::words::cpus;
+use super::format::cpus;
 use super::{Evidence, Finding, Mark};
 
-/// With fewer CPUs than this, client and server take turns on one.
+/// With fewer CPUs, client and server share one.
 const FEWEST_CPUS: usize = 2;
 
-/// With fewer than this, server and client have a CPU each, and all else that the host does must run on
-/// one of the two. From four on one can be left to interrupts and the kernel's workers.
+/// With fewer CPUs, server and client have one each, and everything else must run on one of the two. With four or
+/// more, one remains for interrupts and kernel threads.
 const ENOUGH_CPUS: usize = 4;
 
-/// The CPUs that a measurement may use.
+/// Check the number of CPUs that a measurement may use.
 pub(super) fn count(evidence: &Evidence) -> Option<Finding> {
     let (allowed, online) = (evidence.facts.cpus_allowed.len(), evidence.facts.cpus_online);
     let (mark, why) = match allowed {
         ..FEWEST_CPUS => (
             Mark::Unfit,
-            "client and server share one CPU: each waits for the other's turn, and that wait is what \
-             would be measured",
+            "client and server share one CPU: each waits while the other runs, and the measurement \
+             would show that wait",
         ),
         FEWEST_CPUS..ENOUGH_CPUS => (
             Mark::Mind,
-            "server and client fill the CPUs, so that interrupts and every other process run in between \
+            "server and client fill the CPUs, so interrupts and other processes interrupt them \
              and show in the tail",
         ),
-        ENOUGH_CPUS.. => (Mark::Fine, "server, client and the rest of the host can have CPUs of their own"),
+        ENOUGH_CPUS.. => (Mark::Fine, "server, client and the rest of the host can have separate CPUs"),
     };
     let value = format!("{} of {online} online", cpus(allowed));
     let finding = Finding::new("cpus", "CPUs to use", mark, value, why);
@@ -35,30 +35,30 @@ pub(super) fn count(evidence: &Evidence) -> Option<Finding> {
     Some(finding.hint(hint))
 }
 
-/// A control group that stops its processes for the rest of a period (100 ms as a rule) once they have
-/// used up its CPU time: below what the allowed CPUs could use, a measurement will run into it.
+/// Check the CPU quota. A cgroup stops its processes for the rest of a period (usually 100 ms) once they have used
+/// up its CPU time; a measurement reaches a quota below the allowed CPUs.
 pub(super) fn quota(evidence: &Evidence) -> Option<Finding> {
     const ID: &str = "cpu_quota";
     const TITLE: &str = "CPU quota of the control group";
     let allowed = evidence.facts.cpus_allowed.len();
     let Some(quota) = &evidence.facts.cpu_quota else {
-        let why = "no limit stops server or client in mid-request";
+        let why = "no quota interrupts the server or the client";
         return Some(Finding::new(ID, TITLE, Mark::Fine, "none seen", why));
     };
     let throttled = quota
         .throttled_periods
-        .map_or_else(String::new, |periods| format!(", stopped in {periods} periods so far"));
+        .map_or_else(String::new, |periods| format!(", throttled in {periods} periods so far"));
     let value = format!("{:.2} CPUs, {} allowed{throttled}", quota.cpus, cpus(allowed));
     let (mark, why) = if quota.cpus < allowed as f64 {
         let stopped_share = 1.0 - quota.cpus / allowed as f64;
         let longest_ms = quota.period_us as f64 / 1e3 * stopped_share;
         let why = format!(
-            "once the quota is used up all threads stop, for up to {longest_ms:.0} ms when all CPUs are \
-             busy, and every request due meanwhile waits that long"
+            "when the quota is used up, all threads stop for up to {longest_ms:.0} ms if all CPUs are \
+             busy, and every request scheduled meanwhile waits that long"
         );
         (Mark::Unfit, why)
     } else {
-        (Mark::Fine, "the quota covers all allowed CPUs, so it stops nobody".to_owned())
+        (Mark::Fine, "the quota covers all allowed CPUs, so no thread is throttled".to_owned())
     };
     let unlimited = if quota.file.ends_with("cpu.max") { "max" } else { "-1" };
     let hint = format!(
@@ -68,18 +68,18 @@ pub(super) fn quota(evidence: &Evidence) -> Option<Finding> {
     Some(Finding::new(ID, TITLE, mark, value, why).hint(hint))
 }
 
-/// Whether server and client may get the two threads of one core.
+/// Check whether server and client may run on the two threads of one core.
 pub(super) fn smt(evidence: &Evidence) -> Option<Finding> {
     let threads = evidence.facts.threads_per_core;
     let (mark, value, why) = if evidence.facts.smt? {
         (
             Mark::Mind,
-            format!("on, {threads} threads a core"),
-            "two busy threads of one core slow each other down, so latency depends on who runs next door: \
-             give server and client cores of their own",
+            format!("on, {threads} threads per core"),
+            "two busy threads of one core slow each other down, so latency depends on the other thread: \
+             give server and client separate cores",
         )
     } else {
-        (Mark::Fine, "off".to_owned(), "each CPU is a core of its own, as far as can be seen")
+        (Mark::Fine, "off".to_owned(), "each visible CPU is a separate core")
     };
     let finding = Finding::new("smt", "Threads of a core (SMT)", mark, value, why);
     Some(finding.hint("echo off | sudo tee /sys/devices/system/cpu/smt/control"))
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn allowed_cpus_count_not_those_online() {
+    fn allowed_cpus_count_instead_of_online_ones() {
         check_facts(count, with_cpus(1), Mark::Unfit, "1 CPU of 8 online");
         check_facts(count, with_cpus(2), Mark::Mind, "2 CPUs of 8 online");
         check_facts(count, with_cpus(3), Mark::Mind, "3 CPUs of 8 online");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn smt_is_to_be_minded_where_it_is_on() {
+    fn smt_is_a_warning() {
         let with_smt = |smt| HostFacts { smt, threads_per_core: 2, ..HostFacts::default() };
         check_facts(smt, with_smt(Some(true)), Mark::Mind, "on, 2 threads a core");
         check_facts(smt, with_smt(Some(false)), Mark::Fine, "off");

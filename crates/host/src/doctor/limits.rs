@@ -1,26 +1,26 @@
 use super::{Evidence, Finding, Mark};
 
-/// The usual soft limit is 1024: enough for the default of tens of connections, too little to ask how a
-/// server does with thousands, which is when its limit shows as refused connections.
+/// The usual soft limit is 1024: enough for the default of tens of connections, but too small for a test with
+/// thousands, where the limit shows as refused connections.
 const FEW_FILES: u64 = 4_096;
 
-/// What to raise it to: a connection for every port there is.
+/// Suggested limit: one connection for every port.
 const MANY_FILES: u64 = 65_536;
 
-/// A closed connection keeps its port for 60 s (`TIME_WAIT`, fixed in Linux), so this many ports last for
-/// 160 connections a second. The default range has 28,232.
+/// A closed connection keeps its port for 60 s (`TIME_WAIT`, fixed in Linux), so this many ports allow 160 new
+/// connections per second. The default range has 28,232.
 const FEW_PORTS: u32 = 10_000;
 
-/// The default was 128 until Linux 5.4, 4096 since: a client that opens more connections than this at once
-/// overflows the queue, and the dropped ones try again a second later (RFC 6298, initial RTO).
+/// The default is 4096 from Linux 5.4 on, and 128 before. A client that opens more connections than this at once
+/// overflows the queue, and the dropped ones are retried after a second (RFC 6298, initial RTO).
 const SHORT_QUEUE: u64 = 1_024;
 
-/// Descriptors, one a connection on each side.
+/// Check the limit of open files: one per connection on each side.
 pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
     let limit = evidence.facts.open_files_limit?;
     let mark = if limit < FEW_FILES { Mark::Mind } else { Mark::Fine };
-    let why = "a connection takes a descriptor in the client and one in the server, which inherits this \
-               limit; a server that has none left lets connections wait";
+    let why = "a connection takes one descriptor in the client and one in the server, which inherits this \
+               limit; a server without free descriptors does not accept connections";
     let finding = Finding::new("open_files", "Open files", mark, limit.to_string(), why);
     let target = evidence.facts.open_files_hard_limit.unwrap_or(MANY_FILES).min(MANY_FILES);
     Some(if target > limit {
@@ -30,25 +30,25 @@ pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
     })
 }
 
-/// Ports for connections that clients open.
+/// Check the ports for outgoing connections.
 pub(super) fn local_ports(evidence: &Evidence) -> Option<Finding> {
     let range = evidence.facts.local_ports?;
     let count = range.count();
     let mark = if count < FEW_PORTS { Mark::Mind } else { Mark::Fine };
     let value = format!("{count} ({} to {})", range.first, range.last);
-    let why = "a closed connection keeps its port for a minute; a client that has none left cannot connect";
+    let why = "a closed connection keeps its port for a minute; a client without free ports cannot connect";
     let finding = Finding::new("local_ports", "Local ports", mark, value, why);
     Some(finding.hint("sudo sysctl -w net.ipv4.ip_local_port_range='16384 60999'"))
 }
 
-/// The accept queue that servers may have.
+/// Check the length of accept queues.
 pub(super) fn accept_queue(evidence: &Evidence) -> Option<Finding> {
     let longest = evidence.facts.somaxconn?;
     let mark = if longest < SHORT_QUEUE { Mark::Mind } else { Mark::Fine };
-    let why = "connections that come while the server's accept queue is full are dropped and try again \
+    let why = "connections that arrive while the server's accept queue is full are dropped and retried \
                after a second";
     let finding = Finding::new("accept_queue", "Accept queue", mark, longest.to_string(), why);
-    Some(finding.hint("sudo sysctl -w net.core.somaxconn=4096  (then start the server anew)"))
+    Some(finding.hint("sudo sysctl -w net.core.somaxconn=4096  (then restart the server)"))
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     use crate::{HostFacts, PortRange};
 
     #[test]
-    fn the_hint_for_open_files_stays_within_what_the_user_may_set() {
+    fn the_hint_for_open_files_stays_within_the_hard_limit() {
         let check = |soft, hard, mark, hint: Option<&str>| {
             let facts = HostFacts {
                 open_files_limit: Some(soft),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn few_ports_and_a_short_queue_are_to_be_minded() {
+    fn few_ports_and_a_short_queue_are_warnings() {
         let with = |first, last, somaxconn| HostFacts {
             local_ports: Some(PortRange { first, last }),
             somaxconn: Some(somaxconn),

@@ -1,29 +1,29 @@
-use super::words::{cpus, percent};
+use super::format::{cpus, percent};
 use super::{Evidence, Finding, Mark};
 
-/// A quarter of a busy thread for each CPU: on average every fourth request finds somebody at work there.
-/// Load averages look back a minute, so they warn and do not condemn.
+/// A quarter of a busy thread per CPU: on average, every fourth request finds another thread running. Load averages
+/// cover the last minute, so they only warn.
 const LOAD_PER_CPU_TO_MIND: f64 = 0.25;
 
-/// A hundredth of the time some thread waited for a CPU: the p99 of whoever it is holds that wait.
+/// A thread waited for a CPU for 1 % of the time: that wait is in the p99 of the affected program.
 const PRESSURE_TO_MIND: f64 = 1.0;
 
-/// A fifth of the time, and with a thread or more for every CPU there is nowhere to move out of the way.
+/// 20 % of the time. If there is also a runnable thread for every CPU, no CPU is free to use instead.
 const PRESSURE_UNFIT: f64 = 20.0;
 
-/// How many threads ran or waited lately.
+/// Check how many threads ran or waited recently.
 pub(super) fn load_average(evidence: &Evidence) -> Option<Finding> {
     let load = evidence.facts.load_average?.one;
     let allowed = evidence.facts.cpus_allowed.len();
     let per_cpu = load / allowed.max(1) as f64;
     let mark = if per_cpu > LOAD_PER_CPU_TO_MIND { Mark::Mind } else { Mark::Fine };
     let value = format!("{load:.2} over a minute, on {}", cpus(allowed));
-    let why = "each thread that is not the measurement's takes turns on its CPUs, milliseconds at a time";
+    let why = "other threads run on the same CPUs for milliseconds at a time";
     let finding = Finding::new("load_average", "Other work on this host", mark, value, why);
-    Some(finding.hint("find it with `top -H -o %CPU`, stop it, wait a minute"))
+    Some(finding.hint("find the process with `top -H -o %CPU`, stop it, and wait a minute"))
 }
 
-/// How long threads waited for a CPU lately.
+/// Check how long threads waited for a CPU recently.
 pub(super) fn pressure(evidence: &Evidence) -> Option<Finding> {
     let waited = evidence.facts.cpu_pressure_avg10?;
     let all_busy =
@@ -36,10 +36,10 @@ pub(super) fn pressure(evidence: &Evidence) -> Option<Finding> {
         Mark::Fine
     };
     let value = format!("{} of the last 10 s", percent(waited / 100.0));
-    let why = "for this share of time some thread was ready to run and had no CPU; a server in its place \
-               answers that much later";
+    let why = "for this fraction of the time a thread was ready to run but had no CPU; a server that waits \
+               like this answers that much later";
     let finding = Finding::new("cpu_pressure", "Waiting for a CPU (PSI)", mark, value, why);
-    Some(finding.hint("find who runs with `top -H -o %CPU`, stop it, look again in 10 s"))
+    Some(finding.hint("find the process with `top -H -o %CPU`, stop it, and repeat after 10 s"))
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_unfit_only_where_no_cpu_is_left() {
+    fn pressure_is_unfit_only_if_no_cpu_is_free() {
         check_facts(pressure, busy(0.1, 0.4), Mark::Fine, "0.40 % of the last 10 s");
         check_facts(pressure, busy(0.1, 2.9), Mark::Mind, "2.9 % of the last 10 s");
         check_facts(pressure, busy(1.0, 60.0), Mark::Mind, "60 % of the last 10 s");

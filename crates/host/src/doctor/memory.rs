@@ -1,26 +1,27 @@
-use super::words::{memory, percent};
+use super::format::{memory, percent};
 use super::{Evidence, Finding, Mark};
 
-/// The kernel reclaims in the background below a few percent; at a tenth, a server that is being loaded
-/// with keys gets there within a run.
+/// The kernel reclaims in the background below a few percent. From 10 % on, loading a server with keys reaches that
+/// point within a run.
 const LITTLE_AVAILABLE: f64 = 0.1;
 
-/// A hundredth of the memory swapped out: one page access in a hundred may wait for a disk.
+/// 1 % of the memory is swapped out: one page access in a hundred may wait for a disk.
 const MUCH_SWAPPED: f64 = 0.01;
 
-/// Memory that is left.
+/// Check the available memory.
 pub(super) fn available(evidence: &Evidence) -> Option<Finding> {
     let total = evidence.facts.memory_bytes?;
     let left = evidence.facts.memory_available_bytes?;
     let share = left as f64 / total.max(1) as f64;
     let mark = if share < LITTLE_AVAILABLE { Mark::Mind } else { Mark::Fine };
     let value = format!("{} of {} ({})", memory(left), memory(total), percent(share));
-    let why = "a request that needs a page when none is free reclaims one itself, for a millisecond or more";
+    let why =
+        "a request that needs a page when none is free must reclaim one, which takes a millisecond or more";
     let finding = Finding::new("memory", "Memory available", mark, value, why);
-    Some(finding.hint("find who holds it: ps -eo pid,rss,comm --sort=-rss | head"))
+    Some(finding.hint("find the largest processes: ps -eo pid,rss,comm --sort=-rss | head"))
 }
 
-/// Memory that lies on disk.
+/// Check the swapped-out memory.
 pub(super) fn swap(evidence: &Evidence) -> Option<Finding> {
     let used = evidence.facts.swap_used_bytes?;
     let total = evidence.facts.memory_bytes?;
@@ -32,29 +33,29 @@ pub(super) fn swap(evidence: &Evidence) -> Option<Finding> {
     Some(finding.hint("sudo swapoff -a && sudo swapon -a"))
 }
 
-/// Whether any memory may be turned into huge pages behind the server's back.
+/// Check whether the kernel may turn any memory into huge pages.
 pub(super) fn transparent_hugepages(evidence: &Evidence) -> Option<Finding> {
     let setting = evidence.facts.transparent_hugepages.as_deref()?;
     let (mark, why) = if setting == "always" {
-        let why = "a page fault may clear or gather 2 MiB at once, and khugepaged moves pages while the \
-                   server runs: faster on average, with rare pauses of 0.1 ms and more";
+        let why = "a page fault may clear or compact 2 MiB at once, and khugepaged moves pages while the \
+                   server runs: faster on average, but with rare pauses of 0.1 ms or more";
         (Mark::Mind, why)
     } else {
-        (Mark::Fine, "only programs that ask for huge pages meet the pauses of making them")
+        (Mark::Fine, "only programs that request huge pages have the pauses of creating them")
     };
     let finding = Finding::new("transparent_hugepages", "Transparent huge pages", mark, setting, why);
     Some(finding.hint("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"))
 }
 
-/// Whether pages wander between NUMA nodes; of no effect where there is one.
+/// Check whether the kernel moves pages between NUMA nodes; irrelevant with one node.
 pub(super) fn numa_balancing(evidence: &Evidence) -> Option<Finding> {
     let nodes = evidence.facts.numa_nodes;
     if nodes < 2 {
         return None;
     }
     let (mark, value, why) = if evidence.facts.numa_balancing? {
-        let why = "the kernel unmaps pages to see who uses them and moves them to another node: requests \
-                   meet extra faults, and runs differ by where the pages ended up";
+        let why = "the kernel unmaps pages to find their users and moves them to another node: requests \
+                   cause extra page faults, and runs differ in the placement of pages";
         (Mark::Mind, format!("on, {nodes} nodes"), why)
     } else {
         (Mark::Fine, format!("off, {nodes} nodes"), "pages stay where they were first used")
@@ -70,7 +71,7 @@ mod tests {
     use crate::HostFacts;
 
     #[test]
-    fn little_memory_and_much_swap_are_to_be_minded() {
+    fn little_memory_and_much_swap_are_warnings() {
         let with = |left: u64, swapped: u64| HostFacts {
             memory_bytes: Some(8 << 30),
             memory_available_bytes: Some(left),
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_for_all_are_to_be_minded() {
+    fn huge_pages_for_all_programs_are_a_warning() {
         for (setting, mark) in [("always", Mark::Mind), ("madvise", Mark::Fine), ("never", Mark::Fine)] {
             let facts = HostFacts { transparent_hugepages: Some(setting.to_owned()), ..HostFacts::default() };
             check_facts(transparent_hugepages, facts, mark, setting);

@@ -1,16 +1,17 @@
-//! Is this host fit to measure a tail, and what of it would distort the figures?
+//! Checks whether this host is fit to measure a tail, and what would distort the results.
 //!
-//! [`examine`] gathers evidence once; every check is a function from that evidence to a [`Finding`],
-//! so that each can be shown to judge right on hosts that are not at hand. A new check is one function
-//! and one line in `CHECKS`. Limits stand beside the checks that use them, with their reasons.
+//! [`examine`] gathers evidence once. Every check is a function from that evidence to a [`Finding`], so that tests
+//! can cover hosts that are not at hand. A new check is one function and one line in `CHECKS`. Limits are next to
+//! the checks that use them, with their reasons.
 
 #![allow(
     clippy::unnecessary_wraps,
-    reason = "a check that always has something to judge is of the same type as the others"
+    reason = "all checks have the same type, including those that always return a finding"
 )]
 
 mod clock;
 mod cpu;
+mod format;
 mod limits;
 mod load;
 mod memory;
@@ -19,7 +20,6 @@ mod power;
 mod privilege;
 mod stamps;
 mod virtualisation;
-mod words;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,32 +30,32 @@ use serde::Serialize;
 use crate::noise::Noise;
 use crate::{HostFacts, Nic, Tree};
 
-/// How far something distorts a measurement, from least to worst.
+/// How much something distorts a measurement, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    /// Not at all.
+    /// No distortion.
     Fine,
     /// It may show in the tail: keep it in mind, or change it.
     Mind,
-    /// It makes the tail: figures from here would tell of the host instead of the server.
+    /// It dominates the tail: results would describe the host instead of the server.
     Unfit,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Finding {
-    /// Its name in JSON; never changes.
+    /// Name in JSON; never changes.
     pub id: &'static str,
-    /// Its name for people.
+    /// Name for people.
     pub title: &'static str,
     /// What was found, with numbers and units.
     pub value: String,
-    /// How far it distorts.
+    /// How much it distorts a measurement.
     pub mark: Mark,
-    /// Why it matters for tail latency, one sentence.
+    /// Why it matters for tail latency, in one sentence.
     pub why: String,
-    /// What to do: a command where one exists.
+    /// What to do: a command if possible.
     pub hint: Option<String>,
 }
 
@@ -70,24 +70,24 @@ impl Finding {
         Self { id, title, value: value.into(), mark, why: why.into(), hint: None }
     }
 
-    /// With a hint, unless all is fine.
+    /// Add a hint, unless the mark is `Fine`.
     fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = (self.mark > Mark::Fine).then(|| hint.into());
         self
     }
 }
 
-/// What the checks judge by.
+/// The input of the checks.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Evidence {
     facts: HostFacts,
     noise: Option<Noise>,
 }
 
-/// `None` where the host gives nothing to judge.
+/// A check; it returns `None` if the host provides no data for it.
 type Check = fn(&Evidence) -> Option<Finding>;
 
-/// All checks, in the order in which people read them.
+/// All checks, in the order of the report.
 const CHECKS: &[Check] = &[
     cpu::count,
     cpu::quota,
@@ -117,30 +117,30 @@ const CHECKS: &[Check] = &[
     privilege::tracing,
 ];
 
-/// What the host is, what was measured of it, and what that means.
+/// Facts, noise and findings of a host.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Checkup {
-    /// What the host is and how it is set.
+    /// Properties and settings of the host.
     pub facts: HostFacts,
-    /// What the host takes away; `None` where no spin was asked for.
+    /// CPU time that the host takes away; `None` if no spin was requested.
     pub noise: Option<Noise>,
-    /// One entry a check that had something to judge.
+    /// One entry per check with a result.
     pub findings: Vec<Finding>,
 }
 
 impl Checkup {
-    /// The worst mark of all findings.
+    /// Return the worst mark of all findings.
     pub fn worst(&self) -> Mark {
         let marks = self.findings.iter().map(|finding| finding.mark);
         marks.max().unwrap_or(Mark::Fine)
     }
 }
 
-/// Looks at the host of `tree`. The noise floor is that of the real host, measured for `spin` on up to
-/// four of the allowed CPUs at a time; with a `spin` of zero nothing is measured. Of the network interfaces
-/// the one that leads to `server` is looked at, or all where none is named.
+/// Examine the host of `tree`. The noise floor is measured on the real host for `spin`, on up to four of the
+/// allowed CPUs at a time; a `spin` of zero skips it. Of the network interfaces, only the one that leads to
+/// `server` is examined, or all if `server` is absent.
 pub fn examine(tree: &Tree, spin: Duration, server: Option<SocketAddr>) -> Checkup {
-    // The facts first: the spin itself raises load and pressure.
+    // Read the facts first: the spin itself raises load and pressure.
     let mut facts = HostFacts::read(tree);
     if let Some(nic) = server.and_then(Nic::towards) {
         facts.nics = vec![nic];
@@ -159,10 +159,10 @@ mod tests {
     use super::*;
     use crate::FakeTree;
 
-    /// Asserts mark and value of the finding that `check` makes of these facts.
+    /// Assert mark and value of the finding that `check` returns for these facts.
     pub(super) fn check_facts(check: Check, facts: HostFacts, mark: Mark, value: &str) -> Finding {
         let evidence = Evidence { facts, noise: None };
-        let finding = check(&evidence).expect("something to judge");
+        let finding = check(&evidence).expect("a finding");
         assert_eq!((finding.mark, finding.value.as_str()), (mark, value));
         finding
     }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_finding_has_a_name_of_its_own_and_says_why() {
+    fn each_finding_has_a_unique_name_and_a_reason() {
         let checkup = examine(&Tree::new("/"), Duration::from_millis(5), None);
         let mut ids: Vec<&str> = checkup.findings.iter().map(|finding| finding.id).collect();
         ids.sort_unstable();
@@ -190,20 +190,20 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_tells_nothing_is_no_reason_to_panic() {
+    fn a_host_without_any_file_does_not_panic() {
         let checkup = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
-        assert_eq!(checkup.worst(), Mark::Unfit, "no CPU is known");
+        assert_eq!(checkup.worst(), Mark::Unfit, "no CPU was found");
     }
 
     #[test]
-    fn the_way_to_a_server_on_this_host_is_loopback() {
+    fn a_server_on_this_host_is_reached_by_loopback() {
         let server = "127.0.0.1:11211".parse().ok();
         let facts = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, server).facts;
         assert_eq!(facts.nics.iter().map(|nic| nic.name.as_str()).collect::<Vec<_>>(), ["lo"]);
     }
 
     #[test]
-    fn json_has_the_keys_that_readers_were_promised() {
+    fn json_has_the_documented_keys() {
         let checkup = examine(&Tree::new("/nowhere/at/all"), Duration::ZERO, None);
         let json = serde_json::to_value(&checkup).unwrap();
         assert_eq!(json["facts"]["virtual"], false);

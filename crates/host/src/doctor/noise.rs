@@ -1,14 +1,14 @@
-use super::words::{percent, span};
+use super::format::{percent, span};
 use super::{Evidence, Finding, Mark};
 
-/// At p99.9 the host may add a tenth of what a good server shows at p99: 72 to 81 us for memcached over
-/// loopback at 5,000 and 20,000/s on a two-core VM, measured.
+/// At p99.9, the host may add a tenth of a good server's p99: 72 to 81 us, measured for memcached over loopback at
+/// 5,000 and 20,000 requests/s on a two-core VM.
 const DELAY_P999_TO_MIND_NS: u64 = 8_000;
 
-/// At p99 the host alone adds as much as that server's whole p99: what is measured is the host.
+/// At p99, the host adds as much as that server's whole p99: the measurement would show the host.
 const DELAY_P99_UNFIT_NS: u64 = 80_000;
 
-/// What gaps alone make of the tail, on the worst CPU.
+/// Check the delay that gaps alone add to the tail, on the worst CPU.
 pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
     let floor = evidence.noise.as_ref()?.worst()?;
     let gaps = &floor.gaps;
@@ -29,23 +29,23 @@ pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
         gaps.over_1ms,
     );
     let why = format!(
-        "requests due at random moments wait {} at p99 and {} at p99.9 for these gaps alone, whatever \
+        "requests scheduled at random moments wait {} at p99 and {} at p99.9 for these gaps alone, whatever \
          the server does",
         span(gaps.delay_p99_ns),
         span(gaps.delay_p999_ns),
     );
     let hint = match floor.run_delay_ns {
         Some(waited) if waited * 2 > gaps.stolen_ns => {
-            "other processes of this host take the CPU: find them with `top -H -o %CPU`, stop them, look again"
+            "other processes of this host use the CPU: find them with `top -H -o %CPU`, stop them, and repeat"
         }
-        _ => "`hindmost host doctor` again when the host is quiet; more runs average over what stays: `--runs 20..60`",
+        _ => "repeat `hindmost host doctor` when the host is quiet; average over the remaining noise with more runs: `--runs 20..60`",
     };
     Some(Finding::new("noise_floor", "Noise floor", mark, value, why).hint(hint))
 }
 
-/// Gaps in which no other thread of this host ran. Interrupts make such gaps too, of microseconds; one
-/// above a millisecond is the turn of another machine, or, on bare metal, of the firmware, which is
-/// too rare there to be looked for in a second.
+/// Check the gaps in which no other thread of this host ran. Interrupts cause gaps of microseconds. A gap above 1
+/// ms means that another virtual machine ran, or, on bare metal, the firmware, which is too rare there to be found
+/// in a second.
 pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
     if !evidence.facts.is_virtual {
         return None;
@@ -54,11 +54,12 @@ pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
     let floor = floors.max_by_key(|floor| floor.outside.largest_ns)?;
     let gaps = &floor.outside;
     let (mark, why) = if gaps.over_1ms == 0 {
-        let why = "the hypervisor let the CPUs run while this was looked at; what is left is interrupts";
+        let why = "the hypervisor did not stop the CPUs during the check; only interrupts remain";
         (Mark::Fine, why)
     } else {
-        let why = "the hypervisor stops a CPU in mid-request and nothing inside the machine can prevent it: \
-                   such outliers come and go with the neighbours, so runs differ";
+        let why =
+            "the hypervisor stops a CPU during requests, and nothing inside the machine can prevent it: \
+                   such outliers depend on other virtual machines, so runs differ";
         (Mark::Mind, why)
     };
     let value = format!(
@@ -69,7 +70,7 @@ pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
         floor.cpu,
     );
     let finding = Finding::new("preemption", "Gaps from outside this host", mark, value, why);
-    Some(finding.hint("a machine with dedicated cores, or more runs: `--runs 20..60`"))
+    Some(finding.hint("use a machine with dedicated cores, or more runs: `--runs 20..60`"))
 }
 
 #[cfg(test)]
@@ -78,7 +79,7 @@ mod tests {
     use crate::noise::{Gaps, Noise, NoiseFloor};
     use crate::HostFacts;
 
-    fn spun(gaps: Gaps, outside: Gaps) -> Evidence {
+    fn evidence_of(gaps: Gaps, outside: Gaps) -> Evidence {
         let floor = NoiseFloor {
             cpu: 1,
             pinned: true,
@@ -99,7 +100,7 @@ mod tests {
     fn a_floor_is_judged_by_the_delay_it_adds_to_the_tail() {
         let check = |delay_p99_ns, delay_p999_ns, mark| {
             let gaps = Gaps { delay_p99_ns, delay_p999_ns, ..Gaps::default() };
-            assert_eq!(floor(&spun(gaps, Gaps::default())).unwrap().mark, mark);
+            assert_eq!(floor(&evidence_of(gaps, Gaps::default())).unwrap().mark, mark);
         };
         check(0, 7_000, Mark::Fine);
         check(0, 9_000, Mark::Mind);
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_in_which_another_thread_ran_are_not_the_hypervisors() {
+    fn gaps_with_a_thread_switch_are_not_attributed_to_the_hypervisor() {
         let long = Gaps {
             over_1ms: 2,
             largest_ns: 4_000_000,
@@ -118,11 +119,11 @@ mod tests {
             ..Gaps::default()
         };
         let interrupts = Gaps { largest_ns: 30_000, stolen_share: 0.001, ..Gaps::default() };
-        assert_eq!(outside(&spun(long, interrupts)).unwrap().mark, Mark::Fine);
-        let stopped = outside(&spun(long, long)).unwrap();
+        assert_eq!(outside(&evidence_of(long, interrupts)).unwrap().mark, Mark::Fine);
+        let stopped = outside(&evidence_of(long, long)).unwrap();
         assert_eq!(stopped.mark, Mark::Mind);
         assert!(stopped.value.contains("4.00 ms"), "{}", stopped.value);
-        let mut metal = spun(long, long);
+        let mut metal = evidence_of(long, long);
         metal.facts.is_virtual = false;
         assert_eq!(outside(&metal), None);
     }

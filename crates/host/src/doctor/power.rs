@@ -1,10 +1,10 @@
 use super::{Evidence, Finding, Mark};
 
-/// C1 and C1E take 2 to 10 us to leave on Intel servers, C6 133 us (the kernel's `intel_idle` tables for
-/// Skylake-SP). A sleep beyond this is felt by a server that answers in 30 us.
+/// Waking from C1 or C1E takes 2 to 10 us on Intel servers, from C6 133 us (the kernel's `intel_idle` tables for
+/// Skylake-SP). A server that answers in 30 us is visibly slower beyond this limit.
 const SLOW_WAKING_US: u64 = 20;
 
-/// Who chooses the frequency.
+/// Check the frequency governor.
 pub(super) fn governor(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let (mark, value, why) = match facts.governor.as_deref() {
@@ -12,16 +12,16 @@ pub(super) fn governor(evidence: &Evidence) -> Option<Finding> {
         Some(other) => (
             Mark::Mind,
             other,
-            "a CPU that was idle clocks up only under load: at low load most requests meet a slow CPU or a \
+            "an idle CPU raises its frequency only under load: at low load, most requests meet a slow CPU or a \
              change of step, and latency may be higher than at high load (Treadmill, finding 3)",
         ),
         None if facts.is_virtual => {
-            (Mark::Mind, "not visible", "the machine below chooses the frequency by what all its guests do")
+            (Mark::Mind, "not visible", "the hypervisor's host chooses the frequency by the load of all guests")
         }
         None => (
             Mark::Mind,
             "not visible",
-            "without a frequency driver the firmware chooses, unseen; look at its power profile",
+            "without a frequency driver, the firmware chooses the frequency; check its power profile",
         ),
     };
     let finding = Finding::new("governor", "Frequency governor", mark, value, why);
@@ -33,21 +33,21 @@ pub(super) fn governor(evidence: &Evidence) -> Option<Finding> {
     })
 }
 
-/// Whether cores run faster while few are busy.
+/// Check whether cores run faster while few are busy.
 pub(super) fn turbo(evidence: &Evidence) -> Option<Finding> {
     let (mark, value, why) = match evidence.facts.turbo {
-        Some(false) => (Mark::Fine, "off", "frequency does not depend on heat and neighbours"),
+        Some(false) => (Mark::Fine, "off", "the frequency does not depend on temperature and other cores"),
         Some(true) => (
             Mark::Mind,
             "on",
-            "frequency falls when more cores are busy or the chip gets hot, so that runs differ by what \
-             ran before and beside them",
+            "the frequency falls when more cores are busy or the chip gets hot, so runs differ by what \
+             ran before or at the same time",
         ),
         None => (
             Mark::Mind,
             "not visible",
-            "whether frequency changes with heat and with what runs on other cores cannot be told from \
-             here; compare settings in interleaved runs only",
+            "whether the frequency changes with temperature and the load of other cores cannot be seen from \
+             here; compare settings only in interleaved runs",
         ),
     };
     let finding = Finding::new("turbo", "Turbo", mark, value, why);
@@ -60,13 +60,13 @@ pub(super) fn turbo(evidence: &Evidence) -> Option<Finding> {
     })
 }
 
-/// How long an idle CPU takes to wake.
+/// Check how long an idle CPU takes to wake.
 pub(super) fn idle_states(evidence: &Evidence) -> Option<Finding> {
     let deepest = evidence.facts.deepest_idle.as_ref()?;
     let mark = if deepest.exit_us > SLOW_WAKING_US { Mark::Mind } else { Mark::Fine };
     let value = format!("down to {}, {} us to wake", deepest.name, deepest.exit_us);
     let why = format!(
-        "a request that finds the server's CPU asleep waits up to {} us before anything runs, most often \
+        "a request that finds the server's CPU idle waits up to {} us before the server runs, most often \
          at low load",
         deepest.exit_us
     );
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_sleep_is_to_be_minded() {
+    fn deep_sleep_is_a_warning() {
         let with_state = |name: &str, exit_us| HostFacts {
             deepest_idle: Some(IdleState { name: name.to_owned(), exit_us }),
             ..HostFacts::default()

@@ -4,8 +4,8 @@ fn has(evidence: &Evidence, capability: &str) -> bool {
     evidence.facts.capabilities.iter().any(|name| name == capability)
 }
 
-/// Writing to `/sys` and `/proc/sys` takes root's files and, for much of it, `CAP_SYS_ADMIN`, which root
-/// in a container lacks.
+/// Check whether settings of the host can be changed. Writing to `/sys` and `/proc/sys` requires root and, for many
+/// files, `CAP_SYS_ADMIN`, which root in a container lacks.
 pub(super) fn knobs(evidence: &Evidence) -> Option<Finding> {
     let root = evidence.facts.is_root;
     let admin = has(evidence, "CAP_SYS_ADMIN");
@@ -17,28 +17,28 @@ pub(super) fn knobs(evidence: &Evidence) -> Option<Finding> {
     let why = if mark == Mark::Fine {
         "governor, turbo, huge pages and the like can be set and compared"
     } else {
-        "knobs, attribute and colocate cannot set what makes the tail (governor, turbo, huge pages); \
-         measure works, with the host as it is"
+        "knobs, attribute and colocate cannot set what affects the tail (governor, turbo, huge pages); \
+         measure works with the present settings"
     };
-    let finding = Finding::new("root", "Setting the host's knobs", mark, value, why);
+    let finding = Finding::new("root", "Changing settings of the host", mark, value, why);
     Some(finding.hint("sudo hindmost host doctor  (in a container: docker run --privileged)"))
 }
 
-/// Priorities and the CPUs of other users' processes (sched(7), capabilities(7)).
+/// Check the right to set priorities and CPUs of other users' processes (sched(7), capabilities(7)).
 pub(super) fn scheduling(evidence: &Evidence) -> Option<Finding> {
     let (mark, value, why) = if has(evidence, "CAP_SYS_NICE") {
-        (Mark::Fine, "CAP_SYS_NICE", "any server can be bound to CPUs and given a priority")
+        (Mark::Fine, "CAP_SYS_NICE", "any server can be pinned to CPUs and given a priority")
     } else {
-        let why = "attribute and colocate cannot bind another user's server to CPUs nor raise priorities; \
-                   measure binds only what it starts itself";
+        let why = "attribute and colocate cannot pin another user's server to CPUs or raise priorities; \
+                   measure pins only processes that it starts";
         (Mark::Mind, "no CAP_SYS_NICE", why)
     };
-    let finding = Finding::new("scheduling", "Binding and priorities", mark, value, why);
+    let finding = Finding::new("scheduling", "Pinning and priorities", mark, value, why);
     Some(finding.hint("sudo hindmost host doctor  (in a container: docker run --cap-add SYS_NICE)"))
 }
 
-/// Kernel tracing takes `CAP_BPF` and `CAP_PERFMON` (since Linux 5.8), or `CAP_SYS_ADMIN` for both; counts
-/// of the whole host also come with a `perf_event_paranoid` of 0 or less.
+/// Check the right to trace the kernel. It takes `CAP_BPF` and `CAP_PERFMON` (Linux 5.8 or newer), or
+/// `CAP_SYS_ADMIN` for both. Counters of the whole host also need a `perf_event_paranoid` of 0 or less.
 pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let admin = has(evidence, "CAP_SYS_ADMIN");
@@ -46,16 +46,16 @@ pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
     let open = facts.perf_event_paranoid.is_some_and(|level| level <= 0);
     let counters = facts.hardware_counters && (admin || has(evidence, "CAP_PERFMON") || open);
     let (mark, why) = match (probes, counters) {
-        (true, true) => (Mark::Fine, "stages of a request and cache misses can be told apart"),
+        (true, true) => (Mark::Fine, "stages of a request and cache misses can be measured"),
         (true, false) => (
             Mark::Mind,
-            "trace and watch work; without hardware counters colocate and diagnose judge by time alone, not \
-             by cycles and cache misses; measure needs none of it",
+            "trace and watch work; without hardware counters, colocate and diagnose use time alone instead \
+             of cycles and cache misses; measure does not need them",
         ),
         (false, _) => (
             Mark::Mind,
             "trace, watch and diagnose cannot load their probes, so they cannot say where in a request's \
-             path the tail arises; measure needs none of it",
+             path the tail arises; measure does not need them",
         ),
     };
     let value = format!(
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn priorities_take_their_own_capability() {
+    fn priorities_require_their_own_capability() {
         check_facts(scheduling, with(false, &["CAP_SYS_NICE"], false), Mark::Fine, "CAP_SYS_NICE");
         check_facts(scheduling, with(true, &[], false), Mark::Mind, "no CAP_SYS_NICE");
     }
 
     #[test]
-    fn probes_take_both_capabilities_and_counters_take_hardware() {
+    fn probes_require_both_capabilities_and_counters_require_hardware() {
         let check = |capabilities: &[&str], hardware, mark, probes: &str, counters: &str| {
             let value = format!("kernel probes {probes}, hardware counters {counters}");
             check_facts(tracing, with(false, capabilities, hardware), mark, &value);

@@ -1,29 +1,29 @@
-use super::words::percent;
+use super::format::percent;
 use super::{Evidence, Finding, Mark};
 
-/// One tick in a second on two CPUs is 0.5 %, so less can't be seen in a spin; over the days since a host
-/// started, more than this is no accident.
+/// One tick in a second on two CPUs is 0.5 %, so a spin cannot resolve less. Over the days since boot, more than
+/// this limit is significant.
 const STEAL_TO_MIND: f64 = 0.001;
 
-/// One moment in twenty belongs to the neighbours: they make the p95, and all beyond it.
+/// The hypervisor has the CPU in one of twenty moments, which determines the p95 and everything beyond.
 const STEAL_UNFIT: f64 = 0.05;
 
-/// Whether there is somebody below who decides when this machine's CPUs run.
+/// Check whether a hypervisor decides when the CPUs run.
 pub(super) fn virtual_machine(evidence: &Evidence) -> Option<Finding> {
     const ID: &str = "virtual_machine";
     const TITLE: &str = "Virtual machine";
     let facts = &evidence.facts;
     if !facts.is_virtual {
-        let why = "nobody below the kernel shares the CPUs out";
+        let why = "no hypervisor schedules the CPUs";
         return Some(Finding::new(ID, TITLE, Mark::Fine, "no sign of one", why));
     }
-    let why = "neighbours that cannot be seen share cores, caches and frequency, so the tail moves with \
-               them; only differences measured side by side hold elsewhere";
+    let why = "other virtual machines share cores, caches and frequency, so the tail depends on \
+               them; only differences measured at the same time hold elsewhere";
     let finding = Finding::new(ID, TITLE, Mark::Mind, facts.hypervisor.as_str(), why);
     Some(finding.hint("repeat at another time of day and compare; for absolute figures use bare metal"))
 }
 
-/// Time that the hypervisor admits to have taken.
+/// Check the steal time reported by the hypervisor.
 pub(super) fn steal(evidence: &Evidence) -> Option<Finding> {
     if !evidence.facts.is_virtual {
         return None;
@@ -41,12 +41,15 @@ pub(super) fn steal(evidence: &Evidence) -> Option<Finding> {
         value = format!("{} during the spin, {value}", percent(now));
     }
     let why = format!(
-        "as large a share of requests ({}) falls into moments when the server's or the client's CPU \
+        "an equal share of requests ({}) falls into moments when the server's or the client's CPU \
          does not run",
         percent(worst)
     );
     let finding = Finding::new("steal", "Time stolen by the hypervisor", mark, value, why);
-    Some(finding.hint("a machine with dedicated cores, or another hour: vmstat 1 shows it in column st"))
+    Some(
+        finding
+            .hint("use a machine with dedicated cores, or try another hour: vmstat 1 shows it in column st"),
+    )
 }
 
 #[cfg(test)]
@@ -57,14 +60,14 @@ mod tests {
     use crate::HostFacts;
 
     #[test]
-    fn a_virtual_machine_is_to_be_minded() {
+    fn a_virtual_machine_is_a_warning() {
         let guest = HostFacts { is_virtual: true, hypervisor: "kvm".to_owned(), ..HostFacts::default() };
         check_facts(virtual_machine, guest, Mark::Mind, "kvm");
         check_facts(virtual_machine, HostFacts::default(), Mark::Fine, "no sign of one");
     }
 
     #[test]
-    fn steal_now_weighs_more_than_steal_long_ago() {
+    fn recent_steal_outweighs_earlier_steal() {
         let check = |now: Option<f64>, since_start: f64, mark| {
             let facts =
                 HostFacts { is_virtual: true, steal_share: Some(since_start), ..HostFacts::default() };

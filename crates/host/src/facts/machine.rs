@@ -4,8 +4,8 @@ use crate::Tree;
 
 const DMI: &str = "sys/class/dmi/id";
 
-/// Words in the maker's or the product's name (DMI) that only virtual machines bear, and how we call
-/// the hypervisor. Amazon is not here: its bare machines bear the same name.
+/// Words that occur only in the DMI vendor or product name of virtual machines, with the hypervisor's name. Amazon
+/// is absent because its bare-metal machines have the same name.
 const DMI_NAMES: [(&str, &str); 9] = [
     ("KVM", "kvm"),
     ("QEMU", "kvm"),
@@ -18,12 +18,12 @@ const DMI_NAMES: [(&str, &str); 9] = [
     ("Virtual Machine", "hyperv"),
 ];
 
-/// Clock sources that only a guest of that hypervisor is offered.
+/// Clock sources that only guests of that hypervisor have.
 const CLOCK_NAMES: [(&str, &str); 3] = [("kvm-clock", "kvm"), ("hyperv", "hyperv"), ("xen", "xen")];
 
 impl HostFacts {
-    /// Processor and hypervisor. Reads no `cpuid`, so that a fake tree can tell of any machine; call it
-    /// after the clock sources are known.
+    /// Add processor and hypervisor. It does not use `cpuid`, so that a fake tree can describe any machine.
+    /// Call it after the clock sources are known.
     pub(super) fn add_machine(&mut self, tree: &Tree) {
         let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
         self.cpu_model = ["model name", "Model", "cpu model", "cpu"]
@@ -33,7 +33,7 @@ impl HostFacts {
             .map(str::to_owned);
 
         let name = name(tree, &self.clocksources_available);
-        // On x86 the `hypervisor` bit is the word that counts; elsewhere a name is all there is.
+        // On x86 the `hypervisor` flag decides; on other architectures only a name is available.
         let flags = field(&cpuinfo, "flags", ':');
         self.is_virtual =
             flags.map_or(name.is_some(), |flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
@@ -56,7 +56,7 @@ fn name(tree: &Tree, clocks: &[String]) -> Option<String> {
         let known = |(word, _): &&(&str, &str)| maker.contains(word) || product.contains(word);
         DMI_NAMES.iter().find(known).map(|(_, name)| (*name).to_owned())
     };
-    // The last is how ARM and POWER guests are told (devicetree specification, node `hypervisor`).
+    // Device trees of ARM and POWER guests have the node `hypervisor` (devicetree specification).
     let by_devicetree = || {
         tree.word("proc/device-tree/hypervisor/compatible").map(|text| text.trim_end_matches('\0').to_owned())
     };
@@ -69,7 +69,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn a_hypervisor_is_told_by_flag_and_named_by_what_it_offers() {
+    fn a_hypervisor_is_detected_by_flag_and_named_by_its_devices() {
         let check = |files: &[(&str, &str)], is_virtual: bool, name: &str| {
             let facts = HostFacts::read(&FakeTree::new(files).tree());
             assert_eq!((facts.is_virtual, facts.hypervisor.as_str()), (is_virtual, name), "{files:?}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_is_named_where_it_names_itself() {
+    fn the_processor_name_is_read_from_cpuinfo() {
         let check = |cpuinfo: &str, expected: Option<&str>| {
             let facts = HostFacts::read(&FakeTree::new(&[("proc/cpuinfo", cpuinfo)]).tree());
             assert_eq!(facts.cpu_model.as_deref(), expected);

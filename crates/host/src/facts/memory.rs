@@ -14,14 +14,14 @@ impl HostFacts {
         let swap = bytes("SwapTotal").zip(bytes("SwapFree"));
         self.swap_used_bytes = swap.map(|(total, free)| total.saturating_sub(free));
         self.transparent_hugepages =
-            tree.text("sys/kernel/mm/transparent_hugepage/enabled").and_then(|text| chosen(&text));
-        // 1 balances for speed, 2 between tiers of memory; both move pages (sysctl/kernel.rst).
+            tree.text("sys/kernel/mm/transparent_hugepage/enabled").and_then(|text| bracketed_word(&text));
+        // 1 balances for speed, 2 between memory tiers; both move pages (sysctl/kernel.rst).
         self.numa_balancing = tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|mode| mode != 0);
     }
 }
 
-/// The word in square brackets: `always [madvise] never`.
-fn chosen(text: &str) -> Option<String> {
+/// Return the word in square brackets: `always [madvise] never`.
+fn bracketed_word(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     let (word, _) = rest.split_once(']')?;
     Some(word.to_owned())
@@ -33,7 +33,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn memory_is_told_in_bytes() {
+    fn memory_is_in_bytes() {
         let fake = FakeTree::new(&[
             (
                 "proc/meminfo",

@@ -1,4 +1,4 @@
-//! What the host is: everything that a later reader of a study needs to judge its figures.
+//! Facts about the host that a reader of a study needs to interpret its results.
 
 mod machine;
 mod memory;
@@ -17,28 +17,28 @@ pub use power::IdleState;
 pub use process::PortRange;
 pub use quota::CpuQuota;
 
-/// What a host is and how it is set. Absent files are `None`; nothing is guessed.
+/// Properties and settings of a host. Fields whose file is absent are `None`; no value is guessed.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct HostFacts {
-    /// The name by which the host calls itself.
+    /// Host name.
     pub hostname: Option<String>,
-    /// The kernel's release.
+    /// Kernel release.
     pub kernel: Option<String>,
-    /// The processor as it calls itself.
+    /// Processor model as reported by the processor.
     pub cpu_model: Option<String>,
-    /// How many logical CPUs are online.
+    /// Number of online logical CPUs.
     pub cpus_online: usize,
-    /// The CPUs that the calling thread may use (its affinity); those online where that is unknown.
+    /// CPUs that the calling thread may use (its affinity); the online ones if that is unknown.
     pub cpus_allowed: Vec<u32>,
-    /// Sockets with an online CPU.
+    /// Number of sockets with an online CPU.
     pub sockets: usize,
-    /// Physical cores with an online CPU.
+    /// Number of physical cores with an online CPU.
     pub cores: usize,
-    /// The most online CPUs that one core holds.
+    /// Most online CPUs of one core.
     pub threads_per_core: usize,
-    /// NUMA nodes with an online CPU.
+    /// Number of NUMA nodes with an online CPU.
     pub numa_nodes: usize,
-    /// CPUs that the kernel keeps other work away from (`isolcpus=` on its command line).
+    /// CPUs isolated from the scheduler (`isolcpus=` on the kernel's command line).
     pub isolcpus: Option<String>,
     /// CPUs without a tick while one thread runs (`nohz_full=` on the kernel's command line).
     pub nohz_full: Option<String>,
@@ -46,74 +46,74 @@ pub struct HostFacts {
     /// Whether this is a virtual machine.
     #[serde(rename = "virtual")]
     pub is_virtual: bool,
-    /// The hypervisor's name, `unknown` where it hides it, `none` on bare metal.
+    /// Name of the hypervisor; `unknown` if it hides it, `none` on bare metal.
     pub hypervisor: String,
 
-    /// Where the kernel takes the time from.
+    /// Clock source of the kernel.
     pub clocksource: Option<String>,
-    /// What else it could take the time from.
+    /// Other available clock sources.
     pub clocksources_available: Vec<String>,
     /// Resolution of timers: 1 ns, or a tick where high-resolution timers are missing.
     pub clock_resolution_ns: u64,
-    /// How late the kernel may fire this process's timers, so as to save wake-ups.
+    /// How late the kernel may fire this process's timers to save wake-ups.
     pub timer_slack_ns: Option<u64>,
 
-    /// The frequency governor; where CPUs differ, each with its count: `performance (2), powersave (6)`.
+    /// Frequency governor; if CPUs differ, each with its count: `performance (2), powersave (6)`.
     pub governor: Option<String>,
     /// Whether cores may run above their base frequency.
     pub turbo: Option<bool>,
-    /// Whether cores run two threads or more.
+    /// Whether cores run two or more threads.
     pub smt: Option<bool>,
-    /// The deepest sleep that an idle CPU may fall into.
+    /// Deepest idle state of a CPU.
     pub deepest_idle: Option<IdleState>,
 
-    /// Memory in all.
+    /// Total memory.
     pub memory_bytes: Option<u64>,
-    /// Memory that can be had without swapping.
+    /// Memory available without swapping.
     pub memory_available_bytes: Option<u64>,
     /// Swap in use.
     pub swap_used_bytes: Option<u64>,
     /// `always`, `madvise` or `never`.
     pub transparent_hugepages: Option<String>,
-    /// Whether the kernel moves pages between NUMA nodes on its own.
+    /// Whether the kernel moves pages between NUMA nodes by itself.
     pub numa_balancing: Option<bool>,
 
     /// Runnable or blocked threads over the last 1, 5 and 15 minutes.
     pub load_average: Option<LoadAverage>,
-    /// Share of the last 10 s in which some thread waited for a CPU, percent (PSI).
+    /// Share of the last 10 s in which a thread waited for a CPU, in percent (PSI).
     pub cpu_pressure_avg10: Option<f64>,
-    /// Share of time that the hypervisor took away since the host started, 0 to 1.
+    /// Fraction of time that the hypervisor took since boot, 0 to 1.
     pub steal_share: Option<f64>,
-    /// Seconds since the host started.
+    /// Seconds since boot.
     pub uptime_s: Option<f64>,
 
-    /// Whether this process acts as root.
+    /// Whether this process runs as root.
     pub is_root: bool,
-    /// Those of its effective capabilities that Hindmost has a use for.
+    /// Effective capabilities that Hindmost can use.
     pub capabilities: Vec<String>,
-    /// Who may use performance events: -1 anyone ... 2 own user code only, 3 and more nobody.
+    /// Who may use performance events: -1 anyone ... 2 own user code only, 3 and more no one.
     pub perf_event_paranoid: Option<i32>,
-    /// Whether the CPU's hardware counters (cycles, cache misses) can be seen from here.
+    /// Whether the CPU's hardware counters (cycles, cache misses) are visible.
     pub hardware_counters: bool,
 
-    /// The CPU time that this process's control group may use.
+    /// CPU time that this process's cgroup may use.
     pub cpu_quota: Option<CpuQuota>,
-    /// Open files a process may have; `None` also where there is no limit.
+    /// Limit of open files per process; `None` also if unlimited.
     pub open_files_limit: Option<u64>,
-    /// How far it may raise that limit itself; `None` also where there is no limit.
+    /// Highest limit of open files that the process may set; `None` also if unlimited.
     pub open_files_hard_limit: Option<u64>,
     /// Local ports for outgoing connections.
     pub local_ports: Option<PortRange>,
-    /// The longest accept queue a server may ask for.
+    /// Longest accept queue that a server may request.
     pub somaxconn: Option<u64>,
-    /// Network interfaces that are up, other than loopback, and who can stamp their packets.
+    /// Network interfaces that are up, except loopback, and who can stamp their packets.
     pub nics: Vec<Nic>,
 }
 
 /// Load averages of the whole host.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct LoadAverage {
-    /// Over a minute.
+    /// Over one minute.
     pub one: f64,
     /// Over five minutes.
     pub five: f64,
@@ -122,7 +122,7 @@ pub struct LoadAverage {
 }
 
 impl HostFacts {
-    /// Reads all of them.
+    /// Read all facts.
     pub fn read(tree: &Tree) -> Self {
         let mut facts = Self {
             hostname: tree.word("proc/sys/kernel/hostname"),
@@ -166,7 +166,7 @@ impl HostFacts {
     }
 }
 
-/// What the kernel's command line gives to `name`; the last one counts.
+/// Return the value of `name` on the kernel's command line; the last one counts.
 fn argument(command_line: &str, name: &str) -> Option<String> {
     command_line
         .split_whitespace()
@@ -185,7 +185,7 @@ fn load_average(text: &str) -> Option<LoadAverage> {
     Some(LoadAverage { one: words.next()??, five: words.next()??, fifteen: words.next()?? })
 }
 
-/// `some avg10=0.50 avg60=...` of `/proc/pressure/cpu` (Documentation/accounting/psi.rst of the kernel).
+/// Parse `some avg10=0.50 avg60=...` of `/proc/pressure/cpu` (Documentation/accounting/psi.rst of the kernel).
 fn pressure_avg10(text: &str) -> Option<f64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
     finite(some.split_whitespace().find_map(|word| word.strip_prefix("avg10="))?)
@@ -197,7 +197,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn a_host_without_any_file_has_facts_all_the_same() {
+    fn a_host_without_any_file_has_default_facts() {
         let facts = HostFacts::read(&Tree::new("/nowhere/at/all"));
         let expected = HostFacts {
             sockets: 1,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_command_line_ends_where_the_first_programs_begins() {
+    fn the_kernels_command_line_ends_at_the_double_dash() {
         let line = "quiet isolcpus=1 isolcpus=domain,2-3 nohz_full=2-3 -- isolcpus=9";
         assert_eq!(argument(line, "isolcpus").as_deref(), Some("domain,2-3"));
         assert_eq!(argument(line, "nohz_full").as_deref(), Some("2-3"));

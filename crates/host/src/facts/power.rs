@@ -8,17 +8,17 @@ use crate::Tree;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// A sleep of an idle CPU (C-state).
+/// An idle state of a CPU (C-state).
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct IdleState {
     /// Its name, such as `C6`.
     pub name: String,
-    /// How long the CPU takes to wake from it.
+    /// Time to wake from it, in microseconds.
     pub exit_us: u64,
 }
 
 impl HostFacts {
-    /// Frequency, turbo, threads of a core, idle sleep; call it after the topology is known.
+    /// Add frequency, turbo, SMT and idle states. Call it after the topology is known.
     pub(super) fn add_power(&mut self, tree: &Tree) {
         self.governor = governor(tree);
         self.turbo = turbo(tree);
@@ -41,14 +41,14 @@ fn governor(tree: &Tree) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// `no_turbo` of Intel's own driver counts before `boost` of all others.
+/// Return the turbo setting; Intel's `no_turbo` takes precedence over `boost` of other drivers.
 fn turbo(tree: &Tree) -> Option<bool> {
     tree.flag(&format!("{CPUS}/intel_pstate/no_turbo"))
         .map(|off| !off)
         .or_else(|| tree.flag(&format!("{CPUS}/cpufreq/boost")))
 }
 
-/// The enabled state of longest exit latency, on the first CPU that has any.
+/// Return the enabled state with the longest exit latency, on the first CPU that has any.
 fn deepest_idle(tree: &Tree) -> Option<IdleState> {
     let folder = tree
         .numbered(CPUS, "cpu")
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn governors_that_differ_are_counted() {
+    fn different_governors_are_counted() {
         let path = |cpu: u32| format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor");
         let check = |names: &[&str], expected: Option<&str>| {
             let fake = FakeTree::new(&[]);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn turbo_is_told_by_either_driver() {
+    fn turbo_is_read_from_either_driver() {
         let intel = format!("{CPUS}/intel_pstate/no_turbo");
         let boost = format!("{CPUS}/cpufreq/boost");
         assert_eq!(facts(&[(&intel, "0\n")]).turbo, Some(true));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn smt_is_told_by_its_switch_or_by_siblings() {
+    fn smt_is_read_from_its_switch_or_from_siblings() {
         let switch = format!("{CPUS}/smt/active");
         let online = (format!("{CPUS}/online"), "0-1");
         let sibling = (format!("{CPUS}/cpu0/topology/core_cpus_list"), "0-1");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disabled_sleep_does_not_count() {
+    fn a_disabled_idle_state_does_not_count() {
         let state = |number: u32, name: &str| format!("{CPUS}/cpu0/cpuidle/state{number}/{name}");
         let fake = FakeTree::new(&[
             (&state(0, "name"), "POLL"),

@@ -5,7 +5,7 @@ use super::HostFacts;
 use crate::tree::field;
 use crate::Tree;
 
-/// The capabilities that Hindmost has a use for, with their bits (include/uapi/linux/capability.h).
+/// Capabilities that Hindmost can use, with their bits (include/uapi/linux/capability.h).
 const CAPABILITIES: [(&str, u32); 8] = [
     ("CAP_NET_ADMIN", 12),
     ("CAP_IPC_LOCK", 14),
@@ -20,24 +20,24 @@ const CAPABILITIES: [(&str, u32); 8] = [
 /// Where the kernel lists a CPU's hardware counters: x86, x86 with two kinds of core; ARM's names vary.
 const COUNTERS: &str = "sys/bus/event_source/devices";
 
-/// Local ports, both ends included.
+/// A range of local ports, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PortRange {
-    /// The lowest.
+    /// Lowest port.
     pub first: u16,
-    /// The highest.
+    /// Highest port.
     pub last: u16,
 }
 
 impl PortRange {
-    /// How many ports these are.
+    /// Return the number of ports.
     pub fn count(self) -> u32 {
         u32::from(self.last.saturating_sub(self.first)) + 1
     }
 }
 
 impl HostFacts {
-    /// What this process may do, and the limits it hands on to the servers it starts.
+    /// Add the rights of this process, and the limits that servers inherit from it.
     pub(super) fn add_process(&mut self, tree: &Tree) {
         self.timer_slack_ns = tree.value("proc/self/timerslack_ns");
         self.is_root =
@@ -66,7 +66,7 @@ impl HostFacts {
     }
 }
 
-/// A field of the calling thread's `status` file.
+/// Return a field of the calling thread's `status` file.
 pub(super) fn status(tree: &Tree, key: &str) -> Option<String> {
     ["proc/thread-self/status", "proc/self/status"]
         .iter()
@@ -80,7 +80,7 @@ mod tests {
     use crate::FakeTree;
 
     #[test]
-    fn privileges_are_the_effective_ones() {
+    fn effective_privileges_count() {
         let check = |status: &str, is_root: bool, capabilities: &[&str]| {
             let facts = HostFacts::read(&FakeTree::new(&[("proc/self/status", status)]).tree());
             assert_eq!(facts.is_root, is_root, "{status:?}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calling_threads_affinity_counts_before_its_process() {
+    fn the_calling_threads_affinity_takes_precedence_over_its_process() {
         let fake = FakeTree::new(&[
             ("proc/self/status", "Cpus_allowed_list:\t0-7\n"),
             ("proc/thread-self/status", "Cpus_allowed_list:\t2-3\n"),

@@ -6,23 +6,23 @@ use crate::Tree;
 
 const MOUNT: &str = "sys/fs/cgroup";
 
-/// The tightest limit of CPU time that a control group on the way from this process to the root has.
+/// The tightest CPU quota of this process's cgroup and its ancestors.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CpuQuota {
-    /// The file that sets it, from the root of the tree.
+    /// The file that sets it, relative to the root of the tree.
     pub file: String,
-    /// CPU time allowed per time, in CPUs.
+    /// Allowed CPU time per time, in CPUs.
     pub cpus: f64,
-    /// How often the allowance is renewed.
+    /// Length of a period in microseconds.
     pub period_us: u64,
-    /// Periods in which the group was stopped for having used it up, since the group was made.
+    /// Throttled periods over the life of the cgroup.
     pub throttled_periods: Option<u64>,
 }
 
 impl CpuQuota {
-    /// Reads the limit of this process's group (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`); `None` where
-    /// there is none. In a container the group's path may be that of the host: of the folders on the
-    /// path, those that exist here count.
+    /// Read the quota of this process's cgroup (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`); `None` if there is
+    /// none. In a container the path may be the one on the host: only the folders on the path that exist here
+    /// are read.
     pub fn read(tree: &Tree) -> Option<Self> {
         let groups = tree.text("proc/self/cgroup")?;
         groups
@@ -32,11 +32,11 @@ impl CpuQuota {
                 Some((parts.next()?, parts.next()?))
             })
             .flat_map(|(controllers, path)| folders(controllers, path))
-            .filter_map(|folder| Self::of(tree, &folder))
+            .filter_map(|folder| Self::read_folder(tree, &folder))
             .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
     }
 
-    fn of(tree: &Tree, folder: &str) -> Option<Self> {
+    fn read_folder(tree: &Tree, folder: &str) -> Option<Self> {
         let (file, quota_us, period_us) = Self::v2(tree, folder).or_else(|| Self::v1(tree, folder))?;
         let stat = tree.text(&format!("{folder}/cpu.stat")).unwrap_or_default();
         (period_us > 0).then(|| Self {
@@ -47,7 +47,7 @@ impl CpuQuota {
         })
     }
 
-    /// `50000 100000`, or `max 100000` where there is no limit.
+    /// `50000 100000`, or `max 100000` without a limit.
     fn v2(tree: &Tree, folder: &str) -> Option<(String, u64, u64)> {
         let file = format!("{folder}/cpu.max");
         let text = tree.text(&file)?;
@@ -55,7 +55,7 @@ impl CpuQuota {
         Some((file, quota.parse().ok()?, period.parse().ok()?))
     }
 
-    /// The quota is -1 where there is no limit.
+    /// The quota is -1 without a limit.
     fn v1(tree: &Tree, folder: &str) -> Option<(String, u64, u64)> {
         let file = format!("{folder}/cpu.cfs_quota_us");
         let quota = tree.value(&file)?;
@@ -64,7 +64,7 @@ impl CpuQuota {
     }
 }
 
-/// The folders of a group and all above it, below every place where its hierarchy may be mounted.
+/// Return the folders of a cgroup and its ancestors, below every possible mount point of its hierarchy.
 fn folders(controllers: &str, path: &str) -> Vec<String> {
     let mounts: Vec<String> = match controllers {
         "" => vec![MOUNT.to_owned(), format!("{MOUNT}/unified")],
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_group_on_the_way_to_the_root_counts() {
+    fn the_tightest_ancestor_counts() {
         let own = ("proc/self/cgroup", "0::/a/b/c\n");
         check(&[own, ("sys/fs/cgroup/a/b/c/cpu.max", "150000 100000\n")], Some(1.5));
         check(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_sees_only_its_own_group_finds_the_limit_at_the_root() {
+    fn the_limit_of_a_container_is_at_its_root() {
         let files = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/cpu.max", "200000 100000")];
         check(&files, Some(2.0));
         let v1 = "12:pids:/docker/1\n4:cpu,cpuacct:/docker/1\n";
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_and_no_sense_are_none() {
+    fn missing_and_malformed_limits_are_none() {
         let own = ("proc/self/cgroup", "1:cpu:/\nnonsense\n0::/x\n");
         check(&[own, ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")], None);
         check(
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn throttled_periods_are_told_where_they_are_counted() {
+    fn throttled_periods_are_read_if_they_are_counted() {
         let fake = FakeTree::new(&[
             ("proc/self/cgroup", "0::/a\n"),
             ("sys/fs/cgroup/a/cpu.max", "100000 100000"),

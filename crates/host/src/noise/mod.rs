@@ -1,14 +1,13 @@
-//! The noise floor: how much time the host takes away from a thread that only wants to run.
+//! The noise floor: how much time the host takes from a thread that only wants to run.
 //!
-//! A thread bound to one CPU reads the clock again and again. Two readings that lie further apart than
-//! a reading costs are a *gap*: an interrupt, another thread, the hypervisor. Whatever the server does,
-//! requests that fall into a gap wait for its end, so no measured tail can lie below what gaps alone
-//! would make of it.
+//! A thread pinned to one CPU reads the clock in a loop. If two readings are further apart than the cost of a
+//! reading, there was a *gap*: an interrupt, another thread, or the hypervisor. Requests that fall into a gap wait
+//! for its end, whatever the server does, so no measured tail can be below the one that gaps alone produce.
 //!
 //! ```text
 //!   readings  | | | | | |            | | | | | | |  | | | |
 //!                        <-- gap --->             ^ too short to count (1 us)
-//!   due here .............x=========>  waits for the rest of the gap
+//!   scheduled here.........x=========>  waits for the rest of the gap
 //! ```
 
 mod gaps;
@@ -28,36 +27,36 @@ pub use gaps::Gaps;
 pub use sleep::Oversleep;
 pub use spin::NoiseFloor;
 
-/// How long to spin unless asked otherwise: long enough to see what comes a few times a second, the
-/// kernel's own workers among it, short enough to be done before every study.
+/// Default length of a spin: long enough to see events that occur a few times a second, including kernel threads,
+/// and short enough for every study.
 pub const DEFAULT_SPIN: Duration = Duration::from_secs(1);
 
-/// No longer spin than this: nothing shows after a minute that did not before.
+/// Longest spin: after a minute, nothing new appears.
 pub const LONGEST_SPIN: Duration = Duration::from_secs(60);
 
-/// Spin on at most so many CPUs at a time. Two are what a measurement needs at least, four show whether
-/// CPUs differ; all of a big machine would heat it up and change what is measured.
+/// Most CPUs to spin on at a time. A measurement needs at least two; four show whether CPUs differ. All CPUs of a
+/// big machine would heat it up and change the result.
 const MOST_SPINNERS: usize = 4;
 
-/// What the host takes away, on some of its CPUs at the same time.
+/// CPU time that the host takes away, measured on several CPUs at the same time.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Noise {
-    /// One entry a CPU spun on.
+    /// One entry per CPU.
     pub floors: Vec<NoiseFloor>,
     /// How late a short sleep ends.
     pub oversleep: Option<Oversleep>,
-    /// The share of time that the hypervisor took from these CPUs meanwhile; ticks make it coarse.
+    /// Fraction of these CPUs' time that the hypervisor took during the spin, at the resolution of ticks.
     pub steal_share: Option<f64>,
 }
 
 impl Noise {
-    /// Spins for `span` on up to four of `cpus`, spread evenly, then sleeps two hundred times on the
-    /// last of them (about 40 ms). The caller's own affinity and timers stay as they are.
+    /// Spin for `span` on up to four of `cpus`, spread evenly, then sleep two hundred times on the last of them
+    /// (about 40 ms). The caller's affinity and timers stay unchanged.
     pub fn measure(cpus: &[u32], span: Duration) -> Self {
         let chosen = spread(cpus, MOST_SPINNERS);
         let span = Nanos(span.min(LONGEST_SPIN).as_nanos() as u64);
         let tree = Tree::new("/");
-        let before = CpuTimes::read(&tree).of(&chosen);
+        let before = CpuTimes::read(&tree).select(&chosen);
         let floors = spin::on_each(&chosen, span);
         let after = CpuTimes::read(&tree);
         Self {
@@ -67,21 +66,21 @@ impl Noise {
         }
     }
 
-    /// The worst of the CPUs: the one whose gaps delay most at p99.9, then on the whole.
+    /// Return the worst CPU: the one with the largest delay at p99.9, then with the most time in gaps.
     pub fn worst(&self) -> Option<&NoiseFloor> {
         let rank = |floor: &NoiseFloor| (floor.gaps.delay_p999_ns, floor.gaps.stolen_ns);
         self.floors.iter().max_by_key(|floor| rank(floor))
     }
 }
 
-/// At most `most` of `cpus`, first and last among them.
+/// Return at most `most` of `cpus`, including the first and the last.
 fn spread(cpus: &[u32], most: usize) -> Vec<u32> {
     let last = cpus.len().saturating_sub(1);
     let count = cpus.len().min(most);
     (0..count).map(|i| cpus[i * last / (count - 1).max(1)]).collect()
 }
 
-/// The value below which the share `q` of `sorted` lies (nearest rank); `None` where it is empty.
+/// Return the `q` quantile of `sorted` by nearest rank; `None` if it is empty.
 fn quantile(sorted: &[Nanos], q: f64) -> Option<Nanos> {
     let rank = (sorted.len() as f64 * q).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()

@@ -8,35 +8,35 @@ use serde::Serialize;
 use super::{quantile, Gaps};
 use crate::counters::ThreadCounters;
 
-/// Shorter pauses are not told from a slow reading: a cache miss, a page walk, a sibling's burst.
+/// Shorter pauses cannot be distinguished from a slow reading: a cache miss, a page walk, a burst of the sibling
+/// thread.
 const SHORTEST_GAP: Nanos = Nanos(1_000);
 
-/// A gap is also at least so many readings long, for clock sources that are themselves slow (hpet, 1 us).
+/// A gap is also at least this many readings long, because some clock sources are slow (hpet, 1 us).
 const SHORTEST_GAP_IN_READINGS: f64 = 8.0;
 
-/// A spin that has met so many gaps ends early: a hundred thousand tell enough.
+/// Most gaps of a spin, which then ends early: a hundred thousand are sufficient.
 const MOST_GAPS: usize = 100_000;
 
-/// What one CPU went through while a thread bound to it only read the clock.
+/// Measurements on one CPU while a thread pinned to it only read the clock.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct NoiseFloor {
     /// The CPU.
     pub cpu: u32,
-    /// Whether the thread could be bound to it; if not, it ran anywhere.
+    /// Whether the thread could be pinned; otherwise it ran on any CPU.
     pub pinned: bool,
-    /// How long it spun.
+    /// Length of the spin in nanoseconds.
     pub elapsed_ns: u64,
-    /// What one reading of `CLOCK_MONOTONIC` costs (median of batches).
+    /// Cost of one reading of `CLOCK_MONOTONIC` in nanoseconds (median of batches).
     pub read_cost_ns: f64,
-    /// All gaps that it met.
+    /// Statistics of all gaps.
     pub gaps: Gaps,
-    /// Those of them in which no other thread of this host got the CPU: interrupts and, in a virtual
-    /// machine, the hypervisor.
+    /// Statistics of the gaps in which no other thread of this host ran: interrupts and, in a virtual machine,
+    /// the hypervisor.
     pub outside: Gaps,
-    /// The part of the spin that it waited for another thread of this host; `None` where the scheduler
-    /// keeps no account.
+    /// Time that it waited for another thread of this host; `None` if the scheduler keeps no statistics.
     pub run_delay_ns: Option<u64>,
-    /// How often another thread took its CPU.
+    /// How often another thread preempted it.
     pub involuntary_switches: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct NoiseFloor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Gap {
     length: Nanos,
-    /// Whether another thread of this host ran meanwhile.
+    /// Whether another thread of this host ran in the gap.
     switched: bool,
 }
 
@@ -52,8 +52,7 @@ impl Gap {
     const NONE: Self = Self { length: Nanos::MAX, switched: true };
 }
 
-/// Spins on all of `cpus` at the same time, as a measurement would fill them. A CPU for which no
-/// thread can be had is left out.
+/// Spin on all of `cpus` at the same time, as a measurement would. A CPU without a thread is skipped.
 pub(super) fn on_each(cpus: &[u32], span: Nanos) -> Vec<NoiseFloor> {
     thread::scope(|scope| {
         let spinners: Vec<_> = cpus
@@ -72,7 +71,7 @@ fn on_this_thread(cpu: u32, span: Nanos) -> NoiseFloor {
     let clock = MonotonicClock;
     let read_cost_ns = read_cost(&clock);
     let shortest = SHORTEST_GAP.max(Nanos((read_cost_ns * SHORTEST_GAP_IN_READINGS) as u64));
-    // Written now, so that no page of it is first touched in the spin.
+    // Written now, so that no page is first touched during the spin.
     let mut gaps = vec![Gap::NONE; MOST_GAPS];
 
     let before = ThreadCounters::read_self();
@@ -87,16 +86,16 @@ fn on_this_thread(cpu: u32, span: Nanos) -> NoiseFloor {
         pinned,
         elapsed_ns: elapsed.0,
         read_cost_ns,
-        gaps: Gaps::of(lengths(|_| true), elapsed),
-        outside: Gaps::of(lengths(|gap| !gap.switched), elapsed),
+        gaps: Gaps::new(lengths(|_| true), elapsed),
+        outside: Gaps::new(lengths(|gap| !gap.switched), elapsed),
         run_delay_ns: meanwhile.schedule.map(|schedule| schedule.run_delay_ns),
         involuntary_switches: meanwhile.involuntary_switches,
     }
 }
 
-/// Reads the clock for `span` and writes down every gap of at least `shortest`, until `gaps` is full.
-/// Returns how long it took and how many there were. `turns_lost` counts how often the thread lost its
-/// CPU; it is asked only after a gap, and the time that the answer takes is not looked at.
+/// Read the clock for `span` and store every gap of at least `shortest`, until `gaps` is full. Return the elapsed
+/// time and the number of gaps. `turns_lost` returns how often the thread was preempted; it is called only after a
+/// gap, and its own duration is excluded.
 fn spin(
     clock: &impl Clock,
     mut turns_lost: impl FnMut() -> u64,
@@ -125,7 +124,7 @@ fn spin(
     (last.saturating_sub(start), found)
 }
 
-/// The cost of one reading, in nanoseconds: the median of 65 batches of 256, which no gap can move.
+/// Return the cost of one reading in nanoseconds: the median of 65 batches of 256, which is robust against gaps.
 fn read_cost(clock: &impl Clock) -> f64 {
     const BATCH: u32 = 256;
     let mut batches: Vec<Nanos> = (0..65)
@@ -148,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Each reading takes 20 ns; at the given readings, longer.
+    /// A clock whose readings take 20 ns, and longer at the given ones.
     struct Halting<'a> {
         now: Cell<u64>,
         reading: Cell<usize>,
@@ -171,8 +170,8 @@ mod tests {
         }
     }
 
-    /// Spins on that clock; `switches` are what the counter says from one question to the next.
-    fn spun(clock: &Halting, span: Nanos, switches: &[u64]) -> (Nanos, Vec<Gap>) {
+    /// Spin with that clock; `switches` are the successive values of the counter.
+    fn record_spin(clock: &Halting, span: Nanos, switches: &[u64]) -> (Nanos, Vec<Gap>) {
         let mut answers = switches.iter().copied();
         let mut gaps = [Gap::NONE; 8];
         let count = || answers.next().unwrap_or(0);
@@ -185,39 +184,39 @@ mod tests {
     }
 
     #[test]
-    fn a_spin_writes_down_the_gaps_and_nothing_else() {
+    fn a_spin_records_gaps_only() {
         let clock = Halting::new(&[(10, 7_000), (20, 999), (30, 60_000)]);
-        let (elapsed, gaps) = spun(&clock, Nanos::from_micros(100), &[]);
+        let (elapsed, gaps) = record_spin(&clock, Nanos::from_micros(100), &[]);
         assert_eq!(gaps, [gap(7_000, false), gap(60_000, false)]);
         assert!(elapsed >= Nanos::from_micros(100) && elapsed < Nanos::from_micros(101));
     }
 
     #[test]
-    fn a_gap_without_a_switch_came_from_outside() {
+    fn a_gap_without_a_switch_is_marked() {
         let clock = Halting::new(&[(10, 7_000), (20, 8_000), (30, 9_000), (40, 6_000)]);
-        let (_, gaps) = spun(&clock, Nanos::from_micros(40), &[5, 5, 6, 6, 9]);
+        let (_, gaps) = record_spin(&clock, Nanos::from_micros(40), &[5, 5, 6, 6, 9]);
         let expected = [gap(7_000, false), gap(8_000, true), gap(9_000, false), gap(6_000, true)];
         assert_eq!(gaps, expected);
     }
 
     #[test]
-    fn a_gap_that_reaches_beyond_the_end_counts_whole() {
+    fn a_gap_beyond_the_end_counts_in_full() {
         let clock = Halting::new(&[(3, 10_000_000)]);
-        let (elapsed, gaps) = spun(&clock, Nanos(200), &[]);
+        let (elapsed, gaps) = record_spin(&clock, Nanos(200), &[]);
         assert_eq!(gaps, [gap(10_000_000, false)]);
         assert_eq!(elapsed, Nanos(10_000_060));
     }
 
     #[test]
-    fn a_spin_ends_when_there_is_no_room_for_another_gap() {
+    fn a_spin_ends_when_the_buffer_is_full() {
         let halts: Vec<(usize, u64)> = (1..100).map(|i| (2 * i, 5_000)).collect();
-        let (elapsed, gaps) = spun(&Halting::new(&halts), Nanos::from_millis(5), &[]);
+        let (elapsed, gaps) = record_spin(&Halting::new(&halts), Nanos::from_millis(5), &[]);
         assert_eq!(gaps.len(), 8);
         assert!(elapsed < Nanos::from_micros(50));
     }
 
     #[test]
-    fn a_gap_does_not_move_the_cost_of_a_reading() {
+    fn a_gap_does_not_change_the_cost_of_a_reading() {
         let clock = Halting::new(&[(100, 9_000_000), (700, 9_000_000)]);
         assert!((read_cost(&clock) - 20.0).abs() < 1e-9);
     }

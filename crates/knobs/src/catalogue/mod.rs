@@ -1,4 +1,4 @@
-//! The knobs that are known. A new one is a row in the file of what it is about.
+//! The known settings. A new one is a row in the file of its subject.
 
 mod kernel;
 mod memory;
@@ -10,22 +10,22 @@ use crate::find::{files, Files};
 use crate::format::Format;
 use hindmost_host::Tree;
 
-/// One row: where a knob lies, and how it is spelled.
-pub(crate) struct Known {
-    /// What it is called.
+/// One row: the files and the format of a setting.
+pub(crate) struct CatalogueRow {
+    /// Name of the setting.
     pub(crate) name: &'static str,
     /// What it does.
     pub(crate) about: &'static str,
-    /// Its files: `*` stands for any name or number, all of which take the same value; `@` for a device, each of which
-    /// is a knob of its own.
+    /// Its files. `*` stands for any name or number: all these files get the same value. `@` stands for a
+    /// device: each device is a separate setting.
     pub(crate) pattern: &'static str,
-    /// How its value is spelled.
+    /// Format of its value.
     pub(crate) format: Format,
-    /// Which files those are.
+    /// Function that finds the files.
     pub(crate) find: fn(&Tree, &str) -> Files,
-    /// A file beside it that lists the choices.
+    /// Name of a file in the same folder that lists the choices.
     pub(crate) choices: Option<&'static str>,
-    /// What a host lacks that has no such file.
+    /// Why a host may lack the file.
     pub(crate) absent: &'static str,
 }
 
@@ -35,15 +35,15 @@ const fn row(
     format: Format,
     about: &'static str,
     absent: &'static str,
-) -> Known {
-    Known { name, about, pattern, format, find: files, choices: None, absent }
+) -> CatalogueRow {
+    CatalogueRow { name, about, pattern, format, find: files, choices: None, absent }
 }
 
-const KERNEL: &str = "this kernel was built without it";
+const KERNEL: &str = "this kernel lacks it";
 
-const CATALOGUE: [&[Known]; 5] = [memory::ROWS, power::ROWS, kernel::ROWS, network::ROWS, tcp::ROWS];
+const CATALOGUE: [&[CatalogueRow]; 5] = [memory::ROWS, power::ROWS, kernel::ROWS, network::ROWS, tcp::ROWS];
 
-/// All rows.
-pub(crate) fn all() -> impl Iterator<Item = &'static Known> {
+/// Iterate over all rows.
+pub(crate) fn all() -> impl Iterator<Item = &'static CatalogueRow> {
     CATALOGUE.into_iter().flatten()
 }

@@ -4,7 +4,7 @@ use super::{row, Known, KERNEL};
 use crate::find::files;
 use crate::format::Format;
 
-const CPUFREQ: &str = "no frequency scaling here, as in most virtual machines";
+const CPUFREQ: &str = "no frequency scaling, as in most virtual machines";
 const PSTATE: &str = "no intel_pstate driver";
 
 pub(super) const ROWS: &[Known] = &[
@@ -24,7 +24,7 @@ pub(super) const ROWS: &[Known] = &[
     ),
     Known {
         name: "governor",
-        about: "what decides the processors' frequency",
+        about: "what chooses the CPUs' frequency",
         pattern: "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
         format: Format::Plain,
         find: files,
@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Known] = &[
     },
     Known {
         name: "energy_preference",
-        about: "performance against energy, a hint to the processor",
+        about: "energy-performance preference, a hint to the CPU",
         pattern: "sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
         format: Format::Plain,
         find: files,
@@ -44,35 +44,35 @@ pub(super) const ROWS: &[Known] = &[
         "freq_min_khz",
         "sys/devices/system/cpu/cpu*/cpufreq/scaling_min_freq",
         Format::Plain,
-        "the lowest frequency that the governor may choose",
+        "lowest frequency that the governor may choose",
         CPUFREQ,
     ),
     row(
         "freq_max_khz",
         "sys/devices/system/cpu/cpu*/cpufreq/scaling_max_freq",
         Format::Plain,
-        "the highest frequency that the governor may choose",
+        "highest frequency that the governor may choose",
         CPUFREQ,
     ),
     row(
         "pstate_min_percent",
         "sys/devices/system/cpu/intel_pstate/min_perf_pct",
         Format::Plain,
-        "the lowest performance of a processor, of its highest",
+        "lowest performance level, in percent of the highest",
         PSTATE,
     ),
     row(
         "pstate_max_percent",
         "sys/devices/system/cpu/intel_pstate/max_perf_pct",
         Format::Plain,
-        "the highest performance of a processor that is allowed",
+        "highest allowed performance level, in percent",
         PSTATE,
     ),
     row(
         "pstate_status",
         "sys/devices/system/cpu/intel_pstate/status",
         Format::Plain,
-        "who scales frequencies: active (the processor), passive (the kernel)",
+        "what scales frequencies: active (the CPU), passive (the kernel)",
         PSTATE,
     ),
     row(
@@ -86,35 +86,35 @@ pub(super) const ROWS: &[Known] = &[
         "energy_bias",
         "sys/devices/system/cpu/cpu*/power/energy_perf_bias",
         Format::Plain,
-        "0 (performance) to 15 (power saving), a hint to the processor",
+        "0 (performance) to 15 (power saving), a hint to the CPU",
         "no such hint, as in most virtual machines",
     ),
     row(
         "uncore_min_khz",
         "sys/devices/system/cpu/intel_uncore_frequency/@/min_freq_khz",
         Format::Plain,
-        "the lowest frequency of caches and memory controllers",
+        "lowest frequency of caches and memory controllers",
         "no intel_uncore_frequency driver",
     ),
     row(
         "uncore_max_khz",
         "sys/devices/system/cpu/intel_uncore_frequency/@/max_freq_khz",
         Format::Plain,
-        "the highest frequency of caches and memory controllers",
+        "highest frequency of caches and memory controllers",
         "no intel_uncore_frequency driver",
     ),
     row(
         "smt",
         "sys/devices/system/cpu/smt/control",
         Format::Plain,
-        "two threads a core: on, off (forceoff cannot be undone before a boot)",
+        "two threads per core: on, off (forceoff cannot be undone without a reboot)",
         "no control of hyper-threading",
     ),
     row(
         "cstate",
         "sys/devices/system/cpu/cpu*/cpuidle/@/disable",
         Format::Inverted,
-        "an idle state of the processors",
+        "an idle state of the CPUs",
         "no idle states, as in most virtual machines",
     ),
     Known {
@@ -130,14 +130,14 @@ pub(super) const ROWS: &[Known] = &[
         "resume_latency_us",
         "sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us",
         Format::Plain,
-        "the longest wake-up of each processor that is allowed: 0 any, n/a none at all",
+        "longest allowed wake-up time of each CPU: 0 any, n/a no idle state",
         KERNEL,
     ),
     row(
         "haltpoll_ns",
         "sys/module/haltpoll/parameters/guest_halt_poll_ns",
         Format::Plain,
-        "nanoseconds that a virtual machine's idle processor polls before it halts",
+        "nanoseconds that an idle CPU of a virtual machine polls before it halts",
         "no haltpoll governor",
     ),
 ];

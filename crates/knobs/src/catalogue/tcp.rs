@@ -1,4 +1,4 @@
-//! TCP and buffers of sockets.
+//! TCP and socket buffers.
 
 use super::{row, Known, KERNEL};
 use crate::find::files;
@@ -9,14 +9,14 @@ pub(super) const ROWS: &[Known] = &[
         "rmem_max",
         "proc/sys/net/core/rmem_max",
         Format::Plain,
-        "largest receive buffer in bytes that a socket may ask for",
+        "largest receive buffer in bytes that a socket may request",
         KERNEL,
     ),
     row(
         "wmem_max",
         "proc/sys/net/core/wmem_max",
         Format::Plain,
-        "largest send buffer in bytes that a socket may ask for",
+        "largest send buffer in bytes that a socket may request",
         KERNEL,
     ),
     row(
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Known] = &[
         "tcp_idle_slow_start",
         "proc/sys/net/ipv4/tcp_slow_start_after_idle",
         Format::Flag,
-        "a connection that rested starts slowly again",
+        "an idle connection returns to slow start",
         KERNEL,
     ),
     row(
@@ -53,14 +53,14 @@ pub(super) const ROWS: &[Known] = &[
         "tcp_moderate_rcvbuf",
         "proc/sys/net/ipv4/tcp_moderate_rcvbuf",
         Format::Flag,
-        "receive buffers grow as they are read",
+        "receive buffers are sized automatically",
         KERNEL,
     ),
     row(
         "tcp_notsent_lowat",
         "proc/sys/net/ipv4/tcp_notsent_lowat",
         Format::Plain,
-        "bytes not yet sent above which a socket is not writable",
+        "unsent bytes above which a socket is not writable",
         KERNEL,
     ),
     row(
@@ -74,14 +74,14 @@ pub(super) const ROWS: &[Known] = &[
         "tcp_pingpong",
         "proc/sys/net/ipv4/tcp_pingpong_thresh",
         Format::Plain,
-        "replies after which acknowledgements wait for the next one",
+        "replies after which acknowledgements are delayed to be sent with data",
         KERNEL,
     ),
     row(
         "tcp_timestamps",
         "proc/sys/net/ipv4/tcp_timestamps",
         Format::Plain,
-        "stamps in every segment: 0 off, 1 on, 2 on without random offset",
+        "time stamps in every segment: 0 off, 1 on, 2 on without random offset",
         KERNEL,
     ),
     row("tcp_sack", "proc/sys/net/ipv4/tcp_sack", Format::Flag, "selective acknowledgements", KERNEL),
@@ -89,14 +89,14 @@ pub(super) const ROWS: &[Known] = &[
         "tcp_rmem",
         "proc/sys/net/ipv4/tcp_rmem",
         Format::Plain,
-        "receive buffers in bytes: least, at first, most",
+        "receive buffers in bytes: minimum, default, maximum",
         KERNEL,
     ),
     row(
         "tcp_wmem",
         "proc/sys/net/ipv4/tcp_wmem",
         Format::Plain,
-        "send buffers in bytes: least, at first, most",
+        "send buffers in bytes: minimum, default, maximum",
         KERNEL,
     ),
 ];

@@ -1,9 +1,9 @@
-//! The exact fit against other ways to the same optimum, and against published fits.
+//! Compares the exact fit with other ways to the same optimum, and with published fits.
 
 use hindmost_quantile::{cell_quantiles, fit, inverse, objective, Cells, Matrix, QuantileError};
 use hindmost_random::{normal_quantile, Draws};
 
-/// A full factorial of `k` factors with all interactions up to `order`, coded 0 and 1.
+/// Return a full factorial design of `k` factors with all interactions up to `order`, coded 0 and 1.
 fn design(k: u32, order: u32) -> Matrix {
     let terms: Vec<u32> = (0..1_u32 << k).filter(|term| term.count_ones() <= order).collect();
     let mut terms = terms;
@@ -25,12 +25,12 @@ fn samples(k: u32, each: usize, seed: u64, grain: Option<f64>) -> (Vec<f64>, Vec
     (cell_of.iter().enumerate().map(value).collect(), cell_of)
 }
 
-fn least(cells: &Cells, design: &Matrix, tau: f64) -> f64 {
+fn least_objective(cells: &Cells, design: &Matrix, tau: f64) -> f64 {
     objective(cells, design, &fit(cells, design, tau).unwrap().coefficients, tau)
 }
 
 #[test]
-fn a_saturated_model_is_one_quantile_a_cell() {
+fn a_saturated_model_is_one_quantile_per_cell() {
     let full = design(4, 4);
     for (seed, grain) in [(1, None), (2, Some(1.0)), (3, Some(10.0))] {
         let (y, cell_of) = samples(4, 300, seed, grain);
@@ -40,15 +40,16 @@ fn a_saturated_model_is_one_quantile_a_cell() {
             let by_sort: Vec<f64> = (0..16).map(|cell| cells.quantile(cell, tau).unwrap()).collect();
             assert_eq!(by_select.concat(), by_sort);
             let by_hand: f64 = (0..16).map(|cell| cells.loss(cell, by_sort[cell], tau)).sum();
-            let found = least(&cells, &full, tau);
+            let found = least_objective(&cells, &full, tau);
             assert!((found / by_hand - 1.0).abs() < 1e-12, "{tau}: {found} {by_hand}");
         }
     }
 }
 
 #[test]
-fn selection_needs_no_typical_samples() {
-    // What is looked at to lay bins is every 5th: all alike, while the others lie far off, on both sides of zero.
+fn selection_does_not_depend_on_the_probed_samples() {
+    // The bins are laid over every 5th sample: these are all equal, while the others are far away, on both sides
+    // of zero.
     let n = 4_096 * 5;
     let y: Vec<f64> = (0..n).map(|i| if i % 5 == 0 { 1.0 } else { f64::from(i - n / 2) * 1e3 }).collect();
     let of: Vec<u32> = vec![0; y.len()];
@@ -60,12 +61,12 @@ fn selection_needs_no_typical_samples() {
     let mut bad = y;
     bad[7] = f64::INFINITY;
     let Err(QuantileError::NotFinite { index: 7, .. }) = cell_quantiles(&bad, &of, 1, &levels) else {
-        panic!("an infinite sample was taken")
+        panic!("an infinite sample was accepted")
     };
 }
 
 #[test]
-fn no_small_step_from_a_fit_is_better() {
+fn no_small_step_from_a_fit_improves_it() {
     for order in [1, 2] {
         let x = design(4, order);
         for (seed, grain) in [(1, None), (2, Some(5.0))] {
@@ -91,7 +92,7 @@ fn no_small_step_from_a_fit_is_better() {
 }
 
 #[test]
-fn weights_are_as_good_as_copies() {
+fn weights_are_equivalent_to_copies() {
     let (y, cell_of) = samples(3, 60, 5, None);
     let weights: Vec<f64> = (0..y.len()).map(|i| (i % 4) as f64).collect();
     let copies: Vec<usize> = (0..y.len()).flat_map(|i| vec![i; i % 4]).collect();
@@ -103,7 +104,8 @@ fn weights_are_as_good_as_copies() {
         for cell in 0..8 {
             assert_eq!(weighted.quantile(cell, tau), repeated.quantile(cell, tau));
         }
-        let (a, b) = (least(&weighted, &design(3, 1), tau), least(&repeated, &design(3, 1), tau));
+        let (a, b) =
+            (least_objective(&weighted, &design(3, 1), tau), least_objective(&repeated, &design(3, 1), tau));
         assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
     }
 }
@@ -126,7 +128,11 @@ fn real_covariates_and_a_published_fit() {
         (0.75, Some([-54.189_655_2, 0.870_689_7, 0.982_758_6, 0.0]), 16.252_155),
     ] {
         let found = fit(&cells, &x, tau).unwrap();
-        assert!((least(&cells, &x, tau) - published).abs() < 1e-6, "{tau}: {}", least(&cells, &x, tau));
+        assert!(
+            (least_objective(&cells, &x, tau) - published).abs() < 1e-6,
+            "{tau}: {}",
+            least_objective(&cells, &x, tau)
+        );
         for (b, expected) in found.coefficients.iter().zip(expected.iter().flatten()) {
             assert!((b - expected).abs() < 1e-6, "{tau}: {:?}", found.coefficients);
         }
@@ -134,7 +140,7 @@ fn real_covariates_and_a_published_fit() {
 }
 
 #[test]
-fn what_cannot_be_told_is_refused() {
+fn invalid_input_is_refused() {
     let (y, cell_of) = samples(2, 10, 1, None);
     let cells = Cells::new(&y, &cell_of, 4, None).unwrap();
     assert_eq!(fit(&cells, &design(2, 2), 1.0), Err(QuantileError::Level(1.0)));
@@ -143,13 +149,13 @@ fn what_cannot_be_told_is_refused() {
     assert_eq!(cell_quantiles(&y, &cell_of, 5, &[0.5]), Err(QuantileError::EmptyCell(4)));
     let Err(QuantileError::NotFinite { index: 1, .. }) = Cells::new(&[1.0, f64::NAN], &[0, 0], 1, None)
     else {
-        panic!("NaN was taken")
+        panic!("NaN was accepted")
     };
     assert!(inverse(&twice).is_none());
 }
 
 #[test]
-fn an_empty_cell_is_no_obstacle_to_a_model_that_does_not_need_it() {
+fn a_model_that_does_not_need_an_empty_cell_is_fitted() {
     let (y, cell_of) = samples(3, 50, 1, None);
     let kept: Vec<usize> = (0..y.len()).filter(|&i| cell_of[i] != 5).collect();
     let cells = Cells::new(

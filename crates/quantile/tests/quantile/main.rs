@@ -1,4 +1,4 @@
-//! Fits of quantiles, and of those of whole runs.
+//! Tests of quantile fits, on samples and on histograms of runs.
 
 mod fits;
 mod runs;

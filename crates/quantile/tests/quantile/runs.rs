@@ -1,11 +1,11 @@
-//! Histograms against the samples that they hold, and the bootstrap against closed forms.
+//! Compares histograms with their samples, and the bootstrap with closed forms.
 
 use hindmost_quantile::{cell_quantiles, cluster_bootstrap, QuantileError, Runs};
 use hindmost_random::{normal_quantile, Draws};
 
-const BINS_A_DOUBLING: f64 = 1024.0;
+const BINS_PER_DOUBLING: f64 = 1024.0;
 
-/// Samples by run, in the order of cells; run effects of so many per cent.
+/// Return samples by run, in the order of cells, with run effects of standard deviation `sd`.
 fn samples(cells: usize, runs: usize, each: usize, sd: f64, seed: u64) -> Vec<Vec<f64>> {
     (0..cells * runs)
         .map(|run| {
@@ -17,13 +17,13 @@ fn samples(cells: usize, runs: usize, each: usize, sd: f64, seed: u64) -> Vec<Ve
 }
 
 fn bin(sample: f64) -> u32 {
-    (sample.log2() * BINS_A_DOUBLING) as u32
+    (sample.log2() * BINS_PER_DOUBLING) as u32
 }
 
 fn histograms(samples: &[Vec<f64>], runs: usize) -> Runs {
     let least = samples.iter().flatten().map(|&y| bin(y)).min().unwrap();
     let most = samples.iter().flatten().map(|&y| bin(y)).max().unwrap();
-    let edge = |bin: u32| (f64::from(bin) / BINS_A_DOUBLING).exp2();
+    let edge = |bin: u32| (f64::from(bin) / BINS_PER_DOUBLING).exp2();
     let bins = (least..=most).map(|bin| (edge(bin), edge(bin + 1))).collect();
     let of_bin: Vec<u32> = samples.iter().flatten().map(|&y| bin(y) - least).collect();
     let ends: Vec<usize> = (1..=samples.len()).map(|run| run * samples[0].len()).collect();
@@ -31,7 +31,7 @@ fn histograms(samples: &[Vec<f64>], runs: usize) -> Runs {
 }
 
 #[test]
-fn quantiles_are_those_of_the_samples_within_a_bin() {
+fn quantiles_match_the_samples_within_a_bin() {
     let (cells, runs, each) = (4, 10, 2_000);
     let all = samples(cells, runs, each, 0.05, 1);
     let histograms = histograms(&all, runs);
@@ -42,28 +42,28 @@ fn quantiles_are_those_of_the_samples_within_a_bin() {
     for (cell, exact) in exact.iter().enumerate() {
         for (level, tau) in levels.into_iter().enumerate() {
             let found = histograms.quantile(cell, tau).unwrap();
-            assert!((found / exact[level] - 1.0).abs() < 1.0 / BINS_A_DOUBLING, "{cell} {tau}");
+            assert!((found / exact[level] - 1.0).abs() < 1.0 / BINS_PER_DOUBLING, "{cell} {tau}");
         }
     }
     let own = cell_quantiles(&all[7], &vec![0; each], 1, &[0.5]).unwrap()[0][0];
-    assert!((histograms.run_quantile(7, 0.5) / own - 1.0).abs() < 1.0 / BINS_A_DOUBLING);
+    assert!((histograms.run_quantile(7, 0.5) / own - 1.0).abs() < 1.0 / BINS_PER_DOUBLING);
 }
 
 #[test]
-fn counts_below_a_value_are_those_of_the_samples() {
+fn counts_below_a_value_match_the_samples() {
     let all = samples(2, 5, 1_000, 0.05, 2);
     let histograms = histograms(&all, 5);
     let at = [50.0, 60.0];
     for (run, found) in histograms.below(&at).into_iter().enumerate() {
         let exact = all[run].iter().filter(|&&y| y <= at[run / 5]).count() as f64;
-        // A bin about the median holds some two samples of a run.
+        // A bin near the median has about two samples of a run.
         assert!((found - exact).abs() < 8.0, "{run}: {found} {exact}");
     }
     assert_eq!(histograms.below(&[0.0, 1e9]), [vec![0.0; 5], vec![1_000.0; 5]].concat());
 }
 
 #[test]
-fn draws_scatter_as_runs_do() {
+fn draws_scatter_like_runs() {
     let (runs, times) = (30, 4_000);
     let all = samples(3, runs, 1_000, 0.05, 3);
     let histograms = histograms(&all, runs);
@@ -73,7 +73,7 @@ fn draws_scatter_as_runs_do() {
             let own: Vec<f64> = (0..times).map(|draw| drawn.quantiles[draw * 6 + level * 3 + cell]).collect();
             let mean = own.iter().sum::<f64>() / times as f64;
             let sd = (own.iter().map(|q| (q - mean).powi(2)).sum::<f64>() / times as f64).sqrt();
-            // The closed form with the density of the law about its quantile, 1 % to either side.
+            // The closed form uses the density of the law at its quantile, from 1 % on either side.
             let q = histograms.quantile(cell, tau).unwrap();
             let count = |at: f64| {
                 let mut ends = [1.0; 3];
@@ -88,7 +88,7 @@ fn draws_scatter_as_runs_do() {
             let closed = scores.sqrt() / n / density;
             assert!((sd / closed - 1.0).abs() < 0.12, "{cell} {tau}: {sd} {closed}");
             assert!((mean / q - 1.0).abs() < 0.01, "{cell} {tau}: {mean} {q}");
-            // Their own errors say the same: E/(E-1) of it in the mean, nearly.
+            // The errors of the draws themselves agree: on average they are nearly (E-1)/E of it.
             let own =
                 (0..times).map(|draw| drawn.squares[draw * 6 + level * 3 + cell]).sum::<f64>() / times as f64;
             assert!((own.sqrt() / density / closed - 1.0).abs() < 0.1, "{cell} {tau}");
@@ -97,8 +97,8 @@ fn draws_scatter_as_runs_do() {
 }
 
 #[test]
-fn blocks_are_drawn_whole() {
-    // Two cells with the same runs: drawn together they never differ.
+fn blocks_are_resampled_whole() {
+    // Two cells have the same runs: drawn together, they never differ.
     let one = samples(1, 8, 500, 0.2, 4);
     let histograms = histograms(&[one.clone(), one].concat(), 8);
     let apart = cluster_bootstrap(&histograms, &[0.5], 50, 1, false).unwrap().quantiles;
@@ -108,7 +108,7 @@ fn blocks_are_drawn_whole() {
 }
 
 #[test]
-fn what_is_no_histogram_is_refused() {
+fn invalid_histograms_are_refused() {
     let bins = || vec![(0.0, 1.0), (1.0, 2.0)];
     let refused = |bins, of_bin: &[u32], counts: &[u32], ends: &[usize], cells: &[usize]| {
         Runs::new(bins, of_bin, counts, ends, cells).unwrap_err()

@@ -1,17 +1,18 @@
-//! Templates for aarch64: NEON and the base set.
+//! Templates for aarch64: NEON and the base instruction set.
 //!
-//! `x0` data, `x1` rounds left. Vectors: `v0`-`v7` (A), `v16`-`v23` (B). Integers: `x2`-`x6` (A), `x9`-`x13` (B).
-//! A division uses `x7 x8`, a load `x14`, a store `x15`. Nothing that a caller wants kept is touched.
+//! `x0`: data, `x1`: remaining rounds. Vectors: `v0`-`v7` (A), `v16`-`v23` (B). Integers: `x2`-`x6` (A), `x9`-`x13`
+//! (B).
+//! A division uses `x7 x8`, a load `x14`, a store `x15`. No callee-saved register is used.
 
 use std::arch::{asm, global_asm};
 
 use super::Class;
 
-/// A list of units, as the assembler writes it.
+/// Emits a list of units.
 macro_rules! list {
     ($($unit:literal),* $(,)?) => { concat!($(".byte 3f - 2f\n2: ", $unit, "\n3:\n",)* ".byte 0\n") };
 }
-/// The same instruction on eight vector registers of each bank, after an init of each.
+/// Emits the same instruction on eight vector registers of each bank, after an initialisation of each.
 macro_rules! vectors {
     ($init:literal, $value:literal, $op:literal, $form:literal, $tail:literal) => {
         concat!(
@@ -30,7 +31,7 @@ macro_rules! vectors {
         )* ".byte 0\n")
     };
 }
-/// The same instruction on five integer registers of each bank.
+/// Emits the same instruction on five integer registers of each bank.
 macro_rules! integers {
     ($op:literal) => {
         concat!(
@@ -44,7 +45,7 @@ macro_rules! integers {
         concat!($(".byte 3f - 2f\n2: ", $op, " ", $r, ", ", $r, ", ", $r, "\n3:\n",)* ".byte 0\n")
     };
 }
-/// The same word for all of a bank, both in one line.
+/// Emits accesses to one word per bank, both in one cache line.
 macro_rules! accesses {
     ($op:literal) => {
         concat!(
@@ -59,7 +60,7 @@ macro_rules! accesses {
         )
     };
 }
-/// The same list in both banks.
+/// Emits the same list for both banks.
 macro_rules! both {
     ($($unit:literal),*) => { concat!(list!(), list!($($unit),*), list!(), list!($($unit),*)) };
 }
@@ -104,33 +105,33 @@ global_asm!(
     ".popsection",
 );
 
-/// What the processor lacks for a class: NEON is of the base set.
+/// Return what the CPU lacks for a class: nothing, because NEON belongs to the base set.
 pub fn missing(_class: Class) -> Option<&'static str> {
     None
 }
 
-/// A jump `forward` bytes from its own first (`b`).
+/// Encode a jump `forward` bytes from its first byte (`b`).
 pub fn jump(forward: usize) -> Vec<u8> {
     (0x1400_0000_u32 | (forward / 4) as u32).to_le_bytes().to_vec()
 }
 
-/// As `close`, from further than a condition reaches, 1 MiB: over a jump (`b.eq`, `b`).
+/// Encode `close` beyond the range of a conditional branch, 1 MiB, by a jump (`b.eq`, `b`).
 pub fn close_far(back: usize) -> Vec<u8> {
     let words = -((back / 4) as i32 + 1);
     [0x5400_0040_u32, 0x1400_0000 | ((words as u32) & 0x3ff_ffff)].map(u32::to_le_bytes).concat()
 }
 
-/// The jump from here, `back` bytes after the begin of the round, to there: while rounds are left (`b.ne`).
+/// Encode the jump back to the begin of the round, `back` bytes before, while rounds are left (`b.ne`).
 pub fn close(back: usize) -> Vec<u8> {
     let words = -((back / 4) as i32);
     (0x5400_0001_u32 | ((words as u32) & 0x7_ffff) << 5).to_le_bytes().to_vec()
 }
 
-/// Lets the processor fetch code that was just written: data and instruction caches do not agree by themselves.
+/// Make newly written code visible to instruction fetch: data and instruction caches are not coherent.
 pub fn make_visible(start: *const u8, length: usize) {
-    // The least line that there can be is of four words.
+    // The smallest possible cache line has four words.
     for at in (0..length).step_by(16) {
-        // SAFETY: cleans and invalidates lines of a mapping that is ours; no memory changes.
+        // SAFETY: cleans and invalidates lines of our own mapping; memory does not change.
         unsafe {
             let line = start.add(at);
             asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", in(reg) line, options(nostack, preserves_flags));

@@ -1,9 +1,10 @@
-//! Kinds of instructions, and their encodings as templates.
+//! Classes of instructions, and their encodings as templates.
 //!
-//! An assembler writes the templates when this crate is compiled: each is a list of units, a byte of length before
-//! each, a zero after the last. A unit is one instruction (a division is three, as it needs its operands set), stands
-//! anywhere in a stream, and keeps its values: factors are 1, summands 0, so that nothing overflows or is denormal,
-//! and no flag ever changes. Banks A and B have the same instructions with other registers, at least six chains each,
+//! An assembler writes the templates when this crate is compiled. Each is a list of units: a length byte before
+//! each unit, a zero after the last. A unit is one instruction (a division is three, because it needs its operands
+//! set), works at any place of a stream, and keeps its values: factors are 1 and summands 0, so that no value
+//! overflows or is denormal, and no flag changes. Banks A and B have the same instructions on different registers,
+//! with at least six chains each, enough for a latency of 3 at two instructions per tick.
 //! enough for latency 3 at two an instruction clock.
 #![allow(unsafe_code)]
 
@@ -18,42 +19,42 @@ use serde::Serialize;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::{close, close_far, jump, make_visible, missing};
 
-/// A kind of instruction that keeps some execution port busy.
+/// A class of instructions that occupies an execution port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Multiplications of four floats.
+    /// Multiplication of four floats.
     FpMul,
-    /// Additions of four floats.
+    /// Addition of four floats.
     FpAdd,
-    /// Shuffles of four floats.
+    /// Shuffle of four floats.
     FpShuffle,
-    /// Divisions of four floats.
+    /// Division of four floats.
     FpDiv,
-    /// Bitwise logic on vectors.
+    /// Bitwise vector logic.
     FpLogic,
-    /// Additions of four integers.
+    /// Addition of four integers.
     VecAdd,
-    /// Multiplications of four integers.
+    /// Multiplication of four integers.
     VecMul,
-    /// Integer additions.
+    /// Integer addition.
     IntAdd,
-    /// Integer multiplications.
+    /// Integer multiplication.
     IntMul,
-    /// Integer divisions, 32 bits, fixed operands.
+    /// Integer division, 32 bits, fixed operands.
     IntDiv,
-    /// Branches that are never taken.
+    /// Branch that is never taken.
     Branch,
-    /// Branches that are always taken.
+    /// Branch that is always taken.
     BranchTaken,
-    /// Loads that hit the first cache.
+    /// Load that hits the first-level cache.
     Load,
-    /// Stores that hit the first cache.
+    /// Store that hits the first-level cache.
     Store,
 }
 
 impl Class {
-    /// All of them, in the order of the templates.
+    /// All classes, in the order of the templates.
     pub const ALL: [Self; 14] = [
         Self::FpMul,
         Self::FpAdd,
@@ -71,7 +72,7 @@ impl Class {
         Self::Store,
     ];
 
-    /// Its name, as in certificates.
+    /// Return the name, as in certificates.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FpMul => "fp_mul",
@@ -92,26 +93,26 @@ impl Class {
     }
 }
 
-/// Which registers.
+/// A bank of registers.
 #[derive(Clone, Copy, Debug)]
 pub enum Bank {
     /// The first half.
     A,
-    /// The second.
+    /// The second half.
     B,
 }
 
-/// What comes before a class's units, and those.
+/// Initialisation and units of a class.
 pub struct Template {
-    /// Sets its registers.
+    /// Instructions that initialise the registers.
     pub init: Vec<Vec<u8>>,
-    /// Its instructions, one chain after the other.
+    /// The measured instructions, one chain after another.
     pub units: Vec<Vec<u8>>,
 }
 
 extern "C" {
-    /// Lists in this order: prologue, end of a round, epilogue, the dependent addition, then for each class: init A,
-    /// units A, init B, units B.
+    /// Lists in this order: prologue, end of a round, epilogue, dependent addition; then for each class: init
+    /// A, units A, init B, units B.
     #[link_name = "hindmost_ruler_templates"]
     static TEMPLATES: u8;
 }
@@ -121,8 +122,9 @@ fn list(index: usize) -> Vec<Vec<u8>> {
     let mut lists_left = index;
     let mut units = Vec::new();
     loop {
-        // SAFETY: `at` begins at the table and goes from length byte to length byte, as the assembler wrote them;
-        // the walk ends in the list asked for, and all callers ask for lists that are there (a test walks them all).
+        // SAFETY: `at` starts at the table and moves from length byte to length byte, as the assembler wrote
+        // them; the walk ends in the requested list, and callers request existing lists only (a test walks
+        // them all).
         let unit = unsafe {
             let length = usize::from(*at);
             let unit = std::slice::from_raw_parts(at.add(1), length);
@@ -138,27 +140,27 @@ fn list(index: usize) -> Vec<Vec<u8>> {
     }
 }
 
-/// What a function of ours begins with.
+/// Return the prologue of a generated function.
 pub fn prologue() -> Vec<u8> {
     list(0).concat()
 }
 
-/// Counts a round down; a jump follows.
+/// Return the code that counts a round down; a jump follows.
 pub fn round() -> Vec<u8> {
     list(1).concat()
 }
 
-/// What it ends with.
+/// Return the epilogue of a generated function.
 pub fn epilogue() -> Vec<u8> {
     list(2).concat()
 }
 
-/// An addition that waits for the one before: one tick of the core each.
+/// Return an addition that depends on the one before: one tick of the core each.
 pub fn dependent() -> Vec<u8> {
     list(3).concat()
 }
 
-/// The templates of a class.
+/// Return the template of a class.
 pub fn template(class: Class, bank: Bank) -> Template {
     let at = 4 + 4 * (class as usize) + if matches!(bank, Bank::A) { 0 } else { 2 };
     Template { init: list(at), units: list(at + 1) }
@@ -173,7 +175,7 @@ mod tests {
         for class in Class::ALL {
             let (a, b) = (template(class, Bank::A), template(class, Bank::B));
             assert!(!a.units.is_empty() && a.units.len() == b.units.len(), "{class:?}");
-            // A branch has no registers.
+            // Branches use no registers.
             let alike = matches!(class, Class::Branch | Class::BranchTaken);
             assert_eq!(a.units == b.units, alike, "{class:?}");
         }

@@ -1,18 +1,18 @@
-//! Templates for x86-64: legacy SSE, as in the paper, so that every processor of that family runs them.
+//! Templates for x86-64: legacy SSE, as in the paper, which every CPU of that family supports.
 //!
-//! `rdi` data, `r15` rounds left. Vectors: `xmm0`-`xmm7` (A), `xmm8`-`xmm15` (B). Integers: `rcx rbx rbp r8 r9` (A),
-//! `r10`-`r14` (B). A division uses `eax edx esi`, a load `rax`, a store `rsi`.
+//! `rdi`: data, `r15`: remaining rounds. Vectors: `xmm0`-`xmm7` (A), `xmm8`-`xmm15` (B). Integers: `rcx rbx rbp r8
+//! r9` (A), `r10`-`r14` (B). A division uses `eax edx esi`, a load `rax`, a store `rsi`.
 
 use std::arch::{global_asm, is_x86_feature_detected};
 
 use super::Class;
 
-/// A list of units, as the assembler writes it.
+/// Emits a list of units.
 macro_rules! list {
     ($($unit:literal),* $(,)?) => { concat!($(".byte 3f - 2f\n2: ", $unit, "\n3:\n",)* ".byte 0\n") };
 }
 
-/// The same instruction on eight vector registers of each bank, after an init of each.
+/// Emits the same instruction on eight vector registers of each bank, after an initialisation of each.
 macro_rules! vectors {
     ($init:tt, $op:literal, $tail:literal) => {
         concat!(
@@ -29,7 +29,7 @@ macro_rules! vectors {
 macro_rules! zeros {
     ($($n:literal),*) => { concat!($(".byte 3f - 2f\n2: pxor xmm", $n, ", xmm", $n, "\n3:\n",)* ".byte 0\n") };
 }
-/// Four floats 1.0 in each: all ones, moved so that the exponent of one is left.
+/// Emits four floats 1.0 in each register: all ones, shifted so that the exponent of one remains.
 macro_rules! ones {
     ($($n:literal),*) => {
         concat!($(
@@ -37,7 +37,7 @@ macro_rules! ones {
         )* ".byte 0\n")
     };
 }
-/// The same instruction on five integer registers of each bank.
+/// Emits the same instruction on five integer registers of each bank.
 macro_rules! integers {
     ($op:literal) => {
         concat!(
@@ -51,8 +51,8 @@ macro_rules! integers {
         concat!($(".byte 3f - 2f\n2: ", $op, " ", $r, ", ", $r, "\n3:\n",)* ".byte 0\n")
     };
 }
-/// The same word for all of a bank, both in one half of a line: two stores a tick are taken only where they go to
-/// the same half (to both in turns: one), and loads of several lines compete for banks.
+/// Emits accesses to one word per bank, both in one half of a cache line: two stores per tick are possible only to
+/// the same half (alternating halves: one), and loads of several lines compete for cache banks.
 macro_rules! accesses {
     ($before:literal, $after:literal) => {
         concat!(
@@ -71,7 +71,7 @@ macro_rules! accesses {
         )
     };
 }
-/// The same list in both banks.
+/// Emits the same list for both banks.
 macro_rules! both {
     ($($unit:literal),*) => { concat!(list!(), list!($($unit),*), list!(), list!($($unit),*)) };
 }
@@ -121,19 +121,19 @@ global_asm!(
         list!("xor edx, edx\n mov eax, 9\n div esi"),
     ),
     both!("jo 4f\n4:"),
-    // A line each: no predictor follows a taken branch every two bytes.
+    // One cache line each: no predictor follows a taken branch every two bytes.
     both!("jmp 4f\n .skip 62, 0x90\n4:"),
     accesses!("mov rax, ", ""),
     accesses!("mov ", ", rsi"),
     ".popsection",
 );
 
-/// What the processor lacks for a class.
+/// Return what the CPU lacks for a class.
 pub fn missing(class: Class) -> Option<&'static str> {
     (class == Class::VecMul && !is_x86_feature_detected!("sse4.1")).then_some("SSE4.1")
 }
 
-/// A jump `forward` bytes from its own first.
+/// Encode a jump `forward` bytes from its first byte.
 pub fn jump(forward: usize) -> Vec<u8> {
     const LENGTH: usize = 5;
     let mut jump = vec![0xe9];
@@ -141,12 +141,12 @@ pub fn jump(forward: usize) -> Vec<u8> {
     jump
 }
 
-/// As `close`, however far back.
+/// Encode `close` for any distance.
 pub fn close_far(back: usize) -> Vec<u8> {
     close(back)
 }
 
-/// The jump from here, `back` bytes after the begin of the round, to there: while rounds are left.
+/// Encode the jump back to the begin of the round, `back` bytes before, while rounds are left.
 pub fn close(back: usize) -> Vec<u8> {
     const LENGTH: usize = 6;
     let mut jump = vec![0x0f, 0x85];
@@ -154,5 +154,5 @@ pub fn close(back: usize) -> Vec<u8> {
     jump
 }
 
-/// Lets the processor fetch code that was just written: on x86-64 it sees its own stores.
+/// Nothing to do: on x86-64, instruction fetch sees newly written code.
 pub fn make_visible(_start: *const u8, _length: usize) {}

@@ -1,16 +1,16 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What is due.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A client of a closed loop sends its next request.
     Arrival,
-    /// A thread is done with its step: a service, or a lock held.
+    /// A thread completes its step: a service, or the use of a lock.
     Done { thread: u32 },
-    /// A thread that stood still in idleness runs again.
+    /// A thread that was stopped while idle runs again.
     Resume { thread: u32 },
-    /// A waiter looks at its lock. Void where its state is no longer number `state`.
+    /// A waiter tries its lock. Void if its state number is no longer `state`.
     Try { thread: u32, state: u32 },
     /// A waiter has spun long enough. Void as above.
     SpinEnd { thread: u32, state: u32 },
@@ -23,7 +23,7 @@ struct Entry {
     event: Event,
 }
 
-/// What is due, by time; of the same time, in the order in which it was entered.
+/// Scheduled events by time; events of the same time keep the order in which they were entered.
 #[derive(Debug, Default)]
 pub(crate) struct Calendar {
     heap: BinaryHeap<Entry>,
@@ -36,7 +36,7 @@ impl Calendar {
         self.heap.push(Entry { at_ns, number: self.entered, event });
     }
 
-    /// The time of what is due next.
+    /// Return the time of the next event.
     pub(crate) fn next_ns(&self) -> Option<f64> {
         self.heap.peek().map(|entry| entry.at_ns)
     }
@@ -47,7 +47,7 @@ impl Calendar {
 }
 
 impl Ord for Entry {
-    /// The earliest is the greatest.
+    /// Reverse order: the earliest entry is the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.at_ns.total_cmp(&self.at_ns).then(other.number.cmp(&self.number))
     }

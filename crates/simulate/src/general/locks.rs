@@ -1,8 +1,8 @@
-//! Locks: who holds one, who waits for it and how.
+//! Locks: their holders and waiters.
 //!
 //! ```text
 //!            acquire, taken          spun long enough           released (barging: the oldest sleeper)
-//!  (running) ---------------> Spins ------------------> Sleeps --------------> Wakes --> looks: takes it,
+//!  (running) ---------------> Spins ------------------> Sleeps --------------> Wakes --> tries: takes it,
 //!                               |                         |                              or spins anew
 //!                               +--- released: the oldest |
 //!                                    that runs takes it   +--- released (hand-off): holds it, after waking
@@ -15,10 +15,10 @@ use super::state::{Server, Wait};
 use crate::Sink;
 
 impl<S: Sink> Server<'_, S> {
-    /// A thread asks for the lock of its step.
+    /// A thread requests the lock of its step.
     pub(super) fn acquire(&mut self, thread: u32) {
         let now = self.now_ns;
-        let (lock, instance) = self.wanted(thread);
+        let (lock, instance) = self.current_lock(thread);
         self.workers[thread as usize].since_ns = now;
         if self.locks[lock][instance].held {
             self.locks[lock][instance].waiters.push_back(thread);
@@ -31,10 +31,10 @@ impl<S: Sink> Server<'_, S> {
         }
     }
 
-    /// A thread gives its lock back; somebody else may have it at once.
+    /// A thread releases its lock; another may get it at once.
     pub(super) fn release(&mut self, thread: u32) {
         let now = self.now_ns;
-        let (lock, instance) = self.wanted(thread);
+        let (lock, instance) = self.current_lock(thread);
         let program = &self.program.locks[lock];
         self.locks[lock][instance].held = false;
         if program.release == Release::Handoff {
@@ -44,11 +44,11 @@ impl<S: Sink> Server<'_, S> {
             }
             return;
         }
-        // As futex(2) does: one sleeper is woken, whoever gets the lock meanwhile.
+        // Like futex(2): one sleeper is woken, even if another thread gets the lock meanwhile.
         let waiters = &self.locks[lock][instance].waiters;
         if let Some(place) = waiters.iter().position(|&waiter| self.waits(waiter) == Wait::Sleeps) {
-            let sleeper = self.put_last(lock, instance, place);
-            let state = self.turn(sleeper, Wait::Wakes);
+            let sleeper = self.move_to_end(lock, instance, place);
+            let state = self.change_wait(sleeper, Wait::Wakes);
             let wakes = self.workers[sleeper as usize].stops.runs_at(now + program.wake_ns);
             self.calendar.enter(wakes, Event::Try { thread: sleeper, state });
         }
@@ -68,12 +68,12 @@ impl<S: Sink> Server<'_, S> {
         }
     }
 
-    /// A waiter looks at its lock: woken, or after it stood still.
+    /// A waiter tries its lock: after waking, or after it was stopped.
     pub(super) fn retry(&mut self, thread: u32, state: u32) {
         if self.is_void(thread, state) {
             return;
         }
-        let (lock, instance) = self.wanted(thread);
+        let (lock, instance) = self.current_lock(thread);
         if !self.locks[lock][instance].held {
             self.leave_queue(thread);
             self.hold(thread, self.now_ns);
@@ -83,7 +83,7 @@ impl<S: Sink> Server<'_, S> {
     }
 
     /// A waiter has spun long enough: it sleeps, unless the lock is free.
-    pub(super) fn spun(&mut self, thread: u32, state: u32) {
+    pub(super) fn end_spin(&mut self, thread: u32, state: u32) {
         if self.is_void(thread, state) {
             return;
         }
@@ -92,7 +92,7 @@ impl<S: Sink> Server<'_, S> {
             self.calendar.enter(runs, Event::SpinEnd { thread, state });
             return;
         }
-        let (lock, instance) = self.wanted(thread);
+        let (lock, instance) = self.current_lock(thread);
         if self.locks[lock][instance].held {
             self.sleep(thread);
         } else {
@@ -102,34 +102,34 @@ impl<S: Sink> Server<'_, S> {
     }
 
     fn spin(&mut self, thread: u32) {
-        let (lock, _) = self.wanted(thread);
+        let (lock, _) = self.current_lock(thread);
         let spin_ns = self.program.locks[lock].spin_ns;
         if spin_ns <= 0.0 {
             self.sleep(thread);
             return;
         }
-        let state = self.turn(thread, Wait::Spins);
+        let state = self.change_wait(thread, Wait::Spins);
         if spin_ns.is_finite() {
             self.calendar.enter(self.now_ns + spin_ns, Event::SpinEnd { thread, state });
         }
     }
 
     fn sleep(&mut self, thread: u32) {
-        let (lock, instance) = self.wanted(thread);
-        self.turn(thread, Wait::Sleeps);
+        let (lock, instance) = self.current_lock(thread);
+        self.change_wait(thread, Wait::Sleeps);
         if self.counts(thread) {
             self.uses[lock].slept += 1;
         }
         if self.program.locks[lock].release == Release::Barging {
             if let Some(place) = self.place_of(thread, lock, instance) {
-                self.put_last(lock, instance, place);
+                self.move_to_end(lock, instance, place);
             }
         }
     }
 
-    /// The lock is the thread's, from `from` on for as long as its request says.
+    /// Give the lock to the thread from `from` on, for the duration that its request needs.
     fn hold(&mut self, thread: u32, from: f64) {
-        let (lock, instance) = self.wanted(thread);
+        let (lock, instance) = self.current_lock(thread);
         self.locks[lock][instance].held = true;
         let counts = self.counts(thread);
         let worker = &mut self.workers[thread as usize];
@@ -149,11 +149,11 @@ impl<S: Sink> Server<'_, S> {
     }
 
     fn waits(&self, thread: u32) -> Wait {
-        self.workers[thread as usize].wait.expect("those in a lock's queue wait")
+        self.workers[thread as usize].wait.expect("threads in a lock's queue wait")
     }
 
-    /// To another way of waiting; gives the number of that state.
-    fn turn(&mut self, thread: u32, wait: Wait) -> u32 {
+    /// Change the way of waiting; return the number of the new state.
+    fn change_wait(&mut self, thread: u32, wait: Wait) -> u32 {
         let worker = &mut self.workers[thread as usize];
         worker.wait = Some(wait);
         worker.state += 1;
@@ -170,13 +170,13 @@ impl<S: Sink> Server<'_, S> {
     }
 
     fn leave_queue(&mut self, thread: u32) {
-        let (lock, instance) = self.wanted(thread);
+        let (lock, instance) = self.current_lock(thread);
         if let Some(place) = self.place_of(thread, lock, instance) {
             self.locks[lock][instance].waiters.remove(place);
         }
     }
 
-    fn put_last(&mut self, lock: usize, instance: usize, place: usize) -> u32 {
+    fn move_to_end(&mut self, lock: usize, instance: usize, place: usize) -> u32 {
         let waiters = &mut self.locks[lock][instance].waiters;
         let thread = waiters.remove(place).expect("a place in the queue");
         waiters.push_back(thread);

@@ -1,4 +1,4 @@
-//! Event by event: all that a document can say.
+//! Event-by-event simulation of every feature of a document.
 
 mod calendar;
 mod locks;
@@ -19,7 +19,7 @@ use state::{Job, Server, Step};
 
 pub(crate) use state::LockUse;
 
-/// Events between two looks at the stop flag.
+/// Events between two checks of the stop flag.
 const BLOCK: u32 = 4_096;
 
 pub(crate) fn run(
@@ -48,7 +48,7 @@ pub(crate) fn run(
 }
 
 impl<S: Sink> Server<'_, S> {
-    /// The first arrivals.
+    /// Schedule the first arrivals.
     fn open(&mut self) {
         if let Arrivals::Closed { clients, think_us } = self.design.arrivals {
             for client in 0..u64::from(clients).min(self.design.total()) {
@@ -67,7 +67,7 @@ impl<S: Sink> Server<'_, S> {
         self.due_ns = there.then(|| self.moments.next(index, Draws::of(self.design.seed, index)));
     }
 
-    /// The next event; `false` where there is none.
+    /// Process the next event; return `false` if there is none.
     fn step(&mut self) -> bool {
         let next = self.calendar.next_ns();
         if let Some(due_ns) = self.due_ns {
@@ -88,14 +88,14 @@ impl<S: Sink> Server<'_, S> {
                 self.dispatch(self.queue_of(thread));
             }
             Event::Try { thread, state } => self.retry(thread, state),
-            Event::SpinEnd { thread, state } => self.spun(thread, state),
+            Event::SpinEnd { thread, state } => self.end_spin(thread, state),
         }
         true
     }
 
     fn arrive(&mut self) {
         if self.arrived == self.design.total() {
-            return; // a client of a closed loop that is no longer needed
+            return; // a client of a closed loop after the last request
         }
         let queue = match self.queues.len() {
             1 => 0,
@@ -116,17 +116,18 @@ impl<S: Sink> Server<'_, S> {
         }
     }
 
-    /// Gives requests of a queue to threads that are idle and run.
+    /// Assign requests of a queue to threads that are idle and not stopped.
     fn dispatch(&mut self, queue: usize) {
         while !self.queues[queue].is_empty() {
             let Some(place) = self.ready(queue) else { return };
             let thread = self.idle.remove(place).expect("a place among the idle");
-            let arrival_ns = self.queues[queue].pop_front().expect("it is not empty");
+            let arrival_ns = self.queues[queue].pop_front().expect("the queue is not empty");
             self.start(thread, arrival_ns);
         }
     }
 
-    /// Place among the idle of a thread that can take from a queue now. Those that stand still come back by an event.
+    /// Return the position among the idle threads of one that can serve a queue now. Stopped threads come back
+    /// by an event.
     fn ready(&mut self, queue: usize) -> Option<usize> {
         for place in 0..self.idle.len() {
             let thread = self.idle[place];
@@ -169,7 +170,7 @@ impl<S: Sink> Server<'_, S> {
         self.proceed(thread);
     }
 
-    /// The load, and the share of the other threads that are busy, as a request begins.
+    /// Return the load, and the fraction of the other threads that are busy, when a request begins.
     fn loads(&mut self) -> (f64, f64) {
         if !self.depends_on_load {
             return (0.0, 0.0);
@@ -178,7 +179,7 @@ impl<S: Sink> Server<'_, S> {
         (self.utilisation.average_at(self.now_ns), others)
     }
 
-    /// A step is over; a service only if nobody arrived in it.
+    /// A step is complete; a service only if no request arrived during it.
     fn done(&mut self, thread: u32) {
         match self.steps[self.workers[thread as usize].job.step] {
             Step::Lock(_) => self.release(thread),
@@ -191,7 +192,7 @@ impl<S: Sink> Server<'_, S> {
         self.proceed(thread);
     }
 
-    /// Begins the next step of a thread's request, or ends the request.
+    /// Start the next step of a thread's request, or end the request.
     fn proceed(&mut self, thread: u32) {
         loop {
             let worker = &mut self.workers[thread as usize];
@@ -212,7 +213,7 @@ impl<S: Sink> Server<'_, S> {
         }
     }
 
-    /// A thread works, and spends what arrivals cost meanwhile.
+    /// A thread works, and pays the cost of arrivals meanwhile.
     fn serve(&mut self, thread: u32, work_ns: f64) {
         let queue = self.queue_of(thread);
         let unspent_ns = std::mem::take(&mut self.arrival_costs[queue].unspent_ns);
@@ -247,12 +248,12 @@ impl<S: Sink> Server<'_, S> {
         self.dispatch(self.queue_of(thread));
     }
 
-    /// Lock and instance of a thread's step.
-    fn wanted(&self, thread: u32) -> (usize, usize) {
+    /// Return lock and instance of a thread's step.
+    fn current_lock(&self, thread: u32) -> (usize, usize) {
         let job = &self.workers[thread as usize].job;
         match self.steps[job.step] {
             Step::Lock(lock) => (lock, job.hold.instance as usize),
-            Step::Service => unreachable!("asked of threads at a lock alone"),
+            Step::Service => unreachable!("only called for threads at a lock"),
         }
     }
 

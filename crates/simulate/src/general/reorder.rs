@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use crate::{Row, Sink};
 
-/// Hands rows on in the order of service start, whatever order they end in.
+/// Delivers rows in the order of service start, in whatever order they end.
 pub(crate) struct Reorder<'a, S> {
     sink: &'a mut S,
     first: u64,
@@ -14,7 +14,7 @@ impl<'a, S: Sink> Reorder<'a, S> {
         Self { sink, first: 0, held: VecDeque::new() }
     }
 
-    /// The row of request number `number` in the order of service start.
+    /// Add the row of request number `number` in the order of service start.
     pub(crate) fn put(&mut self, number: u64, row: Row) {
         if number == self.first && self.held.is_empty() {
             self.first += 1;

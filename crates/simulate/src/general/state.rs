@@ -1,4 +1,4 @@
-//! The simulated server: its queues, threads, locks, and what is in the calendar.
+//! State of the simulated server: queues, threads, locks and calendar.
 
 use std::collections::VecDeque;
 
@@ -17,35 +17,36 @@ pub(super) struct Server<'a, S> {
     pub(super) program: &'a Program,
     pub(super) design: &'a Design,
     pub(super) moments: Moments<'a>,
-    /// Of an open loop: when the next request arrives.
+    /// In an open loop: when the next request arrives.
     pub(super) due_ns: Option<f64>,
     pub(super) arrived: u64,
     pub(super) started: u64,
     pub(super) now_ns: f64,
-    /// Of each queue.
+    /// One per queue.
     pub(super) arrival_costs: Box<[ArrivalCost]>,
     pub(super) calendar: Calendar,
-    /// One, or one a thread: when those in it arrived.
+    /// One queue, or one per thread: arrival times of the waiting requests.
     pub(super) queues: Box<[VecDeque<f64>]>,
     pub(super) workers: Box<[Worker]>,
-    /// Threads without a request, the one that has been idle longest first.
+    /// Threads without a request; the one that has been idle longest is first.
     pub(super) idle: VecDeque<u32>,
     pub(super) steps: Box<[Step]>,
     pub(super) locks: Box<[Box<[LockState]>]>,
     pub(super) uses: Vec<LockUse>,
     pub(super) sequence: Sequence,
     pub(super) utilisation: Utilisation,
-    /// Whether anything depends on the load; otherwise its average is not kept.
+    /// Whether anything depends on the load; otherwise its average is not computed.
     pub(super) depends_on_load: bool,
     pub(super) rows: Reorder<'a, S>,
 }
 
-/// What arrivals at a queue take from its threads.
+/// Work that arrivals at a queue cause for its threads.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ArrivalCost {
-    /// Not spent yet: whichever thread begins or ends a service next spends it. For a single thread this is exact.
+    /// Cost not yet paid: the thread that next begins or ends a service pays it. For a single thread this is
+    /// exact.
     pub(super) unspent_ns: f64,
-    /// Until then an arrival is being paid for, and whoever comes meanwhile costs nothing more.
+    /// The end of the current arrival's processing; arrivals before it cost nothing more.
     pub(super) until_ns: f64,
 }
 
@@ -60,7 +61,7 @@ impl ArrivalCost {
     }
 }
 
-/// What a request does next.
+/// The next step of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Lock(usize),
@@ -71,15 +72,15 @@ pub(super) struct Worker {
     pub(super) stops: Stops,
     pub(super) job: Job,
     pub(super) wait: Option<Wait>,
-    /// Number of the state of waiting, by which events that came too late are known.
+    /// Number of the waiting state, which identifies outdated events.
     pub(super) state: u32,
-    /// Waiting began.
+    /// Start of waiting.
     pub(super) since_ns: f64,
-    /// Its resumption is in the calendar already.
+    /// Whether its resumption is in the calendar.
     pub(super) resumes: bool,
 }
 
-/// The request that a thread serves.
+/// The request that a thread is serving.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     pub(super) number: u64,
@@ -98,7 +99,7 @@ pub(super) struct Job {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockState {
     pub(super) held: bool,
-    /// Threads, the oldest first. With barging, one that falls asleep or wakes goes to the end.
+    /// Waiting threads, the oldest first. With barging, a thread that falls asleep or wakes goes to the end.
     pub(super) waiters: VecDeque<u32>,
 }
 
@@ -110,18 +111,18 @@ pub(crate) enum Wait {
     Wakes,
 }
 
-/// What was seen of one array of locks, warm-up left out.
+/// Statistics of one array of locks, without warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LockUse {
-    /// Taken so often.
+    /// How often it was taken.
     pub(crate) taken: u64,
-    /// By so many that had to wait.
+    /// How often a thread had to wait for it.
     pub(crate) waited: u64,
-    /// Fallen asleep so often.
+    /// How often a waiter fell asleep.
     pub(crate) slept: u64,
-    /// Waited in all, ns.
+    /// Total waiting time in ns.
     pub(crate) wait_ns: f64,
-    /// Held in all, ns.
+    /// Total holding time in ns.
     pub(crate) held_ns: f64,
 }
 

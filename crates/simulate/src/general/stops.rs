@@ -1,15 +1,15 @@
-//! When one thread runs: the clock's disturbances of its own and of all threads, taken together.
+//! When one thread runs, given the timed disturbances of this thread and of all threads.
 
 use std::iter::Peekable;
 
 use hindmost_clone::{Program, Windows};
 
-/// A thread's stand-stills, from now on. Where several overlap, it stands until the last has ended. Moments that are
-/// asked about must not fall.
+/// The stops of a thread. If several overlap, it is stopped until the last has ended. Times passed to the methods
+/// must not decrease.
 #[derive(Clone, Debug)]
 pub(crate) struct Stops {
     sources: Box<[Peekable<Windows>]>,
-    /// The first stand-still that has not ended at the last moment asked about; infinite if none will come.
+    /// Start of the first stop that has not ended at the last queried time; infinite if there is none.
     begin_ns: f64,
     end_ns: f64,
 }
@@ -23,7 +23,7 @@ impl Stops {
         stops
     }
 
-    /// The first moment, not before `at`, in which the thread runs.
+    /// Return the first time, not before `at`, at which the thread runs.
     #[inline]
     pub(crate) fn runs_at(&mut self, at: f64) -> f64 {
         while self.end_ns <= at {
@@ -36,12 +36,12 @@ impl Stops {
         }
     }
 
-    /// When work that is begun at `from`, and takes `work_ns` of a running thread, is done.
+    /// Return when work is complete that starts at `from` and takes `work_ns` of a running thread.
     #[inline]
     pub(crate) fn done_at(&mut self, from: f64, work_ns: f64) -> f64 {
         let (mut now, mut left) = (self.runs_at(from), work_ns);
         loop {
-            // What stood at `now` is over; another may begin right then.
+            // The stop at `now` is over; another may start at the same time.
             while self.end_ns <= now {
                 self.advance();
             }
@@ -53,7 +53,7 @@ impl Stops {
         }
     }
 
-    /// To the next stand-still, with all that overlap it or follow at once.
+    /// Advance to the next stop, joined with all that overlap it or follow immediately.
     fn advance(&mut self) {
         self.begin_ns = f64::INFINITY;
         self.end_ns = f64::INFINITY;
@@ -76,7 +76,7 @@ mod tests {
     use hindmost_clone::Document;
     use serde_json::json;
 
-    /// All threads stand still at 100..110 and 200..210 us; each thread at 105..120, 300..305 and 305..310 us.
+    /// All threads are stopped at 100..110 and 200..210 us; each thread at 105..120, 300..305 and 305..310 us.
     fn stops() -> Stops {
         let stop = |name: &str, scope: &str, at_us: &[f64], us: f64| {
             json!({"name": name, "scope": scope, "when": {"kind": "once", "at_us": at_us},
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_runs_outside_of_its_stand_stills() {
+    fn a_thread_runs_outside_its_stops() {
         let mut stops = stops();
         for (at, runs) in
             [(0.0, 0.0), (99.0, 99.0), (100.0, 120.0), (119.0, 120.0), (120.0, 120.0), (302.0, 310.0)]
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_longer_by_what_stands_between() {
+    fn work_takes_longer_by_the_stops_in_between() {
         for (from, work, done) in [
             (0.0, 50.0, 50.0),
             (90.0, 10.0, 100.0),

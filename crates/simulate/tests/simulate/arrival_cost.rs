@@ -1,4 +1,5 @@
-//! What arrivals cost a busy server: worked out by hand, and against a closed form. Times are microseconds.
+//! The cost of arrivals at a busy server, compared with manual calculations and a closed form. Times are in
+//! microseconds.
 #![allow(clippy::float_cmp, reason = "whole microseconds")]
 
 use crate::common::{design, queue, rows, run, trace};
@@ -12,7 +13,7 @@ fn document(threads: u32) -> Value {
     document
 }
 
-/// `(start, finish)` of each request, in the order of service start.
+/// Check `(start, finish)` of each request, in the order of service start.
 fn check(what: &str, threads: u32, arrivals: &[f64], expected: &[(f64, f64)]) {
     let found: Vec<_> = rows(&document(threads), &trace(arrivals))
         .iter()
@@ -40,7 +41,7 @@ fn arrivals_interrupt_a_service() {
 
 /// In overload every arrival finds the thread busy; of a Poisson process, 1 / (1 + rate * 20 us) of them interrupt.
 #[test]
-fn the_capacity_is_what_gets_through() {
+fn the_capacity_is_the_sustained_rate() {
     let mut document = document(1);
     document["service"][0]["law"] = json!({"kind": "exponential", "mean_us": 100});
     let at = |rate: f64| {
@@ -50,7 +51,7 @@ fn the_capacity_is_what_gets_through() {
     let capacity = at(1_000.0).capacity_per_s.unwrap();
     let by_hand = capacity * 100e-6 + capacity * 20e-6 / (1.0 + capacity * 20e-6);
     assert!((by_hand - 1.0).abs() < 1e-9, "{by_hand}");
-    // 1 % in the mean of 200,000 services and intervals is more than four standard errors.
+    // 1 % of the mean of 200,000 services and intervals is more than four standard errors.
     let full = at(capacity * 1.01);
     assert!(full.busy_share > 0.99, "{}", full.busy_share);
     assert!((full.throughput_per_s.unwrap() / capacity - 1.0).abs() < 0.01, "{:?}", full.throughput_per_s);

@@ -1,4 +1,4 @@
-//! Batches: what they give is the same on one core and on many, and they can be interrupted.
+//! Batches give the same results on one core and on many, and can be interrupted.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -16,7 +16,7 @@ fn document() -> Value {
     queue(json!({"kind": "exponential", "mean_us": 100.0}), 2)
 }
 
-/// A share of the capacity: 10,000 a second for each of the threads that the point asks for.
+/// Create a point at a fraction of the capacity: 10,000 requests/s per thread of the point.
 fn point(share: f64, seed: u32) -> Value {
     let threads = 1 + seed % 3;
     json!({"load": {"rate_per_s": share * 10_000.0 * f64::from(threads)}, "seed": seed, "set": {"/threads": threads}})
@@ -31,8 +31,8 @@ fn on(threads: usize, batch: &Batch) -> String {
 }
 
 #[test]
-fn answers_are_the_same_to_the_last_digit_however_many_threads_there_are() {
-    // Some points share a document and its capacity; one asks for more than that.
+fn answers_are_identical_for_any_number_of_threads() {
+    // Some points share a document and its capacity; one point exceeds it.
     let points = (0..24_u32).map(|at| point(0.3 + 0.1 * f64::from(at % 9), at / 4));
     let batch = batch(&points.collect::<Vec<_>>());
     let alone = on(1, &batch);
@@ -43,7 +43,7 @@ fn answers_are_the_same_to_the_last_digit_however_many_threads_there_are() {
 }
 
 #[test]
-fn who_stops_a_batch_is_told_so() {
+fn a_stopped_batch_reports_the_interruption() {
     let (stop, done) = (AtomicBool::new(true), AtomicUsize::new(0));
     let ended = run_batch(&document(), &batch(&vec![point(0.5, 1); 4]), &stop, &done);
     assert!(matches!(ended, Err(SimulateError::Interrupted)));

@@ -1,4 +1,5 @@
-//! The simulator against closed forms, scenarios worked out by hand, and its own other way.
+//! Compares the simulator with closed forms, with scenarios calculated by hand, and its two methods with each
+//! other.
 
 mod arrival_cost;
 mod batches;

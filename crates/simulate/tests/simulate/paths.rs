@@ -1,5 +1,5 @@
-//! Both ways give the same, and what every queue keeps is kept.
-#![allow(clippy::float_cmp, reason = "the same to the last bit is the claim")]
+//! Both methods give the same result, and the invariants of queues hold.
+#![allow(clippy::float_cmp, reason = "the results must be identical to the last bit")]
 
 use crate::common::{design, open, program, queue, rows, run};
 use hindmost_arrivals::{Deterministic, Gamma, Law};
@@ -25,7 +25,7 @@ fn arrivals() -> impl Strategy<Value = Arrivals> {
     ]
 }
 
-/// Locks before and after, of all sorts.
+/// Generate locks before and after the service, with random properties.
 fn locks() -> impl Strategy<Value = Value> {
     let one = (0.1..40.0, 0.2..1.0, 1..4_u32, prop::option::of(0.0..30.0), 0.0..60.0, any::<(bool, bool)>());
     prop::collection::vec(one, 0..3).prop_map(|locks| {
@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_recursion_is_the_event_by_event_way_bit_for_bit(
+    fn the_recursion_equals_the_event_by_event_method_bit_for_bit(
         law in law(), threads in 1..6_u32, share in 0.05..0.98, seed in any::<u32>(), arrivals in arrivals(),
         locks in locks(),
     ) {
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn no_thread_idles_while_somebody_waits_and_the_oldest_is_next(
+    fn no_thread_idles_while_a_request_waits_and_the_oldest_is_next(
         law in law(), threads in 1..5_u32, locks in locks(), busy in 0.0..1.0, seed in any::<u32>(),
     ) {
         let mut document = queue(law, threads);
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn every_request_is_served_once_whatever_the_document(
+    fn every_request_is_served_exactly_once(
         law in law(), threads in 1..5_u32, locks in locks(), shared in any::<bool>(), seed in any::<u32>(),
         closed in any::<bool>(),
     ) {
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// When the only thread stands still, overlaps joined.
+/// Return when the only thread is stopped, with overlapping stops joined.
 fn standing(program: &Program, seed: u64, until: f64) -> Vec<(f64, f64)> {
     let mut all: Vec<(f64, f64)> = program
         .windows(seed, None)
@@ -146,8 +146,8 @@ fn standing(program: &Program, seed: u64, until: f64) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn arrivals_see_what_littles_law_says_is_there() {
-    // Poisson arrivals see time averages (Wolff 1982), and those are rate times latency (Little 1961).
+fn arrivals_see_the_number_in_system_of_littles_law() {
+    // Poisson arrivals see time averages (Wolff 1982), which are rate times latency (Little 1961).
     let mut document = queue(json!({"kind": "exponential", "mean_us": 100}), 3);
     document["locks"] = json!([{"name": "log", "hold": {"kind": "deterministic", "us": 10}, "spin_us": 5,
                                 "wake_us": 20}]);
@@ -171,7 +171,7 @@ fn arrivals_see_what_littles_law_says_is_there() {
 
 #[test]
 fn a_faster_server_is_faster_for_every_request() {
-    // Common random numbers: the comparison of two designs has no noise of arrivals or draws.
+    // Common random numbers: the comparison of two designs has no noise from arrivals or draws.
     let law = |us: f64| json!({"kind": "lognormal", "median_us": us, "sigma_log": 0.7});
     let at = |us: f64| {
         rows(&queue(law(us), 2), &design(Some(Load::RatePerS(9_000.0)), Arrivals::default(), 20_000))

@@ -1,5 +1,5 @@
-//! Against closed forms, to 1 %: two standard errors or more of each figure. The seed is fixed.
-#![allow(clippy::manual_midpoint, reason = "formulas are written as in the books")]
+//! Compares with closed forms, to 1 %: at least two standard errors of each figure. The seed is fixed.
+#![allow(clippy::manual_midpoint, reason = "formulas are written as in the literature")]
 
 use crate::common::{design, open, queue, run};
 use hindmost_arrivals::{Deterministic, Gamma, Hyperexponential, Law, Uniform};
@@ -13,10 +13,10 @@ fn exponential() -> Value {
 }
 
 fn close(what: &str, found: f64, expected: f64) {
-    assert!((found / expected - 1.0).abs() < 0.01, "{what}: {found}, not {expected}");
+    assert!((found / expected - 1.0).abs() < 0.01, "{what}: {found} instead of {expected}");
 }
 
-/// Where a falling tail function reaches 1 - p.
+/// Return where a falling tail function reaches 1 - p.
 fn quantile(p: f64, tail: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while tail(high) > 1.0 - p {
@@ -39,13 +39,13 @@ fn quantiles_are(what: &str, figures: &Figures, tail: impl Fn(f64) -> f64) {
     }
 }
 
-fn at(document: &Value, share: f64, check: impl Fn(&Outcome)) {
+fn run_at(document: &Value, share: f64, check: impl Fn(&Outcome)) {
     check(&run(document, &open(share, MANY)));
 }
 
 #[test]
 fn one_exponential_server() {
-    at(&queue(exponential(), 1), 0.6, |found| {
+    run_at(&queue(exponential(), 1), 0.6, |found| {
         close("mean", found.latency_us.get("mean"), 100.0 / 0.4);
         close("queueing", found.queueing_us.get("mean"), 60.0 / 0.4);
         quantiles_are("latency", &found.latency_us, |t| (-0.004 * t).exp());
@@ -57,7 +57,7 @@ fn one_exponential_server() {
 #[test]
 fn one_server_that_always_takes_the_same_time() {
     let rate = 0.7 / 100.0;
-    // Crommelin (1932), Erlang (1909): the distribution of waiting in M/D/1.
+    // Crommelin (1932), Erlang (1909): the distribution of the waiting time in M/D/1.
     let tail = |t: f64| {
         let terms = (0..=(t / 100.0) as i32).map(|k| {
             let x = rate * (f64::from(k) * 100.0 - t);
@@ -65,7 +65,7 @@ fn one_server_that_always_takes_the_same_time() {
         });
         1.0 - 0.3 * terms.sum::<f64>()
     };
-    at(&queue(json!({"kind": "deterministic", "us": 100}), 1), 0.7, |found| {
+    run_at(&queue(json!({"kind": "deterministic", "us": 100}), 1), 0.7, |found| {
         close("queueing", found.queueing_us.get("mean"), 0.7 / (2.0 * 0.3) * 100.0);
         for (name, p) in [("p90", 0.9), ("p99", 0.99)] {
             close(name, found.queueing_us.get(name), quantile(p, tail));
@@ -82,7 +82,7 @@ fn several_exponential_servers() {
         // Erlang C.
         let c = waiting / ((0..threads).map(term).sum::<f64>() + waiting);
         let (mu, theta) = (0.01, k * 0.01 * (1.0 - share));
-        at(&queue(exponential(), threads), share, |found| {
+        run_at(&queue(exponential(), threads), share, |found| {
             close("queueing", found.queueing_us.get("mean"), c / theta);
             quantiles_are("latency", &found.latency_us, |t| {
                 let both = (theta * (-mu * t).exp() - mu * (-theta * t).exp()) / (theta - mu);
@@ -94,7 +94,7 @@ fn several_exponential_servers() {
 
 #[test]
 fn one_server_of_two_kinds_of_work() {
-    // Hyperexponential: Pollaczek and Khinchine's transform has two poles besides 0.
+    // Hyperexponential: the Pollaczek-Khinchine transform has two poles besides 0.
     let (p, m1, m2): (f64, f64, f64) = (0.9, 1.0 / 50.0, 1.0 / 300.0);
     let mean = p / m1 + (1.0 - p) / m2;
     let second = 2.0 * (p / (m1 * m1) + (1.0 - p) / (m2 * m2));
@@ -106,7 +106,7 @@ fn one_server_of_two_kinds_of_work() {
     let document = json!({"schema": "hindmost.clone/1", "name": "two", "service": [
         {"weight": p, "law": {"kind": "exponential", "mean_us": 50}},
         {"weight": 1.0 - p, "law": {"kind": "exponential", "mean_us": 300}}]});
-    at(&document, 0.6, |found| {
+    run_at(&document, 0.6, |found| {
         close("queueing", found.queueing_us.get("mean"), rate * second / (2.0 * 0.4));
         for (name, level) in [("p90", 0.9), ("p99", 0.99)] {
             let expected =
@@ -120,7 +120,7 @@ fn one_server_of_two_kinds_of_work() {
 fn one_lognormal_server() {
     let sigma: f64 = 0.8;
     let law = json!({"kind": "lognormal", "mean_us": 100, "sigma_log": sigma});
-    at(&queue(law, 1), 0.5, |found| {
+    run_at(&queue(law, 1), 0.5, |found| {
         let second = 1e4 * (sigma * sigma).exp();
         close("queueing", found.queueing_us.get("mean"), 0.005 * second / (2.0 * 0.5));
         close("service", found.service_us.get("p99"), 100.0 * (-0.32 + sigma * 2.326_347_874).exp());
@@ -129,7 +129,7 @@ fn one_lognormal_server() {
 
 #[test]
 fn a_server_that_breaks_down_also_when_idle() {
-    // Stand-stills are work of a higher priority that pre-empts: M/G/1 with two classes (Cobham 1954; Jaiswal 1968).
+    // Stops are preemptive work of a higher priority: M/G/1 with two classes (Cobham 1954; Jaiswal 1968).
     let (per_us, length, rate) = (1e-3, 150.0, 0.004);
     let mut document = queue(json!({"kind": "exponential", "mean_us": 100}), 1);
     for scope in ["thread", "server"] {
@@ -146,7 +146,7 @@ fn a_server_that_breaks_down_also_when_idle() {
 
 #[test]
 fn a_closed_loop_of_exponential_clients() {
-    // The machine-repair model: 8 clients that think 400 us, one server of 100 us.
+    // The machine-repair model: 8 clients with a think time of 400 us, one server of 100 us.
     let weight = |n: i32| (0..n).fold(1.0, |product, j| product * f64::from(8 - j) * 100.0 / 400.0);
     let all: f64 = (0..=8).map(weight).sum();
     let throughput = (1.0 - 1.0 / all) / 100.0;
@@ -156,14 +156,14 @@ fn a_closed_loop_of_exponential_clients() {
     close("latency", found.latency_us.get("mean"), 8.0 / throughput - 400.0);
 }
 
-/// The root in (0, 1) of s = A(1 - s), where A is the Laplace transform of the gaps at multiples of the service rate:
-/// the share of the time that an arrival finds the one server of GI/M/1 busy (Kleinrock, Queueing Systems I, 1975,
-/// section 6.3).
-fn found_busy(transform: impl Fn(f64) -> f64) -> f64 {
+/// Return the root in (0, 1) of s = A(1 - s), where A is the Laplace transform of the gaps at multiples of the
+/// service rate: the probability that an arrival finds the server of GI/M/1 busy (Kleinrock, Queueing Systems I,
+/// 1975, section 6.3).
+fn probability_of_busy_server(transform: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0 - 1e-9);
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
-        // Below the root the transform lies above the diagonal.
+        // Below the root, the transform is above the diagonal.
         if transform(1.0 - middle) > middle {
             low = middle;
         } else {
@@ -176,10 +176,10 @@ fn found_busy(transform: impl Fn(f64) -> f64) -> f64 {
 #[test]
 fn any_law_of_gaps_before_one_exponential_server() {
     let share = 0.6;
-    // Gaps have the mean 1 / 0.6 in service times; z counts service rates.
+    // Gaps have a mean of 1 / 0.6 service times; z counts service rates.
     let mean = 1.0 / share;
     let gamma = |k: f64| move |z: f64| (1.0 + z * mean / k).powf(-k);
-    // Balanced means: each of the two exponential gaps makes half of the time.
+    // Balanced means: each of the two exponential gaps accounts for half of the time.
     let scv = 4.0;
     let p = (1.0 + f64::sqrt((scv - 1.0) / (scv + 1.0))) / 2.0;
     let phase = move |p: f64, z: f64| p / (1.0 + z * mean / (2.0 * p));
@@ -188,18 +188,18 @@ fn any_law_of_gaps_before_one_exponential_server() {
         ((-z * a).exp() - (-z * b).exp()) / (z * (b - a))
     };
     for (law, busy) in [
-        (Law::Gamma(Gamma { shape: 0.5 }), found_busy(gamma(0.5))),
-        (Law::Deterministic(Deterministic {}), found_busy(|z| (-z * mean).exp())),
-        (Law::Uniform(Uniform { spread: 0.5 }), found_busy(uniform)),
+        (Law::Gamma(Gamma { shape: 0.5 }), probability_of_busy_server(gamma(0.5))),
+        (Law::Deterministic(Deterministic {}), probability_of_busy_server(|z| (-z * mean).exp())),
+        (Law::Uniform(Uniform { spread: 0.5 }), probability_of_busy_server(uniform)),
         (
             Law::Hyperexponential(Hyperexponential { c2: scv }),
-            found_busy(|z| phase(p, z) + phase(1.0 - p, z)),
+            probability_of_busy_server(|z| phase(p, z) + phase(1.0 - p, z)),
         ),
     ] {
         let design = design(Some(Load::Utilisation(share)), Arrivals::Law(law.clone()), MANY);
         let found = run(&queue(exponential(), 1), &design);
         let what = format!("{law:?}");
-        // Latency is exponential, whatever the gaps.
+        // Latency is exponential for any law of gaps.
         close(&format!("{what} mean"), found.latency_us.get("mean"), 100.0 / (1.0 - busy));
         close(&format!("{what} queueing"), found.queueing_us.get("mean"), 100.0 * busy / (1.0 - busy));
         quantiles_are(&what, &found.latency_us, |t| (-(1.0 - busy) * t / 100.0).exp());

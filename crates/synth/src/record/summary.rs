@@ -51,7 +51,7 @@ impl ServerRecorder {
     /// Start before the first request. `cpus` are the CPUs that the server may run on.
     pub(crate) fn begin(occupy: Occupy, cpus: &[usize], log: Option<LogFile>) -> Self {
         let cpus: Vec<u32> = cpus.iter().map(|&cpu| cpu as u32).collect();
-        let before = CpuTimes::read(&Tree::new("/")).of(&cpus);
+        let before = CpuTimes::read(&Tree::new("/")).select(&cpus);
         Self { occupy, cpus, before, log }
     }
 
@@ -66,7 +66,8 @@ impl ServerRecorder {
         records: Vec<ThreadRecord>,
         kinds: &[&str],
     ) -> Result<ServerSummary, SynthError> {
-        let steal_share = CpuTimes::read(&Tree::new("/")).of(&self.cpus).since(&self.before).steal_share();
+        let steal_share =
+            CpuTimes::read(&Tree::new("/")).select(&self.cpus).since(&self.before).steal_share();
         let mut times = Times::new();
         let mut gaps = Gaps::default();
         let (mut host, mut logs) = (Vec::new(), Vec::new());

@@ -80,7 +80,7 @@ impl HostReading {
             coordinator: reader.since(&self.reader),
             cpus,
         };
-        let steal_share = now.cpus.since(&self.cpus).of(&span.cpus).steal_share();
+        let steal_share = now.cpus.since(&self.cpus).select(&span.cpus).steal_share();
         let between = |now: Option<TcpCounters>, then: Option<TcpCounters>| Some(now?.since(&then?));
         HostSummary {
             steal_share,

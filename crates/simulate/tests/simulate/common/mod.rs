@@ -1,6 +1,6 @@
-//! Documents and designs that the tests share.
-#![allow(dead_code, reason = "each test program takes what it needs")]
-#![allow(clippy::needless_pass_by_value, reason = "documents are written in place")]
+//! Documents and designs that several tests use.
+#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(clippy::needless_pass_by_value, reason = "documents are written inline")]
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ pub fn program(document: &Value) -> Program {
     Program::new(&Document::from_json(&document.to_string()).unwrap()).unwrap()
 }
 
-/// A document of one law and so many threads.
+/// Create a document of one law and this number of threads.
 pub fn queue(law: Value, threads: u32) -> Value {
     json!({"schema": "hindmost.clone/1", "name": "queue", "threads": threads, "service": [{"law": law}]})
 }

@@ -1,16 +1,16 @@
-//! Rates that makers and public tables of instructions state, an instruction a tick of the core.
+//! Instruction rates that vendors and public tables state, in instructions per tick of the core.
 
 use crate::Class;
 
-/// A core whose rates are known.
+/// A core with known rates.
 pub struct Core {
-    /// Instructions a tick.
+    /// Instructions per tick.
     pub rates: &'static [(Class, f64)],
 }
 
-/// AMD Zen 4: Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647) and uops.info, each
-/// as found by measurement on an EPYC of that family, too. Shuffles: more than two pipes take them, contrary to the
-/// guide's table, so no rate is stated.
+/// AMD Zen 4: Software Optimization Guide for the AMD Zen4 Microarchitecture (publication 57647) and uops.info,
+/// each confirmed by measurement on an EPYC of that family. More than two pipes execute shuffles, contrary to the
+/// guide's table, so no rate is stated for them.
 const ZEN4: Core = Core {
     rates: &[
         (Class::FpMul, 2.0),
@@ -29,10 +29,10 @@ const ZEN4: Core = Core {
     ],
 };
 
-/// AMD Zen 3: pipes as the Software Optimization Guide for AMD Family 19h Processors (publication 56665) has them: four
-/// integer units, one of which multiplies, and two for branches, one of them for taken ones; two multipliers and two
-/// adders of floats, four vector units; three loads or two stores a tick. Each was found within half a percent on an
-/// EPYC of that family. No rate is stated for divisions, which keep their unit for several ticks.
+/// AMD Zen 3: pipes as in the Software Optimization Guide for AMD Family 19h Processors (publication 56665): four
+/// integer units, one of which multiplies; two branch units, one of them for taken branches; two multipliers and
+/// two adders for floats; four vector units; three loads or two stores per tick. Measurements on an EPYC of that
+/// family agree within half a percent. No rate is stated for divisions, which occupy their unit for several ticks.
 const ZEN3: Core = Core {
     rates: &[
         (Class::FpMul, 2.0),
@@ -49,7 +49,7 @@ const ZEN3: Core = Core {
     ],
 };
 
-/// The core by vendor, family and model as `/proc/cpuinfo` names them; none where its rates are not known here.
+/// Return the core by vendor, family and model as in `/proc/cpuinfo`; `None` if its rates are not known.
 pub fn core(vendor: &str, family: u32, model: u32) -> Option<&'static Core> {
     match (vendor, family, model) {
         ("AuthenticAMD", 25, 0x00..=0x0f | 0x20..=0x5f) => Some(&ZEN3),
@@ -59,7 +59,7 @@ pub fn core(vendor: &str, family: u32, model: u32) -> Option<&'static Core> {
 }
 
 impl Core {
-    /// Its rate for a class.
+    /// Return its rate for a class.
     pub fn rate(&self, class: Class) -> Option<f64> {
         self.rates.iter().find(|(one, _)| *one == class).map(|(_, rate)| *rate)
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_of_one_family_are_told_apart_by_model() {
+    fn cores_of_one_family_differ_by_model() {
         let divides = |model| core("AuthenticAMD", 25, model).map(|one| one.rate(Class::IntDiv).is_some());
         assert_eq!([0x01, 0x11, 0x21, 0x50, 0x61].map(divides), [false, true, false, false, true].map(Some));
         assert_eq!(divides(0xff), None);
