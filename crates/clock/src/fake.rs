@@ -12,7 +12,7 @@ pub struct FakeClock {
 
 impl FakeClock {
     /// Create a clock that shows `start`.
-    pub fn at(start: Nanos) -> Self {
+    pub fn new(start: Nanos) -> Self {
         Self { now: Rc::new(Cell::new(start.0)), ahead: Rc::default() }
     }
 

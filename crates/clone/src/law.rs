@@ -165,7 +165,7 @@ mod tests {
             );
         }
         let n = 400_000_u64;
-        let times = (0..n).map(|i| quantile.value_at(Draws::of(1, i).unit(0)));
+        let times = (0..n).map(|i| quantile.value_at(Draws::new(1, i).unit(0)));
         let (sum, squares) = times.fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
         let drawn = sum / n as f64;
         if second.is_finite() {

@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn scores_have_the_requested_correlation_and_stay_uniform() {
         let mut sequence = Sequence::new(&Order { autocorrelation: 0.6, regimes: vec![] });
-        let u: Vec<f64> = (0..200_000).map(|i| sequence.next(Draws::of(1, i)).0).collect();
+        let u: Vec<f64> = (0..200_000).map(|i| sequence.next(Draws::new(1, i)).0).collect();
         let scores: Vec<f64> = u.iter().map(|&u| normal_quantile(u)).collect();
         let lag1 = scores.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / scores.len() as f64;
         assert!((lag1 - 0.6).abs() < 0.02, "{lag1}");
@@ -91,7 +91,7 @@ mod tests {
         let regimes =
             vec![Regime { factor: 1.0, mean_requests: 300.0 }, Regime { factor: 2.0, mean_requests: 100.0 }];
         let mut sequence = Sequence::new(&Order { autocorrelation: 0.0, regimes });
-        let factors: Vec<f64> = (0..400_000).map(|i| sequence.next(Draws::of(1, i)).1).collect();
+        let factors: Vec<f64> = (0..400_000).map(|i| sequence.next(Draws::new(1, i)).1).collect();
         let slow = factors.iter().filter(|&&f| f == 2.0).count() as f64 / factors.len() as f64;
         let changes = factors.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
         // 2,000 changes are expected, with a standard deviation of about 45; shares of slow requests vary by 0.01.

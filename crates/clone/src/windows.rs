@@ -33,7 +33,7 @@ impl Iterator for Windows {
     type Item = (f64, f64);
 
     fn next(&mut self) -> Option<(f64, f64)> {
-        let draws = Draws::of(self.seed, self.index);
+        let draws = Draws::new(self.seed, self.index);
         let due = match &self.when {
             When::Chance { .. } => return None,
             When::Poisson { per_second } => {

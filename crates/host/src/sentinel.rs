@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn only_late_wakeups_are_stored_with_the_previous_one() {
-        let clock = FakeClock::at(Nanos::from_millis(5));
+        let clock = FakeClock::new(Nanos::from_millis(5));
         let (turn, mut watch) = (Cell::new(0), Watch::new());
         let sleep_until = |at: Nanos| {
             turn.set(turn.get() + 1);
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn its_own_waits_are_stored_as_unsure_and_not_as_interference() {
-        let clock = FakeClock::at(Nanos::from_millis(5));
+        let clock = FakeClock::new(Nanos::from_millis(5));
         let (turn, waited, mut watch) = (Cell::new(0), Cell::new(0), Watch::new());
         let sleep_until = |at: Nanos| {
             // A wait of 2 ms behind the server; an interruption of 3 ms; both, the interruption first;
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn late_wakeups_beyond_the_capacity_are_counted() {
-        let clock = FakeClock::at(Nanos::from_millis(5));
+        let clock = FakeClock::new(Nanos::from_millis(5));
         let (turn, mut watch) = (Cell::new(0), Watch::new());
         let late = |at: Nanos| {
             turn.set(turn.get() + 1);

@@ -53,7 +53,7 @@ pub fn cluster_bootstrap(
         let mut times = vec![0_u32; of.len()];
         for draw in 0..draws {
             times.fill(0);
-            let random = Draws::of(seed, draw as u64);
+            let random = Draws::new(seed, draw as u64);
             for i in 0..of.len() {
                 let slot = if together { i } else { of.start + i };
                 times[below(random.word(slot as u32), of.len() as u32) as usize] += 1;

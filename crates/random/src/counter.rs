@@ -14,7 +14,7 @@ pub struct Draws {
 impl Draws {
     /// Return the numbers of item `index` under `seed`.
     #[inline]
-    pub fn of(seed: u64, index: u64) -> Self {
+    pub fn new(seed: u64, index: u64) -> Self {
         Self { base: mix(mix(seed) ^ index.wrapping_mul(STEP)) }
     }
 
@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn a_draw_depends_on_seed_item_and_purpose_alone() {
-        assert_eq!(Draws::of(3, 9).word(1), Draws::of(3, 9).word(1));
+        assert_eq!(Draws::new(3, 9).word(1), Draws::new(3, 9).word(1));
         let mut all: Vec<u64> = (0..4)
             .flat_map(|seed| (0..64).map(move |item| (seed, item)))
-            .flat_map(|(seed, item)| (0..4).map(move |purpose| Draws::of(seed, item).word(purpose)))
+            .flat_map(|(seed, item)| (0..4).map(move |purpose| Draws::new(seed, item).word(purpose)))
             .collect();
         let n = all.len();
         all.sort_unstable();
@@ -61,21 +61,21 @@ mod tests {
             let chi: f64 = bins.iter().map(|&n| (f64::from(n) - 1000.0).powi(2) / 1000.0).sum();
             assert!(chi < 126.0, "{name}: {chi}");
         };
-        check("items", &|i| Draws::of(1, i).unit(0));
-        check("purposes", &|i| Draws::of(1, 1).unit(i as u32));
-        check("seeds", &|i| Draws::of(i, 1).unit(0));
+        check("items", &|i| Draws::new(1, i).unit(0));
+        check("purposes", &|i| Draws::new(1, 1).unit(i as u32));
+        check("seeds", &|i| Draws::new(i, 1).unit(0));
     }
 
     #[test]
     fn neighbouring_items_and_purposes_are_not_correlated() {
         let n = 100_000;
         let correlation = |other: &dyn Fn(u64) -> f64| {
-            let sum: f64 = (0..n).map(|i| (Draws::of(5, i).unit(0) - 0.5) * (other(i) - 0.5)).sum();
+            let sum: f64 = (0..n).map(|i| (Draws::new(5, i).unit(0) - 0.5) * (other(i) - 0.5)).sum();
             12.0 * sum / n as f64
         };
         // The standard error is 1/sqrt(n) = 0.0032; five of them.
-        assert!(correlation(&|i| Draws::of(5, i + 1).unit(0)).abs() < 0.016);
-        assert!(correlation(&|i| Draws::of(5, i).unit(1)).abs() < 0.016);
-        assert!(correlation(&|i| Draws::of(6, i).unit(0)).abs() < 0.016);
+        assert!(correlation(&|i| Draws::new(5, i + 1).unit(0)).abs() < 0.016);
+        assert!(correlation(&|i| Draws::new(5, i).unit(1)).abs() < 0.016);
+        assert!(correlation(&|i| Draws::new(6, i).unit(0)).abs() < 0.016);
     }
 }

@@ -53,7 +53,7 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
     // The same requests in an idle server: their mean demand is known, so that chance cancels.
     let mut sequence = calm.sequence();
     let demand: f64 =
-        (0..design.total()).map(|i| idle_demand(&calm, &mut sequence, Draws::of(seed, i))).sum();
+        (0..design.total()).map(|i| idle_demand(&calm, &mut sequence, Draws::new(seed, i))).sum();
     let longer = spent.busy_ns / demand;
     let running = (1.0 - program.stopped_share()).max(0.0);
     let threads = program.threads_capacity_per_s(program.mean_busy_ns() * longer) * running;

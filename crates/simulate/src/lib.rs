@@ -9,7 +9,7 @@
 //! ```
 //!
 //! If both methods apply, they give the same rows, bit for bit. Request `i` in the order of service start uses
-//! `Draws::of(seed, i)`, so that two designs with one seed serve the same requests (common random numbers). Of
+//! `Draws::new(seed, i)`, so that two designs with one seed serve the same requests (common random numbers). Of
 //! several idle threads, the one that has been idle longest takes a request.
 
 mod arrivals;

@@ -32,7 +32,7 @@ pub(crate) fn run(
         }
         let to = total.min(from + BLOCK);
         for index in from..to {
-            let draws = Draws::of(design.seed, index);
+            let draws = Draws::new(design.seed, index);
             let arrival_ns = moments.next(index, draws);
             let request = program.request(&mut sequence, draws, 0.0, 0.0);
             let work_ns = request.service_ns + request.noise_ns;

@@ -288,7 +288,7 @@ impl Reader {
         // Requests of earlier windows that never completed.
         let mut open = 0;
         for window in 0.. {
-            let offset = Draws::of(start.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
+            let offset = Draws::new(start.0, window).unit(0) * ((one_in - 1) * block.0) as f64;
             let window_start = window * one_in * block.0 + offset as u64;
             if self.wait_until(start.0 + window_start, end_signal)? {
                 break;

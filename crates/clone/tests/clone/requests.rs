@@ -11,7 +11,7 @@ fn program(document: &Value) -> Program {
 
 fn requests(program: &Program, seed: u64, count: u64, load: f64) -> Vec<Request> {
     let mut sequence = program.sequence();
-    (0..count).map(|i| program.request(&mut sequence, Draws::of(seed, i), load, 0.0)).collect()
+    (0..count).map(|i| program.request(&mut sequence, Draws::new(seed, i), load, 0.0)).collect()
 }
 
 fn two_kinds() -> Value {
@@ -80,7 +80,7 @@ fn locks_of_an_array_are_taken_as_the_document_says() {
     let n = 100_000;
     let mut counts = [0_u32; 5];
     for i in 0..n {
-        if let Some(hold) = program.locks[0].hold(Draws::of(2, i)) {
+        if let Some(hold) = program.locks[0].hold(Draws::new(2, i)) {
             assert_eq!(hold.hold_ns, 2e3);
             counts[hold.instance as usize] += 1;
         }

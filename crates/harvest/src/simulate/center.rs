@@ -105,8 +105,8 @@ impl Load {
             Pattern::Constant => 0.0,
             // Steps of a few hours with random heights.
             Pattern::Unpredictable => {
-                let step = (hour / (1.0 + 5.0 * Draws::of(self.seed, 0).unit(0))) as u64;
-                2.0 * Draws::of(self.seed, step).unit(1) - 1.0
+                let step = (hour / (1.0 + 5.0 * Draws::new(self.seed, 0).unit(0))) as u64;
+                2.0 * Draws::new(self.seed, step).unit(1) - 1.0
             }
         };
         self.mean * (1.0 + self.swing * wave).max(0.05)
@@ -170,7 +170,7 @@ pub(super) fn draw_center(center: &Center) -> SyntheticCenter {
         first = last;
     }
     let rack_of = (0..center.servers).map(|server| server / center.rack.max(1)).collect();
-    let balance = |server| 0.85 + 0.3 * Draws::of(center.seed ^ 0x5eed, server).unit(0);
+    let balance = |server| 0.85 + 0.3 * Draws::new(center.seed ^ 0x5eed, server).unit(0);
     let balance = (0..u64::from(center.servers)).map(balance).collect();
     SyntheticCenter { tenants, loads, rack_of, balance }
 }

@@ -110,7 +110,7 @@ pub fn reimages(world: &World, months: f64) -> Vec<(f64, u32)> {
     }
     for (number, tenant) in world.tenants.iter().enumerate() {
         let rates = Rates::of_tenant(world, number);
-        let mut random = Sequence::new(Draws::of(center.seed, number as u64).word(7));
+        let mut random = Sequence::new(Draws::new(center.seed, number as u64).word(7));
         for &server in &tenant.servers {
             events.extend(poisson(&mut random, rates.alone, hours).into_iter().map(|at| (at, server)));
         }

@@ -79,7 +79,7 @@ impl List {
     /// Return the values of request number `item`.
     #[inline]
     pub fn values(&self, item: u32) -> Values {
-        let draws = Draws::of(self.seed, u64::from(item));
+        let draws = Draws::new(self.seed, u64::from(item));
         let mut values = Values { draws, item, row: 0 };
         if self.rows > 1 {
             values.row = match self.order {

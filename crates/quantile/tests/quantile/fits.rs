@@ -19,7 +19,7 @@ fn samples(k: u32, each: usize, seed: u64, grain: Option<f64>) -> (Vec<f64>, Vec
     let cell_of: Vec<u32> = (0..each as u32 * cells).map(|i| i % cells).collect();
     let value = |(i, &cell): (usize, &u32)| {
         let y =
-            (4.0 + 0.1 * f64::from(cell) + 0.4 * normal_quantile(Draws::of(seed, i as u64).unit(0))).exp();
+            (4.0 + 0.1 * f64::from(cell) + 0.4 * normal_quantile(Draws::new(seed, i as u64).unit(0))).exp();
         grain.map_or(y, |grain| (y / grain).round() * grain)
     };
     (cell_of.iter().enumerate().map(value).collect(), cell_of)
@@ -76,12 +76,12 @@ fn no_small_step_from_a_fit_improves_it() {
                 let found = fit(&cells, &x, tau).unwrap();
                 let here = objective(&cells, &x, &found.coefficients, tau);
                 for i in 0..2_000 {
-                    let step = 10.0_f64.powf(-4.0 * Draws::of(9, i).unit(99));
+                    let step = 10.0_f64.powf(-4.0 * Draws::new(9, i).unit(99));
                     let moved: Vec<f64> = found
                         .coefficients
                         .iter()
                         .enumerate()
-                        .map(|(j, b)| b + step * (Draws::of(9, i).unit(j as u32) - 0.5))
+                        .map(|(j, b)| b + step * (Draws::new(9, i).unit(j as u32) - 0.5))
                         .collect();
                     let there = objective(&cells, &x, &moved, tau);
                     assert!(there >= here * (1.0 - 1e-12), "{order} {tau}: {there} {here}");

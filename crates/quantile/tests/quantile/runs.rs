@@ -9,8 +9,8 @@ const BINS_PER_DOUBLING: f64 = 1024.0;
 fn samples(cells: usize, runs: usize, each: usize, sd: f64, seed: u64) -> Vec<Vec<f64>> {
     (0..cells * runs)
         .map(|run| {
-            let effect = sd * normal_quantile(Draws::of(seed, run as u64).unit(1));
-            let of = |i: usize| normal_quantile(Draws::of(seed, (run * each + i) as u64).unit(0));
+            let effect = sd * normal_quantile(Draws::new(seed, run as u64).unit(1));
+            let of = |i: usize| normal_quantile(Draws::new(seed, (run * each + i) as u64).unit(0));
             (0..each).map(|i| (4.0 + effect + 0.3 * of(i)).exp()).collect()
         })
         .collect()

@@ -53,7 +53,7 @@ impl<S: Sink> Server<'_, S> {
         if let Arrivals::Closed { clients, think_us } = self.design.arrivals {
             for client in 0..u64::from(clients).min(self.design.total()) {
                 // Clients have numbers from the far end, so that no request shares their draws.
-                let at_ns = think(Draws::of(self.design.seed, u64::MAX - client), think_us);
+                let at_ns = think(Draws::new(self.design.seed, u64::MAX - client), think_us);
                 self.calendar.enter(at_ns, Event::Arrival);
             }
         } else {
@@ -64,7 +64,7 @@ impl<S: Sink> Server<'_, S> {
     fn next_due(&mut self) {
         let index = self.arrived;
         let there = index < self.design.total();
-        self.due_ns = there.then(|| self.moments.next(index, Draws::of(self.design.seed, index)));
+        self.due_ns = there.then(|| self.moments.next(index, Draws::new(self.design.seed, index)));
     }
 
     /// Process the next event; return `false` if there is none.
@@ -99,7 +99,7 @@ impl<S: Sink> Server<'_, S> {
         }
         let queue = match self.queues.len() {
             1 => 0,
-            n => route(Draws::of(self.design.seed, self.arrived), n),
+            n => route(Draws::new(self.design.seed, self.arrived), n),
         };
         self.arrived += 1;
         let idle = self.idle.iter().any(|&thread| self.queue_of(thread) == queue);
@@ -147,7 +147,7 @@ impl<S: Sink> Server<'_, S> {
     }
 
     fn start(&mut self, thread: u32, arrival_ns: f64) {
-        let draws = Draws::of(self.design.seed, self.started);
+        let draws = Draws::new(self.design.seed, self.started);
         let (load, others) = self.loads();
         let request = self.program.request(&mut self.sequence, draws, load, others);
         let demand_ns = request.service_ns + request.noise_ns;

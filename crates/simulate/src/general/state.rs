@@ -141,7 +141,7 @@ impl<'a, S: Sink> Server<'a, S> {
         let steps = at(LockPlace::Before).chain([Step::Service]).chain(at(LockPlace::After)).collect();
         let nothing = Job {
             number: 0,
-            draws: Draws::of(design.seed, 0),
+            draws: Draws::new(design.seed, 0),
             step: 0,
             arrival_ns: 0.0,
             start_ns: 0.0,

@@ -69,7 +69,7 @@ impl Schedule {
     fn draw(&self, upcoming: &mut Upcoming) -> Nanos {
         let (number, queues) = self.queue;
         while upcoming.index < self.requests {
-            let draws = Draws::of(self.seed, upcoming.index);
+            let draws = Draws::new(self.seed, upcoming.index);
             upcoming.index += 1;
             let due_ns = upcoming.times.next(draws);
             if route(draws, queues) == number {

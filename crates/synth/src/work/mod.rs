@@ -52,7 +52,7 @@ impl Work {
 
     /// Return the random draws of request `index` in the order of service.
     pub(crate) fn draws(&self, index: u64) -> Draws {
-        Draws::of(self.seed, index)
+        Draws::new(self.seed, index)
     }
 
     /// Draw the demands of a request whose service starts at `start`, its scheduled start. `kind` is given if the

@@ -32,7 +32,7 @@ const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// The server's service times, drawn by its rule: request `i` under a seed is the same everywhere.
 fn draw_services(seed: u64, count: usize) -> impl Iterator<Item = f64> {
-    (0..count as u64).map(move |i| -MEAN_NS * (-Draws::of(seed, i).unit(1)).ln_1p())
+    (0..count as u64).map(move |i| -MEAN_NS * (-Draws::new(seed, i).unit(1)).ln_1p())
 }
 
 fn exponential(random: &mut Pcg64, mean: f64) -> f64 {

@@ -116,7 +116,7 @@ pub struct Fake {
 impl Fake {
     /// Create a server that answers every request with a hit after `delay_ns`.
     pub fn new(slots: u32, delay_ns: u64) -> Self {
-        let clock = FakeClock::at(Nanos::ZERO);
+        let clock = FakeClock::new(Nanos::ZERO);
         clock.step_realtime(EPOCH as i64);
         Self {
             clock,
