@@ -51,7 +51,7 @@ impl Owner {
 
     /// Whether it still runs.
     pub(crate) fn is_alive(self) -> bool {
-        Self::of(self.pid) == Some(self)
+        Self::find(self.pid) == Some(self)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Scheduling, timers, interrupts and background work of the kernel.
 
-use super::{row, Known, KERNEL};
+use super::{row, CatalogueRow, KERNEL};
 use crate::format::Format;
 
-pub(super) const ROWS: &[Known] = &[
+pub(super) const ROWS: &[CatalogueRow] = &[
     row(
         "rt_runtime_us",
         "proc/sys/kernel/sched_rt_runtime_us",

@@ -1,9 +1,9 @@
 //! Memory and disks.
 
-use super::{row, Known, KERNEL};
+use super::{row, CatalogueRow, KERNEL};
 use crate::format::Format;
 
-pub(super) const ROWS: &[Known] = &[
+pub(super) const ROWS: &[CatalogueRow] = &[
     row(
         "thp",
         "sys/kernel/mm/transparent_hugepage/enabled",

@@ -1,6 +1,6 @@
 //! Network interfaces: interrupts, queues, polling, coalescing, offloads.
 
-use super::{row, Known, KERNEL};
+use super::{row, CatalogueRow, KERNEL};
 use crate::find::interrupts;
 use crate::format::Format;
 
@@ -9,8 +9,8 @@ const COALESCE: &str = "no interface whose driver reports its interrupt coalesci
 const OFFLOAD: &str = "no interface with this offload (ethtool -k)";
 const QUEUES: &str = "no network interface with queues";
 
-pub(super) const ROWS: &[Known] = &[
-    Known {
+pub(super) const ROWS: &[CatalogueRow] = &[
+    CatalogueRow {
         name: "irqs",
         about: "CPUs that handle the interrupts of this interface",
         pattern: "sys/class/net/@/device/msi_irqs",

@@ -1,13 +1,13 @@
 //! Frequencies and idle states.
 
-use super::{row, Known, KERNEL};
+use super::{row, CatalogueRow, KERNEL};
 use crate::find::files;
 use crate::format::Format;
 
 const CPUFREQ: &str = "no frequency scaling, as in most virtual machines";
 const PSTATE: &str = "no intel_pstate driver";
 
-pub(super) const ROWS: &[Known] = &[
+pub(super) const ROWS: &[CatalogueRow] = &[
     row(
         "turbo",
         "sys/devices/system/cpu/intel_pstate/no_turbo",
@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Known] = &[
         "frequency boost (acpi-cpufreq, AMD)",
         CPUFREQ,
     ),
-    Known {
+    CatalogueRow {
         name: "governor",
         about: "what chooses the CPUs' frequency",
         pattern: "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
@@ -31,7 +31,7 @@ pub(super) const ROWS: &[Known] = &[
         choices: Some("scaling_available_governors"),
         absent: CPUFREQ,
     },
-    Known {
+    CatalogueRow {
         name: "energy_preference",
         about: "energy-performance preference, a hint to the CPU",
         pattern: "sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
@@ -117,7 +117,7 @@ pub(super) const ROWS: &[Known] = &[
         "an idle state of the CPUs",
         "no idle states, as in most virtual machines",
     ),
-    Known {
+    CatalogueRow {
         name: "idle_governor",
         about: "what chooses the idle state",
         pattern: "sys/devices/system/cpu/cpuidle/current_governor",

@@ -1,10 +1,10 @@
 //! TCP and socket buffers.
 
-use super::{row, Known, KERNEL};
+use super::{row, CatalogueRow, KERNEL};
 use crate::find::files;
 use crate::format::Format;
 
-pub(super) const ROWS: &[Known] = &[
+pub(super) const ROWS: &[CatalogueRow] = &[
     row(
         "rmem_max",
         "proc/sys/net/core/rmem_max",
@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Known] = &[
         "small writes wait to be sent together",
         KERNEL,
     ),
-    Known {
+    CatalogueRow {
         name: "congestion",
         about: "congestion control of new connections",
         pattern: "proc/sys/net/ipv4/tcp_congestion_control",
