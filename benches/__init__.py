@@ -1,1 +1,2 @@
-"""What Hindmost costs and how precise it is, alone and beside others: docs/benchmarks.md."""
+"""Benchmarks of the cost and precision of Hindmost, alone and compared with other tools:
+docs/benchmarks.md."""

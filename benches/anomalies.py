@@ -1,14 +1,14 @@
-"""Anomalies with a known cause, one after the other: whom `hindmost diagnose` names, what users notice.
+"""Anomalies with a known cause: which cause `hindmost diagnose` names, and what users notice.
 
     python benches/anomalies.py [--seconds 1080] [--only REGEX] [--out FOLDER] [options of diagnose]
 
-Needs root, memcached, redis, nginx and haproxy, and about 40 s for each anomaly. Each has processes and a
-network of its own, which end with the bench; clients may be in a second network, or behind a proxy. A cause
-that is named is right or wrong. Where the server's own code, or a backend that it depends on, became slow,
-"unknown factor" is right. `unknown` names nobody. Users are a client that the policy does not let the
-diagnosis touch: the table has their p99, and that of the worst second, before the anomaly, during it, and
-during the diagnosis. An anomaly counts only if the probe's p95 rose by half. One that --out has already is
-not made again.
+Needs root, memcached, redis, nginx and haproxy, and about 40 s per anomaly. Each anomaly has its own
+processes and network, which end with the bench; clients may be in a second network, or behind a proxy. A
+named cause is right or wrong. If the server's own code, or a backend that it depends on, became slow,
+"unknown factor" is right. `unknown` means that no cause was named. The users are a client that the policy
+does not allow the diagnosis to touch: the table shows their p99, and the p99 of the worst second, before the
+anomaly, during it, and during the diagnosis. An anomaly counts only if the probe's p95 rose by half. An
+anomaly that is already in --out is not repeated.
 """
 
 import argparse
@@ -43,47 +43,47 @@ from inject import BYTES, KEYS, PORT, Injector, end_with_parent, namespaced
 
 FRONT, BACKEND = PORT + 1, PORT + 2
 HERE, THERE = "10.77.0.1", "10.77.0.2"
-"""Ends of the link between the servers' network and the second one."""
+"""Addresses of the two ends of the link between the servers' network and the second one."""
 SLOWER = 2.2
-"""Times as much work for each request where a server's own code becomes slow."""
+"""Factor of the work per request when a server's own code becomes slow."""
 USERS = 100.0
-"""Requests a second."""
+"""Rate in requests/s."""
 CLIENT_SHARE = 0.06
-"""Of a processor that a client uses beside sending, so that it is a suspect."""
+"""Fraction of a CPU that a client uses in addition to sending, so that it is a suspect."""
 LOOPS = 5000
-"""Of a Lua script that redis runs for each request, about 0.2 ms."""
+"""Loops of a Lua script that redis runs for each request, about 0.2 ms."""
 NICENESS = -5
-"""Of all that takes part: other programs of a shared host then matter less."""
+"""Niceness of all participants, which reduces the effect of other programs on a shared host."""
 LONGEST_S = 60.0
-"""For one diagnosis."""
+"""Time limit of one diagnosis, in seconds."""
 ANSWER = struct.Struct("dd")
 HTTP = b"GET /f HTTP/1.1\r\nHost: here\r\n\r\n"
 SCRIPT = b"local s = 0 for i = 1, tonumber(redis.call('get', 'loops')) do s = s + i end return 'x'"
 TAG = os.environ.setdefault("ANOMALY_TAG", f"{os.getpid()}")
-"""In all names: two benches on a host do not touch each other's processes."""
+"""Part of all names, so that two benches on a host do not touch each other's processes."""
 OURS = f"an{TAG}"
 KINDS = {
     **LEADERS,
     **dict.fromkeys(("interference", "grouped", "burst", "disk"), ("neighbour", f"{OURS}-hog")),
     **dict.fromkeys(("load", "code", "backend", "sleep", "lock", "bystander"), None),
 }
-"""What the leader's name begins with, or two parts of it, if it is right; None: no name is. Load is not told
-from slower code without a replica."""
+"""Prefix of the right leader, or two parts of its name; None: no named cause is right. Without a replica,
+load and slower code cannot be distinguished."""
 GROUPS = Path("/sys/fs/cgroup/cpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A server, who stands before it, and where its clients are."""
+    """A server, an optional proxy, and the position of its clients."""
 
     server: str
     proxy: str = ""
     away: bool = False
-    """Clients are in another network namespace."""
+    """Whether clients are in another network namespace."""
     short: bool = False
-    """The server opens a connection to its backend for each request."""
+    """Whether the server opens a connection to its backend for each request."""
     brief: bool = False
-    """The clients open a connection for each request."""
+    """Whether the clients open a connection for each request."""
 
     def __str__(self) -> str:
         words = [self.server + (" (short connections)" if self.short else "")]
@@ -93,7 +93,7 @@ class Scene:
 
 
 def anomalies() -> Iterator[tuple[Scene, str]]:
-    """All of them, in a fixed random order."""
+    """Yield all anomalies in a fixed random order."""
     every = [
         (Scene(server, proxy, away), kind)
         for kind, servers in (
@@ -127,7 +127,7 @@ def anomalies() -> Iterator[tuple[Scene, str]]:
 
 
 def send_briefly(rate: float, name: str, place: tuple[str, int], request: bytes, out: Path | None) -> None:
-    """Open a connection for each request, at moments drawn beforehand, a few at a time."""
+    """Open a connection for each request, at times drawn beforehand, a few at a time."""
     Path("/proc/self/comm").write_text(name)
     sink = None if out is None else os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -147,7 +147,7 @@ def send_briefly(rate: float, name: str, place: tuple[str, int], request: bytes,
 
 
 def spin(of_each_s: float, every_s: float) -> None:
-    """Use a processor for a part of each period; a whole one keeps two busy."""
+    """Use a CPU for a part of each period; a whole part keeps two CPUs busy."""
     Path("/proc/self/comm").write_text(f"{OURS}-hog" if of_each_s >= 0.2 else f"{OURS}-batch")
     if of_each_s == every_s:
         os.fork()
@@ -159,7 +159,7 @@ def spin(of_each_s: float, every_s: float) -> None:
 
 
 def fill_disk(place: Path) -> None:
-    """Write and sync for ever."""
+    """Write and sync without end."""
     Path("/proc/self/comm").write_text(f"{OURS}-hog")
     with place.open("wb", buffering=0) as file:
         while True:
@@ -170,7 +170,8 @@ def fill_disk(place: Path) -> None:
 
 
 def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Path | None) -> None:
-    """Send a request at moments drawn beforehand, for ever; note when each was due and how long it took."""
+    """Send requests at times drawn beforehand, without end; record when each was scheduled and how long it
+    took."""
     Path("/proc/self/comm").write_text(name)
     link = socket.create_connection(place)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -211,9 +212,9 @@ def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Pa
 
 
 def serve(port: int, work_us: float, kept: Path | None) -> None:
-    """Answer each HTTP request after some work, and after it is on the disk if it is to be `kept`.
+    """Answer each HTTP request after some work, and after writing it to disk if there is a file `kept`.
 
-    SIGUSR1 makes it more work, SIGUSR2 makes each request sleep, SIGHUP makes one in 40 hold up all others.
+    SIGUSR1 increases the work, SIGUSR2 makes each request sleep, SIGHUP makes one in 40 block all others.
     """
     Path("/proc/self/comm").write_text(f"{OURS}-server")
     work_s, sleep_s, hold_s, number = [work_us / 1e6], 0.0, 0.0, 0
@@ -262,19 +263,19 @@ def serve(port: int, work_us: float, kept: Path | None) -> None:
 
 
 def redis(*words: bytes) -> bytes:
-    """A command as redis reads it."""
+    """Return a command in redis's protocol."""
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)
 
 
 def ask(request: bytes, port: int = PORT) -> None:
-    """Ask once."""
+    """Send one request and wait for its answer."""
     with socket.create_connection(("127.0.0.1", port)) as link:
         link.sendall(request)
         link.recv(100)
 
 
 class Stage(Injector):
-    """A scene on stage; what `Injector` does to its server is done to this one."""
+    """A running scene; `Injector` acts on its server."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         self.children: list[subprocess.Popen[bytes]] = []
@@ -285,7 +286,9 @@ class Stage(Injector):
         folder.chmod(0o755)
         if scene.away:
             self.second_network()
-        for inside in [[], self.inside][: 1 + scene.away]:  # a connection a request uses them up in a minute
+        for inside in [[], self.inside][
+            : 1 + scene.away
+        ]:  # one connection per request uses them up in a minute
             words = [*inside, "sysctl", "-qw", "net.ipv4.ip_local_port_range=22000 65535"]
             subprocess.run(words, check=True)
         self.server = {
@@ -306,19 +309,19 @@ class Stage(Injector):
 
     @property
     def address(self) -> str:
-        """For the diagnosis."""
+        """Return the address for the diagnosis."""
         scheme = {"memcached": "memcached", "redis": "redis", "redis-script": "redis"}
         return f"{scheme.get(self.scene.server, 'http')}://127.0.0.1:{PORT}"
 
-    def named(self, program: str) -> str:
-        """The program under a name that no other process of this host has."""
+    def link_program(self, program: str) -> str:
+        """Return the program under a name that no other process of this host has."""
         link = self.folder / f"{OURS}-{program}"
         if not link.is_symlink():
             found = subprocess.run(["which", program], capture_output=True, text=True, check=True)
             link.symlink_to(found.stdout.strip())
         return str(link)
 
-    def started(self, words: list[str], port: int) -> "subprocess.Popen[bytes]":
+    def start_server(self, words: list[str], port: int) -> "subprocess.Popen[bytes]":
         """Start a server and wait until it listens."""
         child = self.start(words)
         for _ in range(100):
@@ -331,7 +334,7 @@ class Stage(Injector):
 
     def memcached(self) -> "subprocess.Popen[bytes]":
         words = [
-            self.named("memcached"),
+            self.link_program("memcached"),
             "-u",
             "nobody",
             "-l",
@@ -343,15 +346,23 @@ class Stage(Injector):
             "-t",
             "2",
         ]
-        child = self.started(words, PORT)
+        child = self.start_server(words, PORT)
         for key in range(KEYS):
             ask(b"set k%d 0 0 %d\r\n%s\r\n" % (key, BYTES, b"x" * BYTES))
         self.request = b"get " + b" ".join(b"k%d" % key for key in range(KEYS)) + b"\r\n"
         return child
 
     def redis(self) -> "subprocess.Popen[bytes]":
-        words = [self.named("redis-server"), "--port", f"{PORT}", "--save", "", "--protected-mode", "no"]
-        child = self.started([*words, "--dir", str(self.folder)], PORT)
+        words = [
+            self.link_program("redis-server"),
+            "--port",
+            f"{PORT}",
+            "--save",
+            "",
+            "--protected-mode",
+            "no",
+        ]
+        child = self.start_server([*words, "--dir", str(self.folder)], PORT)
         for key in range(KEYS):
             ask(redis(b"SET", b"k%d" % key, b"x" * BYTES))
         self.request = redis(b"MGET", *[b"k%d" % key for key in range(KEYS)])
@@ -362,24 +373,26 @@ class Stage(Injector):
 
     def slow(self, port: int, kept: Path | None = None) -> "subprocess.Popen[bytes]":
         self.request = HTTP
-        return self.started([sys.executable, __file__, "server", f"{port}", "500", str(kept or "")], port)
+        return self.start_server(
+            [sys.executable, __file__, "server", f"{port}", "500", str(kept or "")], port
+        )
 
     def nginx(self) -> "subprocess.Popen[bytes]":
-        """Alone, or in front of a backend, on which it depends; one process."""
+        """Start nginx alone, or in front of a backend that it depends on; one process."""
         self.request = HTTP
         (self.folder / "f").write_bytes(b"x" * KEYS * BYTES)
         place = f"root {self.folder};"
         if self.scene.server == "nginx+backend":
             self.backend = self.slow(BACKEND)
             place = f"proxy_pass http://127.0.0.1:{BACKEND};" if self.scene.short else self.passing(BACKEND)
-        return self.started(self.nginx_words("server", PORT, place), PORT)
+        return self.start_server(self.nginx_words("server", PORT, place), PORT)
 
     def passing(self, port: int) -> str:
-        """Pass requests on over connections that are kept."""
+        """Return the directives that pass requests on over persistent connections."""
         return f'proxy_pass http://to{port}; proxy_http_version 1.1; proxy_set_header Connection "";'
 
     def nginx_words(self, name: str, port: int, place: str) -> list[str]:
-        """Write a configuration; give the command."""
+        """Write a configuration; return the command."""
         config = self.folder / f"{name}.conf"
         to = "".join(
             f"upstream to{one} {{ server 127.0.0.1:{one}; keepalive 16; }} " for one in (PORT, BACKEND)
@@ -389,22 +402,23 @@ class Stage(Injector):
         server = f"server {{ listen 0.0.0.0:{port}; location / {{ {place} }} }}"
         http = f"access_log off; keepalive_requests 9999999; {to} {server}"
         config.write_text(f"{kept} events {{ }} http {{ {http} }}")
-        return [self.named("nginx"), "-c", str(config)]
+        return [self.link_program("nginx"), "-c", str(config)]
 
     def proxy(self) -> None:
-        """Stand before the server: bytes pass as they are."""
+        """Start the proxy in front of the server; it passes bytes unchanged."""
         if self.scene.proxy == "haproxy":
             config = self.folder / "haproxy.cfg"
             config.write_text(
                 "global\n nbthread 1\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 1h\n"
                 f" timeout server 1h\nlisten front\n bind 0.0.0.0:{FRONT}\n server one 127.0.0.1:{PORT}\n"
             )
-            self.started([self.named("haproxy"), "-f", str(config)], FRONT)
+            self.start_server([self.link_program("haproxy"), "-f", str(config)], FRONT)
         else:
-            self.started(self.nginx_words("proxy", FRONT, self.passing(PORT)), FRONT)
+            self.start_server(self.nginx_words("proxy", FRONT, self.passing(PORT)), FRONT)
 
     def second_network(self) -> None:
-        """Make one for the clients, with a link to ours; both end with the process that holds it."""
+        """Create a network for the clients, with a link to ours; both end with the process that holds the
+        network."""
         holder = self.start(["unshare", "--net", "sleep", "infinity"])
         time.sleep(0.3)
         self.inside = ["nsenter", "-t", f"{holder.pid}", "-n"]
@@ -437,7 +451,7 @@ class Stage(Injector):
         self.start([*self.inside, *words])
 
     def inject(self, what: str) -> None:
-        """Do it, so that it stays."""
+        """Inject an anomaly that persists."""
         if what == "code" and self.scene.server == "redis-script":
             ask(redis(b"SET", b"loops", b"%d" % (LOOPS * 8 * SLOWER)))
         elif what == "bystander":
@@ -460,7 +474,8 @@ class Stage(Injector):
             for number in range(2):
                 self.start([sys.executable, __file__, "fill", str(self.folder / f"filled-{number}")])
         elif what == "quota":
-            # Of each 100 ms hardly more than it needs: enough on average, and too little in every burst.
+            # The quota per 100 ms is slightly more than the server needs: enough on average,
+            # but too little in every burst.
             quota_us = max(2000, int(104_000 * self.needed()))
             group = self.grouping("sealed")
             (group / "cpu.cfs_quota_us").write_text(f"{quota_us}")
@@ -478,13 +493,14 @@ class Stage(Injector):
             super().inject(what)
 
     def grouping(self, name: str) -> Path:
-        """Make a cgroup that ends with us."""
+        """Create a cgroup that ends with this process."""
         self.group = GROUPS / f"{name}-{OURS}"
         self.group.mkdir()
         return self.group
 
     def users(self, begin: float, end: float) -> tuple[float, float]:
-        """The p99 of users whose requests were due in a period, and that of the worst second, ms."""
+        """Return the p99 of users whose requests were scheduled in a period, and the p99 of the worst second,
+        in ms."""
         every = np.frombuffer((self.folder / "answers").read_bytes(), dtype=float).reshape(-1, 2)
         dues, took_ms = every[:, 0], 1e3 * every[:, 1]
         seconds = [(dues >= at) & (dues < min(at + 1.0, end)) for at in np.arange(begin, end, 1.0)]
@@ -496,24 +512,24 @@ class Stage(Injector):
         return (float(np.quantile(every_one, 0.99)) if len(every_one) else math.nan, worst)
 
 
-def one(number: int, out: Path, more: list[str]) -> None:
-    """Make one anomaly and diagnose it; we are in a network of our own."""
+def run_anomaly(number: int, out: Path, more: list[str]) -> None:
+    """Create one anomaly and diagnose it, inside a network namespace of its own."""
     scene, kind = list(anomalies())[number]
     os.setsid()
-    with contextlib.suppress(OSError):  # where the kernel groups tasks by session, only its niceness counts
+    with contextlib.suppress(OSError):  # with autogrouping, only the niceness of the session counts
         Path("/proc/self/autogroup").write_text(f"{NICENESS}")
     os.nice(NICENESS)
     with tempfile.TemporaryDirectory(prefix="anomaly-") as name:
         stage = Stage(scene, Path(name))
         try:
-            row = diagnosed(stage, kind, out, more)
+            row = diagnose(stage, kind, out, more)
         finally:
             stage.end()
     out.write_text(json.dumps({"scene": str(scene), "kind": kind, **row}))
 
 
-def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, object]:
-    """What became of it."""
+def diagnose(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, object]:
+    """Run the diagnosis and return its result."""
     policy = stage.folder / "policy.toml"
     policy.write_text(f'neighbours = ["{OURS}*"]\n')
     moments = [time.monotonic()]
@@ -539,7 +555,7 @@ def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, 
         found = json.loads(said) if said.startswith("{") else {}
         row |= {
             "seconds": moments[3] - moments[2],
-            "outcome": judged(kind, found),
+            "outcome": judge(kind, found),
             "said": found.get("why", said),
         }
         row |= {
@@ -554,8 +570,8 @@ def diagnosed(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, 
     return row
 
 
-def judged(kind: str, found: dict[str, object]) -> str:
-    """Right, wrong or unknown; where nobody is to blame but the server, an unknown factor is right."""
+def judge(kind: str, found: dict[str, object]) -> str:
+    """Return right, wrong or unknown; if only the server is to blame, an unknown factor is right."""
     if found.get("ruling") != "cause":
         code = found.get("why_note", {}).get("code")
         right = KINDS[kind] is None and code in ("no-cause-shown", "load-or-code")
@@ -567,8 +583,8 @@ def judged(kind: str, found: dict[str, object]) -> str:
     return "right" if right or (kind == "grouped" and "batch-" in names[0]) else "wrong"
 
 
-def told(row: dict[str, object]) -> str:
-    """A line of the table."""
+def table_row(row: dict[str, object]) -> str:
+    """Return a line of the table."""
     waits = " | ".join(f"{p99:.1f} / {worst:.0f}" for p99, worst in row["users"])
     leader = ", ".join(
         [str(row.get("leader") if row.get("ruling") == "cause" else "-"), *row.get("also", [])]
@@ -581,7 +597,7 @@ def told(row: dict[str, object]) -> str:
 
 
 def main() -> None:
-    """Make them one after the other, and print a line for each."""
+    """Create the anomalies one after another, and print a line for each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--only", default="")
@@ -603,7 +619,8 @@ def main() -> None:
         if not out.exists():
             if time.monotonic() > end:
                 break
-            # All that takes part ends with the first process of its own namespace, and that one with us.
+            # All processes end with the first process of their namespace, which ends with this
+            # one.
             words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, __file__]
             try:
                 with tempfile.TemporaryDirectory(prefix="anomaly-") as place:
@@ -619,7 +636,7 @@ def main() -> None:
                     with contextlib.suppress(OSError):
                         group.rmdir()
         if out.exists():
-            print(told(json.loads(out.read_text())), flush=True)
+            print(table_row(json.loads(out.read_text())), flush=True)
 
 
 if __name__ == "__main__":
@@ -639,6 +656,6 @@ if __name__ == "__main__":
         case ["one", *_] if "INJECT_INSIDE" not in os.environ:
             namespaced(sys.argv[1:])
         case ["one", number, out, *more]:
-            one(int(number), Path(out), more)
+            run_anomaly(int(number), Path(out), more)
         case _:
             main()

@@ -1,10 +1,10 @@
-"""System calls a request, and what each way of asking the kernel costs: ``python benches/calls.py``.
+"""System calls per request, and the cost of each I/O interface: ``python benches/calls.py``.
 
-Two tables. *Calls* are counted by strace over a longer and a shorter load of the same kind; the difference
-leaves out what starting and ending take. Looks for replies (epoll_wait) are counted apart: a spinning worker
-looks as long as it has nothing else to do. *Cost* is measured without strace, in alternating
-rounds: busy time a request, how late requests leave (slip) beside how late the write calls alone would make
-them (ideal), and what the client adds to the wire latency at the median (overhead).
+There are two tables. *Calls* are counted by strace over a longer and a shorter load of the same kind; the
+difference excludes start-up and exit. Polls for replies (epoll_wait) are counted separately: a spinning
+worker polls whenever it has nothing else to do. *Cost* is measured without strace, in alternating rounds:
+busy time per request, the send delay next to the delay that the write calls alone would cause (ideal), and
+the client's addition to the wire latency at the median (overhead).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ WAYS: tuple[Io, ...] = ("epoll", "io_uring")
 SENDS, READS = {"sendto", "sendmsg", "write"}, {"recvfrom", "recvmsg", "read"}
 LOOKS, BOTH = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}, {"io_uring_enter"}
 COUNTED_S = (0.5, 1.5)
-"""Lengths of the two loads whose calls are counted."""
+"""Durations in seconds of the two loads whose calls are counted."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """One kind of load."""
+    """A kind of load."""
 
     name: str
     rate: float | None
@@ -47,7 +47,7 @@ class Load:
 
     @property
     def loop(self) -> Literal["open", "closed"]:
-        """Without a rate the loop is closed and goes as fast as it can."""
+        """Return closed without a rate; the load is then as fast as possible."""
         return "open" if self.rate else "closed"
 
 
@@ -62,8 +62,8 @@ LOADS = (
 )
 
 
-def counted(host: Host, server: ManagedServer, load: Load, io: Io, seconds: float) -> Counts:
-    """Count the calls of one instance by name, and its requests under ``""``."""
+def count_calls(host: Host, server: ManagedServer, load: Load, io: Io, seconds: float) -> Counts:
+    """Count the calls of one client by name, and its requests under ``""``."""
     plan = MeasurePlan(
         target="bench",
         loop=load.loop,
@@ -104,12 +104,12 @@ def _calls(path: Path) -> Iterator[tuple[str, float]]:
 
 
 def calls_table(host: Host) -> list[str]:
-    """Calls a request, by what they do."""
+    """Return the table of calls per request, by purpose."""
     lines = ["| load | io | sends | reads | both at once | looks | calls without looks |"]
     lines.append("| --- | --- |" + " ---: |" * 5)
     for load, io in product(LOADS, WAYS):
         with ManagedServer(preset("memcached"), cpus=[host.server_cpu]) as server:
-            short, long = (counted(host, server, load, io, seconds) for seconds in COUNTED_S)
+            short, long = (count_calls(host, server, load, io, seconds) for seconds in COUNTED_S)
         requests = long[""] - short[""]
 
         def each(names: set[str], a: Counts = short, b: Counts = long, n: float = requests) -> float:
@@ -123,7 +123,7 @@ def calls_table(host: Host) -> list[str]:
 
 
 def cost_table(host: Host, rounds: int) -> list[str]:
-    """Cost and precision, in alternating rounds."""
+    """Return the table of cost and precision, in alternating rounds."""
     found: dict[tuple[Load, Io], list[Outcome]] = {}
     for number in range(rounds):
         for load in LOADS[2:]:
@@ -141,7 +141,7 @@ def cost_table(host: Host, rounds: int) -> list[str]:
                 found.setdefault((load, io), []).append(one)
         print(f"round {number + 1} of {rounds} done", file=sys.stderr)
     lines = [
-        "| load | io | requests/s | busy us a request | slip p50 | p99 | p99.9 | ideal p99 | overhead p50 |"
+        "| load | io | requests/s | us/request | send delay p50 | p99 | p99.9 | ideal p99 | overhead p50 |"
     ]
     lines.append("| --- | --- |" + " ---: |" * 7)
     for (load, io), ones in found.items():
@@ -171,9 +171,9 @@ def main() -> int:
     host = two_cpus(asked.seconds)
     tables = []
     if shutil.which("strace") is None:
-        print("calls are not counted: there is no strace (apt-get install strace)", file=sys.stderr)
+        print("calls are not counted: strace is not installed (apt-get install strace)", file=sys.stderr)
     else:
-        tables.append(["system calls a request, counted by strace", "", *calls_table(host)])
+        tables.append(["system calls per request, counted by strace", "", *calls_table(host)])
     heading = (
         f"cost, in microseconds: memcached, one client core; medians of {asked.rounds} alternating rounds"
     )

@@ -1,15 +1,16 @@
-"""How close clones come to their originals on a host whose speed drifts: ``python benches/clones.py FOLDER``.
+"""Accuracy of clones on a host whose speed drifts: ``python benches/clones.py FOLDER``.
 
 ::
 
-    cycle 1:   log at three loads   fit   2 pairs at each load       of each program in turn
+    cycle 1:   log at three loads   fit   2 pairs at each load       for each program in turn
     cycle 2:   log                  fit   2 pairs
     ...
 
-A request takes 5 to 10 % more or less CPU time from one minute to another here, and a clone that was fitted
-an hour ago is a clone of that hour. So logs and pairs take turns, every clone is fitted to logs made just
-before, and all pairs count together: what is judged is the fit, not one document. No pair's requests are in
-the logs of its fit. Ctrl-C at any time: what is in FOLDER counts, and the same command goes on.
+On a typical shared host, the CPU time of a request changes by 5 to 10 % from one minute to the next, and a
+clone describes the time of its logs. So logs and pairs alternate, every clone is fitted to logs made just
+before, and all pairs count together: the result describes the fit, not one document. The requests of pairs
+are never in the logs of their fit. Press Ctrl-C at any time: the results in FOLDER count, and the same
+command continues.
 """
 
 from __future__ import annotations
@@ -45,12 +46,14 @@ ORIGINALS = Path(__file__).parent.parent / "originals"
 
 
 def main() -> int:
-    """Go on with the cycles, then print."""
+    """Continue with the cycles, then print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--programs", default="sqlite,text,search,image,compress")
     parser.add_argument("--cycles", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=6.0, help="of each log and each run of a pair")
+    parser.add_argument(
+        "--seconds", type=float, default=6.0, help="length of each log and each run of a pair"
+    )
     parser.add_argument("--server-cpus", default="1")
     parser.add_argument("--only-show", action="store_true")
     asked = parser.parse_args()
@@ -63,23 +66,24 @@ def main() -> int:
             ):
                 turn(asked.folder, program, cycle, asked.seconds, asked.server_cpus)
     for program in programs:
-        show(program, list(joined(asked.folder / program)))
+        show(program, list(join_cycles(asked.folder / program)))
     return 0
 
 
 def place(folder: Path, program: str, cycle: int) -> Path:
-    """The study of a cycle's pairs."""
+    """Return the study of a cycle's pairs."""
     return folder / program / f"pairs-{cycle}"
 
 
 def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> None:
-    """One cycle of one program: logs, fit, pairs."""
+    """Run one cycle of one program: logs, fit, pairs."""
     home, target = (folder / program).resolve(), ORIGINALS / "targets" / f"{program}.toml"
     home.mkdir(parents=True, exist_ok=True)
     for number, rate in enumerate(rates(home, program, cycle, cpus)):
         log, study = home / f"log-{cycle}-{number}.csv", home / f"log-{cycle}-{number}"
-        seed = 1_000 * cycle + number  # of no pair: theirs are drawn from a study's seed, 64 bits wide
-        for _ in range(TRIES):  # a log of a run that the host spoiled is none
+        # Never a pair's seed: those are drawn from a study's seed, 64 bits wide.
+        seed = 1_000 * cycle + number
+        for _ in range(TRIES):  # discard logs of runs with interference
             if (study / "result.json").exists() and verdict(study) != "invalid":
                 break
             shutil.rmtree(study, ignore_errors=True)
@@ -129,12 +133,14 @@ def turn(folder: Path, program: str, cycle: int, seconds: float, cpus: str) -> N
 
 
 def logs_of(home: Path, cycle: int, ending: str) -> list[Path]:
-    """Logs that a cycle's clone is fitted to (``.csv``), or the studies in which they were made (nothing)."""
+    """Return the logs that a cycle's clone is fitted to (``.csv``), or the studies that produced them (no
+    ending)."""
     return [home / f"log-{cycle}-{number}{ending}" for number in range(len(LOADS))]
 
 
 def rates(home: Path, program: str, cycle: int, cpus: str) -> list[float]:
-    """What each load is in requests a second: of the clone before, or of its requests back to back."""
+    """Return the rate of each load in requests/s: from the previous clone, or from requests sent back to
+    back."""
     before = home / f"clone-{cycle - 1}.toml"
     if before.exists():
         clone = load_clone(before)
@@ -147,12 +153,12 @@ def rates(home: Path, program: str, cycle: int, cpus: str) -> list[float]:
 
 
 def verdict(study: Path) -> str:
-    """What a study says of itself."""
+    """Return the verdict of a study."""
     return str(json.loads((study / "result.json").read_text())["verdict"])
 
 
 def hindmost(*words: object) -> None:
-    """Run the program as a user would; spoiled runs and pairs that are not alike are no fault."""
+    """Run the program as a user would; invalid runs and pairs that differ are not errors."""
     ended = subprocess.run(
         [
             sys.executable,
@@ -169,8 +175,8 @@ def hindmost(*words: object) -> None:
         sys.exit(f"{' '.join(map(str, words))}\n{ended.stderr}")
 
 
-def joined(home: Path) -> Iterator[VerifiedPoint]:
-    """Each load with the pairs of all cycles."""
+def join_cycles(home: Path) -> Iterator[VerifiedPoint]:
+    """Yield each load with the pairs of all cycles."""
     studies = sorted(home.glob("pairs-*/verification.json"), key=lambda path: int(path.parent.name[6:]))
     for load in LOADS:
         runs: dict[str, list[Any]] = {who: [] for who in SERIES}
@@ -186,10 +192,10 @@ def joined(home: Path) -> Iterator[VerifiedPoint]:
             results = {who: json.loads((part / who / "result.json").read_text()) for who in SERIES}
             for who in SERIES:
                 runs[who] += [run | {"run": before + run["run"]} for run in results[who]["runs"]]
-            told = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
+            logged = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
             clone = load_clone(study.parent / "clone.json")
             bad = excluded_pairs({who: Study.open(part / who) for who in SERIES}, mean_prediction([own]))
-            by_cost = cost_ratios(clone, own["rate_per_s"], *counted_pairs(results, bad), told)
+            by_cost = cost_ratios(clone, own["rate_per_s"], *counted_pairs(results, bad), logged)
             excluded |= {before + number: why for number, why in bad.items()}
             by_draws = read_draw_ratios(part / "clone" / DRAWS)
             drawn |= {before + number: found for number, found in by_draws.items()}
@@ -203,35 +209,35 @@ def joined(home: Path) -> Iterator[VerifiedPoint]:
 
 
 def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (part of a Prediction)
-    """What the simulator said of the cycles' clones, in the mean."""
-    told = {name: [one["figures"][name]["predicted_us"]["value"] for one in points] for name in MARGINS}
+    """Return the mean of the simulator's predictions for the cycles' clones."""
+    predicted = {name: [one["figures"][name]["predicted_us"]["value"] for one in points] for name in MARGINS}
     return {
         "latency_us": {
-            name: {"value": sum(us) / len(us), "low": None, "high": None} for name, us in told.items()
+            name: {"value": sum(us) / len(us), "low": None, "high": None} for name, us in predicted.items()
         }
     }
 
 
 def show(program: str, points: Sequence[VerifiedPoint]) -> None:
-    """A row for each load and figure."""
+    """Print a row for each load and figure."""
     for one in points:
         print(
             f"{program} {one['load']:.0%} {one['rate_per_s']:,.0f}/s: {one['pairs']} pairs"
-            f" (+{one['left_out']} left out), {one['requests']:,} requests of the original;"
-            f" a request cost {said(one['cost'])}"
+            f" (+{one['left_out']} excluded), {one['requests']:,} requests of the original;"
+            f" a request cost {format_ratio(one['cost'])}"
         )
         for name, figure in one["figures"].items():
             values = [
                 float(figure[side]["value"] or 0) for side in ("original_us", "clone_us", "predicted_us")
             ]
-            sides = (said(figure[side]) for side in ("clone", "as_logged", "floor"))
+            sides = (format_ratio(figure[side]) for side in ("clone", "as_logged", "floor"))
             print(f"  {name:>4}  {'  '.join(f'{value:7,.0f}' for value in values)}  {''.join(sides)}")
 
 
-def said(ratio: Any) -> str:  # noqa: ANN401 (a Ratio or None)
-    """A ratio with its interval and outcome."""
+def format_ratio(ratio: Any) -> str:  # noqa: ANN401 (a Ratio or None)
+    """Return a ratio with its interval and outcome as text."""
     if ratio is None or ratio["low"] is None:
-        return f"{'not known':<34}"
+        return f"{'unknown':<34}"
     ends = (float(ratio[name]) for name in ("ratio", "low", "high"))
     return "{:.3f} [{:.3f}, {:.3f}] ".format(*ends) + f"{ratio['outcome']:<12}"
 

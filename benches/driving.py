@@ -1,4 +1,4 @@
-"""What the benches share: one client instance against one server, each on a processor of its own."""
+"""Shared by the benches: one client against one server, each on its own CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hindmost.targets import ManagedServer
 
 @dataclass(frozen=True)
 class Host:
-    """Where server and client run, and for how long each measurement lasts."""
+    """The CPUs of server and client, and the length of each measurement."""
 
     server_cpu: int
     client_cpu: int
@@ -32,7 +32,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one client measured: its rate, busy shares, and distributions in nanoseconds."""
+    """Results of one client: rate, busy shares, and distributions in nanoseconds."""
 
     per_s: float
     busy: float
@@ -40,23 +40,23 @@ class Outcome:
     distributions: dict[str, Histogram]
 
     def us(self, what: str, level: float) -> float:
-        """A quantile in microseconds; inf where it is infinitely late."""
+        """Return a quantile in microseconds; inf if it is infinite."""
         value = self.distributions[what].quantile(level)
         return math.inf if value is None else value / 1e3
 
     @property
     def cost_us(self) -> float:
-        """Busy time of the client's core for each request."""
+        """Return the busy time of the client's core per request in microseconds."""
         return self.busy / self.per_s * 1e6
 
 
 def two_cpus(seconds: float) -> Host:
-    """A processor for the server and one for the client; this process steps off the server's."""
+    """Return one CPU for the server and one for the client; keep this process off the server's."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        sys.exit("error: one processor only: server and client would take it from each other")
+        sys.exit("error: there is only one CPU: server and client would compete for it")
     if shutil.which("memcached") is None:
-        sys.exit("error: there is no memcached\nhint: apt-get install memcached")
+        sys.exit("error: memcached is not installed\nhint: apt-get install memcached")
     os.sched_setaffinity(0, set(cpus) - {cpus[0]})
     return Host(cpus[0], cpus[1], seconds)
 
@@ -72,7 +72,7 @@ def drive(
     io: Literal["epoll", "io_uring"] = "epoll",
     seed: int = 1,
 ) -> Outcome:
-    """Run one instance with one worker; without a rate, flat out."""
+    """Run one client with one worker; without a rate, as fast as possible."""
     plan = MeasurePlan(
         target="bench",
         loop=loop,
@@ -111,13 +111,13 @@ def drive(
 
 
 def of(outcomes: Sequence[Outcome], pick: Callable[[Outcome], float]) -> tuple[float, float, float]:
-    """Median, least and most of something over the rounds."""
+    """Return median, minimum and maximum of a value over the rounds."""
     values = sorted(pick(one) for one in outcomes)
     return median(values), values[0], values[-1]
 
 
 def noise_floor() -> str:
-    """What the host takes away from a spinning thread, in the doctor's words."""
+    """Return the doctor's description of the time that the host takes from a spinning thread."""
     findings = json.loads(_engine.doctor("/", 0.5))["findings"]
     return next(
         (f"{one['mark']}: {one['value']}" for one in findings if one["id"] == "noise_floor"), "unknown"

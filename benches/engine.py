@@ -1,16 +1,16 @@
-"""What the load engine costs and how precise it is, on this machine: ``make bench``.
+"""Cost and precision of the load engine on this machine: ``make bench``.
 
-Two questions, one server (memcached with one thread on a processor of its own), one client instance with one
-worker on another:
+There are two questions, with one server (memcached with one thread on its own CPU) and one client with one
+worker on another CPU:
 
-1. *Flat out*, closed loop, 64 connections: requests a second, and who was the limit. The client's share of
-   busy time gives what a request costs it, and so how many a whole core could send. Other load testers stand
-   beside it in ``benches/peers``.
-2. *Open loop* at 10 %, 50 % and 80 % of what that server served flat out: how late requests left (slip),
-   beside the service latency, which is what the slip is to be small against.
+1. *Flat out*, closed loop, 64 connections: requests/s, and whether server or client was the limit. The
+   client's busy time gives its cost per request, and so the rate of a fully used core. ``benches/peers``
+   compares other load testers.
+2. *Open loop* at 10 %, 50 % and 80 % of that server's maximum rate: the send delay, next to the service
+   latency, which should be much larger.
 
-Rounds alternate over all of these, so that a host that changes slowly changes all of them; medians over
-rounds. The figures say something of this host only: the noise floor before and after is printed beside them.
+Rounds alternate over all measurements, so that slow changes of the host affect all of them; results are
+medians over rounds. They are valid for this host only: the noise floor before and after is printed, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEVELS = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def measure(host: Host, rounds: int) -> dict[str, list[Outcome]]:
-    """Everything, in alternating rounds; the first flat-out one fixes the rates of the open loop."""
+    """Make all measurements in alternating rounds; the first flat-out one sets the rates of the open loop."""
     found: dict[str, list[Outcome]] = {}
     capacity = 0.0
     for number in range(rounds):
@@ -46,7 +46,7 @@ def measure(host: Host, rounds: int) -> dict[str, list[Outcome]]:
 
 
 def flat_out(flat: Sequence[Outcome]) -> list[str]:
-    """Who can do how much."""
+    """Return the maximum rates of server and client."""
     per_s, cost = of(flat, lambda one: one.per_s), of(flat, lambda one: one.cost_us)
     server, busy = of(flat, lambda one: one.server)[0], of(flat, lambda one: one.busy)[0]
     limit = "the server" if server > busy else "the client"
@@ -54,16 +54,16 @@ def flat_out(flat: Sequence[Outcome]) -> list[str]:
         f"flat out, closed loop, {CONNECTIONS} connections [least, most]",
         f"  requests/s                   {per_s[0]:>9,.0f}  [{per_s[1]:,.0f}, {per_s[2]:,.0f}]",
         f"  busy                            server {server:.0%}, client {busy:.0%}: the limit was {limit}",
-        f"  client's work for a request  {cost[0]:>9.2f}  us [{cost[1]:.2f}, {cost[2]:.2f}]",
-        f"  requests/s per client core   {1e6 / cost[0]:>9,.0f}  if it were busy all the time",
+        f"  client's time per request    {cost[0]:>9.2f}  us [{cost[1]:.2f}, {cost[2]:.2f}]",
+        f"  requests/s per client core   {1e6 / cost[0]:>9,.0f}  if it were always busy",
     ]
 
 
 def open_loop(found: dict[str, list[Outcome]]) -> list[str]:
-    """How late requests leave, beside how long the server takes."""
+    """Return the send delays, next to the service latency."""
     columns = [(what, name) for what in ("slip", "service") for name in LEVELS]
     lines = [
-        "open loop, as a share of the requests/s of the first flat-out measurement; microseconds",
+        "open loop, as a fraction of the rate of the first flat-out measurement; microseconds",
         f"  {'load':>4} {'asked/s':>9} {'achieved':>9} {'busy':>5}"
         + "".join(f"{what + ' ' + name:>14}" for what, name in columns),
     ]

@@ -1,9 +1,9 @@
-"""Planted problems on real servers: does `hindmost explain` name the cause and confirm the right change?
+"""Planted problems on real servers: whether `hindmost explain` names the cause and confirms the right change.
 
     python benches/explained.py [NAME...] [--budget 100s] [--out FOLDER]
 
-Needs root. The failure to look for is a change that is confirmed and is not among the right ones; "undecided"
-on a noisy host is none. The table is Markdown.
+Needs root. A failure is a confirmed change that is not one of the right ones; "undecided" on a noisy host
+is not a failure. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Answer).serve_forever()
 
 
 def service(pause: str, split: bool) -> str:
-    """A target file of a service in Python that pauses, or writes its response in two pieces."""
+    """Return the target file of a Python service that pauses, or writes its response in two pieces."""
     body = 'self.wfile.write(b"he"); self.wfile.write(b"llo")' if split else 'self.wfile.write(b"hello")'
     code = PYTHON.replace("PAUSE", pause).replace("SPLIT", body).replace("NODELAY", str(not split))
     code = json.dumps(code.replace("{", "{{").replace("}", "}}").replace("{{pause_ms}}", "{pause_ms}"))
@@ -57,7 +57,8 @@ exec memcached -u nobody -l {host} -p {port} -U 0 -t 1
 
 @dataclass(frozen=True)
 class Problem:
-    """What is planted: target, load, its cause (parts or kinds of culprits), what helps, a neighbour."""
+    """A planted problem: target, load, cause (parts or kinds of culprits), the right changes, a neighbour
+    process."""
 
     target: str
     load: tuple[str, ...]
@@ -106,7 +107,7 @@ PROBLEMS = {
         ("--rate", "200"),
         ("server work", "behind other requests", "run queue"),
     ),
-    "a setting of its own": Problem(
+    "a setting of the program": Problem(
         service("time.sleep({pause_ms} / 1000)", split=False)
         + "[options]\npause_ms = 30\n[settings]\npause_ms = [3]\n",
         ("--rate", "40", "--connections", "4"),
@@ -120,7 +121,7 @@ PROBLEMS = {
 
 
 def explain(name: str, problem: Problem, budget: str, out: Path) -> tuple[dict, float]:
-    """Plant a problem and explain it: the document, and the seconds until the answer."""
+    """Plant a problem and explain it; return the document, and the seconds until the answer."""
     target = problem.target
     if "\n" in target:
         file = out / f"{name.replace(' ', '-')}.toml"
@@ -144,7 +145,7 @@ def explain(name: str, problem: Problem, budget: str, out: Path) -> tuple[dict, 
 
 
 def row(name: str, problem: Problem, found: dict, seconds: float) -> str:
-    """The line of the table."""
+    """Return a line of the table."""
     parts = sorted(found["parts"], key=lambda one: -one["of_variance"])[:2]
     kinds = [one["kind"] for one in found["culprits"][:2]]
     named = not problem.cause or bool(
@@ -174,11 +175,11 @@ def row(name: str, problem: Problem, found: dict, seconds: float) -> str:
 
 
 def main() -> None:
-    """Plant all, or those that are named."""
+    """Plant all problems, or the named ones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", default=list(PROBLEMS))
     parser.add_argument("--budget", default="100s")
-    parser.add_argument("--out", type=Path, help="keep the studies there")
+    parser.add_argument("--out", type=Path, help="folder to keep the studies in")
     asked = parser.parse_args()
     print("| planted | most of the variance | named | change tried last | verdict | p99 ratio | claim | s |")
     print(f"|{' --- |' * 8}", flush=True)

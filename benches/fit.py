@@ -1,9 +1,9 @@
-"""How long a fit takes, from file to document, and a mixture beside scikit-learn's: ``python
+"""Time of a fit, from file to document, and of a mixture compared with scikit-learn: ``python
 benches/fit.py``.
 
 One million requests of moses (three components, one of them 0.05 %). scikit-learn (``pip install
-scikit-learn``) is given the logarithms, already in memory, and 1 to 4 components to choose from by BIC;
-beside it, in turn, our mixtures of the same samples: all of them if ``--whole``, else a tenth.
+scikit-learn``) gets the logarithms, already in memory, and chooses from 1 to 4 components by BIC; our
+mixtures are fitted to the same samples in alternation: to all of them with ``--whole``, else to a tenth.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ def main() -> int:
         rows = [
             ("server's log (CSV, six columns) to document", lambda: account(fit_clone(read_log(log)))),
             ("column of times (CSV) to document", lambda: account(fit_clone(read_log(column)))),
-            ("of that, reading the server's log", lambda: read_log(log)),
+            ("reading the server's log, as a part of it", lambda: read_log(log)),
         ]
         print(f"{asked.requests:,} requests, {asked.rounds} rounds: median [least, most] s")
         for name, work in rows:
             print(f"  {name:<46}{spread(work, asked.rounds)}")
     logs = np.log(us)
     print(f"  {'1 to 4 lognormals, ours':<46}{spread(lambda: ours(logs), asked.rounds)}")
-    beside(logs if asked.whole else logs[::10], asked.rounds)
+    compare_with_sklearn(logs if asked.whole else logs[::10], asked.rounds)
     return 0
 
 
 def ours(logs: np.ndarray) -> object:
-    """Mixtures of 1 to 4 lognormals, as a fit makes them before it chooses."""
+    """Fit mixtures of 1 to 4 lognormals, as a fit does before it chooses."""
     return lognormals(Grid.of(logs).binned)
 
 
-def beside(logs: np.ndarray, rounds: int) -> None:
-    """scikit-learn's mixtures, chosen by BIC, and ours of the same samples, in turn."""
+def compare_with_sklearn(logs: np.ndarray, rounds: int) -> None:
+    """Fit scikit-learn's mixtures, chosen by BIC, and ours to the same samples, in alternation."""
     try:
         from sklearn.mixture import GaussianMixture
     except ImportError:
-        print("  scikit-learn is not installed: nothing to stand beside", file=sys.stderr)
+        print("  scikit-learn is not installed: no comparison", file=sys.stderr)
         return
     column = logs.reshape(-1, 1)
 
@@ -87,7 +87,7 @@ def beside(logs: np.ndarray, rounds: int) -> None:
 
 
 def spread(work: Callable[[], object], rounds: int) -> str:
-    """Median, least and most seconds."""
+    """Return median, minimum and maximum seconds."""
     took = []
     for _ in range(rounds):
         started = time.perf_counter()
@@ -97,7 +97,7 @@ def spread(work: Callable[[], object], rounds: int) -> str:
 
 
 def times(n: int) -> np.ndarray:
-    """Service times of moses."""
+    """Return service times of moses."""
     draws = np.random.default_rng(1)
     parts = load_clone("moses").document["service"]
     place = draws.choice(len(parts), size=n, p=[part["weight"] for part in parts])
@@ -107,7 +107,7 @@ def times(n: int) -> np.ndarray:
 
 
 def write_log(path: Path, us: np.ndarray) -> None:
-    """A log of one busy thread."""
+    """Write a log of one busy thread."""
     wall = np.round(us * 1e3).astype(np.int64)
     start = 10**12 + np.concatenate([[0], np.cumsum(wall + 100)[:-1]])
     rows = np.column_stack([start, start, start + wall, wall, np.zeros_like(wall), np.zeros_like(wall)])

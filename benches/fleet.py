@@ -1,12 +1,12 @@
-"""What a fleet costs, and whether it says what one process says: network namespaces as machines.
+"""Cost of a fleet, and whether its results equal those of one process; network namespaces act as machines.
 
-``python -m benches.fleet`` needs root, sshd and memcached. It prints, for this machine alone, in which all
-machines share the same processors:
+``python -m benches.fleet`` needs root, sshd and memcached. All machines share the CPUs of this host. It
+prints:
 
-- the same server by one process and by 2 and 4 load hosts, percentiles with their intervals;
-- what the channel did in the measurements: bytes, wakeups, processor time;
-- what the controller pays: bringing workers, a round trip, a run's clocks;
-- a sweep of a clone on one host that has one processor, on two, and here.
+- the same server measured by one process and by 2 and 4 load hosts: percentiles with intervals;
+- traffic of the channel during the measurements: bytes, wake-ups, CPU time;
+- the cost to the controller: starting workers, a round trip, synchronising a run's clocks;
+- a sweep of a clone on one host with one CPU, on two hosts, and locally.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from machines import Machines, machines
 MEASURE = ("--pacing", "sleep", "--sentinel", "off", "--rate", "4k", "--duration", "2s", "--warmup", "0.5s")
 RUNS = ("--runs", "8..8", "--remake", "0", "--quantiles", "50,95,99")
 ENDS = (signal.SIGTERM, signal.SIGHUP)
-"""``timeout`` sends one, a terminal that is closed the other."""
+"""``timeout`` sends the first signal, a closed terminal the second."""
 CALL = "import sys; from hindmost.cli import main; sys.exit(main())"
 
 
 def hindmost(*words: object) -> tuple[dict[str, Any], float]:
-    """`hindmost WORDS --json`, and how long it took."""
+    """Run `hindmost WORDS --json`; return the document and the seconds that it took."""
     text, took = _ran(*words)
     return json.loads(text), took
 
@@ -51,7 +51,7 @@ def _ran(*words: object) -> tuple[str, float]:
 
 
 def same_server(net: Machines, folder: Path) -> None:
-    """One process, 2 and 4 hosts, the same rate."""
+    """Measure at the same rate with one process, 2 hosts and 4 hosts."""
     with net.memcached() as url:
         for many in (1, 2, 4):
             out = folder / f"by-{many}"
@@ -91,7 +91,7 @@ def _channel(out: Path) -> None:
 
 
 def controller(net: Machines) -> None:
-    """Bringing workers, a round trip, the clocks of a run."""
+    """Measure starting workers, a round trip, and the clocks of a run."""
     from hindmost.fleet.dask.channel import OwnChannel
     from hindmost.fleet.dask.hosts import parse_fleet
 
@@ -105,15 +105,15 @@ def controller(net: Machines) -> None:
             channel.ask("a", {"clock": {}})
             trips.append(1e3 * (time.monotonic() - begun))
         print(
-            f"controller   4 workers brought in {brought:.1f} s;"
-            f" a word and its answer {statistics.median(trips):.2f} ms"
+            f"controller   4 workers started in {brought:.1f} s; round trip {statistics.median(trips):.2f} ms"
         )
     finally:
         channel.close()
 
 
 def speed_up(net: Machines, points: int, requests: int, rounds: int) -> None:
-    """A sweep by hosts of one processor each, in turns: whole commands, with bringing and writing."""
+    """Run a sweep on hosts with one CPU each, in alternation: whole commands, including start-up and
+    output."""
     loads = min(points // 4, 1_000)
     waking = f"locks[0].wake_us=1..6:{max(2, points // 4 // loads)}"
     sweep = ("clone", "sweep", "silo", "--vary", "threads=1,2,3,4", "--vary", waking)
@@ -134,7 +134,7 @@ def speed_up(net: Machines, points: int, requests: int, rounds: int) -> None:
     count = len(json.loads(text)["points"])
     print(
         f"sweep        {count:,} points of {requests:,} requests, {rounds} rounds;"
-        f" answers {'the same to the byte' if len(answers) == 1 else 'DIFFER'}"
+        f" answers {'identical' if len(answers) == 1 else 'DIFFER'}"
     )
     first = took["one host, one CPU"]
     for name, seconds in took.items():
@@ -146,11 +146,11 @@ def speed_up(net: Machines, points: int, requests: int, rounds: int) -> None:
             f" [{min(ratios):.2f}, {max(ratios):.2f}]"
         )
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"sweep        the command took at most {most:,.0f} MiB")
+    print(f"sweep        peak memory of the command {most:,.0f} MiB")
 
 
 def _first(net: Machines, many: int, *, pinned: bool = False) -> Path:
-    """A file with the first hosts, each with a processor of its own if they are pinned."""
+    """Write a file with the first hosts, each pinned to its own CPU if requested."""
     lines: dict[str, str] = {}
     if pinned:
         for cpu, one in enumerate(net.loads[:many]):
@@ -163,21 +163,22 @@ def _first(net: Machines, many: int, *, pinned: bool = False) -> Path:
 
 
 def _end(number: int, _: object) -> None:
-    """Unwind, so that machines, workers and servers are gone; another one must not cut that short."""
+    """Raise an exception so that machines, workers and servers are stopped; a second signal must not
+    interrupt that."""
     for one in ENDS:
         signal.signal(one, signal.SIG_IGN)
     raise SystemExit(128 + number)
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print all results."""
     for one in ENDS:
         signal.signal(one, _end)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--points", type=int, default=8_000, help="of the sweep")
-    parser.add_argument("--requests", type=int, default=10_000, help="of each point of the sweep")
+    parser.add_argument("--requests", type=int, default=10_000, help="requests of each point of the sweep")
     parser.add_argument("--rounds", type=int, default=3, help="of the sweep")
     parser.add_argument("--only", choices=["same", "controller", "sweep"])
     asked = parser.parse_args()

@@ -1,6 +1,7 @@
-"""Time and memory against size, of what reads files and stored runs: ``python benches/growth.py [NAME ...]``.
+"""Time and memory as a function of size, for code that reads files and stored runs: ``python
+benches/growth.py [NAME ...]``.
 
-Each figure comes from a process of its own, at four sizes. Time that grows faster than size is a fault.
+Each figure comes from a separate process, at four sizes. Time that grows faster than size is a defect.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=", ".join(CASES))
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds that one figure may take")
+    parser.add_argument("--limit", type=float, default=120.0, help="time limit of one figure in seconds")
     asked = parser.parse_args()
     if asked.one is not None:
         return measure(asked.names[0], asked.one, asked.folder)
@@ -51,7 +52,7 @@ def main() -> int:
 
 
 def measure(name: str, size: int, folder: Path) -> int:
-    """Make the input, and tell the processor time and the memory that the step takes, without its imports."""
+    """Create the input; print CPU time and memory of the step, without its imports."""
     step = CASES[name][1](size, folder)
     began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with redirect_stdout(StringIO()):
@@ -103,7 +104,7 @@ def _plan(size: int, _: Path) -> Callable[[], object]:
 
 
 def _study(size: int, folder: Path) -> Path:
-    """A study of so many runs, all alike."""
+    """Create a study of `size` identical runs."""
     from hindmost.cli import main as hindmost
 
     study = folder / "study"

@@ -1,9 +1,10 @@
-"""How fast decisions by history are: ``python benches/harvest.py``.
+"""Speed of decisions by history: ``python benches/harvest.py``.
 
-A month of two-minute slots of 1,000 tenants (a quarter each: a day's wave, hardly moving, a walk, noise) is
-classified, beside what NumPy takes for the Fourier transforms of the same rows alone. Replicas are placed by
-the grid, beside a loop in plain Python that draws until three environments differ, with no grid and no space.
-Then each simulator. Contenders take turns; figures are medians [least, most] of wall-clock seconds.
+Traces of 1,000 tenants over a month in two-minute slots (a quarter each: daily wave, nearly constant, random
+walk, noise) are classified; NumPy's time for the Fourier transforms of the same rows is the comparison.
+Replicas are placed by the grid, compared with a plain Python loop that draws until three environments differ,
+without grid and space. Then each simulator runs. Contenders alternate; figures are medians [minimum, maximum]
+of wall-clock seconds.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ def main() -> int:
     asked = parser.parse_args()
     traces = month(asked.tenants)
     print(f"{asked.tenants} tenants of {SLOTS} slots; {asked.rounds} rounds, median [least, most]")
-    beside(
+    compare(
         asked.rounds,
         {
-            "NumPy's transforms alone, whole and halves": lambda: transforms(traces.cpu),
-            "classes, stability looked at": lambda: classify(traces),
+            "NumPy's transforms only, whole and halves": lambda: transforms(traces.cpu),
+            "classes, including stability": lambda: classify(traces),
             "classes, no stability": lambda: classify(traces, Settings(stability=False)),
         },
     )
     classes = classify(traces, Settings(stability=False))
     blocks = 100_000
-    print(f"\n{blocks} blocks of three replicas, answer as JSON and all")
-    beside(
+    print(f"\n{blocks} blocks of three replicas, including the answer as JSON")
+    compare(
         asked.rounds,
         {
             "three environments, plain Python": lambda: drawn(traces.tenants, blocks),
@@ -50,7 +51,7 @@ def main() -> int:
         },
     )
     print("\nsimulators")
-    beside(
+    compare(
         asked.rounds,
         {
             "durability, 400,000 blocks, stock": lambda: simulate("durability", policy="stock"),
@@ -65,7 +66,7 @@ def main() -> int:
 
 
 def month(tenants: int) -> Traces:
-    """Tenants of three servers, three to an environment."""
+    """Create tenants of three servers, three per environment."""
     draws = np.random.default_rng(1)
     days = np.arange(SLOTS) * SLOT_S / 86_400
     noise = draws.uniform(-0.5, 0.5, (tenants, SLOTS))
@@ -84,14 +85,14 @@ def month(tenants: int) -> Traces:
 
 
 def transforms(cpu: np.ndarray) -> None:
-    """What any classification by spectrum takes at least, on one processor."""
+    """Compute the transforms that any classification by spectrum needs, on one CPU."""
     half = cpu.shape[1] // 2
     for rows in (cpu, cpu[:, :half], cpu[:, half:]):
         np.abs(np.fft.rfft(rows - rows.mean(axis=1, keepdims=True))) ** 2
 
 
 def drawn(tenants: list[Tenant], blocks: int) -> list[list[str]]:
-    """Three servers of three environments, with no other rule."""
+    """Draw three servers of three environments, without other rules."""
     draws = random.Random(1)
     owned = [(server, one.environment) for one in tenants for server in one.servers]
     found = []
@@ -104,8 +105,8 @@ def drawn(tenants: list[Tenant], blocks: int) -> list[list[str]]:
     return found
 
 
-def beside(rounds: int, contenders: dict[str, Callable[[], object]], *, ratios: bool = True) -> None:
-    """Print what each takes, and its ratio to the first where they do the same."""
+def compare(rounds: int, contenders: dict[str, Callable[[], object]], *, ratios: bool = True) -> None:
+    """Print the time of each contender, and its ratio to the first if they do the same work."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, call in contenders.items():

@@ -1,8 +1,8 @@
-"""HTTP/2 beside h2load (Debian's nghttp2-client): ``python benches/http2.py --rounds 5``.
+"""HTTP/2 compared with h2load (Debian's nghttp2-client): ``python benches/http2.py --rounds 5``.
 
-Both drive the preset nginx over HTTP/2 without TLS, in a closed loop with as many streams on as many
-connections, in turns, the server on the first processor and the client on the second. What counts is requests
-for a second of the client's processor time, since the server is what ends first.
+Both drive the preset nginx over HTTP/2 without TLS, in a closed loop with the same numbers of streams and
+connections, in alternation, the server on the first CPU and the client on the second. The metric is requests
+per second of the client's CPU time, because the server saturates first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = "/index.html"
 
 
 def _ours(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, float]:
-    """Requests a second, and for a second of processor time."""
+    """Return requests/s, and requests per second of CPU time."""
     plan = {
         "schema": "hindmost.plan/1",
         "seed": 1,
@@ -51,13 +51,13 @@ def _ours(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, flo
         words = [program, "load", str(path), "--out", f"{folder}/out"]
         said = json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)
     if said["counts"]["done"] != said["counts"]["due"]:
-        sys.exit(f"error: not all was answered: {said['counts']}")
+        sys.exit(f"error: some requests failed: {said['counts']}")
     (thread,) = said["threads"]
     return said["achieved_per_s"], said["achieved_per_s"] / thread["cpu_share"]
 
 
 def _h2load(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, float]:
-    """The same of h2load, by its own count; it has no start-up worth subtracting."""
+    """Return the same for h2load, by its own count; its start-up is too short to be subtracted."""
     words = ["h2load", "-t", "1", "-c", str(asked.connections), "-m", str(asked.streams)]
     words += ["-D", f"{asked.seconds:g}", f"http://{address}{PAGE}"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -72,9 +72,9 @@ def _h2load(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, f
 
 
 def rounds_of(asked: argparse.Namespace) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Ours and those of h2load: requests a second, and for a second of processor time, by round."""
+    """Return, for ours and for h2load, requests/s and requests per second of CPU time, by round."""
     if shutil.which("h2load") is None:
-        sys.exit("error: h2load is not here\nhint: apt-get install nghttp2-client")
+        sys.exit("error: h2load is not installed\nhint: apt-get install nghttp2-client")
     first, second = sorted(os.sched_getaffinity(0))[:2]
     spec = preset("nginx").with_options({"protocol": "http2", "listen": "reuseport http2"})
     ours: list[tuple[float, float]] = []

@@ -1,7 +1,7 @@
 """The bias of the closed loop (Treadmill, ISCA 2016, Figure 1), on this machine: ``python benches/loops.py``.
 
-One memcached thread, one client, one and the same rate: first in an open loop, then in closed loops that may
-have so many requests outstanding as they have connections. Rounds alternate; each restarts the server.
+One memcached thread and one client at one rate: first in an open loop, then in closed loops with at most as
+many outstanding requests as connections. Rounds alternate; each restarts the server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="alternating rounds")
     parser.add_argument("--seconds", type=float, default=2.5, help="length of each measurement")
-    parser.add_argument("--load", type=float, default=0.8, help="share of what the server serves flat out")
+    parser.add_argument("--load", type=float, default=0.8, help="fraction of the server's maximum rate")
     asked = parser.parse_args()
     before = noise_floor()
     host = two_cpus(asked.seconds)
@@ -46,7 +46,7 @@ def main() -> int:
             found.setdefault(name, []).append(one)
         print(f"round {number + 1} of {asked.rounds} done", file=sys.stderr)
     print(
-        f"memcached, one thread; {rate:,.0f} requests/s asked, {asked.load:.0%} of {capacity:,.0f} flat out;"
+        f"memcached, one thread; {rate:,.0f} requests/s, {asked.load:.0%} of the maximum of {capacity:,.0f};"
         f" medians of {asked.rounds} alternating rounds\n"
     )
     print("| loop, connections | achieved/s |" + "".join(f" {name} us |" for name in LEVELS), end="")

@@ -1,4 +1,5 @@
-"""One fit by statsmodels or pyfixest, in an interpreter that has it: prints seconds, peak and objective."""
+"""One fit by statsmodels or pyfixest, in an interpreter that has them: prints seconds, peak memory and
+objective."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ import numpy as np
 
 
 def main() -> None:
-    """Peer, file of float64, requests a run, level, whether errors are wanted.
+    """Read arguments: peer, file of float64, requests per run, level, whether to compute errors.
 
-    With ``columns`` at the end: the file has rows of y and so many covariates instead of ``requests a run``.
+    With ``columns`` as the last argument, the file has rows of y and covariates, and their number replaces
+    requests per run.
     """
     peer, data, each, tau, se = (
         sys.argv[1],
@@ -49,7 +51,7 @@ def main() -> None:
             dict(zip("abcd", bits, strict=True)) | {"y": y, "run": np.repeat(np.arange(480), each)}
         )
         options = {"vcov": {"CRV1": "run"}} if se else {}
-        pyfixest.quantreg("y ~ a", frame.iloc[:: max(1, each // 10)], quantile=0.5)  # compiles
+        pyfixest.quantreg("y ~ a", frame.iloc[:: max(1, each // 10)], quantile=0.5)  # compile first
         started = time.process_time()
         fit = pyfixest.quantreg("y ~ a*b*c*d", frame, quantile=tau, method="pfn", **options)
         by_name = dict(fit.coef())

@@ -1,9 +1,9 @@
-"""Quantile regression of a factorial, ours and others': ``python benches/quantiles.py``.
+"""Quantile regression of a factorial design, ours and others': ``python benches/quantiles.py``.
 
-The paper's problem: 16 cells of four factors, 30 runs each, lognormal requests, every run with a shift and a
-spread of its own (5 %). Times are processor seconds of one call, in turns, so that a busy host spoils ratios
-less; memory is what the process held at its peak. Others: R's quantreg (``apt install r-cran-quantreg``) and
-statsmodels and pyfixest (``--python``: an interpreter that has them); those that are not here are left out.
+The paper's problem: 16 cells of four factors, 30 runs each, lognormal requests; every run has its own shift
+and spread (5 %). Times are CPU seconds of one call, in alternation, so that a busy host disturbs ratios less;
+memory is the peak of the process. Others: R's quantreg (``apt install r-cran-quantreg``) and statsmodels and
+pyfixest (``--python``: an interpreter that has them); missing ones are skipped.
 
 ``--only saturated,submodels,histograms,bootstrap,errors,continuous``; ``--whole`` gives R's fastest method
 all 9.6 million rows, too, which takes it a minute and five gigabytes.
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def problem(each: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Requests, cell and run of each; `each` a run, in the order of runs."""
+    """Return requests, cell and run of each; `each` per run, in the order of runs."""
     random = np.random.default_rng(1)
     runs = CELLS * RUNS
     level = 4.0 + 0.02 * (np.arange(runs) // RUNS) + random.normal(0.0, 0.05, runs)
@@ -68,26 +68,28 @@ def problem(each: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def saturated(rounds: int, python: str, whole: bool) -> None:
-    """Goal S1: all 16 coefficients at three levels."""
+    """Measure goal S1: all 16 coefficients at three levels."""
     y, cell, _ = problem(20_000)
-    ours = spent(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS), rounds)
-    extra = held(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS))
+    ours = measure_calls(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS), rounds)
+    extra = peak_memory(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS))
     data = (y.nbytes + cell.nbytes) / 1e6
-    say(f"ours, {y.size:,} rows, 3 levels", ours, f"+{extra / 1e6:.1f} MB beside {data:.0f} MB of data")
-    say("numpy.partition by cell, 3 levels", spent(lambda: by_partition(y), 1))
+    say(f"ours, {y.size:,} rows, 3 levels", ours, f"+{extra / 1e6:.1f} MB on top of {data:.0f} MB of data")
+    say("numpy.partition by cell, 3 levels", measure_calls(lambda: by_partition(y), 1))
     sizes = [(2_000, ["pfn", "fn"], ["statsmodels"])] + ([(20_000, ["pfn"], [])] if whole else [])
     for each, of_r, of_python in sizes:
         y, cell, _ = problem(each)
-        mine = spent(lambda y=y, cell=cell: _engine.quantiles_of_cells(y, cell, CELLS, [0.99]), rounds)
+        mine = measure_calls(
+            lambda y=y, cell=cell: _engine.quantiles_of_cells(y, cell, CELLS, [0.99]), rounds
+        )
         say(f"ours, {y.size:,} rows, p99", mine)
         for name, found in others(y, each, 0.99, of_r, of_python, python, se=False):
             say(f"{name}, {y.size:,} rows, p99", [found["seconds"]], versus(found, mine, y, cell))
 
 
 def submodels(rounds: int) -> None:
-    """Goal S2: main effects, and those with all pairs, after one sort."""
+    """Measure goal S2: main effects, and those with all pairs, after one sort."""
     y, cell, _ = problem(20_000)
-    say(f"sorting {y.size:,} rows", spent(lambda: _engine.QuantileCells(y, cell, CELLS), 1))
+    say(f"sorting {y.size:,} rows", measure_calls(lambda: _engine.QuantileCells(y, cell, CELLS), 1))
     cells = _engine.QuantileCells(y, cell, CELLS)
     for order, name in ((1, "main effects"), (2, "with pairs")):
         terms = [t for k in range(1, order + 1) for t in itertools.combinations(FACTORS.factors, k)]
@@ -96,12 +98,12 @@ def submodels(rounds: int) -> None:
             flat = x.ravel().tolist()
             say(
                 f"{name} ({x.shape[1]}), p{100 * tau:g}",
-                spent(lambda f=flat, t=tau, p=x.shape[1]: cells.fit(f, p, t), rounds),
+                measure_calls(lambda f=flat, t=tau, p=x.shape[1]: cells.fit(f, p, t), rounds),
             )
 
 
 def histograms(rounds: int) -> None:
-    """Goal S3: 480 histograms instead of 9.6 million rows."""
+    """Measure goal S3: 480 histograms instead of 9.6 million rows."""
     y, cell, run = problem(20_000)
     exact = np.array(_engine.quantiles_of_cells(y, cell, CELLS, LEVELS))
     filled = []
@@ -115,31 +117,31 @@ def histograms(rounds: int) -> None:
     bins = len({low for one in filled for low in np.frombuffer(one.bins()[0], np.uint64).tolist()})
     say(
         "adopting 480 histograms",
-        spent(lambda: Requests.of_histograms(by_cell), 1),
+        measure_calls(lambda: Requests.of_histograms(by_cell), 1),
         f"{bins * 480 * 4 / 1e6:.1f} MB",
     )
-    say("cells at three levels", spent(lambda: [made.quantiles(tau) for tau in LEVELS], rounds))
+    say("cells at three levels", measure_calls(lambda: [made.quantiles(tau) for tau in LEVELS], rounds))
     found = np.array([made.quantiles(tau) for tau in LEVELS]).T / 1e3
     print(f"  largest relative error {np.abs(found / exact - 1).max():.2e}; 2^-10 = {2**-10:.2e}")
     assert run.size == y.size
 
 
 def bootstrap(rounds: int) -> None:
-    """Goal S4: 2,000 draws of runs, three levels."""
+    """Measure goal S4: 2,000 draws of runs, three levels."""
     y, _, _ = problem(20_000)
     runs = np.split(y, CELLS * RUNS)
     made = Requests.of_samples({c: runs[i * RUNS : (i + 1) * RUNS] for i, c in enumerate(FACTORS.cells)})
     of = made.histograms
-    took = spent(lambda: of.bootstrap(LEVELS, 2_000, 1, False), rounds)
+    took = measure_calls(lambda: of.bootstrap(LEVELS, 2_000, 1, False), rounds)
     say(
         "2,000 draws x 3 levels x 16 cells",
         took,
-        f"{1e6 * float(np.median(took)) / 6_000:.1f} us a draw and level",
+        f"{1e6 * float(np.median(took)) / 6_000:.1f} us per draw and level",
     )
 
 
 def errors(rounds: int, python: str) -> None:
-    """Goal S5: standard errors, with and without runs, 96,000 rows, p95."""
+    """Measure goal S5: standard errors, with and without runs, 96,000 rows, p95."""
     y, cell, run = problem(200)
     runs = np.split(y, CELLS * RUNS)
     design = FACTORS.matrix(FACTORS.cells)[:, 1:][cell]
@@ -148,11 +150,11 @@ def errors(rounds: int, python: str) -> None:
         made = Requests.of_samples({c: runs[i * RUNS : (i + 1) * RUNS] for i, c in enumerate(FACTORS.cells)})
         return fit_pooled(made, FACTORS, 0.95).effects()
 
-    mine = spent(pooled, rounds)
+    mine = measure_calls(pooled, rounds)
     say("ours, cells: fit, cluster and naive errors", mine)
     say(
         "ours, QuantileRegression with clusters",
-        spent(lambda: QuantileRegression(0.95).fit(design, y, clusters=run), rounds),
+        measure_calls(lambda: QuantileRegression(0.95).fit(design, y, clusters=run), rounds),
     )
     naive = [one.error for one in QuantileRegression(0.95).fit(design, y).coefficients_]
     for name, found in others(y, 200, 0.95, ["fn"], ["statsmodels", "pyfixest"], python, se=True):
@@ -165,19 +167,22 @@ def errors(rounds: int, python: str) -> None:
 
 
 def continuous(python: str) -> None:
-    """Columns of continuous covariates at p95, one fit each: we stay ahead of statsmodels."""
+    """Measure columns of continuous covariates at p95, one fit each: the goal is to be faster than
+    statsmodels."""
     for rows, columns in itertools.product((10_000, 100_000, 1_000_000), (3, 10, 30)):
         random = np.random.default_rng(1)
         x = random.standard_normal((rows, columns))
         y = 10.0 + x.sum(axis=1) + random.exponential(1.0, rows)
         found: list[QuantileRegression] = []
-        took = spent(lambda x=x, y=y, found=found: found.append(QuantileRegression(0.95).fit(x, y)), 1)
+        took = measure_calls(
+            lambda x=x, y=y, found=found: found.append(QuantileRegression(0.95).fit(x, y)), 1
+        )
         name = f"{rows:,} rows, {columns} columns"
         say(f"ours, {name}", took)
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder) / "y"
             np.column_stack([y, x]).tofile(data)
-            peer = called(
+            peer = run_peer(
                 [python, str(PEERS), "statsmodels", str(data), str(columns), "0.95", "0", "columns"]
             )
         if peer:
@@ -190,7 +195,7 @@ def continuous(python: str) -> None:
 def others(
     y: np.ndarray, each: int, tau: float, of_r: list[str], of_python: list[str], python: str, *, se: bool
 ) -> list[tuple[str, dict]]:
-    """What others take and find for the saturated model; those not here are named and left out."""
+    """Return time and result of others for the saturated model; missing ones are named and skipped."""
     out = []
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "y"
@@ -199,7 +204,7 @@ def others(
             out.append(
                 (
                     f"R quantreg {method}",
-                    called(
+                    run_peer(
                         [
                             "Rscript",
                             str(PEERS.with_suffix(".R")),
@@ -214,17 +219,17 @@ def others(
             )
         for name in of_python:
             out.append(
-                (name, called([python, str(PEERS), name, str(data), str(each), str(tau), str(int(se))]))
+                (name, run_peer([python, str(PEERS), name, str(data), str(each), str(tau), str(int(se))]))
             )
     return [(name, found) for name, found in out if found]
 
 
-def called(command: list[str]) -> dict:
-    """The JSON that a peer prints last."""
+def run_peer(command: list[str]) -> dict:
+    """Run a peer and return the JSON that it prints last."""
     if shutil.which(command[0]) is None:
         print(f"  {command[0]} is not here", file=sys.stderr)
         return {}
-    # Threads that wait for each other would count as seconds of the processor.
+    # Threads that wait for each other would count as CPU seconds.
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, env=env)
     if done.returncode:
@@ -235,7 +240,7 @@ def called(command: list[str]) -> dict:
 
 
 def versus(found: dict, mine: list[float], y: np.ndarray, cell: np.ndarray) -> str:
-    """How a peer compares: time, memory, objective."""
+    """Return a comparison with a peer: time, memory, objective."""
     at = [q[0] for q in _engine.quantiles_of_cells(y, cell, CELLS, [0.99])]
     ours = sum(_engine.QuantileCells(y, cell, CELLS).losses(at, 0.99))
     ratio = found["seconds"] / float(np.median(mine))
@@ -244,13 +249,13 @@ def versus(found: dict, mine: list[float], y: np.ndarray, cell: np.ndarray) -> s
 
 
 def by_partition(y: np.ndarray) -> list[np.ndarray]:
-    """What a careful user of numpy would write."""
+    """Compute the quantiles like a careful user of numpy."""
     ranks = [int(tau * y.size / CELLS) for tau in LEVELS]
     return [np.partition(of, ranks)[ranks] for of in np.split(y, CELLS)]
 
 
-def spent(work: Callable[[], object], rounds: int) -> list[float]:
-    """Processor seconds of each call."""
+def measure_calls(work: Callable[[], object], rounds: int) -> list[float]:
+    """Return the CPU seconds of each call."""
     out = []
     for _ in range(rounds):
         started = time.process_time()
@@ -260,23 +265,23 @@ def spent(work: Callable[[], object], rounds: int) -> list[float]:
 
 
 def say(name: str, took: list[float], note: str = "") -> None:
-    """One line: median, least and most milliseconds."""
+    """Print one line: median, minimum and maximum milliseconds."""
     least, most = 1e3 * min(took), 1e3 * max(took)
     print(
         f"  {name:<46}{1e3 * float(np.median(took)):>10.2f} ms [{least:.2f}, {most:.2f}]  {note}", flush=True
     )
 
 
-def held(work: Callable[[], object]) -> float:
-    """Bytes that the process held more, at most, while it worked."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak so far
+def peak_memory(work: Callable[[], object]) -> float:
+    """Return the peak of additional bytes that the process held while it worked."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
     before = status("VmRSS")
     work()
     return status("VmHWM") - before
 
 
 def status(key: str) -> float:
-    """A figure of /proc/self/status in bytes."""
+    """Return a value of /proc/self/status in bytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return 1024.0 * float(next(line for line in lines if line.startswith(key)).split()[1])
 

@@ -2,10 +2,10 @@
 
     python benches/sealed.py 60 [--strike] [--rates 500,1000] [--out FOLDER] [options of hindmost diagnose]
 
-Needs root (each has a network of its own) and about a minute and a half for each. With --strike the policy
-forbids what would show the true cause: then every cause that is named is a wrong one. An anomaly counts only
-if the percentile rose by half: others did not hurt on this host at that time. The same command with the same
---out goes on where it was interrupted; --seconds ends it in time, and the table is of those that were made.
+Needs root (each anomaly has its own network) and about 90 s per anomaly. With --strike the policy forbids
+the experiment that would show the true cause: every named cause is then wrong. An anomaly counts only if the
+percentile rose by half; others had no effect on this host at that time. The same command with the same --out
+continues an interrupted bench; --seconds limits its time, and the table covers the anomalies made.
 """
 
 import argparse
@@ -29,19 +29,20 @@ NAMES = {
     "network": "link lo",
     "load": "client load-2",
 }
-"""What the leader's name begins with, if it is right."""
+"""Prefix of the leader's name if it is right."""
 
 
 LONGEST_S = 900
-"""For one injection and its diagnosis."""
+"""Time limit for one injection and its diagnosis, in seconds."""
 
 
-def one(rate: str, strike: bool, out: Path, more: list[str]) -> tuple[str, str, str]:
-    """Inject and diagnose once: class, outcome, and who was named."""
+def inject_and_diagnose(rate: str, strike: bool, out: Path, more: list[str]) -> tuple[str, str, str]:
+    """Inject and diagnose once; return class, outcome, and the named causes."""
     out.unlink(missing_ok=True)
     words = [sys.executable, str(EXAMPLES / "inject.py"), "sealed", "--rate", rate, *["--strike"] * strike]
     words += ["--", sys.executable, str(EXAMPLES / "case.py"), "--out", str(out), *more]
-    # In a group of its own: Ctrl-C reaches it once, from us, and is waited for until nothing is left of it.
+    # It has its own process group: this process forwards Ctrl-C once, and waits until all its processes
+    # have ended.
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as injecting:
         try:
             said, _ = injecting.communicate(timeout=LONGEST_S)
@@ -58,20 +59,20 @@ def one(rate: str, strike: bool, out: Path, more: list[str]) -> tuple[str, str, 
     if found["ruling"] != "cause":
         return was, "unknown factor", ""
     right = not strike and found["leader"].startswith(NAMES[was])
-    # Whoever cannot be told from the leader by any experiment is named beside it.
+    # Causes that no experiment can distinguish from the leader are named with it.
     beside = not strike and any(name.startswith(NAMES[was]) for name in found["also"])
     return was, "right" if right else "right, beside another" if beside else "wrong", found["leader"]
 
 
 def wilson(count: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share."""
+    """Return Wilson's interval of a proportion."""
     middle = (count + z * z / 2) / (of + z * z)
     half = z / (of + z * z) * math.sqrt(count * (of - count) / of + z * z / 4)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def main() -> None:
-    """Make them, print each as its seal is opened, then the table."""
+    """Run the anomalies, print each when its seal is opened, then the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("count", type=int)
     parser.add_argument("--strike", action="store_true")
@@ -90,11 +91,11 @@ def main() -> None:
         if not opened.exists():
             if time.monotonic() > end:
                 break
-            row = one(rate, asked.strike, folder / f"{number}.json", more)
+            row = inject_and_diagnose(rate, asked.strike, folder / f"{number}.json", more)
             opened.write_text(json.dumps({"strike": asked.strike, "rate": rate, "row": row}))
         kept = json.loads(opened.read_text())
         if (kept["strike"], kept["rate"]) != (asked.strike, rate):
-            parser.error(f"{opened} is of another bench (--strike, --rates): give another --out")
+            parser.error(f"{opened} belongs to another bench (--strike, --rates): choose another --out")
         was, outcome, leader = kept["row"]
         outcomes[outcome] += 1
         print(f"{number + 1:3} {rate:>5}/s {was:13} {outcome:22} {leader}", flush=True)

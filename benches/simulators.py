@@ -1,8 +1,8 @@
-"""How fast queues are simulated, beside general simulators: ``python benches/simulators.py``.
+"""Speed of queue simulation, compared with general simulators: ``python benches/simulators.py``.
 
 One M/M/1 queue at 70 % load, in the same run: our engine (histograms, intervals), SimPy, Ciw, and Lindley's
-recursion in plain Python and in NumPy (no figures but the mean). Then a sweep of 1,000 design points. SimPy
-and Ciw take part where they are installed (``pip install simpy ciw``).
+recursion in plain Python and in NumPy (mean only). Then a sweep of 1,000 design points. SimPy and Ciw are
+included if installed (``pip install simpy ciw``).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def contest() -> None:
     players = [one for one in PLAYERS if one[3] is None or importlib.util.find_spec(one[3])]
     speeds: dict[str, list[float]] = {name: [] for name, *_ in players}
     found: dict[str, float] = {}
-    for _ in range(ROUNDS):  # in turn, so that a slow minute of the host is everybody's
+    for _ in range(ROUNDS):  # in alternation, so that a slow phase of the host affects all
         for name, play, requests, _module in players:
             began = time.perf_counter()
             found[name] = play(requests)

@@ -1,12 +1,12 @@
-"""A batch job beside memcached: supervised, sharing statically (nice 19), freely, and not at all.
+"""A batch job next to memcached: supervised, sharing statically (nice 19), sharing freely, and not running.
 
     python benches/supervise.py [--rounds 3] [--seconds 20] [--promise 'p95<1ms'] [--json FILE]
 
-The four arms take turns in a drawn order. In all of them the same probe looks at the server, which has a load
-of its own besides; the job is xz on a block of random text, twice at once, and counts the blocks that it has
-finished. Told for each arm: windows within the promise, the median and worst percentile, blocks, and the
-processor time that the job got of what the server and others left free. Needs root, memcached and xz; about
-90 s a round.
+The four arms alternate in a drawn order. In all of them the same probe measures the server, which also has
+its own load. The job is xz on a block of random text, two processes at once, and counts its finished blocks.
+The table shows, for each arm: windows within the promise, the median and worst percentile, blocks, and the
+job's share of the CPU time that the server and others left free. Needs root, memcached and xz; about 90 s per
+round.
 """
 
 import argparse
@@ -42,7 +42,7 @@ BLOCK = 1 << 20
 
 @contextmanager
 def running(words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command in a session of its own; all of it is ended."""
+    """Start a command in its own session; end all of it at exit."""
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         yield process
@@ -53,7 +53,7 @@ def running(words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def arm(name: str, address: str, args: argparse.Namespace, folder: Path) -> dict[str, object]:
-    """One arm for some seconds: what `colocate supervise` told, and the blocks done."""
+    """Run one arm for some seconds; return the output of `colocate supervise` and the number of blocks."""
     count, out = folder / "count", folder / "told.json"
     count.write_text("")
     job = ["sh", "-c", JOB, "job", str(folder / "text"), str(count)]
@@ -92,7 +92,7 @@ def table(found: list[dict[str, object]]) -> None:
 
 
 def main() -> None:
-    """Make the rounds, print the table."""
+    """Run the rounds, print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -101,9 +101,9 @@ def main() -> None:
     parser.add_argument("--promise", default="p95<1ms")
     parser.add_argument("--probe", default="400")
     parser.add_argument("--window", default="1s")
-    parser.add_argument("--load", default="4000", help="requests a second besides the probe's")
+    parser.add_argument("--load", default="4000", help="requests/s in addition to the probe's")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="all that was told, as JSON")
+    parser.add_argument("--json", type=Path, help="write all results as JSON")
     args = parser.parse_args()
     draw = random.Random(args.seed)
     address = f"127.0.0.1:{pick_free_port('127.0.0.1')}"

@@ -1,7 +1,8 @@
-"""Who had a processor, switch by switch: a BPF program on the scheduler's tracepoint, for comparison only.
+"""Records which process had a CPU, switch by switch, by a BPF program on the scheduler's tracepoint, for
+comparison.
 
-Some forty instructions at ``sched_switch``, loaded by hand: each turn of a thread that lasted 20 us and more
-goes into a ring, with its begin, its end and whose it was. Sees every program of this system, no hypervisor.
+About forty instructions at ``sched_switch``, loaded by hand: each time slice of 20 us or more is written to a
+ring with its begin, end and process. It sees every program of this system, but not the hypervisor.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 
 def _program(cpu: int, last: int, ring: int) -> bytes:
-    """R7 now, r8 who, r9 since when."""
+    """Build the program; R7 is the time, R8 the process, R9 the begin of its time slice."""
 
     def one(code: int, dst: int = 0, src: int = 0, off: int = 0, value: int = 0) -> bytes:
         return struct.pack("<BBhi", code, src << 4 | dst, off, value)
@@ -75,7 +76,7 @@ def _program(cpu: int, last: int, ring: int) -> bytes:
 
 @contextmanager
 def turns(cpu: int) -> Iterator[list[Turn]]:
-    """Turns on `cpu` while the block runs; the list is filled at its end."""
+    """Yield a list of time slices on `cpu`, which is filled at the end of the block."""
     opened: list[int] = []
     found: list[Turn] = []
     try:

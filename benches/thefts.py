@@ -1,10 +1,11 @@
-"""Calm latency held against the truth: the same server undisturbed, in turns with one that is stolen from.
+"""Isolated latency compared with the truth: an undisturbed server alternates with one that suffers
+interference.
 
-``python -m benches.thefts memcached --cpu server --shares 2,5,10``: a real-time spinner takes a processor for
-random spells that it writes down (`tests/shared/thief.py`). Printed: raw and calm latency over that of the
-undisturbed server, medians over runs, and how many of the thief's spells were seen. With ``--costs`` nobody
-steals: what the sentinel, and a trace of ``sched_switch``, cost the server, in turns with neither.
-``--usual``: a sentinel without real-time priority.
+``python -m benches.thefts memcached --cpu server --shares 2,5,10``: a real-time spinner takes a CPU for
+random spells, which it records (`tests/shared/thief.py`). Printed: raw and isolated latency relative to the
+undisturbed server, medians over runs, and how many spells were detected. With ``--costs`` there is no
+interference: it measures what the sentinel, and a trace of ``sched_switch``, cost the server, alternating
+with neither. ``--usual``: a sentinel without real-time priority.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ QUANTILES = ("p50", "p95", "p99")
 
 
 def plan_of(target: str, rate: str, seconds: float) -> MeasurePlan:
-    """One client and one server, each on a processor of its own."""
+    """Return a plan with one client and one server, each on its own CPU."""
     return MeasureRequest(
         target=target, rate=rate, duration=f"{seconds}s", warmup="1s", quantiles="50,95,99", stamps="off"
     ).plan()
 
 
-def made(
+def run_with_interference(
     study: Study, number: int, plan: MeasurePlan, cpu: int, share: float, spell_ms: float
 ) -> tuple[RunFigures, Theft]:
-    """One run, stolen from for `share` of its time, or not at all."""
+    """Make one run, with interference for `share` of its time, or without any."""
     at_work: list[Any] = []
     theft = Theft()
     seconds = plan.duration_s + plan.calibration_s + 1.5
@@ -64,7 +65,8 @@ def made(
 
 
 def matched(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int, int, int, float]:
-    """Spells within the measurement; those seen; spans seen, and those no thief made; longest missed."""
+    """Return spells in the measurement; detected ones; spans, and those without a spell; longest undetected
+    spell."""
     results = [one.result for one in run.instances]
     known = find_interference(run.record, results, plan)
     assert isinstance(known, Interference), known
@@ -82,7 +84,7 @@ def matched(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int,
 def compare(
     target: str, rate: str, which: str, shares: Sequence[float], pairs: int, seconds: float, spell_ms: float
 ) -> None:
-    """One row a share."""
+    """Print one row per share."""
     plan = plan_of(target, rate, seconds)
     cpu = plan.server_cpus[0] if which == "server" else plan.client_cpus[0][0]
     with tempfile.TemporaryDirectory() as folder:
@@ -93,11 +95,11 @@ def compare(
         for _ in range(pairs):
             for share in (0.0, *shares):
                 number += 1
-                run, theft = made(study, number, plan, cpu, share, spell_ms)
+                run, theft = run_with_interference(study, number, plan, cpu, share, spell_ms)
                 rows[share].append(run)
                 if share:
                     thefts[share].append(matched(run, plan, theft))
-    title = f"{target} at {rate}/s, thefts of the {which}'s processor in {spell_ms:g} ms"
+    title = f"{target} at {rate}/s, interruptions of the {which}'s CPU of {spell_ms:g} ms"
     print(f"{title}, {pairs} pairs of {seconds:g} s")
     tell(rows, thefts)
 
@@ -105,7 +107,7 @@ def compare(
 def tell(
     rows: dict[float, list[RunFigures]], thefts: dict[float, list[tuple[int, int, int, int, float]]]
 ) -> None:
-    """The table; what each run gave below its row."""
+    """Print the table; the figures of each run are below its row."""
     base = {name: statistics.median(run.values["latency"][name] for run in rows[0.0]) for name in QUANTILES}
     for share, runs in rows.items():
         cells = []
@@ -121,18 +123,18 @@ def tell(
             there, found, spans, others = (sum(one[i] for one in thefts[share]) for i in range(4))
             longest = max(one[4] for one in thefts[share])
             print(f"      seen {found} of {there} spells, longest missed {longest:.0f} us", end="")
-            print(f"; {others} of {spans} spans are no thief's")
+            print(f"; {others} of {spans} spans match no spell")
         for run in runs:
             assert run.calm is not None
             raws = " ".join(f"{run.values['latency'][name]:.1f}" for name in QUANTILES)
             calms = " ".join(f"{value:.1f}" for value in run.calm.values.values())
-            print(f"      raw {raws}  calm {calms}  {run.calm.thefts} thefts", end="")
+            print(f"      raw {raws}  isolated {calms}  {run.calm.thefts} interruptions", end="")
             print(f" counted {run.calm.counted:.2f} busy {run.record['server_cpu_share']:.2f}", end="")
             print(f" {run.calm.refused or ''}{run.calm.unsettled or ''}")
 
 
 def costs(target: str, rate: str, rounds: int, seconds: float) -> None:
-    """What knowing of thefts costs the server: medians of paired differences."""
+    """Print the cost of detecting interference to the server: medians of paired differences."""
     plan = plan_of(target, rate, seconds)
     without = plan.model_copy(update={"sentinel": "off"})
     rows: dict[str, list[RunFigures]] = {"neither": [], "sentinel": [], "sched_switch": []}
@@ -145,8 +147,8 @@ def costs(target: str, rate: str, rounds: int, seconds: float) -> None:
                 number += 1
                 with turns(plan.server_cpus[0]) if name == "sched_switch" else nullcontext():
                     asked = plan if name == "sentinel" else without
-                    rows[name].append(made(study, number, asked, 0, 0.0, 0.0)[0])
-    print(f"{target} at {rate}/s, {rounds} rounds of {seconds:g} s: cost of knowing, paired with neither")
+                    rows[name].append(run_with_interference(study, number, asked, 0, 0.0, 0.0)[0])
+    print(f"{target} at {rate}/s, {rounds} rounds of {seconds:g} s: paired cost of detection")
     for name, runs in rows.items():
         cells = []
         for quantile in QUANTILES:
@@ -166,13 +168,13 @@ def costs(target: str, rate: str, rounds: int, seconds: float) -> None:
 
 
 def calm_of(runs: Sequence[RunFigures], name: str) -> float:
-    """Median over runs; NaN where all refuse."""
+    """Return the median over runs; NaN if no run has an estimate."""
     known = [run.calm.values[name] for run in runs if run.calm and run.calm.values]
     return statistics.median(known) if known else float("nan")
 
 
 def main() -> None:
-    """Read the options."""
+    """Parse the options and run."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("target")
     options.add_argument("--rate", default="20k")

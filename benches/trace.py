@@ -1,14 +1,14 @@
-"""What a trace costs a server: ``python benches/trace.py [--server nginx] [--rate 30k] [--only WAY ...]``.
+"""Cost of a trace to a server: ``python benches/trace.py [--server nginx] [--rate 30k] [--only WAY ...]``.
 
 ::
 
-    load     ───────────────────────────────────────────────────  open loop, one rate, the same connections
+    load     ───────────────────────────────────────────────────  open loop, constant rate and connections
     trace        ██    ██          ██    ██                       each pair: a stretch with, a stretch without
     pair      off on │ on off │  off on │ on off                  which comes first is drawn
 
-Of each stretch the CPU time of the server by request, by the scheduler's and the server's own counts; the
-cost is the median of the pairs' ratios, with its interval of 95 %. Server and client have a processor each.
-How near stamps are to the kernel's own: ``benches/trace_stamps.py``.
+Each stretch measures the CPU time of the server per request, by the scheduler's and the server's own counts.
+The cost is the median of the pairs' ratios, with its 95 % interval. Server and client have a CPU each.
+``benches/trace_stamps.py`` compares stamps with the kernel's own.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from hindmost.targets.procfs import process_tree
 
 SERVERS_CPU, CLIENTS_CPU = 0, 1
 SETTLE_S = 0.15
-"""After a trace began or ended, before the stretch that counts."""
+"""Time in seconds after a trace began or ended, before the measured stretch."""
 WINDOWS_S = 3.2
-"""A stretch with windows holds two of them."""
+"""Length in seconds of a stretch with windows, which contains two of them."""
 NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
 events {{ worker_connections 256; }}
@@ -57,7 +57,8 @@ http {{
 
 @dataclass(frozen=True)
 class Server:
-    """A running one: its address as `hindmost measure` takes it, and how many requests it counted so far."""
+    """A running server: its address as for `hindmost measure`, and a function that returns its number of
+    requests."""
 
     address: str
     port: int
@@ -66,13 +67,13 @@ class Server:
     counted: Callable[[], int]
 
     def used_ns(self) -> int:
-        """CPU time of all its processes (clock_getcpuclockid(3))."""
+        """Return the CPU time of all its processes in ns (clock_getcpuclockid(3))."""
         return sum(time.clock_gettime_ns((~one << 3) | 2) for one in process_tree(self.pid))
 
 
 @contextmanager
-def started(command: list[str], port: int) -> Iterator[int]:
-    """A server on its processor, until it can be connected to: its process."""
+def start_server(command: list[str], port: int) -> Iterator[int]:
+    """Start a server on its CPU and wait until it accepts connections; yield its pid."""
     pinned = ["taskset", "-c", str(SERVERS_CPU), *command]
     with subprocess.Popen(pinned, stderr=subprocess.DEVNULL) as process:
         try:
@@ -89,10 +90,10 @@ def started(command: list[str], port: int) -> Iterator[int]:
 
 @contextmanager
 def memcached(_folder: Path) -> Iterator[Server]:
-    """Of one worker."""
+    """Start memcached with one worker."""
     port = pick_free_port("127.0.0.1")
     command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
-    with started(command, port) as pid, socket.create_connection(("127.0.0.1", port)) as asking:
+    with start_server(command, port) as pid, socket.create_connection(("127.0.0.1", port)) as asking:
 
         def counted() -> int:
             asking.sendall(b"stats\r\n")
@@ -107,7 +108,7 @@ def memcached(_folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def nginx(folder: Path) -> Iterator[Server]:
-    """Of one worker, which answers from its configuration."""
+    """Start nginx with one worker, which answers from its configuration."""
     port = pick_free_port("127.0.0.1")
     config = folder / "nginx.conf"
     config.write_text(NGINX.format(folder=folder, port=port))
@@ -116,7 +117,7 @@ def nginx(folder: Path) -> Iterator[Server]:
         with urlopen(f"http://127.0.0.1:{port}/status", timeout=20) as answer:
             return int(answer.read().split()[9])
 
-    with started(["nginx", "-c", str(config)], port) as pid:
+    with start_server(["nginx", "-c", str(config)], port) as pid:
         yield Server(f"http://127.0.0.1:{port}/", port, pid, '"http"', counted)
 
 
@@ -124,8 +125,8 @@ SERVERS = {"memcached": memcached, "nginx": nginx}
 
 
 @contextmanager
-def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterator[None]:
-    """Load until the end, in an open loop."""
+def generate_load(server: Server, rate: str, connections: int, folder: Path) -> Iterator[None]:
+    """Generate load in an open loop until the end of the block."""
     words = ["measure", server.address, "--rate", rate, "--connections", str(connections), "--clients", "1"]
     words += ["--client-cpus", str(CLIENTS_CPU), "--runs", "1", "--duration", "1h", "--warmup", "500ms"]
     command = [
@@ -144,7 +145,7 @@ def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterato
         subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True) as load,
     ):
         try:
-            # What is stored first comes as fast as it can.
+            # Stored keys come first, as fast as possible.
             deadline, steady = time.monotonic() + 60, 0
             while steady < 5:
                 before = server.counted()
@@ -152,7 +153,7 @@ def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterato
                 now = (server.counted() - before) / 0.5
                 steady = steady + 1 if now > 100 else 0
                 if load.poll() is not None or time.monotonic() > deadline:
-                    raise SystemExit((folder / "load.log").read_text() or "no load came up")
+                    raise SystemExit((folder / "load.log").read_text() or "no load was generated")
             yield
         finally:
             with suppress(ProcessLookupError):
@@ -161,7 +162,7 @@ def loaded(server: Server, rate: str, connections: int, folder: Path) -> Iterato
 
 @dataclass(frozen=True)
 class Stretch:
-    """CPU time by request in us, share of a processor, requests a second."""
+    """CPU time per request in us, fraction of a CPU, requests/s."""
 
     cost_us: float
     share: float
@@ -169,7 +170,7 @@ class Stretch:
 
 
 def stretch(server: Server, seconds: float) -> Stretch:
-    """Look at the server for so long."""
+    """Measure the server for this time."""
     time.sleep(SETTLE_S)
     began, requests, used = time.monotonic(), server.counted(), server.used_ns()
     time.sleep(seconds)
@@ -179,7 +180,7 @@ def stretch(server: Server, seconds: float) -> Stretch:
 
 
 def ways(server: Server, place: Path) -> dict[str, dict[str, Any]]:
-    """What is traced in which way."""
+    """Return the options of each kind of trace."""
     parser = {"framing": server.framing}
     return {
         "another port": {**parser, "port": 9},
@@ -193,7 +194,7 @@ def ways(server: Server, place: Path) -> dict[str, dict[str, Any]]:
 
 
 def with_trace(server: Server, options: dict[str, Any], seconds: float) -> Stretch:
-    """A stretch with a trace."""
+    """Measure a stretch with a trace."""
     running = _engine.Trace(**{"port": server.port, "block_ns": 10**8, **options})
     try:
         return stretch(server, seconds)
@@ -202,7 +203,7 @@ def with_trace(server: Server, options: dict[str, Any], seconds: float) -> Stret
 
 
 def report(name: str, pairs: list[tuple[Stretch, Stretch]]) -> str:
-    """One way's line."""
+    """Return the line of one kind of trace."""
     off, on = ([pair[side] for pair in pairs] for side in (0, 1))
     ratio = median_interval([after.cost_us / before.cost_us for before, after in pairs])
     before, after = (statistics.median(one.cost_us for one in side) for side in (off, on))
@@ -214,7 +215,7 @@ def report(name: str, pairs: list[tuple[Stretch, Stretch]]) -> str:
 
 
 def pair(server: Server, options: dict[str, Any], seconds: float, *, first: bool) -> tuple[Stretch, Stretch]:
-    """A stretch without a trace and one with; the latter comes first where `first` says so."""
+    """Measure a stretch without a trace and one with; the traced one comes first if `first` is set."""
     if first:
         on = with_trace(server, options, seconds)
         return stretch(server, seconds), on
@@ -222,7 +223,7 @@ def pair(server: Server, options: dict[str, Any], seconds: float, *, first: bool
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -232,14 +233,19 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=0.4, help="of a stretch")
     parser.add_argument("--only", nargs="*", default=["exchange", "parser", "connections", "windows"])
-    parser.add_argument("--until", type=float, default=math.inf, help="seconds after which no pair begins")
+    parser.add_argument(
+        "--until", type=float, default=math.inf, help="seconds after which no pair is started"
+    )
     asked = parser.parse_args()
     os.sched_setaffinity(0, {CLIENTS_CPU})
     chosen, began = random.Random(asked.pairs), time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        with SERVERS[asked.server](folder) as server, loaded(server, asked.rate, asked.connections, folder):
+        with (
+            SERVERS[asked.server](folder) as server,
+            generate_load(server, asked.rate, asked.connections, folder),
+        ):
             known = ways(server, folder)
             found: dict[str, list[tuple[Stretch, Stretch]]] = {name: [] for name in asked.only}
             for _ in range(asked.pairs):

@@ -1,14 +1,15 @@
-"""A trace's first and last stamp beside the kernel's own of the same packets: ``benches/trace_stamps.py``.
+"""First and last stamp of a trace compared with the kernel's stamps of the same packets:
+``benches/trace_stamps.py``.
 
 ::
 
     e1 ═ came           queued ──► e6 ──► sent
     stamp of arrival    before the queue   in the driver      (Documentation/networking/timestamping.rst)
 
-The server is this program: its socket has the kernel stamp what comes in, which is the stamp that a capture
-on a network card shows, and what goes out twice. All are of the very packets that the trace saw, so a busy
-host moves none of them against the other. The driver stamps after the probe at e6 has run: how far queued and
-sent are apart without a trace says how much of the distance is the probe's own.
+The server is this program: the kernel stamps incoming packets of its socket, which is the stamp that a
+capture on a network card shows, and outgoing packets twice. All stamps belong to the packets that the trace
+saw, so a busy host shifts none of them relative to the others. The driver stamps after the probe at e6 has
+run: the distance between queued and sent without a trace shows how much of it the probe causes.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ from hindmost import _engine
 
 SO_TIMESTAMPING = 37
 SOFTWARE_OUT, SOFTWARE_IN, REPORTED, NUMBERED, QUEUED, BARE = 1 << 1, 1 << 3, 1 << 4, 1 << 7, 1 << 8, 1 << 11
-"""In the driver; at arrival; given to us; with the byte's number; before the queue; without the packet."""
+"""In the driver; at arrival; delivered to us; with the byte's number; before the queue; without the
+packet."""
 SENT, BEFORE_QUEUE = 0, 1
-"""What a stamp of a sent packet is of (SCM_TSTAMP_SND, SCM_TSTAMP_SCHED)."""
+"""Kinds of stamps of a sent packet (SCM_TSTAMP_SND, SCM_TSTAMP_SCHED)."""
 Ancillary = list[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True)
 class Stamped:
-    """Stamps of each request's packets, in ns of CLOCK_REALTIME: the kernel's, and those of a trace."""
+    """Stamps of each request's packets in ns of CLOCK_REALTIME: the kernel's, and the trace's."""
 
     came: np.ndarray
     queued: np.ndarray
@@ -48,7 +50,7 @@ class Stamped:
 
 
 def stamp_in(ancillary: Ancillary) -> int | None:
-    """The stamp that came with a message; the first packets may have none (see `Conversation.stamped`)."""
+    """Return the stamp that came with a message; the first packets may have none (see `wait_for_stamps`)."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPING):
             seconds, ns = struct.unpack("qq", data[:16])
@@ -57,7 +59,7 @@ def stamp_in(ancillary: Ancillary) -> int | None:
 
 
 class Conversation:
-    """A client and a server that answers each byte with one."""
+    """A client, and a server that answers each byte with one."""
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self._client, self._server = client, server
@@ -65,15 +67,16 @@ class Conversation:
         flags = SOFTWARE_OUT | SOFTWARE_IN | REPORTED | NUMBERED | QUEUED | BARE
         server.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, flags)
 
-    def stamped(self) -> None:
-        """Go on until packets are stamped: the kernel leaves the beginning of it to a worker."""
+    def wait_for_stamps(self) -> None:
+        """Exchange bytes until packets are stamped: the kernel enables stamping in a worker."""
         deadline = time.monotonic() + 10
         while None in self.exchange():
-            assert time.monotonic() < deadline, "the kernel stamps no packets"
+            assert time.monotonic() < deadline, "the kernel does not stamp packets"
             time.sleep(0.01)
 
     def exchange(self) -> tuple[int | None, int | None, int | None]:
-        """One request and its answer: the stamps of its arrival, and of the answer's queue and driver."""
+        """Exchange one request and answer; return the stamps of its arrival, and of the answer's queue and
+        driver."""
         self._client.sendall(b"?")
         _, ancillary, _, _ = self._server.recvmsg(16, 512)
         self._server.sendall(b"!")
@@ -83,32 +86,32 @@ class Conversation:
         return stamp_in(ancillary), out.get(BEFORE_QUEUE), out.get(SENT)
 
     def _out(self) -> Iterator[tuple[int, int, int | None]]:
-        """Of what was sent: which stamp, of which byte, when."""
+        """Yield for each sent byte: kind of stamp, byte number, time."""
         while True:
             try:
                 _, ancillary, _, _ = self._server.recvmsg(64, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return
             (error,) = (data for level, _, data in ancillary if level == socket.IPPROTO_IP)
-            what, byte = struct.unpack("8xII", error[:16])  # of struct sock_extended_err
+            what, byte = struct.unpack("8xII", error[:16])  # struct sock_extended_err
             yield what, byte, stamp_in(ancillary)
 
 
 @contextmanager
 def conversation() -> Iterator[tuple[int, Conversation]]:
-    """One, and the port of its server."""
+    """Yield the port of a server and a conversation with it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = listening.getsockname()
         with socket.create_connection(address, timeout=20) as client:
             server, _ = listening.accept()
             with server:
                 found = Conversation(client, server)
-                found.stamped()
+                found.wait_for_stamps()
                 yield address[1], found
 
 
-def stamped(requests: int, folder: Path, *, traced: bool = True) -> Stamped:
-    """So many requests, with the kernel's stamps and the trace's."""
+def collect_stamps(requests: int, folder: Path, *, traced: bool = True) -> Stamped:
+    """Run this many requests; return the kernel's stamps and the trace's."""
     records, document = folder / "records.parquet", None
     with conversation() as (port, talk):
         trace = (
@@ -127,10 +130,10 @@ def stamped(requests: int, folder: Path, *, traced: bool = True) -> Stamped:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
-        bare = stamped(5_000, Path(folder), traced=False)
-        seen = stamped(5_000, Path(folder))
+        bare = collect_stamps(5_000, Path(folder), traced=False)
+        seen = collect_stamps(5_000, Path(folder))
     rows = {
         "e1 - came": seen.e1 - seen.came,
         "e6 - queued": seen.e6 - seen.queued,

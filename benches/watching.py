@@ -1,10 +1,10 @@
-"""What a watch costs, and what it does to a service of 100 us: ``python benches/watching.py``.
+"""Cost of a watch, and its effect on a service of 100 us: ``python benches/watching.py``.
 
-The watch's own account (processor time of all its threads, bytes to the ring) for an application that sleeps,
-one whose latency comes from a log, one with a probe, one of 1,000 threads, one beside 300 processes. Then the
-p99 of a server with a service time of 100 us in windows with the watch running and stopped, in pairs
-whose order is drawn; the ratio's interval decides whether it was moved by less than the margin, and is told
-either way.
+The watch's own account (CPU time of all its threads, bytes written to the ring) for an application that
+sleeps, one whose latency comes from a log, one with a probe, one with 1,000 threads, and one next to 300
+processes. Then the p99 of a server with a service time of 100 us, in windows with the watch running and
+stopped, in pairs of random order; the interval of the ratio decides whether the effect is below the margin,
+and is printed in any case.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ THREADS = """
 import threading, time
 for at in range(1000):
     threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()
-for at in range(4):  # some that work
+for at in range(4):  # some that do work
     threading.Thread(target=lambda: [time.sleep(.02) for _ in iter(int, 1)], daemon=True).start()
 time.sleep(1e6)
 """
@@ -44,7 +44,7 @@ time.sleep(1e6)
 
 @contextmanager
 def child(*command: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process until the end of the block."""
+    """Run a process until the end of the block."""
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         try:
             time.sleep(0.5)
@@ -60,7 +60,7 @@ def watch(*options: str) -> list[str]:
 
 
 def cost(folder: Path, seconds: int, pid: int, *options: str) -> str:
-    """One watch's account of itself, after the first ten seconds, in which files are opened."""
+    """Return one watch's account of itself after the first ten seconds, in which files are opened."""
     ring = folder / "cost.ring"
     ring.unlink(missing_ok=True)
     subprocess.run(
@@ -76,7 +76,7 @@ def cost(folder: Path, seconds: int, pid: int, *options: str) -> str:
 
 
 def crowds(seconds: int) -> Iterator[str]:
-    """An application of many threads, and one beside many processes."""
+    """Yield the cost for an application with many threads, and for one next to many processes."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         many = stack.enter_context(child(sys.executable, "-c", THREADS))
@@ -85,11 +85,11 @@ def crowds(seconds: int) -> Iterator[str]:
         one = stack.enter_context(child("sleep", "1000000"))
         for _ in range(300):
             stack.enter_context(_sleeper())
-        yield f"beside 300         {cost(folder, seconds, one.pid, '--probe', '0')}"
+        yield f"next to 300        {cost(folder, seconds, one.pid, '--probe', '0')}"
 
 
 def costs(seconds: int) -> Iterator[str]:
-    """Each kind of latency."""
+    """Yield the cost of each source of latency."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         port = pick_free_port("127.0.0.1")
@@ -125,8 +125,8 @@ def _sleeper() -> Iterator[None]:
             process.kill()
 
 
-def moved(pairs: int, window_s: float, rate: float) -> str:
-    """The p99 of a 100 us service with the watch over that without it."""
+def compare_p99(pairs: int, window_s: float, rate: float) -> str:
+    """Return the ratio of the p99 of a 100 us service with the watch to the p99 without it."""
     port = pick_free_port("127.0.0.1")
     config = {
         "address": f"127.0.0.1:{port}",
@@ -183,7 +183,7 @@ def main() -> None:
             for line in lines(asked.seconds):
                 print(line, flush=True)
     if asked.only in (None, "moved"):
-        print(moved(asked.pairs, asked.window, asked.rate))
+        print(compare_p99(asked.pairs, asked.window, asked.rate))
 
 
 if __name__ == "__main__":

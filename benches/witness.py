@@ -1,7 +1,7 @@
-"""Our latencies beside a packet capture's, and what the capture costs: ``python benches/witness.py``.
+"""Our latencies compared with a packet capture, and the cost of the capture: ``python benches/witness.py``.
 
-One server thread, one client core, at 10, 50 and 80 % of what the server serves flat out. Rounds alternate,
-with and without a capture; each restarts the server. Treadmill's Figures 5 and 6 (ISCA 2016, III-C).
+One server thread and one client core, at 10, 50 and 80 % of the server's maximum rate. Rounds alternate with
+and without a capture; each restarts the server. Treadmill's Figures 5 and 6 (ISCA 2016, III-C).
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ class Round:
     counts: dict[str, int]
 
 
-def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every: int, seed: int) -> Round:
-    """One round, against a server started anew."""
+def measure_round(
+    host: Host, spec: TargetSpec, rate: float, *, captured: bool, every: int, seed: int
+) -> Round:
+    """Measure one round, with a restarted server."""
     plan = MeasurePlan(
         target="bench",
         rate_per_s=rate,
@@ -93,20 +95,18 @@ def measured(host: Host, spec: TargetSpec, rate: float, *, captured: bool, every
     return Round(result["threads"][0]["busy_share"], us("slip"), us("service"), matched, counts)
 
 
-def shown(name: str, rows: Sequence[Sequence[float]]) -> None:
-    """One line of a table: medians over rounds, with the least and the most."""
+def print_line(name: str, rows: Sequence[Sequence[float]]) -> None:
+    """Print one line of a table: medians over rounds, with minimum and maximum."""
     cells = [f"{np.median(each):.2f} [{min(each):.2f}, {max(each):.2f}]" for each in zip(*rows, strict=True)]
     cells += [""] * (len(LEVELS) - len(cells))
     print(f"| {name} | {' | '.join(cells)} |")
 
 
-def told(rounds: Sequence[Round]) -> list[str]:
-    """Print the differences to the capture, of curves and request by request; say how much they vary."""
+def print_differences(rounds: Sequence[Round]) -> list[str]:
+    """Print the differences to the capture, of distributions and per request; return their variation."""
     lines = []
     if not all(one.counts["stamped"] for one in rounds):
-        return [
-            "a round has no request that was both captured and stamped: too few connections were captured"
-        ]
+        return ["a round has no request that is both captured and stamped: too few connections were captured"]
     for what, columns, upto in (("wire", (1, 2), "p99.9"), ("service", (0, 3), "p99")):
         found = []
         for one in rounds:
@@ -116,12 +116,12 @@ def told(rounds: Sequence[Round]) -> list[str]:
             ours, theirs = (end - start)[there] / 1e3, (one.matched[5] - one.matched[4])[there] / 1e3
             found.append(agreement(ours, theirs, LEVELS))
         names = [name for name in LEVELS if all(name in one.gap for one in found)]
-        shown(f"{what} - capture, curves", [[one.gap[name] for name in names] for one in found])
+        print_line(f"{what} - capture, curves", [[one.gap[name] for name in names] for one in found])
         middles = [[one.near[name].median for name in names] for one in found]
-        shown(f"{what} - capture, median of requests", middles)
+        print_line(f"{what} - capture, median of requests", middles)
         for bound, percentile in (("low", "5 %"), ("high", "95 %")):
             rows = [[getattr(one.near[name], bound) for name in names] for one in found]
-            shown(f"{what} - capture, {percentile} of requests", rows)
+            print_line(f"{what} - capture, {percentile} of requests", rows)
         within = [name for name in names if LEVELS[name] <= LEVELS[upto]]
         spans = [max(gaps) - min(gaps) for one in found if (gaps := [one.gap[name] for name in within])]
         varies = f"{np.median(spans):.2f} us [{min(spans):.2f}, {max(spans):.2f}]"
@@ -134,17 +134,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="alternating rounds")
     parser.add_argument("--seconds", type=float, default=3.0, help="length of each measurement")
-    parser.add_argument("--loads", default="0.1,0.5,0.8", help="shares of what the server serves flat out")
-    parser.add_argument("--capacity", type=float, help="requests/s; measured when not given")
-    parser.add_argument("--every", type=int, default=4, help="the kernel stamps one request in so many")
+    parser.add_argument("--loads", default="0.1,0.5,0.8", help="fractions of the server's maximum rate")
+    parser.add_argument("--capacity", type=float, help="requests/s; measured if absent")
+    parser.add_argument("--every", type=int, default=4, help="the kernel stamps one request in this many")
     parser.add_argument("--server", default="memcached", help="preset, as for hindmost measure")
     asked = parser.parse_args()
     target = parse_target(asked.server)
     if not isinstance(target, Managed):
-        sys.exit("error: --server is a preset or a target file")
+        sys.exit("error: --server must be a preset or a target file")
     spec = target.spec
     if fault := find_capture_fault():
-        print(f"no proof against a capture: {fault.message} ({fault.hint})", file=sys.stderr)
+        print(f"no comparison with a capture: {fault.message} ({fault.hint})", file=sys.stderr)
         return 0
     before, host = noise_floor(), two_cpus(asked.seconds)
     os.sched_setaffinity(0, {host.server_cpu})
@@ -156,7 +156,7 @@ def main() -> int:
         rounds: dict[bool, list[Round]] = {True: [], False: []}
         for number in range(asked.rounds):
             for captured in (True, False) if number % 2 else (False, True):
-                one = measured(
+                one = measure_round(
                     host, spec, share * capacity, captured=captured, every=asked.every, seed=number + 1
                 )
                 rounds[captured].append(one)
@@ -169,9 +169,9 @@ def main() -> int:
             print(f"client busy {name}: {np.median([one.busy for one in rounds[captured]]):.1%}")
         print(f"\n| microseconds | {' | '.join(LEVELS)} |\n| --- |{' ---: |' * len(LEVELS)}")
         for captured, name in WAYS:
-            shown(f"slip {name}", [one.slip for one in rounds[captured]])
-            shown(f"service {name}", [one.service for one in rounds[captured]])
-        print("\n" + "\n".join(told(rounds[True])))
+            print_line(f"slip {name}", [one.slip for one in rounds[captured]])
+            print_line(f"service {name}", [one.service for one in rounds[captured]])
+        print("\n" + "\n".join(print_differences(rounds[True])))
     print(f"\nnoise floor before  {before}\nnoise floor after   {noise_floor()}")
     return 0
 

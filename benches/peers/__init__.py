@@ -1,5 +1,5 @@
-"""Hindmost beside other load testers: ``python -m benches.peers --help``.
+"""Hindmost compared with other load testers: ``python -m benches.peers --help``.
 
-One file a peer says how it is had, called, and read. `contest` runs everybody in alternating rounds and keeps
-each measurement as one line of JSON; `wire` sees what a capture saw; `table` makes ratios of the lines.
+There is one file per peer: how it is installed, called, and read. `contest` runs all clients in alternating
+rounds and stores each measurement as one line of JSON; `wire` reads packet captures; `table` computes ratios.
 """

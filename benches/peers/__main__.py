@@ -1,8 +1,8 @@
-"""Hindmost beside other load testers: ``python -m benches.peers``.
+"""Hindmost compared with other load testers: ``python -m benches.peers``.
 
-Each round starts each server anew, on a processor of its own, and lets every client drive it, in an order
-that is drawn anew: flat out (closed loop), at 10 % and 50 % of the server's capacity beside a packet capture,
-and through a freeze of the server. Each measurement is a line of JSON at once; what was interrupted goes on.
+Each round restarts each server on its own CPU, and lets every client drive it in a newly drawn order: flat
+out (closed loop), at 10 % and 50 % of the server's capacity with a packet capture, and through a freeze of
+the server. Each measurement is written at once as a line of JSON; an interrupted contest continues.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of each measurement")
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument(
-        "--only", default="", metavar="NAME,...", help="clients, beside hindmost; default: all"
+        "--only", default="", metavar="NAME,...", help="clients in addition to hindmost; default: all"
     )
     parser.add_argument("--servers", default="memcached,redis,http", metavar="PROTOCOL,...")
     parser.add_argument(
@@ -41,12 +41,16 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--fresh", action="store_true", help="begin --out anew")
     parser.add_argument(
-        "--stop-after", type=float, default=float("inf"), metavar="SECONDS", help="and go on next time"
+        "--stop-after",
+        type=float,
+        default=float("inf"),
+        metavar="SECONDS",
+        help="stop after this time; a later call continues",
     )
-    parser.add_argument("--no-install", action="store_true", help="take what is here")
-    parser.add_argument("--table", action="store_true", help="measure nothing, take what is in --out")
+    parser.add_argument("--no-install", action="store_true", help="use only installed programs")
+    parser.add_argument("--table", action="store_true", help="only print the tables of --out")
     parser.add_argument(
-        "--into", type=Path, metavar="PAGE.md", help="put the tables there, between the marks"
+        "--into", type=Path, metavar="PAGE.md", help="write the tables to this page, between the marks"
     )
     return parser.parse_args()
 
@@ -87,14 +91,14 @@ def _about(had: Mapping[str, Had]) -> dict[str, Any]:
 
 
 def _show(asked: argparse.Namespace, tables: str) -> None:
-    """Print the tables, and put them into a page of the documentation if that is asked."""
+    """Print the tables, and write them to a page of the documentation if requested."""
     print(tables)
     if asked.into is not None:
         asked.into.write_text(between_marks(asked.into.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 def main() -> int:
-    """Measure what is missing, then print the tables."""
+    """Make the missing measurements, then print the tables."""
     asked = _arguments()
     stop_at = time.monotonic() + asked.stop_after
     peers = _chosen(asked)
@@ -113,7 +117,7 @@ def main() -> int:
         sys.exit(f"error: {fault.message}\nhint: {fault.hint}")
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        sys.exit("error: one processor only: server and client would take it from each other")
+        sys.exit("error: there is only one CPU: server and client would compete for it")
     os.sched_setaffinity(0, set(cpus[1:]))
     if asked.fresh:
         asked.out.unlink(missing_ok=True)
@@ -122,11 +126,11 @@ def main() -> int:
     try:
         contest = Contest(asked.out, setting, programs, _about(had))
     except SettingDiffers as error:
-        sys.exit(f"error: {error}\nhint: --fresh begins anew, --out takes another file")
+        sys.exit(f"error: {error}\nhint: --fresh starts again, --out chooses another file")
     whole = contest.run(peers, asked.rounds, asked.freezes, stop_at)
     if not whole:
         print(
-            f"peers: {len(contest.rows)} measurements are in {asked.out}; call again to go on",
+            f"peers: {len(contest.rows)} measurements are in {asked.out}; call again to continue",
             file=sys.stderr,
         )
         return 3

@@ -1,4 +1,4 @@
-"""ab of Apache: closed loop, one thread; percentiles in milliseconds with three decimals, and no p99.9."""
+"""Apache's ab: closed loop, one thread; percentiles in milliseconds with three decimals, without p99.9."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TABLE = "percentiles.csv"
 
 
 def _command(job: Job, program: str) -> list[str]:
-    # -t alone would stop after 50 000 requests; -n after it is the limit that is not reached.
+    # -t alone would stop after 50 000 requests; a later -n sets a limit that is never reached.
     limit = 3 * job.requests
     return [
         program,
@@ -37,7 +37,7 @@ def _number(label: str, out: str) -> float:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its summary, and the percentiles from the table that ``-e`` writes."""
+    """Parse its summary, and the percentiles from the table that ``-e`` writes."""
     with (job.folder / _TABLE).open(encoding="ascii", newline="") as file:
         table = {row[0]: float(row[1]) * 1e3 for row in list(csv.reader(file))[1:]}
     latency = {"p50": table["50"], "p99": table["99"]}
@@ -45,7 +45,7 @@ def read(job: Job, out: str) -> Report:
     if total is not None:
         latency["max"] = float(total[1]) * 1e3
     requests = int(_number("Complete requests", out))
-    # Mean time per request x requests: connections times the length of the test, by its own arithmetic.
+    # Mean time per request x requests = connections x length of the test, by ab's own arithmetic.
     latency["mean"] = _number("Time per request", out) * 1e3
     errors = int(_number("Failed requests", out))
     return Report(requests, _number("Requests per second", out), errors, latency)

@@ -1,4 +1,4 @@
-"""Makes figures of the rows of a contest: medians over rounds, ratios within a round."""
+"""Computes figures from the rows of a contest: medians over rounds, ratios within a round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Middle:
-    """Median, least and most of something over `n` rounds; NaN where there is none."""
+    """Median, minimum and maximum over `n` rounds; NaN if there is none."""
 
     value: float
     low: float
@@ -24,7 +24,7 @@ class Middle:
 
 
 def middle(values: Iterable[float | None]) -> Middle:
-    """Take the median of what is there.
+    """Return the median of the values that exist.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Found:
     Parameters
     ----------
     rows : sequence of mapping
-        As `contest.load` returns them; those with a failure are set apart.
+        As `contest.load` returns them; rows with a failure are kept separately.
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -51,19 +51,19 @@ class Found:
         self._rows = [row for row in rows if "failure" not in row]
 
     def of(self, protocol: str, peer: str, mode: str) -> list[Row]:
-        """All rounds of one peer in one mode."""
+        """Return all rounds of one peer in one mode."""
         return [
             row for row in self._rows if (row["protocol"], row["peer"], row["mode"]) == (protocol, peer, mode)
         ]
 
     def middle(self, protocol: str, peer: str, mode: str, pick: Callable[[Row], float | None]) -> Middle:
-        """Median over rounds."""
+        """Return the median over rounds."""
         return middle(pick(row) for row in self.of(protocol, peer, mode))
 
     def ratio(
         self, protocol: str, ours: str, theirs: str, mode: str, pick: Callable[[Row], float | None]
     ) -> Middle:
-        """Median over rounds of ours : theirs in the same round."""
+        """Return the median over rounds of the ratio ours : theirs in the same round."""
         other = {row["round"]: pick(row) for row in self.of(protocol, theirs, mode)}
         ratios = []
         for row in self.of(protocol, ours, mode):
@@ -74,35 +74,35 @@ class Found:
 
 
 def per_core(row: Row) -> float | None:
-    """Requests for each second of the client's processor time."""
+    """Return requests per second of the client's CPU time."""
     share = row["cpu_share"]
     return None if not share else row["report"]["per_s"] / share
 
 
 def cost_us(row: Row) -> float | None:
-    """Processor time of the client for each request, microseconds."""
+    """Return the client's CPU time per request in microseconds."""
     found = per_core(row)
     return None if found is None else 1e6 / found
 
 
 def spread(row: Row) -> float | None:
-    """Coefficient of variation of the gaps on the wire."""
+    """Return the coefficient of variation of the gaps on the wire."""
     return row["wire"]["spread"] if "wire" in row else None
 
 
 def achieved(row: Row) -> float | None:
-    """Share of the asked rate that was on the wire."""
+    """Return the fraction of the requested rate that was on the wire."""
     return row["wire"]["per_s"] / row["asked_per_s"] if row["asked_per_s"] else None
 
 
 def reported(row: Row, kind: str) -> Mapping[str, float]:
-    """One kind of latency that a row reports: ``latency``, or one of those that Hindmost tells apart."""
+    """Return one kind of latency that a row reports: ``latency``, or one of Hindmost's other kinds."""
     others: Mapping[str, Mapping[str, float]] = row["report"]["others_us"]
     return others.get(kind) or (row["report"]["latency_us"] if kind == "latency" else {})
 
 
 def error_us(kind: str, name: str) -> Callable[[Row], float | None]:
-    """Reported less captured, microseconds."""
+    """Return a function that computes reported minus captured latency in microseconds."""
 
     def pick(row: Row) -> float | None:
         said = reported(row, kind).get(name)
@@ -112,7 +112,7 @@ def error_us(kind: str, name: str) -> Callable[[Row], float | None]:
 
 
 def error_share(kind: str, name: str) -> Callable[[Row], float | None]:
-    """The same as a share of what was captured."""
+    """Return a function that computes the same as a fraction of the captured latency."""
 
     def pick(row: Row) -> float | None:
         error = error_us(kind, name)(row)
@@ -122,7 +122,7 @@ def error_share(kind: str, name: str) -> Callable[[Row], float | None]:
 
 
 def size(pick: Callable[[Row], float | None]) -> Callable[[Row], float | None]:
-    """Without its sign."""
+    """Return a function that computes the absolute value."""
 
     def absolute(row: Row) -> float | None:
         value = pick(row)
@@ -132,7 +132,7 @@ def size(pick: Callable[[Row], float | None]) -> Callable[[Row], float | None]:
 
 
 def of_right(name: str, capacity: float) -> Callable[[Row], float | None]:
-    """What was reported in a freeze, as a share of the right answer."""
+    """Return a function that computes the latency reported in a freeze as a fraction of the right answer."""
 
     def pick(row: Row) -> float | None:
         said = row["report"]["latency_us"].get(name)

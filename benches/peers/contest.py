@@ -1,4 +1,4 @@
-"""Makes the measurements, one line of JSON each; what is there already is not measured again."""
+"""Makes the measurements, one line of JSON each; existing measurements are not repeated."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from benches.peers.launch import Client, Failed
 from benches.peers.ourselves import HINDMOST, fill
 from benches.peers.peer import Job, Peer
 from benches.peers.rounds import SHARES, Step
-from benches.peers.wire import heard
+from benches.peers.wire import read_capture
 from hindmost import _engine
 from hindmost.capture import Capture
 from hindmost.errors import HindmostError
 from hindmost.targets import ManagedServer
 
 FREEZE_S, FREEZE_AT_S, FREEZE_RATE, FREEZE_RUN_S = 0.1, 2.0, 2000.0, 4.0
-"""The server stands still for 0.1 s, 2 s after the client is started: within the 4 s of load of every peer,
-also of one that needs a second to start. At 2,000/s the backlog is small against what the server can do."""
+"""The server is frozen for 0.1 s, 2 s after the client starts: within the 4 s of load of every peer, even if
+it needs a second to start. At 2,000 requests/s the backlog is small compared with the server's capacity."""
 _PATIENCE_S = 30.0
 SLIP_RATE = 50_000.0
 _NOISE_S = 0.4
 _SNAPLEN = {"memcached": 1900, "redis": 1900, "http": 3900}
-"""Bytes kept of a packet. The replies of a pipeline may share one, and the beginning of each is needed: the
-host may stand still for some milliseconds at half of the server's capacity, with 16 connections."""
+"""Captured bytes per packet. Pipelined replies may share a packet, and the beginning of each is needed: the
+host may pause for some milliseconds at half of the server's capacity, with 16 connections."""
 _SNAPLEN_CLOSED = 512
-"""In a closed loop each reply has a packet of its own."""
+"""In a closed loop, each reply has its own packet."""
 _FRAME = 128
-"""Bytes that the kernel's ring needs around each packet; a frame does not cross a page of 4096 bytes."""
+"""Bytes that the kernel's ring needs per packet in addition; a frame does not cross a page of 4096 bytes."""
 _LOOKS, _LOOK_S = 4, 0.4
-"""How often, and for how long, the server is driven flat out to find what it can do."""
+"""How often, and for how long in seconds, the server is driven flat out to find its capacity."""
 _LACKING = 1e-3
-"""A capture may lack so many of its packets."""
+"""Fraction of its packets that a capture may lack."""
 _MOST_KIB = 2_000_000
-"""tcpdump takes no larger ring."""
+"""Largest ring that tcpdump accepts, in KiB."""
 _AROUND_S = 2.0
-"""How long the load of a peer may go on beside what was asked for: warm-up, storing keys."""
+"""Time in seconds that the load of a peer may exceed the requested one: warm-up, storing keys."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What holds for all measurements of a contest; stands in its first line."""
+    """Constants of a contest, stored in its first line."""
 
     seconds: float
     connections: int
@@ -58,10 +58,12 @@ class Setting:
 
 
 class SettingDiffers(ValueError):
-    """A file of measurements was begun with another setting; carries both."""
+    """A file of measurements was started with another setting; carries both."""
 
     def __init__(self, path: Path, found: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-        super().__init__(f"{path} was begun with {found}, and {asked} is asked: it cannot be continued")
+        super().__init__(
+            f"{path} was started with {found}, but the request is {asked}: it cannot be continued"
+        )
 
 
 class Contest:
@@ -70,9 +72,9 @@ class Contest:
     Parameters
     ----------
     path : Path
-        JSON lines: a `Setting` and what was found here, then one row a measurement.
+        JSON lines: a `Setting` and properties of this host, then one row per measurement.
     setting : Setting
-        Must be what the file says, if it is there already.
+        Must equal the setting in the file, if the file exists.
     programs : mapping
         Path of each peer's program, by the program's name.
     about : mapping
@@ -102,29 +104,29 @@ class Contest:
             file.write(json.dumps(row) + "\n")
 
     def _capacity(self, server: ManagedServer) -> float:
-        """Requests a second that the server can answer; measured by Hindmost once for a contest."""
+        """Return the capacity of the server in requests/s, measured once per contest with Hindmost."""
         for row in self.rows:
             if row["mode"] == "capacity" and row["protocol"] == server.protocol:
                 return float(row["per_s"])
-        found = max(self._fill(server) for _ in range(_LOOKS))  # others can only take away from it
+        found = max(self._fill(server) for _ in range(_LOOKS))  # interference only reduces it
         row = {"key": [0, server.protocol, "capacity", "hindmost"], "round": 0, "protocol": server.protocol}
         self._append(row | {"mode": "capacity", "peer": "hindmost", "per_s": found})
         return found
 
     def run(self, peers: Sequence[Peer], count: int, freezes: int, stop_at: float) -> bool:
-        """Measure what is missing of `count` rounds.
+        """Make the missing measurements of `count` rounds.
 
         Parameters
         ----------
         freezes : int
-            In how many of the rounds the server is frozen, too.
+            Number of rounds in which the server is also frozen.
         stop_at : float
-            Moment of the monotonic clock after which nothing more is begun.
+            Time of the monotonic clock after which no measurement is started.
 
         Returns
         -------
         bool
-            Whether all of it is there now.
+            Whether all measurements exist now.
         """
         done = {tuple(row["key"]) for row in self.rows}
         for block in rounds.steps(peers, count, freezes, seed=1):
@@ -143,12 +145,12 @@ class Contest:
         return True
 
     def _fill(self, server: ManagedServer) -> float:
-        """Let Hindmost store the keys that it will ask for, so that captures hold gets only.
+        """Let Hindmost store the keys that it will request, so that captures contain gets only.
 
         Returns
         -------
         float
-            Requests a second that the server then answered, flat out.
+            Rate of the server at that, flat out, in requests/s.
         """
         with tempfile.TemporaryDirectory(prefix="peers-") as place:
             job = Job(server.address, self.setting.connections, _LOOK_S, None, 1.0, Path(place))
@@ -236,19 +238,19 @@ class Contest:
                 if caught.dropped > _LACKING * caught.captured or not caught.whole:
                     raise Failed(f"the capture lacks {caught.dropped} packets of {caught.captured}")
                 found["wire"] = asdict(
-                    heard(pcap, int(job.port), step.protocol, report.requests, report.window_ns)
+                    read_capture(pcap, int(job.port), step.protocol, report.requests, report.window_ns)
                 )
         return found
 
     def _noise_ns(self) -> float:
-        """How long what is due at random waits on the client's processor for the host alone, at p99."""
+        """Return the delay in ns at p99 that the host alone causes on the client's CPU at random times."""
         floors = json.loads(_engine.doctor("/", _NOISE_S))["noise"]["floors"]
         (floor,) = (one for one in floors if one["cpu"] == self.setting.client_cpu)
         return float(floor["gaps"]["delay_p99_ns"])
 
 
 def _cut(path: Path) -> None:
-    """Take away a last line that was not written to its end."""
+    """Remove an incomplete last line."""
     text = path.read_bytes()
     if not text.endswith(b"\n"):
         path.write_bytes(text[: text.rfind(b"\n") + 1])

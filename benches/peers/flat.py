@@ -1,6 +1,6 @@
-"""Several clients at one server, flat out, in turns: requests for each second of a client's processor.
+"""Several clients on one server, flat out, in alternation: requests per second of a client's CPU time.
 
-For claims that no capture is needed for. Whoever waits for the server sleeps.
+For claims that need no capture. A client sleeps while it waits for the server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ PATIENCE_S = 30.0
 
 
 def sleeping(peer: Peer, **target: object) -> Peer:
-    """Ours, which sleeps as others do, stamps nothing, and has more to say of the target, such as TLS."""
+    """Return our client, which sleeps like the others and stamps nothing, with further target fields, such as
+    TLS."""
 
     def command(job: Job, program: str) -> list[str]:
         words = peer.command(job, program)
@@ -33,7 +34,7 @@ def sleeping(peer: Peer, **target: object) -> Peer:
 
 
 def per_core(report: Report, cpu_s: float) -> float:
-    """Requests a second of client processor; of the measurement alone where the client tells it."""
+    """Return requests per second of client CPU time; of the measurement alone if the client reports that."""
     return report.requests / (cpu_s if report.cpu_s is None else report.cpu_s)
 
 
@@ -51,10 +52,10 @@ def flat_out(
     Returns
     -------
     dict
-        Requests for each second of processor, by client and round.
+        Requests per second of CPU time, by client and round.
     """
     found: dict[str, list[float]] = {name: [] for name in clients}
-    expected = 30_000.0  # until somebody has said how many a second the server answers
+    expected = 30_000.0  # until a client has reported the rate of the server
     for number in range(rounds):
         for name, (peer, program) in clients.items():
             with tempfile.TemporaryDirectory(prefix="peers-") as place:

@@ -1,4 +1,5 @@
-"""fortio: a goroutine a connection with its own even schedule; a histogram with buckets of about 10 %."""
+"""fortio: a goroutine per connection, each with its own even schedule; a histogram with buckets of about 10
+%."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its JSON; seconds there."""
+    """Parse its JSON; it reports seconds."""
     try:
         said = json.loads(out)
         histogram = said["DurationHistogram"]

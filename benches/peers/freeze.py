@@ -1,14 +1,14 @@
-"""What a freeze of the server must make of the latencies of an open loop with even arrivals.
+"""The right latencies of an open loop with even arrivals when the server is frozen.
 
 ::
 
-    requests due   | | | | | | | | | | | | | | | | | |      at a rate R over T seconds
+    scheduled      | | | | | | | | | | | | | | | | | |      at a rate R over T seconds
     server         ========[ frozen for F ]===========      then serves the backlog at its capacity C
 
-A request that falls due d after the freeze began waits for its end, and for the R x d that fell due before,
-each of which takes 1/C: F - d (1 - R/C), until the backlog is gone. So (F - t) / (T (1 - R/C)) of all are
-later than t. Whoever sends no request while it waits for a reply (coordinated omission) sees a handful of
-late ones instead.
+A request scheduled d after the start of the freeze waits for its end, and for the R x d requests scheduled
+before, each of which takes 1/C: F - d (1 - R/C), until the backlog is gone. So the fraction
+(F - t) / (T (1 - R/C)) of all requests takes longer than t. A client that sends no request while it waits for
+a reply (coordinated omission) reports only a few late ones instead.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from benches.peers.samples import LEVELS
 def right_answer(
     frozen_s: float, total_s: float, rate: float, capacity: float, usual_us: float
 ) -> dict[str, float]:
-    """Quantiles, mean and maximum, microseconds.
+    """Return quantiles, mean and maximum in microseconds.
 
     Parameters
     ----------
     frozen_s, total_s : float
         Length of the freeze, and of the load, in seconds.
     rate, capacity : float
-        Requests a second that fall due, and that the server can serve. Rate 0: the backlog costs nothing.
+        Rates in requests/s: scheduled, and the server's maximum. Rate 0: the backlog costs nothing.
     usual_us : float
-        What a request takes outside the freeze.
+        Latency outside the freeze.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""ghz beside us at one server of gRPC: ``python -m benches.peers.ghz [SECONDS] [ROUNDS]``.
+"""ghz compared with Hindmost on one gRPC server: ``python -m benches.peers.ghz [SECONDS] [ROUNDS]``.
 
-Unary calls with a message of two bytes; sixteen connections, a call on each at a time. The server is that of
-grpcio, in Python, and the limit by far: what is compared is the processor time that a call costs its client.
+Unary calls with a message of two bytes; sixteen connections, one call on each at a time. The server is grpcio
+in Python, and by far the bottleneck: the comparison is about the client's CPU time per call.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from google.protobuf import descriptor_pb2
 
-from benches.peers.beside import CONNECTIONS, contest, ours, told
 from benches.peers.install import find
+from benches.peers.native_tool import CONNECTIONS, contest, ours, read_output
 from benches.peers.peer import Source
 from hindmost.targets import TargetSpec, load_target_file
 
@@ -21,17 +21,18 @@ SOURCE = Source("go", "github.com/bojand/ghz/cmd/ghz", "v0.93.0", "ghz")
 EXAMPLE = Path(__file__).parents[2] / "examples/targets/grpc-python.toml"
 SERVICE, METHOD = "shop.Orders", "Get"
 MESSAGE = b"\x08\x07"
-"""What ``{"id": 7}`` is by `descriptors`."""
+"""The encoding of ``{"id": 7}`` by `descriptors`."""
 _SEVEN = {"id": 7}
 
 
 def server() -> TargetSpec:
-    """The server that answers each call with its own message."""
+    """Return the server that answers each call with its own message."""
     return load_target_file(EXAMPLE)
 
 
 def descriptors() -> bytes:
-    """What protoc would write of a message with one number, and a service that takes and returns it."""
+    """Return protoc's descriptors of a message with one number, and of a service that accepts and returns
+    it."""
     package, _, service = SERVICE.rpartition(".")
     file = descriptor_pb2.FileDescriptorProto(name="shop.proto", package=package, syntax="proto3")
     file.message_type.add(name="Order").field.add(
@@ -43,24 +44,24 @@ def descriptors() -> bytes:
 
 
 def read(said: str) -> int:
-    """Calls that were answered, of ghz's JSON.
+    """Return the number of answered calls in ghz's JSON.
 
     Raises
     ------
     SystemExit
-        If it is none, or a call was answered by anything but OK.
+        If it is not JSON, or a call had a status other than OK.
     """
     try:
         codes = json.loads(said)["statusCodeDistribution"]
     except (ValueError, KeyError):
-        raise SystemExit(f"ghz said nothing of its calls:\n{said}") from None
+        raise SystemExit(f"no calls in ghz's output:\n{said}") from None
     if set(codes) != {"OK"}:
-        raise SystemExit(f"ghz had answers of other kinds: {codes}")
+        raise SystemExit(f"ghz reports other statuses: {codes}")
     return int(codes["OK"])
 
 
 def ghz(address: str, seconds: float, folder: Path) -> float:
-    """Calls a second, on one processor."""
+    """Return calls/s on one CPU."""
     had = find(SOURCE)
     if had.path is None:
         raise SystemExit(f"{had.remark}\nhint: python -m benches.peers.shown --install")
@@ -70,7 +71,7 @@ def ghz(address: str, seconds: float, folder: Path) -> float:
     command = [had.path, "--insecure", "--protoset", str(protos), "--call", f"{SERVICE}.{METHOD}"]
     command += ["--data", json.dumps(_SEVEN), "--concurrency", many, "--connections", many, "--cpus", "1"]
     command += ["--duration", f"{seconds:g}s", "--duration-stop", "wait", "--format", "json", address]
-    return read(told(command)) / seconds
+    return read(read_output(command)) / seconds
 
 
 CALL = {

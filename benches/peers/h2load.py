@@ -1,4 +1,4 @@
-"""h2load of nghttp2, over HTTP/1.1: a timer for each connection; logs every request in whole microseconds."""
+"""nghttp2's h2load, over HTTP/1.1: a timer per connection; logs every request in whole microseconds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read counts from its summary, latencies from its log (start, status, microseconds)."""
+    """Parse counts from its summary, latencies from its log (start, status, microseconds)."""
     done = re.search(r"^requests: .* ([0-9]+) succeeded, ([0-9]+) failed", out, re.MULTILINE)
     rate = re.search(r"^finished in .*?([0-9.]+) req/s", out, re.MULTILINE)
     if done is None or rate is None:

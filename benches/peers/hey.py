@@ -1,4 +1,5 @@
-"""hey: a goroutine a connection, each with a ticker when a rate is asked; lists every request in 0.1 ms."""
+"""hey: a goroutine per connection, each with a ticker if a rate is given; lists every request in units of 0.1
+ms."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from benches.peers.samples import figures
 
 def _command(job: Job, program: str) -> list[str]:
     paced = [] if job.rate is None else ["-q", f"{job.rate / job.connections:.6f}"]
-    # -cpus: it would start a thread for each processor of the machine, also those that it may not use.
+    # Without -cpus it would start a thread for each CPU of the machine, including those that it may not
+    # use.
     return [
         program,
         "-c",
@@ -30,7 +32,7 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its list; the summary that it prints otherwise has the same resolution and no p99.9."""
+    """Parse its list; its summary has the same resolution but no p99.9."""
     rows = list(csv.DictReader(io.StringIO(out)))
     if not rows or "response-time" not in rows[0]:
         raise Unreadable("hey", "requests", out)

@@ -1,4 +1,4 @@
-"""Gets the peers: Debian's packages by ``setup/system.sh``, others into ``.peers/``, which git ignores."""
+"""Installs the peers: Debian packages by ``setup/system.sh``, others into ``.peers/``, which git ignores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVERS = ("memcached", "redis-server", "nginx", "tcpdump")
 
 @dataclass(frozen=True)
 class Had:
-    """Where a peer's program is, and which version was found; or why there is none."""
+    """Path of a peer's program and its version; or why it is missing."""
 
     path: str | None
     version: str
@@ -45,12 +45,12 @@ def _command(source: Source) -> tuple[list[str], dict[str, str]]:
 
 
 def _build(source: Source) -> str:
-    """Build one program; returns why it could not be, or nothing."""
+    """Build one program; return the error, or an empty string."""
     command, extra = _command(source)
     if shutil.which(command[0]) is None:
         return f"there is no {command[0]} here"
     print(f"peers: installing {source.program} {source.version}: {' '.join(command)}", file=sys.stderr)
-    # Outside the project, so that its toolchain file and workspace do not apply.
+    # Build outside the project, so that its toolchain file and workspace do not apply.
     done = subprocess.run(
         command,
         cwd="/",
@@ -68,17 +68,17 @@ def _build(source: Source) -> str:
 
 
 def install(peers: Iterable[Peer]) -> dict[str, str]:
-    """Install the programs of peers that are not here yet, as `install_sources` does."""
+    """Install the missing programs of peers, like `install_sources`."""
     return install_sources(peer.source for peer in peers)
 
 
 def install_sources(wanted_sources: Iterable[Source]) -> dict[str, str]:
-    """Install what is not here yet, at its pinned version.
+    """Install missing programs at their pinned versions.
 
     Returns
     -------
     dict
-        For each program that cannot be had, why.
+        The reason for each program that cannot be installed.
     """
     sources = {source.program: source for source in wanted_sources}
     wanted = [f"{one.program}={one.package}" for one in sources.values() if one.kind == "debian"]
@@ -109,7 +109,7 @@ def _debian(source: Source) -> Had:
 
 
 def find(source: Source) -> Had:
-    """Look for a program; never installs."""
+    """Look for a program without installing it."""
     if source.kind == "debian":
         return _debian(source)
     if source.kind == "here":

@@ -1,4 +1,4 @@
-"""k6: scripted virtual users; a rate is a scenario of arrivals at even distances."""
+"""k6: scripted virtual users; a rate is a scenario with even arrivals."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read the metrics that our script writes; milliseconds there."""
+    """Parse the metrics that our script writes; they are in milliseconds."""
     try:
         metrics = json.loads((job.folder / _SUMMARY).read_text(encoding="utf-8"))
         latency = metrics["http_req_duration"]["values"]
         requests = metrics["http_reqs"]["values"]
-        failed = metrics["http_req_failed"]["values"]["passes"]  # a rate whose true values are failures
+        failed = metrics["http_req_failed"]["values"][
+            "passes"
+        ]  # a k6 rate metric: its true values are failures
     except (OSError, ValueError, KeyError):
         raise Unreadable("k6", "metrics", out) from None
     found = {name: latency[theirs] * 1e3 for name, theirs in _NAMES.items()}

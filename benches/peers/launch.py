@@ -1,14 +1,14 @@
-"""Runs one client on one processor, and finds what its load costs that processor.
+"""Runs one client on one CPU, and measures the CPU cost of its load.
 
-While it runs we sleep until its end (a pidfd), because our own processor is the client's. Only flat out,
-where no latency is judged, we wake up ten times a second to read its processor time and loopback's traffic::
+While the client runs, this process sleeps until its end (a pidfd), because it shares the client's CPU. Only
+flat out, where latency does not matter, it wakes ten times a second to read CPU time and loopback traffic::
 
     traffic              ~~~~      ~~~~~~~~~~~~~~~~~~~~
                          keys      |<--  the load  -->|
     processor   start-up           |  used in between |  sorting, printing
 
-so that start-up, filling the server and printing are not taken for the cost of a request: memaslap takes half
-a second of processor time before its first one.
+so that start-up, filling the server and printing do not count as cost of requests: memaslap uses half a
+second of CPU time before its first request.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from hindmost import _engine
 
 _TICK_S = 0.1
 _FULL = 0.5
-"""Traffic of at least this share of the highest that was seen belongs to the load."""
+"""Traffic of at least this fraction of the maximum belongs to the load."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a client ended, and what it cost.
+    """Exit status and cost of a client.
 
-    `cpu_s` is user and system time of the whole process, `cpu_share` the share of a processor that it took
+    `cpu_s` is user and system time of the whole process, `cpu_share` the fraction of a CPU that it used
     during its load (NaN unless it was watched).
     """
 
@@ -49,7 +49,7 @@ class Ran:
 
 
 class Failed(RuntimeError):
-    """A client ended with a failure or did not end."""
+    """A client failed or did not end."""
 
 
 class Client:
@@ -60,9 +60,9 @@ class Client:
     command : sequence of str
         Program and arguments.
     cpu : int
-        The only processor that it may use.
+        The only CPU that it may use.
     folder : Path
-        Takes its output; where it runs.
+        Its working folder, which also receives its output.
     """
 
     def __init__(self, command: Sequence[str], cpu: int, folder: Path) -> None:
@@ -86,14 +86,14 @@ class Client:
         Parameters
         ----------
         patience_s : float
-            Seconds until it is killed.
+            Seconds before it is killed.
         watch : bool
-            Whether to find its `cpu_share`.
+            Whether to measure its `cpu_share`.
 
         Raises
         ------
         Failed
-            If it ends with another status than 0, or has to be killed.
+            If its status is not 0, or it had to be killed.
         """
         ticks = []
         handle = os.pidfd_open(self._process.pid)
@@ -128,7 +128,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Tick:
-    """A moment of a client's life: monotonic clock and its processor time in ns, bytes of loopback so far."""
+    """A sample of a client: monotonic clock and its CPU time in ns, bytes on loopback so far."""
 
     at_ns: int
     cpu_ns: int
@@ -141,11 +141,12 @@ def _tick(pid: int) -> Tick:
 
 
 def share_of_load(ticks: Sequence[Tick]) -> float:
-    """Share of a processor that a client took during its load: the longest full traffic, less its edges.
+    """Return the fraction of a CPU that a client used during its load: the longest full traffic without its
+    edges.
 
     Examples
     --------
-    Half a second of start-up, keys stored within a tenth, a second of load at 60 % of a processor:
+    Half a second of start-up, keys stored within a tenth of a second, one second of load at 60 % of a CPU:
 
     >>> cpu = [0, 100, 100, 160, 220, 280, 340, 340]
     >>> sent = [0, 0, 90, 180, 280, 370, 460, 460]

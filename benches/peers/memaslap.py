@@ -1,4 +1,5 @@
-"""memaslap (Debian: memcaslap): closed loop; stores its keys first; says mean, maximum, powers of two."""
+"""memaslap (Debian: memcaslap): closed loop; stores its keys first; reports mean, maximum and powers of
+two."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import re
 from benches.peers.peer import KEY_BYTES, VALUE_BYTES, Job, Peer, Report, Source, Unreadable
 
 _WINDOW = "1k"
-"""1024 keys for each connection: all are stored before the gets, so that every get hits."""
+"""1024 keys per connection: all are stored before the gets, so that every get hits."""
 _CONFIGURATION = f"""key
 {KEY_BYTES} {KEY_BYTES} 1
 value
@@ -42,10 +43,10 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its last statistics of gets, and its counts.
+    """Parse its last statistics of gets, and its counts.
 
-    It reports no percentile: its histogram has one bucket for each power of two, which says where p99 lies
-    only to a factor of two. So none is made up here.
+    It reports no percentile: its histogram has one bucket per power of two, which gives the p99 only to a
+    factor of two. So no percentile is reported here.
     """
     counts = {
         name: int(n) for name, n in re.findall(r"^(cmd_get|cmd_set|get_misses): ([0-9]+)", out, re.MULTILINE)
@@ -57,7 +58,7 @@ def read(job: Job, out: str) -> Report:
     if total is None or "cmd_get" not in counts or not block:
         raise Unreadable("memaslap", "statistics", out)
     most, mean = block[-1]
-    # Its "TPS" counts the sets before the run, too.
+    # Its "TPS" includes the sets before the run.
     return Report(
         counts["cmd_get"],
         counts["cmd_get"] / float(total[1]),

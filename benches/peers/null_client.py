@@ -1,6 +1,6 @@
-"""The null client: epoll, read, write, and nothing else; what others cost beyond it is their own share.
+"""The null client: epoll, read, write, and nothing else; the additional cost of other clients is their own.
 
-It is an example of `crates/sys`, and asks for what Hindmost asks for, byte by byte.
+It is an example of `crates/sys`, and sends the same requests as Hindmost, byte by byte.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DIGITS = len(str(KEYS - 1))
 
 
 def _requests(protocol: Protocol, job: Job) -> list[bytes]:
-    """What Hindmost sends: the same keys in turn, or the page."""
+    """Return the requests that Hindmost sends: the same keys in turn, or the page."""
     if protocol == "http":
         return [f"GET {PAGE} HTTP/1.1\r\nHost: {job.address}\r\nUser-Agent: hindmost\r\n\r\n".encode()]
     keys = [f"{item:0{_DIGITS}}".encode().ljust(KEY_BYTES, b"k") for item in range(KEYS)]
@@ -44,7 +44,7 @@ def _command(protocol: Protocol, job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its only line; it has no clock that could tell a latency."""
+    """Parse its only line; it has no clock and reports no latency."""
     try:
         said = json.loads(out)
         return Report(said["requests"], said["requests"] / said["seconds"], 0, {})

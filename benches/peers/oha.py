@@ -1,4 +1,4 @@
-"""oha: asynchronous tasks; latency from the due time if asked (``--latency-correction``)."""
+"""oha: asynchronous tasks; latency from the scheduled time with ``--latency-correction``."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its JSON; seconds there."""
+    """Parse its JSON; it reports seconds."""
     try:
         said = json.loads(out)
         summary, latency = said["summary"], said["latencyPercentiles"]
         statuses = said["statusCodeDistribution"]
     except (ValueError, KeyError):
         raise Unreadable("oha", "summary", out) from None
-    # What was under way when the time was up is listed as an error; it is none.
+    # Requests in flight at the end are listed as errors, but are not.
     wrong = {text: n for text, n in said.get("errorDistribution", {}).items() if "deadline" not in text}
     found = {level: latency[level] * 1e6 for level in _LEVELS}
     found |= {"mean": summary["average"] * 1e6, "max": summary["slowest"] * 1e6}

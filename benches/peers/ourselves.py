@@ -1,7 +1,7 @@
-"""Hindmost itself, through its public face: ``hindmost load PLAN.json``, one instance with one worker.
+"""Hindmost itself, through its public interface: ``hindmost load PLAN.json``, one client with one worker.
 
-The load goes on for warm-up and calibration before what is measured, so the processor time that counts is the
-worker's over the measurement (``span``), and the capture is read over the same time (`Report.window_ns`).
+The load includes warm-up and calibration. The CPU time is therefore the worker's over the measurement
+(``span``), and the capture is read over the same time (`Report.window_ns`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _command(
         "target": {"protocol": protocol, "address": job.address},
         "load": load,
         "connections": job.connections,
-        "threads": [{}],  # pinned from outside, as every peer is
+        "threads": [{}],  # pinned from outside, like every peer
         "pacing": pacing,
         "stamp_every": stamp_every,
         "io": io,
@@ -80,7 +80,7 @@ def _command(
 
 
 def fill(protocol: Protocol, job: Job, program: str) -> list[str]:
-    """Return the command that stores the keys which all others will ask for, and asks for some."""
+    """Return the command that stores the keys which all other clients request, and requests some of them."""
     return _command(protocol, job, program, store=True)
 
 
@@ -91,7 +91,7 @@ def _figures(histogram: Histogram) -> dict[str, float]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read the result that it prints, and the histograms beside it."""
+    """Parse the result that it prints, and its histogram files."""
     try:
         said = json.loads(out)
         counts, (thread,) = said["counts"], said["threads"]
@@ -128,4 +128,4 @@ def _peers(protocol: Protocol) -> Iterator[Peer]:
 
 
 HINDMOST = tuple(peer for protocol in PROTOCOLS for peer in _peers(protocol))
-"""As it comes (spinning, one request in sixteen stamped by the kernel), and variants of it."""
+"""The default (spinning, one request in sixteen stamped by the kernel), and variants."""

@@ -1,4 +1,4 @@
-"""What a peer is: where it comes from, how it is called, how its output is read."""
+"""Description of a peer: source, command line, output parser."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ Protocol = Literal["memcached", "redis", "http"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 KEY_BYTES, VALUE_BYTES, KEYS = 16, 32, 10_000
-"""What every client asks a key-value server for, so that all replies are of one length: a short one, so that
-many find room in what a capture keeps of a packet when a pipeline's replies share it."""
+"""Keys and values of every client on a key-value server. All replies have the same short length, so that many
+pipelined replies fit into the captured part of a packet."""
 PAGE = "/index.html"
-"""What every client asks nginx for: the preset's only file."""
+"""The page that every client requests from nginx: the preset's only file."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One measurement: what a peer is asked to do.
+    """One measurement as requested from a peer.
 
     Parameters
     ----------
     address : str
         ``IP:PORT`` of the server.
     connections : int
-        TCP connections, each with one request in flight unless the peer pipelines by itself.
+        TCP connections, each with one request in flight unless the peer pipelines.
     seconds : float
         Length of the load.
     rate : float or None
-        Requests a second over all connections; None: flat out, closed loop.
+        Total rate in requests/s; None: flat out, closed loop.
     expected_per_s : float
-        About how many requests a second it will make, for peers that count requests instead of seconds.
+        Approximate rate, for peers that take a number of requests instead of seconds.
     folder : Path
-        For the files that it needs; empty before.
+        Folder for its files; initially empty.
     even : bool
-        Requests at even distances, also by a peer that could draw the gaps from a distribution.
+        Whether arrivals are even, also for a peer that could draw gaps from a distribution.
     seed : int
-        For those that can be seeded.
+        Random seed, for peers that accept one.
     """
 
     address: str
@@ -53,47 +53,47 @@ class Job:
 
     @property
     def host(self) -> str:
-        """Where the server listens."""
+        """Return the address of the server."""
         return self.address.rpartition(":")[0]
 
     @property
     def port(self) -> str:
-        """On which port."""
+        """Return the port of the server."""
         return self.address.rpartition(":")[2]
 
     @property
     def url(self) -> str:
-        """What HTTP clients get."""
+        """Return the URL for HTTP clients."""
         return f"http://{self.address}{PAGE}"
 
     @property
     def requests(self) -> int:
-        """How many requests fill the time."""
+        """Return the number of requests that fill the time."""
         return round((self.rate or self.expected_per_s) * self.seconds)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a peer said of itself.
+    """The results that a peer reports.
 
     Parameters
     ----------
     requests : int
-        Requests that were answered, as counted by the peer.
+        Answered requests, as counted by the peer.
     per_s : float
-        Requests a second, by the peer's own clock.
+        Rate in requests/s, by the peer's own clock.
     errors : int
-        Requests that failed.
+        Failed requests.
     latency_us : mapping
-        Of ``p50``, ``p99``, ``p99.9``, ``mean`` and ``max`` those that it reports, in microseconds.
+        Those of ``p50``, ``p99``, ``p99.9``, ``mean`` and ``max`` that it reports, in microseconds.
     others_us : mapping
-        Further distributions of the same requests, by name, where it tells several kinds of latency apart.
+        Further distributions of the same requests, by name, if it reports several kinds of latency.
     busy_s : float or None
-        Seconds of processor time that were not spinning, where it says so.
+        CPU seconds without spinning, if it reports them.
     cpu_s : float or None
-        Seconds of processor time, where it counts them for the measurement alone.
+        CPU seconds of the measurement alone, if it reports them.
     window_ns : (int, int) or None
-        The measurement on the wall clock, where the load goes on outside it (warm-up).
+        Wall clock time of the measurement, if the load is longer (warm-up).
     """
 
     requests: int
@@ -107,7 +107,7 @@ class Report:
 
 
 class Unreadable(ValueError):
-    """A peer's output is not what its parser knows; carries the end of it."""
+    """A peer's output has an unknown form; carries the end of it."""
 
     def __init__(self, peer: str, missing: str, text: str) -> None:
         super().__init__(f"{peer}: no {missing} in its output, which ends: {text[-300:]!r}")
@@ -115,18 +115,18 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a program comes from, pinned.
+    """The pinned source of a program.
 
     Parameters
     ----------
     kind : {"debian", "cargo", "go", "here", "example"}
-        ``here``: this very project. ``example``: an example of one of its crates.
+        ``here``: this project. ``example``: an example of one of its crates.
     package : str
         Name in that registry.
     version : str
-        For Debian, the upstream part of the version that the release has.
+        For Debian, the upstream part of the release's version.
     program : str
-        What is called.
+        Name of the executable.
     """
 
     kind: Literal["debian", "cargo", "go", "here", "example"]
@@ -144,20 +144,21 @@ class Peer:
     name : str
         As in the table.
     protocol : {"memcached", "redis", "http"}
-        What it speaks here.
+        Protocol of the measurement.
     source : Source
-        Where it comes from.
+        Source of the program.
     command : callable
-        From a job and the program to an argument list; may write files into the job's folder.
+        Function of job and program that returns an argument list; may write files to the job's folder.
     read : callable
-        From a job and the standard output to a `Report`.
+        Function of job and standard output that returns a `Report`.
     paced : bool
-        Whether it can be asked for a rate.
+        Whether it accepts a rate.
     spread : float
-        Coefficient of variation that gaps between requests have if they are as asked: 0 for even distances,
-        1 for an exponential distribution.
+        Coefficient of variation of the gaps between requests if they are as requested: 0 for even arrivals, 1
+        for
+            an exponential distribution.
     aside : tuple of str
-        Of a variant of Hindmost, the only modes in which it is measured; see `rounds.Mode`.
+        For a variant of Hindmost, the only modes in which it is measured; see `rounds.Mode`.
     """
 
     name: str
@@ -171,5 +172,5 @@ class Peer:
 
 
 def environment() -> dict[str, str]:
-    """Environment of every peer: numbers and dates in the C locale."""
+    """Return the environment of every peer: numbers and dates in the C locale."""
     return {**os.environ, "LC_ALL": "C"}

@@ -1,6 +1,6 @@
-"""pgbench beside us at one PostgreSQL: ``python -m benches.peers.pgbench [SECONDS] [ROUNDS]``.
+"""pgbench compared with Hindmost on one PostgreSQL: ``python -m benches.peers.pgbench [SECONDS] [ROUNDS]``.
 
-One prepared statement that reads a row by its key; sixteen connections, a request on each at a time.
+One prepared statement that reads a row by its key; sixteen connections, one request on each at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from benches.peers.beside import CONNECTIONS, contest, ours, told
+from benches.peers.native_tool import CONNECTIONS, contest, ours, read_output
 from hindmost.targets import preset
 from hindmost.targets.launch import search_path
 
@@ -20,7 +20,7 @@ SELECT = "SELECT value FROM items WHERE id = "
 
 
 def pgbench(address: str, seconds: float, folder: Path) -> float:
-    """Statements a second, by one thread."""
+    """Return statements/s with one thread."""
     program = shutil.which("pgbench", path=search_path(os.environ))
     if program is None:
         raise SystemExit("pgbench is not installed\nhint: apt-get install postgresql")
@@ -42,9 +42,9 @@ def pgbench(address: str, seconds: float, folder: Path) -> float:
         str(script),
     ]
     command += ["-j", "1", "-c", str(CONNECTIONS), "-T", f"{max(1, round(seconds))}", LOGIN["database"]]
-    found = re.search(r"tps = ([0-9.]+)", said := told(command))
+    found = re.search(r"tps = ([0-9.]+)", said := read_output(command))
     if found is None:
-        raise SystemExit(f"pgbench said nothing of its rate:\n{said}")
+        raise SystemExit(f"no rate in pgbench's output:\n{said}")
     return float(found[1])
 
 

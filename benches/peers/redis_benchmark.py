@@ -1,4 +1,4 @@
-"""redis-benchmark: closed loop, one thread; counts requests, not seconds."""
+"""redis-benchmark: closed loop, one thread; takes a number of requests instead of seconds."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def _command(job: Job, program: str) -> list[str]:
 
 
 def read(job: Job, out: str) -> Report:
-    """Read its last report (it rewrites a line of progress before).
+    """Parse its last report (it overwrites a progress line before).
 
-    A percentile is the first of its rows that reaches it: rows come at ever finer levels, at least to 99.9 %.
+    A percentile is its first row that reaches it: the levels of rows become ever finer, at least up to 99.9
+    %.
     """
     text = out.replace("\r", "\n")
     rows = re.findall(

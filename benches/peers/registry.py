@@ -1,4 +1,4 @@
-"""Who takes part, and who cannot be had."""
+"""The peers, and load testers that could not be installed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from benches.peers.wrk import WRK
 
 _ALL = (*HINDMOST, *NULL_CLIENT, MEMASLAP, REDIS_BENCHMARK, WRK, AB, H2LOAD, HEY, OHA, FORTIO, K6)
 PEERS: tuple[Peer, ...] = tuple(sorted(_ALL, key=lambda peer: PROTOCOLS.index(peer.protocol)))
-"""Everybody, by server, ours first."""
+"""All peers by server, ours first."""
 
 ABSENT: dict[str, str] = {
-    "mutilate": "in no registry, and no package of Debian 12",
-    "memtier_benchmark": "in no registry, and no package of Debian 12",
-    "lancet": "in no registry: agents in C beside a coordinator that is no Go module by itself",
-    "wrk2": "in no registry, and no package of Debian 12",
+    "mutilate": "in no registry, and not in Debian 12",
+    "memtier_benchmark": "in no registry, and not in Debian 12",
+    "lancet": "in no registry: C agents with a coordinator that is not a Go module",
+    "wrk2": "in no registry, and not in Debian 12",
     "treadmill": "in no registry; needs headers that were never published",
-    "rpc-perf": "2.0.3 of 2017 is the last that was published, and a crate that it needs is withdrawn",
-    "vegeta": "a Go module that the module proxy did not give out",
-    "bombardier": "a Go module that the module proxy did not give out",
+    "rpc-perf": "the last release is 2.0.3 of 2017, and a crate that it needs is withdrawn",
+    "vegeta": "a Go module that the module proxy did not provide",
+    "bombardier": "a Go module that the module proxy did not provide",
 }
-"""Peers that were looked for and are not here, with the reason: as of November 2026."""
+"""Peers that are missing, with the reason, as of November 2026."""

@@ -1,4 +1,4 @@
-"""What is measured in which round: everybody in every round, in an order that is drawn anew for each."""
+"""The measurements of each round: all clients in every round, in a newly drawn order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ class Step:
     Parameters
     ----------
     mode : {"flat", "heard", "10%", "50%", "freeze", "slip"}
-        ``flat``: flat out, nothing else running. ``heard``: flat out under a capture, of those that cannot
-        be paced, and ours. ``10%``, ``50%``: that share of the server's capacity, under a capture.
-        ``freeze``: the server stands still for a tenth of a second. ``slip``: ours alone, how late requests
-        leave at 50,000/s.
+        ``flat``: flat out, without other programs. ``heard``: flat out with a capture, for clients without a
+        rate
+            option, and ours. ``10%``, ``50%``: that fraction of the server's capacity, with a capture.
+        ``freeze``: the
+            server is frozen for a tenth of a second. ``slip``: ours only, the send delay at 50,000
+        requests/s.
     """
 
     round: int
@@ -33,12 +35,12 @@ class Step:
 
     @property
     def key(self) -> tuple[int, str, str, str]:
-        """What makes it one of its kind."""
+        """Return the identity of the measurement."""
         return (self.round, self.protocol, self.mode, self.peer.name)
 
 
 def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
-    """What of it is measured in round `number`."""
+    """Return the modes of a peer in round `number`."""
     if peer.aside:
         return [mode for mode in get_args(Mode) if mode in peer.aside]
     found: list[Mode] = ["flat"]
@@ -54,7 +56,7 @@ def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
 
 
 def steps(peers: Sequence[Peer], rounds: int, freezes: int, seed: int) -> Iterator[list[Step]]:
-    """Yield all that one start of one server is used for, round by round."""
+    """Yield all measurements that share one start of one server, round by round."""
     draw = random.Random(seed)
     for number in range(1, rounds + 1):
         for protocol in PROTOCOLS:

@@ -1,8 +1,9 @@
-"""HTTPS beside other load testers: ``python -m benches.peers.secured``, requests a second of processor.
+"""HTTPS compared with other load testers: ``python -m benches.peers.secured``, requests per second of CPU
+time.
 
-One nginx worker over TLS on the first processor, each client in turn on the second, closed loop, flat out;
-rounds go over all clients in turn, so that what the host does to one it does to all.
-Whoever waits for the server sleeps.
+One nginx worker over TLS on the first CPU, each client in turn on the second, closed loop, flat out. Rounds
+alternate over all clients, so that interference affects all of them. A client sleeps while it waits for the
+server.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ from hindmost.targets import ManagedServer, load_target_file
 EXAMPLE = Path(__file__).parents[2] / "examples/targets/nginx-tls.toml"
 OURS = next(peer for peer in HINDMOST if peer.protocol == "http")
 LEAST = 0.95
-"""Of the best of the others: what is asked of us."""
+"""Required ratio to the best of the others."""
 
 
 @dataclass(frozen=True)
 class SecuredJob(Job):
-    """A job whose server speaks TLS."""
+    """A job whose server uses TLS."""
 
     @property
     def url(self) -> str:
-        """What HTTP clients get."""
+        """Return the URL for HTTP clients."""
         return super().url.replace("http://", "https://")
 
 
 @contextmanager
 def server(cpu: int) -> Iterator[ManagedServer]:
-    """nginx with one worker on `cpu`, and a certificate made for it."""
+    """Start nginx with one worker on `cpu`, and a certificate made for it."""
     with tempfile.TemporaryDirectory(prefix="secured-") as place:
         folder = Path(place)
         shutil.copy(EXAMPLE, folder)
@@ -64,7 +65,7 @@ def server(cpu: int) -> Iterator[ManagedServer]:
 
 
 def theirs(peer: Peer) -> Callable[[Job, str], list[str]]:
-    """A peer's command; oha is told not to verify, wrk never does."""
+    """Return a peer's command; oha is told not to verify the certificate, and wrk never does."""
     extra = ["--insecure"] if peer is OHA else []
 
     def command(job: Job, program: str) -> list[str]:
@@ -75,7 +76,7 @@ def theirs(peer: Peer) -> Callable[[Job, str], list[str]]:
 
 
 def clients(program: Mapping[str, str]) -> dict[str, tuple[Peer, str]]:
-    """Ours, wrk and oha over TLS, as far as they are here or given by path."""
+    """Return our client, wrk and oha over TLS, if installed or given by path."""
     peers = [sleeping(OURS, tls={"verify": False})]
     peers += [replace(peer, command=theirs(peer)) for peer in (WRK, OHA)]
     paths = {peer.name: program.get(peer.name) or find(peer.source).path for peer in peers}
@@ -108,7 +109,7 @@ def main() -> int:
         low, high = min(found[name]), max(found[name])
         print(f"{name:10} {value:10,.0f} a core-second [{low:,.0f}, {high:,.0f}]")
     ratio = medians[OURS.name] / best
-    print(f"ours by the best of the others: {ratio:.2f}, asked: {LEAST}")
+    print(f"ratio of ours to the best of the others: {ratio:.2f}, required: {LEAST}")
     return 0 if ratio >= LEAST else 1
 
 

@@ -1,4 +1,4 @@
-"""The servers that everybody is measured against: the project's own presets, one worker on one processor."""
+"""The servers of all measurements: the project's own presets, one worker on one CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _PRESETS: dict[Protocol, str] = {"memcached": "memcached", "redis": "redis", "ht
 
 
 def _fill_redis(address: str) -> None:
-    """Store what redis-benchmark asks for, so that each get hits; it can only draw the keys that it sets."""
+    """Store the keys that redis-benchmark requests, so that each get hits; it can only request keys that it
+    sets."""
     host, _, port = address.rpartition(":")
     value = b"x" * VALUE_BYTES
     with socket.create_connection((host, int(port)), timeout=10.0) as talk:
@@ -31,12 +32,12 @@ def _fill_redis(address: str) -> None:
 
 
 _GIVE_WAY_S = 0.01
-"""After a freeze the server has its processor to itself, and its backlog is gone, before we go on."""
+"""After a freeze, the server has its CPU to itself for this time in seconds, to clear its backlog."""
 
 
 @contextmanager
 def running(protocol: Protocol, cpu: int) -> Iterator[ManagedServer]:
-    """Start a server with one worker on `cpu`, filled with what the peers do not store themselves."""
+    """Start a server with one worker on `cpu`, filled with keys that the peers do not store themselves."""
     with ManagedServer(preset(_PRESETS[protocol]), cpus=[cpu]) as server:
         if protocol == "redis":
             _fill_redis(server.address)
@@ -44,9 +45,9 @@ def running(protocol: Protocol, cpu: int) -> Iterator[ManagedServer]:
 
 
 def freeze(pids: Sequence[int], cpu: int, seconds: float) -> float:
-    """Stop processes for a while; returns for how long it was, in seconds.
+    """Stop processes for a while; return the actual duration in seconds.
 
-    Done from their own processor `cpu`, which is idle meanwhile: the client's must not be disturbed.
+    Runs on their CPU `cpu`, which is idle meanwhile, so that the client is not disturbed.
     """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})

@@ -1,8 +1,9 @@
-"""What is claimed of the client's cost, in one table: ``python -m benches.peers.shown --rounds 5``.
+"""All claims about the client's cost in one table: ``python -m benches.peers.shown --rounds 5``.
 
-Each protocol beside the tools of its own and the null client, flat out at a server on the first processor,
-the clients in turns on the second. A ratio is ours by its of one round, in requests for each second of a
-client's processor; of several rounds the median, beside the least and the most. What is not here is told.
+Each protocol is compared with its own tools and the null client, flat out on a server on the first CPU, with
+the clients alternating on the second. A ratio is ours divided by theirs within a round, in requests per
+second of a client's CPU time; the table has median, minimum and maximum over rounds. Missing tools are
+listed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches import http2
-from benches.peers import beside, dnsperf, ghz, pgbench, secured, servers
+from benches.peers import dnsperf, ghz, native_tool, pgbench, secured, servers
 from benches.peers.flat import PATIENCE_S, flat_out, sleeping
 from benches.peers.h2load import H2LOAD
 from benches.peers.install import find, install_sources
@@ -34,9 +35,9 @@ from benches.peers.wrk import WRK
 from hindmost.targets import preset
 
 LEAST, LEAST_OF_PLAIN = 0.95, 1.1
-"""Asked of any protocol; of HTTP/1.1 and RESP."""
+"""Required ratios: for any protocol; for HTTP/1.1 and RESP."""
 LEAST_OF_NULL = 0.85
-"""Beside the null client: our own share of a request's cost is 15 % at most."""
+"""Required ratio to the null client: our own share of a request's cost is at most 15 %."""
 CONNECTIONS = 16
 OTHERS: dict[Protocol, tuple[Peer, ...]] = {
     "memcached": (),
@@ -49,12 +50,12 @@ TOOLS = (
     ghz.SOURCE,
     Source("debian", "dnsperf", "2.10.0", "dnsperf"),
 )
-"""What can be installed of them; pgbench comes with the server."""
+"""Installable peers; pgbench comes with the server."""
 
 
 @dataclass(frozen=True)
-class Beside:
-    """One claim: ours by another's, by round."""
+class Claim:
+    """One claim: the ratio of ours to another's, by round."""
 
     protocol: str
     name: str
@@ -62,7 +63,7 @@ class Beside:
     least: float
 
     def row(self) -> str:
-        """As the table has it; what some rounds reach and others do not is undecided."""
+        """Return the row of the table; a claim that only some rounds reach is undecided."""
         low, high = min(self.ratios), max(self.ratios)
         said = "held" if low >= self.least else "broken" if high < self.least else "undecided"
         middle = statistics.median(self.ratios)
@@ -75,15 +76,15 @@ def _by(found: dict[str, list[float]], ours: str, name: str) -> list[float]:
 
 
 def _fill(protocol: Protocol, address: str, cpu: int) -> None:
-    """Store what ours asks for, so that each get hits."""
+    """Store the keys that our client requests, so that each get hits."""
     with tempfile.TemporaryDirectory(prefix="peers-") as place:
         job = Job(address, CONNECTIONS, 0.2, None, 1.0, Path(place))
         program = find(HINDMOST[0].source).path or "hindmost"
         Client(fill(protocol, job, program), cpu, job.folder).finish(PATIENCE_S)
 
 
-def _plain(protocol: Protocol, asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Beside]:
-    """One of the contest's protocols, beside its tools and the null client."""
+def _plain(protocol: Protocol, asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Claim]:
+    """Compare one of the contest's protocols with its tools and the null client."""
     null = next(peer for peer in NULL_CLIENT if peer.protocol == protocol)
     us = sleeping(next(peer for peer in HINDMOST if peer.protocol == protocol))
     paths = {peer: find(peer.source) for peer in (us, null, *OTHERS[protocol])}
@@ -98,10 +99,10 @@ def _plain(protocol: Protocol, asked: argparse.Namespace, cpus: Sequence[int]) -
         if name != us.name:
             of_others = LEAST if protocol == "memcached" else LEAST_OF_PLAIN
             least = LEAST_OF_NULL if name == null.name else of_others
-            yield Beside(protocol, name, _by(found, us.name, name), least)
+            yield Claim(protocol, name, _by(found, us.name, name), least)
 
 
-def _secured(asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Beside]:
+def _secured(asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Claim]:
     clients = secured.clients({})
     with secured.server(cpus[0]) as running:
         found = flat_out(
@@ -109,45 +110,50 @@ def _secured(asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Beside]
         )
     for name in clients:
         if name != secured.OURS.name:
-            yield Beside("https", name, _by(found, secured.OURS.name, name), LEAST)
+            yield Claim("https", name, _by(found, secured.OURS.name, name), LEAST)
 
 
-def _second(asked: argparse.Namespace) -> Iterator[Beside]:
+def _second(asked: argparse.Namespace) -> Iterator[Claim]:
     words = argparse.Namespace(rounds=asked.rounds, seconds=asked.seconds, connections=4, streams=25)
     pairs = zip(*http2.rounds_of(words), strict=True)
-    yield Beside("http2", "h2load", [one[1] / other[1] for one, other in pairs], LEAST)
+    yield Claim("http2", "h2load", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
-def _dns(asked: argparse.Namespace) -> Iterator[Beside]:
-    us = beside.ours({"protocol": "dns"}, dnsperf.WORKLOAD)
-    found = beside.rounds_of(preset("unbound"), "dnsperf", dnsperf.dnsperf, us, asked.seconds, asked.rounds)
+def _dns(asked: argparse.Namespace) -> Iterator[Claim]:
+    us = native_tool.ours({"protocol": "dns"}, dnsperf.WORKLOAD)
+    found = native_tool.rounds_of(
+        preset("unbound"), "dnsperf", dnsperf.dnsperf, us, asked.seconds, asked.rounds
+    )
     pairs = zip(found["hindmost"], found["dnsperf"], strict=True)
-    yield Beside("dns", "dnsperf", [one[1] / other[1] for one, other in pairs], LEAST)
+    yield Claim("dns", "dnsperf", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
-def _sql(asked: argparse.Namespace) -> Iterator[Beside]:
-    us = beside.ours({"protocol": "postgresql", "login": pgbench.LOGIN}, pgbench.WORKLOAD)
+def _sql(asked: argparse.Namespace) -> Iterator[Claim]:
+    us = native_tool.ours({"protocol": "postgresql", "login": pgbench.LOGIN}, pgbench.WORKLOAD)
     server = preset("postgresql")
-    found = beside.rounds_of(server, "pgbench", pgbench.pgbench, us, asked.seconds, asked.rounds)
+    found = native_tool.rounds_of(server, "pgbench", pgbench.pgbench, us, asked.seconds, asked.rounds)
     pairs = zip(found["hindmost"], found["pgbench"], strict=True)
-    yield Beside("postgresql", "pgbench", [one[1] / other[1] for one, other in pairs], LEAST)
+    yield Claim("postgresql", "pgbench", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
-def _calls(asked: argparse.Namespace) -> Iterator[Beside]:
-    us = beside.ours(ghz.TARGET, ghz.WORKLOAD)
-    found = beside.rounds_of(ghz.server(), "ghz", ghz.ghz, us, asked.seconds, asked.rounds)
+def _calls(asked: argparse.Namespace) -> Iterator[Claim]:
+    us = native_tool.ours(ghz.TARGET, ghz.WORKLOAD)
+    found = native_tool.rounds_of(ghz.server(), "ghz", ghz.ghz, us, asked.seconds, asked.rounds)
     pairs = zip(found["hindmost"], found["ghz"], strict=True)
-    yield Beside("grpc", "ghz", [one[1] / other[1] for one, other in pairs], LEAST)
+    yield Claim("grpc", "ghz", [one[1] / other[1] for one, other in pairs], LEAST)
 
 
 def main() -> int:
-    """Measure all, print the table; 1 where a claim is broken."""
+    """Measure all, print the table; return 1 if a claim is broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--seconds", type=int, default=2, help="of each measurement; h2load and pgbench take whole ones"
+        "--seconds",
+        type=int,
+        default=2,
+        help="length of each measurement; h2load and pgbench need whole seconds",
     )
-    parser.add_argument("--install", action="store_true", help="first fetch the tools that are not here")
+    parser.add_argument("--install", action="store_true", help="install missing tools first")
     asked = parser.parse_args()
     if asked.install:
         for program, why in install_sources(TOOLS).items():
@@ -155,7 +161,7 @@ def main() -> int:
     begun = time.monotonic()
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        sys.exit("error: one processor only: server and client would take it from each other")
+        sys.exit("error: there is only one CPU: server and client would compete for it")
     parts = [*(_plain(protocol, asked, cpus) for protocol in PROTOCOLS), _secured(asked, cpus)]
     parts += [_second(asked), _calls(asked), _sql(asked), _dns(asked)]
     found = []
@@ -167,7 +173,9 @@ def main() -> int:
     print(
         f"Medians of {asked.rounds} rounds of {asked.seconds:g} s; {time.monotonic() - begun:.0f} s in all.\n"
     )
-    print("| protocol | beside | ours : its, a core-second | asked | |\n| --- | --- | ---: | ---: | --- |")
+    print(
+        "| protocol | compared with | ratio per CPU second | required | |\n| --- | --- | ---: | ---: | --- |"
+    )
     for one in found:
         print(one.row())
     return int(any(max(one.ratios, default=math.inf) < one.least for one in found))

@@ -1,4 +1,4 @@
-"""The tables: everybody beside Hindmost, as Markdown; medians over the rounds."""
+"""The tables of all clients and Hindmost, as Markdown; medians over the rounds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _n(value: float, form: str) -> str:
 
 
 def _each(values: Iterable[float], form: str) -> str:
-    """Several figures in one cell; one dash if there is none at all."""
+    """Return several figures in one cell; one dash if there is none."""
     found = [_n(value, form) for value in values]
     return " / ".join(found) if set(found) != {_NONE} else _NONE
 
@@ -45,16 +45,16 @@ def _with_range(found: Middle, form: str) -> str:
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table with right-aligned columns after the first two."""
+    """Return a table with right-aligned columns after the first two."""
     lines = ["| " + " | ".join(head) + " |"]
     lines.append("| --- | --- |" + " ---: |" * (len(head) - 2))
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def _kind(peer: Peer) -> str:
-    """What of a peer is held against the capture.
+    """Return the kind of a peer's latency that is compared with the capture.
 
-    Of ours what counts from the send, as theirs do; where the kernel stamped every request, its stamps.
+    For ours, latency from the send, like theirs; if the kernel stamped every request, the stamps.
     """
     if peer.source.kind != "here":
         return "latency"
@@ -70,14 +70,14 @@ def _capacity(found: Found, protocol: str) -> float:
 
 
 def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
-    """Everybody and everything in one table."""
+    """Return one table with all clients and metrics."""
     loads: tuple[Mode, ...] = (*SHARES, "heard")
     head = [
         "server",
         "client",
         "requests/s per client core",
         "ours : its",
-        "processor time a request, us",
+        "CPU time per request, us",
         "gaps' CV, 10 % / 50 % (right)",
         "error of p99, 10 % / 50 % / flat out, us",
         "its : ours",
@@ -109,18 +109,18 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
 
 
 def _times(found: Found, peer: Peer, mode: Mode, theirs: Middle) -> float:
-    """How many times our error theirs is, in the same mode; NaN if one of them is not there."""
+    """Return the ratio of their error to ours in the same mode; NaN if one of them is missing."""
     ours = found.middle(peer.protocol, OURS, mode, size(error_us("service", "p99")))
     return theirs.value / ours.value if theirs.n and ours.n and ours.value else math.nan
 
 
 def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
-    """What each did flat out, and what its processor did meanwhile."""
+    """Return the rate of each client flat out, and the use of its CPU."""
     head = [
         "server",
         "client",
         "requests/s [least, most]",
-        "share of its core",
+        "use of its core",
         "of that busy",
         "us a request",
         "errors",
@@ -151,7 +151,7 @@ def _busy(row: Row) -> float | None:
 
 
 def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
-    """What each reported against the capture of the same run."""
+    """Return the latencies that each client reported compared with the capture of the same run."""
     names = ("p50", "p99", "p99.9")
     head = ["server", "client, load", "sent of asked", "gaps' CV [least, most]"]
     head += [f"captured {name} us" for name in names]
@@ -169,13 +169,13 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
                     _n(found.middle(*at, achieved).value, ".1%"),
                     _with_range(found.middle(*at, spread), ".2f"),
                 ]
-                row += [_n(found.middle(*at, _captured(name)).value, ".1f") for name in names]
+                row += [_n(found.middle(*at, _captured_us(name)).value, ".1f") for name in names]
                 row += [_error(found, at, kind, name) for name in names]
                 rows.append(row)
     return _markdown(head, rows)
 
 
-def _captured(name: str) -> Callable[[Row], float]:
+def _captured_us(name: str) -> Callable[[Row], float]:
     return lambda row: row["wire"]["latency_us"][name]
 
 
@@ -187,7 +187,8 @@ def _error(found: Found, at: tuple[str, str, str], kind: str, name: str) -> str:
 
 
 def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
-    """What each said of a server that stood still for a tenth of a second, as a share of the right answer."""
+    """Return the latencies that each client reported for a frozen server, as fractions of the right
+    answer."""
     head = ["server", "client", "requests/s"]
     head += [f"{name}: ms (of right)" for name in _FREEZE]
     rows = []
@@ -202,41 +203,42 @@ def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
             _n(found.middle(*at, lambda row: row["report"]["per_s"]).value, ",.0f"),
         ]
         for name in _FREEZE:
-            said = found.middle(*at, _said(name))
+            said = found.middle(*at, _reported_in_freeze(name))
             share = found.middle(*at, of_right(name, capacity))
             row.append(_NONE if not said.n else f"{said.value / 1e3:.2f} ({share.value:.1%})")
         rows.append(row)
     return _markdown(head, rows)
 
 
-def _said(name: str) -> Callable[[Row], float | None]:
+def _reported_in_freeze(name: str) -> Callable[[Row], float | None]:
     return lambda row: row["report"]["latency_us"].get(name)
 
 
 def slip(found: Found) -> list[str]:
-    """How late our requests leave at 50,000/s, beside what the host alone makes them wait."""
+    """Return our send delays at 50,000 requests/s, next to the delay that the host alone causes."""
     rows = found.of("memcached", OURS, "slip")
     if not rows:
         return ["Not measured."]
     at = ("memcached", OURS, "slip")
     parts = [
-        f"{name} {_with_range(found.middle(*at, _slipped(name)), '.2f')}" for name in ("p50", "p99", "p99.9")
+        f"{name} {_with_range(found.middle(*at, _send_delay(name)), '.2f')}"
+        for name in ("p50", "p99", "p99.9")
     ]
     noise = found.middle(*at, lambda row: sum(row["noise_p99_ns"]) / 2e3)
     return [
-        f"Slip of Hindmost at {rows[0]['asked_per_s']:,.0f} requests/s against memcached, us: "
+        f"Send delay of Hindmost at {rows[0]['asked_per_s']:,.0f} requests/s against memcached, us: "
         + f"{', '.join(parts)}.",
-        f"The host alone makes what is due at a random moment wait for {_with_range(noise, '.2f')} us at p99",
+        f"The host alone delays a randomly scheduled request by {_with_range(noise, '.2f')} us at p99",
         "(idle, just before and after each run).",
     ]
 
 
-def _slipped(name: str) -> Callable[[Row], float]:
+def _send_delay(name: str) -> Callable[[Row], float]:
     return lambda row: row["report"]["others_us"]["slip"][name]
 
 
 def lengths(found: Found, peers: Sequence[Peer]) -> list[str]:
-    """Whether all clients of a server got replies of one and the same length."""
+    """Return whether all clients of a server got replies of the same length."""
     lines = []
     for protocol in dict.fromkeys(peer.protocol for peer in peers):
         seen: dict[str, set[str]] = {}
@@ -253,14 +255,14 @@ def lengths(found: Found, peers: Sequence[Peer]) -> list[str]:
 def page(
     first: Mapping[str, Any], rows: Sequence[Row], peers: Sequence[Peer], absent: Mapping[str, str]
 ) -> str:
-    """All tables, and what was not to be had."""
+    """Return all tables, and the missing peers."""
     found = Found(rows)
     count = min(
         (len(whole) for one in peers if (whole := found.of(one.protocol, one.name, "flat"))), default=0
     )
     who = ", ".join(f"{name} {version}" for name, version in first["about"]["versions"].items())
     lines = [
-        f"Medians of {count} rounds or more, in which everybody takes turns; {first['about']['host']}.",
+        f"Medians of {count} rounds or more, in which all clients alternate; {first['about']['host']}.",
         f"Clients: {who}.",
         "",
         *ratios(found, peers),
@@ -269,11 +271,11 @@ def page(
         "",
         *flat_out(found, peers),
         "",
-        "### Reported against the capture of the same run",
+        "### Reported latency compared with the capture of the same run",
         "",
         *wire(found, peers),
         "",
-        "### The server stands still for 100 ms",
+        "### The server is frozen for 100 ms",
         "",
         *freeze(found, peers),
         "",
@@ -281,11 +283,11 @@ def page(
         "",
         *slip(found),
         "",
-        "### Lengths of replies, as captured",
+        "### Captured lengths of replies",
         "",
         *lengths(found, peers),
         "",
-        "### Not to be had",
+        "### Missing load testers",
         "",
         *(f"- {name}: {why}" for name, why in absent.items()),
     ]
@@ -299,16 +301,12 @@ def page(
 
 
 def between_marks(document: str, tables: str) -> str:
-    r"""Replace what stands between the marks of a document.
+    r"""Replace the text between the marks of a document.
 
     Examples
     --------
     >>> print(between_marks("Before.\n<!-- PEERS -->\nold\n<!-- /PEERS -->\nAfter.", "new"))
-    Before.
-    <!-- PEERS -->
-    new
-    <!-- /PEERS -->
-    After.
+    Before. <!-- PEERS --> new <!-- /PEERS --> After.
     """
     before, rest = document.split(_MARKS[0])
     _, after = rest.split(_MARKS[1])

@@ -1,4 +1,4 @@
-"""What a packet capture saw of a client: when its requests left, and how long each was on its way."""
+"""Results of a packet capture of a client: when its requests left, and their latency on the wire."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from benches.peers.samples import figures
 from hindmost.capture import read_exchanges
 
 _FEWEST, _LEAST = 100, 0.99
-"""A capture that shows fewer exchanges than this, or than this share of them, tells nothing of the others."""
+"""A capture with fewer exchanges than this, or with less than this fraction of them, is not
+representative."""
 
 
 @dataclass(frozen=True)
 class Wire:
-    """One measurement as the capture saw it.
+    """One measurement as captured.
 
     Parameters
     ----------
     requests : int
-        Requests with their replies.
+        Number of requests with replies.
     per_s : float
-        Requests a second between the first and the last.
+        Rate in requests/s between the first and the last.
     spread : float
         Coefficient of variation of the gaps between requests, over all connections.
     latency_us : mapping
         Quantiles, mean and maximum of reply - request, microseconds.
     replies : mapping
-        How many replies there were of each length in bytes.
+        Number of replies of each length in bytes.
     lost : int
-        Times that a connection's messages could not be followed, and were taken up again later.
+        How often the messages of a connection could not be followed for a while.
     """
 
     requests: int
@@ -44,7 +45,7 @@ class Wire:
     lost: int
 
 
-def heard(
+def read_capture(
     pcap: Path, port: int, protocol: Protocol, answered: int, window_ns: tuple[int, int] | None
 ) -> Wire:
     """Read a capture.
@@ -52,24 +53,24 @@ def heard(
     Parameters
     ----------
     answered : int
-        How many requests the peer says were answered.
+        Number of answered requests by the peer's count.
     window_ns : (int, int) or None
-        Only requests sent within, on the wall clock; None: all of them.
+        Wall clock times; only requests sent between them count. None: all.
 
     Raises
     ------
     ValueError
-        If it does not show nearly all of them.
+        If it lacks more than a few of them.
     """
     seen = read_exchanges(pcap, port, protocol)
     keep = np.ones(seen.out_ns.size, dtype=bool)
     if protocol != "http":
-        keep &= seen.reply_bytes > VALUE_BYTES  # hits: neither stores nor what is asked of the server itself
+        keep &= seen.reply_bytes > VALUE_BYTES  # hits only: neither sets nor administrative commands
     if window_ns is not None:
         keep &= (seen.out_ns >= window_ns[0]) & (seen.out_ns < window_ns[1])
     if keep.sum() < max(_FEWEST, _LEAST * answered):
         raise ValueError(
-            f"the capture shows only {keep.sum():,} of {answered:,} requests: messages were lost track of"
+            f"the capture shows only {keep.sum():,} of {answered:,} requests: messages could not be followed"
             f" {seen.counts['lost'] + seen.counts['holes']} times"
         )
     out_ns = seen.out_ns[keep].astype(np.int64)

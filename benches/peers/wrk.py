@@ -1,4 +1,4 @@
-"""wrk: closed loop, one event loop a thread; latencies in whole microseconds."""
+"""wrk: closed loop, one event loop per thread; latencies in whole microseconds."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ done = function(summary, latency, requests)
     latency:percentile(50), latency:percentile(99), latency:percentile(99.9), latency.mean, latency.max))
 end
 """
-"""Its own summary stops at p99; a script may ask it for more."""
+"""Its own summary stops at p99; a script can query more."""
 
 
 def _command(job: Job, program: str) -> list[str]:
     script = job.folder / "report.lua"
     script.write_text(_SCRIPT, encoding="utf-8")
-    seconds = max(1, round(job.seconds))  # it takes whole seconds
+    seconds = max(1, round(job.seconds))  # it accepts whole seconds only
     return [program, "-t1", f"-c{job.connections}", f"-d{seconds}s", "-s", str(script), job.url]
 
 
 def read(job: Job, out: str) -> Report:
-    """Read the line that our script prints."""
+    """Parse the line that our script prints."""
     line = next((line for line in out.splitlines() if line.startswith(_MARK)), None)
     if line is None:
         raise Unreadable("wrk", "summary", out)

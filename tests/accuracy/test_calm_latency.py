@@ -10,7 +10,7 @@ import pytest
 from measuring import measure, need, need_two_processors
 from thief import thief
 
-from benches.thefts import QUANTILES, calm_of, made, plan_of
+from benches.thefts import QUANTILES, calm_of, plan_of, run_with_interference
 from hindmost.run.figures import RunFigures
 from hindmost.store import Study
 from tests.accuracy import limits
@@ -31,7 +31,12 @@ def attempt(place: Path, which: int) -> Finding:
     numbers = itertools.count(1)
     pairs: list[list[RunFigures]] = []
     for _ in range(PAIRS):
-        pairs.append([made(study, next(numbers), plan, cpu, share, SPELL_MS)[0] for share in (0.0, SHARE)])
+        pairs.append(
+            [
+                run_with_interference(study, next(numbers), plan, cpu, share, SPELL_MS)[0]
+                for share in (0.0, SHARE)
+            ]
+        )
     ratios = {
         name: statistics.median(calm_of([stolen], name) / calm_of([alone], name) for alone, stolen in pairs)
         for name in QUANTILES

@@ -9,7 +9,7 @@ import pytest
 from measuring import need, need_two_processors
 from thief import Theft
 
-from benches.thefts import made, plan_of
+from benches.thefts import plan_of, run_with_interference
 from hindmost.run.figures import RunFigures
 from hindmost.store import Study
 
@@ -33,7 +33,7 @@ def stolen_from(which: str, folder: Path) -> tuple[RunFigures, Theft]:
     need_real_time()
     plan = plan_of("memcached", "5k", 2.0)
     study = Study.create(folder / "study", {"plan": plan.model_dump(mode="json"), "host": {}})
-    return made(study, 1, plan, {"server": server, "client": client}[which], SHARE, SPELL_MS)
+    return run_with_interference(study, 1, plan, {"server": server, "client": client}[which], SHARE, SPELL_MS)
 
 
 @pytest.mark.nightly  # a thief at real-time priority would be in the way of tests beside it

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benches.trace_stamps import stamped
+from benches.trace_stamps import collect_stamps
 from hindmost import _engine
 
 FAULT = _engine.trace_fault()
@@ -19,7 +19,7 @@ WITHIN_NS = 200
 
 
 def test_first_and_last_stamp_are_those_of_the_kernel(tmp_path: Path) -> None:
-    seen = stamped(300, tmp_path)
+    seen = collect_stamps(300, tmp_path)
     off = seen.e1 - seen.came
     assert np.abs(off).max() <= WITHIN_NS, np.quantile(off, [0, 0.5, 1])
     assert (seen.e6 - seen.queued).min() >= -WITHIN_NS, "behind the queue"

@@ -1,9 +1,9 @@
-"""A tool of a protocol's own beside us at one server: requests a second, flat out.
+"""Hindmost compared with a protocol's own tool at one server, flat out: requests/s.
 
-Rounds in turn, medians and ratios, also by second of the client's processor; server and client on a processor
-each. Ours is the worker's processor time over the measurement, as in the contest: its interpreter's start,
-warm-up and calibration would be a tenth of two seconds. A tool's is that of its whole process. The tools are
-not held against a capture, as the contest holds others: they say nothing of single requests.
+Rounds alternate; the table has medians and ratios, also per second of the client's CPU; server and client
+have a CPU each. Our CPU time is the worker's over the measurement, as in the contest, because interpreter
+start, warm-up and calibration would be a tenth of two seconds. A tool's CPU time is its whole process's. The
+tools are not compared with a capture, as in the contest: they do not report individual requests.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from hindmost.targets import ManagedServer, TargetSpec
 CONNECTIONS = 16
 
 Tool = Callable[[str, float, Path], float]
-"""Requests a second at an address, for so many seconds, with a folder of its own."""
+"""Function of address, seconds and a private folder that returns requests/s."""
 Ours = Callable[[str, float, Path], tuple[float, float]]
-"""The same, with the share of a processor that the worker took."""
+"""The same, which also returns the fraction of a CPU that the worker used."""
 
 
-def told(command: list[str]) -> str:
-    """What a command prints."""
+def read_output(command: list[str]) -> str:
+    """Run a command and return its output."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def ours(target: dict[str, Any], workload: dict[str, Any]) -> Ours:
-    """One instance of one thread that sleeps where nothing comes."""
+    """Return a function that runs one client with one thread, which sleeps when it has nothing to do."""
 
     def run(address: str, seconds: float, folder: Path) -> tuple[float, float]:
         plan = {
@@ -54,7 +54,7 @@ def ours(target: dict[str, Any], workload: dict[str, Any]) -> Ours:
             "import sys; from hindmost import _engine; print(_engine.run_instance(sys.argv[1], sys.argv[2]))"
         )
         command = [sys.executable, "-c", child, _engine.check_plan(json.dumps(plan)), str(folder)]
-        said = json.loads(told(command))
+        said = json.loads(read_output(command))
         (thread,) = said["threads"]
         return float(said["achieved_per_s"]), float(thread["cpu_share"])
 
@@ -62,14 +62,14 @@ def ours(target: dict[str, Any], workload: dict[str, Any]) -> Ours:
 
 
 def _of_us(run: Ours, address: str, seconds: float) -> tuple[float, float]:
-    """Requests a second, and by second of the worker's processor."""
+    """Return requests/s, and requests per second of the worker's CPU time."""
     with tempfile.TemporaryDirectory() as folder:
         rate, share = run(address, seconds, Path(folder))
     return rate, rate / share
 
 
 def _of_tool(run: Tool, address: str, seconds: float) -> tuple[float, float]:
-    """Requests a second, and by second of the tool's processor."""
+    """Return requests/s, and requests per second of the tool's CPU time."""
     with tempfile.TemporaryDirectory() as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         rate = run(address, seconds, Path(folder))
@@ -81,7 +81,7 @@ def _of_tool(run: Tool, address: str, seconds: float) -> tuple[float, float]:
 def rounds_of(
     server: TargetSpec, name: str, tool: Tool, us: Ours, seconds: float, rounds: int
 ) -> dict[str, list[tuple[float, float]]]:
-    """Make the rounds: by client, requests a second, and by second of the client's processor."""
+    """Run the rounds; return, by client, requests/s and requests per second of the client's CPU time."""
     all_cpus = os.sched_getaffinity(0)
     server_cpu, client_cpu = sorted(all_cpus)[:2]
     found: dict[str, list[tuple[float, float]]] = {"hindmost": [], name: []}
@@ -97,7 +97,7 @@ def rounds_of(
 
 
 def contest(server: TargetSpec, name: str, tool: Tool, us: Ours) -> int:
-    """Make the rounds and print the table."""
+    """Run the rounds and print the table."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     found = rounds_of(server, name, tool, us, seconds, rounds)
