@@ -1,11 +1,11 @@
-# What people type. `make demo` and `make test` set up all they need; a second call takes what is there.
-# The work is done by the scripts in setup/; this file knows only what depends on what.
+# User-facing commands. `make demo` and `make test` set up everything they need; later calls reuse it.
+# The scripts in setup/ do the work; this file has the dependencies only.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-# Packages of Python are fetched while the engine is compiled. Not for what recipes call: cargo has jobs of its own.
+# Python packages are fetched while the engine is compiled. Recipes do not inherit this: cargo has its own jobs.
 MAKEFLAGS += --no-builtin-rules --no-print-directory --jobs=2
 unexport MAKEFLAGS
 
@@ -13,11 +13,11 @@ RUN := setup/run
 ENGINE := Cargo.toml Cargo.lock rust-toolchain.toml pyproject.toml \
           $(shell find crates \( -name '*.rs' -o -name Cargo.toml \) -not -path '*/tests/*' -not -path '*/benches/*') \
           crates/trace/bpf/stages.bpf.o
-# Kept in the tree and made by setup/bpf.sh alone: a rule of make's own would have cc write over it, where a checkout left
-# its source younger.
+# Built by setup/bpf.sh and kept in the repository: make's built-in rules would overwrite it with cc if a checkout
+# left its source newer.
 .SUFFIXES:
 
-# A virtual environment that was moved or copied acts on its old place: then it is made anew.
+# A virtual environment that was moved or copied acts on its old place, so it is recreated.
 ifneq ($(wildcard .venv),)
 ifeq ($(shell grep -sF '$(CURDIR)/.venv' .venv/bin/activate),)
 $(shell rm -rf .venv .stamps)
@@ -26,14 +26,14 @@ endif
 
 .PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel bench audit docs schemas golden lint format setup clean
 
-help: ## What can be made
+help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .stamps/engine ## Measure a real memcached in about two minutes; leaves demo-study/report.html
 	@setup/system.sh want memcached
 	@setup/demo.sh
 
-check: .stamps/engine .stamps/dev ## Unit tests, properties, doctests, lint of what changed: under two minutes
+check: .stamps/engine .stamps/dev ## Unit tests, properties, doctests, lint of changed files: under two minutes
 	@setup/check.sh
 
 test: .stamps/engine .stamps/dev tested ## All tests that need neither a quiet host nor much time
@@ -45,7 +45,7 @@ tested: .stamps/system
 	@setup/system.sh want $(SERVERS) \
 	  qemu-aarch64=qemu-user clang-14 llvm-strip-14=llvm-14 /usr/include/bpf/bpf_helpers.h=libbpf-dev
 
-accuracy: .stamps/engine .stamps/dev ## Claims that need a quiet host: each ends held, broken or undecided
+accuracy: .stamps/engine .stamps/dev ## Claims that need a quiet host: each is held, broken or undecided
 	@setup/system.sh want memcached nginx tcpdump
 	@setup/accuracy.sh
 
@@ -64,7 +64,7 @@ originals: .stamps/system ## Build the real programs that clones must reproduce 
 	@setup/originals.sh build
 
 PAPER ?=
-reproduce: .stamps/engine ## Make the figures and tables of a paper again: PAPER=harvest, smite or tailsniping
+reproduce: .stamps/engine ## Reproduce the figures and tables of a paper: PAPER=harvest, smite or tailsniping
 	@test -f 'reproduce/$(PAPER)/__main__.py' || { echo 'usage: make reproduce PAPER=harvest|smite|tailsniping' >&2; exit 2; }
 	@$(RUN) python -m reproduce.$(PAPER)
 
@@ -91,16 +91,16 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python -m benches.peers
 	@$(RUN) python -m benches.peers.shown
 
-audit: .stamps/runtime ## Known vulnerabilities, licences and sources of all dependencies; 3 where nobody knows
+audit: .stamps/runtime ## Known vulnerabilities, licences and sources of all dependencies; 3 if unknown
 	@setup/audit.sh
 
-docs: .stamps/engine .stamps/docs ## The documentation as a site with search, that needs no network: dist/docs/index.html
+docs: .stamps/engine .stamps/docs ## The documentation as a searchable site that works offline: dist/docs/index.html
 	@setup/docs.sh
 
 schemas: .stamps/engine ## JSON Schemas of all formats, into schemas/
 	@$(RUN) python docs/schemas.py schemas
 
-lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be said
+lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: no warnings allowed
 	@setup/system.sh lint
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check --quiet .
@@ -111,36 +111,36 @@ lint: .stamps/engine .stamps/dev ## ruff, mypy, rustfmt, clippy: nothing may be 
 	@$(RUN) cargo fmt --check --manifest-path originals/Cargo.toml
 	@$(RUN) cargo fmt --check --manifest-path examples/own-protocol/Cargo.toml
 	@setup/originals.sh lint
-	@setup/hadoop.sh lint || [ $$? = 77 ] # nothing is there to build it
+	@setup/hadoop.sh lint || [ $$? = 77 ] # Java or Maven is missing
 	@RUSTFLAGS='--cfg fuzzing' $(RUN) cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz \
 	  --no-default-features -- -D warnings
 
-golden: .stamps/engine .stamps/dev ## Write the golden files and generated docs anew; read the difference before you commit it
+golden: .stamps/engine .stamps/dev ## Regenerate golden files and generated docs; read the difference before you commit it
 	@$(RUN) python docs/generate.py
 	@HINDMOST_REFRESH_GOLDEN=1 $(RUN) python -m pytest -q tests/golden/test_report_golden.py tests/golden/test_cli_text.py -k shows
 
-format: .stamps/dev ## Let rustfmt and ruff set the code
+format: .stamps/dev ## Format the code with rustfmt and ruff
 	@$(RUN) cargo fmt
 	@$(RUN) cargo fmt --manifest-path fuzz/Cargo.toml
 	@$(RUN) cargo fmt --manifest-path originals/Cargo.toml
 	@$(RUN) cargo fmt --manifest-path examples/own-protocol/Cargo.toml
 	@$(RUN) ruff check --fix --quiet .
 
-setup: .stamps/engine .stamps/dev ## Only set up: .venv with the engine and the developers' tools
+setup: .stamps/engine .stamps/dev ## Set up only: .venv with the engine and the development tools
 
-clean: ## Remove all that was built or made here, the demo's study too
+clean: ## Remove everything that was built or generated, including the demo's study
 	rm -rf .venv .stamps .peers target dist demo-study .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -rf fuzz/corpus fuzz/artifacts originals/bin
 	rm -f python/hindmost/_engine*.so
 	find python tests benches reproduce -name __pycache__ -prune -exec rm -rf {} +
 
-# --- what depends on what -------------------------------------------------------------------------------
+# --- dependencies ---------------------------------------------------------------------------------------
 
 .stamps/system: setup/system.sh setup/lib.sh
 	@setup/system.sh need
 	@touch $@
 
-# .venv/bin/python is a link to the system's Python: where that went away, the link no longer counts.
+# .venv/bin/python is a link to the system's Python: if that is gone, the link does not count.
 .venv/bin/python: | .stamps/system
 	@setup/venv.sh requirements.lock
 	@mkdir -p .stamps && touch .stamps/runtime

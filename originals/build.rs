@@ -1,4 +1,4 @@
-//! Builds the border to Xapian, where it is wanted.
+//! Builds the C++ interface to Xapian if the feature is enabled.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,1 +1,1 @@
-"""Figures and tables of the six papers, made again. Nothing in the product imports this package."""
+"""Reproduction of figures and tables of the six papers. Nothing in the product imports this package."""

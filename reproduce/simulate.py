@@ -1,4 +1,4 @@
-"""Runs the simulators of the papers: programs in Rust that read a JSON question and write a JSON answer."""
+"""Runs the simulators of the papers: Rust programs that read a JSON query and write a JSON answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def simulate(crate: str, command: str, asked: dict[str, Any]) -> Any:  # noqa: A
     Raises
     ------
     subprocess.CalledProcessError
-        The program cannot be built, or it refused the question; its reason is on stderr.
+        If the program cannot be built, or refuses the query; the reason is on stderr.
     """
     words = ["cargo", "run", "--release", "--locked", "--quiet", "--package", crate, "--", command]
     done = subprocess.run(

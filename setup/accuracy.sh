@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make accuracy: claims that need real time on a quiet host. Each ends held, broken or undecided; broken fails.
+# make accuracy: claims that need real time on a quiet host. Each is held, broken or undecided; broken fails.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1

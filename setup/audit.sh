@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make audit: known vulnerabilities, licences and sources of all that is built in. Exit status 0: looked at, and nothing
-# found; 1: found; 3: a database of advisories cannot be reached, so that nobody knows.
+# make audit: known vulnerabilities, licences and sources of all dependencies. Exit status 0: nothing found; 1: found;
+# 3: unknown, because a database of advisories cannot be reached.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
@@ -8,14 +8,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 
-# known NAME COMMAND...: runs a look at advisories; one that could not look is no good news.
+# known NAME COMMAND...: runs a check of advisories; a check that could not run is not a success.
 known() {
   local name=$1
   shift
   if "$@" >"$work/said" 2>&1 && ! grep -q 'could not be audited' "$work/said"; then
-    say "audit: $name: nothing known"
+    say "audit: $name: no advisories"
   elif grep -qi 'could not be audited\|failed to fetch\|unable to\|connection\|dns\|unreachable' "$work/said"; then
-    say "audit: $name: unknown, as its database of advisories cannot be reached"
+    say "audit: $name: unknown: its database of advisories cannot be reached"
     [ "$status" = 1 ] || status=3
   else
     cat "$work/said" >&2

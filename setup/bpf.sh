@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# The probes of crates/trace, from their C sources: setup/bpf.sh build | check
+# Builds the probes of crates/trace from their C sources: setup/bpf.sh build | check
 #
-# The object is kept in the tree, so that nobody needs a compiler for it: `build` makes it anew after a change, `check`
-# proves that it is what these sources make. Exit status 3: it cannot be made here, and standard error says why.
+# The object is in the repository, so that users need no compiler for it: `build` rebuilds it after a change, `check`
+# verifies that it matches the sources. Exit status 3: impossible here; standard error says why.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
-CLANG=14 # another version makes other instructions, and the comparison void
+CLANG=14 # another version generates different code, which cannot be compared
 
 make_object() {
   (
     cd "$ROOT/crates/trace/bpf"
-    # Paths stand in the object: relative ones, so that it is the same wherever the tree lies.
+    # The object contains paths: use relative ones, so that it does not depend on the folder.
     "clang-$CLANG" -target bpf -mcpu=v3 -O2 -g -fdebug-compilation-dir=. -fno-ident -Wall -Werror -Wno-unused-function \
       -I"/usr/include/$(uname -m)-linux-gnu" -c stages.bpf.c -o "$1"
     "llvm-strip-$CLANG" -g "$1"
@@ -32,7 +32,7 @@ check)
   trap 'rm -f "$made"' EXIT
   make_object "$made"
   cmp "$made" "$ROOT/crates/trace/bpf/stages.bpf.o" >&2 ||
-    die "crates/trace/bpf/stages.bpf.o is not what its sources make" "setup/bpf.sh build"
+    die "crates/trace/bpf/stages.bpf.o does not match its sources" "setup/bpf.sh build"
   ;;
 *) die "usage: setup/bpf.sh build | check" ;;
 esac

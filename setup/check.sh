@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make check: unit tests, properties, doctests, and lint of what changed since the last commit.
+# make check: unit tests, properties, doctests, and lint of files changed after the last commit.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1

@@ -5,19 +5,19 @@ set -euo pipefail
 out=demo-study
 cd "$ROOT"
 
-# Only a folder that an earlier demo made is removed.
+# Remove the folder only if an earlier demo created it.
 if [ -e "$out" ]; then
   if [ -z "$(ls -A "$out" 2>/dev/null)" ] ||
     grep -q '"schema": "hindmost.study/1"' "$out/manifest.json" 2>/dev/null; then
     rm -rf "$out"
   else
-    die "$ROOT/$out is in the way, and no earlier demo made it" "mv $ROOT/$out $ROOT/$out.mine"
+    die "$ROOT/$out exists and was not created by the demo" "mv $ROOT/$out $ROOT/$out.mine"
   fi
 fi
 
 target=memcached
 if ! have memcached; then
-  say "memcached cannot be had here: the demo takes the embedded server, which speaks the same protocol"
+  say "memcached cannot be installed: the demo uses the embedded server, which has the same protocol"
   target=synth
 fi
 
@@ -26,11 +26,12 @@ printf '\n$ %s\n' "${command[*]}" >&2
 status=0
 "$ROOT/setup/run" "${command[@]}" || status=$?
 
-# Inconclusive (4) and invalid (6) are answers: this host, now, cannot carry the claim, and the result says why.
+# Inconclusive (4) and invalid (6) are answers: this host cannot support the claim at present, and the result says
+# why.
 case $status in
 0) ;;
-4) say "the verdict is inconclusive, which is an answer too: the table says why and what would help" ;;
-6) say "the verdict is invalid, which is an answer too: the client distorted the figures, and the first lines say how" ;;
+4) say "the verdict is inconclusive; the table says why and what would help" ;;
+6) say "the verdict is invalid: the client distorted the result; the first lines say how" ;;
 *) exit "$status" ;;
 esac
 cat >&2 <<END

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the Rust engine and puts it, with the Python beside it, into .venv (editable).
+# Builds the Rust engine and installs it, with the Python package, into .venv (editable).
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 say "building the engine; the first time takes a few minutes"

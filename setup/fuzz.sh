@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Fuzzes every target, or those named: setup/fuzz.sh SECONDS [TARGET...]
+# Fuzzes every target, or the named ones: setup/fuzz.sh SECONDS [TARGET...]
 #
-# Any stable Rust will do: the flags are those of `cargo fuzz` without a sanitizer, and libFuzzer is compiled from
-# the sources of the crate libfuzzer-sys, for which a C++ compiler is needed. Where there is none, the targets
-# replay their seeds and blind mutations of them instead, and that is said.
+# Any stable Rust works: the flags are those of `cargo fuzz` without a sanitizer. libFuzzer is compiled from the
+# sources
+# of the crate libfuzzer-sys, which needs a C++ compiler. Without one, the targets replay their seeds and blind
+# mutations of them, and a message says so.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 seconds=${1:?usage: setup/fuzz.sh SECONDS [TARGET...]}
@@ -15,7 +16,7 @@ else
   targets=("$@")
 fi
 
-# Seconds are over before the compiler's care would pay.
+# The run is too short for an optimised build to pay off.
 if [ "$seconds" -lt 60 ]; then profile=quick; else profile=release; fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 place=${CARGO_TARGET_DIR:-$ROOT/target}/fuzz
@@ -30,13 +31,13 @@ if have "${CXX:-c++}"; then
 else
   engine=replay
   features=(--no-default-features)
-  say "fuzz: no C++ compiler here, so no libFuzzer: seeds and blind mutations only; to have it: apt-get install g++"
+  say "fuzz: no C++ compiler, hence no libFuzzer: seeds and blind mutations only; apt-get install g++"
 fi
 # With --target, build scripts and macros are built without these flags.
 RUSTFLAGS=$flags quietly "building the fuzz targets ($engine)" \
   cargo build --profile "$profile" --target "$host" --target-dir "$place" "${features[@]}" "${targets[@]/#/--bin=}"
 
-# A hang is a finding after 10 s; so is memory: of the process here, of Rust's allocations in src/limits.rs.
+# Findings include a hang of 10 s and memory: here the process's, in src/limits.rs Rust's allocations.
 one() {
   local target=$1 log=$place/$1.log options=()
   mkdir -p "corpus/$target" "artifacts/$target"
@@ -44,15 +45,15 @@ one() {
   if ! timeout --kill-after 10 $((seconds + 60)) "$place/$host/$profile/$target" "${options[@]}" \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=512 -max_len="$(most "$target")" -print_final_stats=1 \
     "-artifact_prefix=artifacts/$target/" "corpus/$target" "seeds/$target" >"$log" 2>&1 </dev/null; then
-    grep -m 1 -A 3 'panicked at\|bytes asked for while\|ERROR: libFuzzer' "$log" >&2 || tail -n 5 "$log" >&2
-    say "fuzz: $target: a finding; the input is in fuzz/artifacts/$target, all that was said in $log"
-    say "fuzz: to see it again: $place/$host/$profile/$target fuzz/artifacts/$target/NAME"
+    grep -m 1 -A 3 'panicked at\|bytes requested while\|ERROR: libFuzzer' "$log" >&2 || tail -n 5 "$log" >&2
+    say "fuzz: $target: a finding; the input is in fuzz/artifacts/$target, the output in $log"
+    say "fuzz: to reproduce it: $place/$host/$profile/$target fuzz/artifacts/$target/NAME"
     return 1
   fi
   say "fuzz: $target: $(figures "$log")"
 }
 
-# Heads of HTTP may have 64 KiB, and a server's script holds several replies.
+# HTTP heads may have 64 KiB, and the script of a server holds several replies.
 most() { case $1 in replies_http) echo 70000 ;; *) echo 8192 ;; esac }
 
 figures() {

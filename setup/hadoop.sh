@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # The plug-ins for Hadoop: setup/hadoop.sh build | lint | tez | golden | parts | policy | contract | read TENANTS [SITE...] | hdfs [DATA_NODES] [BLOCKS] | replay TENANTS SECONDS ARM... | yarn | test | search PORT DOCUMENTS [LOAD_FILE]
 #
-# Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM that Hadoop's threads keep alive is killed.
+# Maven fetches Hadoop once (150 MB). Each step has hard limits: a JVM kept alive by Hadoop's threads is killed.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT/hadoop" || exit 1
-target=target${HADOOP_VERSION:+-$HADOOP_VERSION} # another version has a folder of its own
+target=target${HADOOP_VERSION:+-$HADOOP_VERSION} # other versions have separate folders
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 JVM=(java "-Djava.io.tmpdir=$work" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx640m --add-opens java.base/java.lang=ALL-UNNAMED)
 
-# missing: why there is nothing to run here; empty where there is.
+# missing: prints why nothing can run here; empty if it can.
 missing() {
   command -v java >/dev/null && command -v mvn >/dev/null || { echo "java and maven are not installed"; return; }
   local version
@@ -18,13 +18,13 @@ missing() {
   [ "${version:-0}" -ge 11 ] || echo "java is $version, 11 or newer is needed"
 }
 
-# sources FOLDER: one word for all that a module is built of; times of files say nothing after a checkout.
+# sources FOLDER: a hash of all sources of a module; file times mean nothing after a checkout.
 sources() {
   (cd "$1" && { echo "${HADOOP_VERSION-}"; find src pom.xml -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; }) |
     sha256sum
 }
 
-# whole FOLDER BUILT: a class of each source, and each jar of the class path where it is said to be.
+# whole FOLDER BUILT: whether each source has its class, and each jar of the class path exists.
 whole() {
   local file
   while IFS= read -r file; do
@@ -35,11 +35,12 @@ whole() {
   done < <(tr ':' '\n' <"$2/classpath")
 }
 
-# build FOLDER: a module with its own class path; nothing is asked of the network for what did not change. One build at
-# a time, beside what is there and put into its place when it is whole: nobody sees half of it.
+# build FOLDER: builds a module with its own class path; unchanged modules need no network. Only one build runs at a
+# time.
+# It writes to a new folder, which replaces the old one when it is complete.
 build() {
   (
-    flock -w 570 9 || { say "hadoop: another build of $1 has not ended in 570 s"; exit 1; }
+    flock -w 570 9 || { say "hadoop: another build of $1 is still running after 570 s"; exit 1; }
     built_of=$(sources "$1")
     [ "$(cat "$1/$target/built-of" 2>/dev/null)" = "$built_of" ] && whole "$1" "$1/$target" && exit
     rm -rf "${1:?}/$target.new"
@@ -55,7 +56,7 @@ build() {
   ) 9>"$1/target.lock"
 }
 
-# lint FOLDER: its compiler has nothing to say.
+# lint FOLDER: fails on compiler warnings.
 lint() {
   local status=0
   timeout -k 5 300 mvn -B -f "$1/pom.xml" -Plint -Dbuilt="$target.lint" test-compile >"$work/mvn" 2>&1 || status=1
@@ -66,11 +67,12 @@ lint() {
   return 1
 }
 
-# contract: Hadoop's own tests of its default placement policy, on ours, under a file of tenants that knows no host.
+# contract: runs Hadoop's own tests of its default placement policy on ours, with a file of tenants that lists no
+# host.
 contract() {
   build contract || return
   local text='# hindmost.harvest.tenants/1\ntenant\tt\te\t0\t0\t1\t-1\nhost\tnobody\tt\n'
-  # The checksum of gzip is the one that the file ends with.
+  # The checksum is gzip's, which is at the end of its output.
   printf "${text}end\t%s\n" "$(printf "$text" | gzip -c | tail -c 8 | od -An -N4 -tx4 --endian=little | tr -d ' ')" \
     >"$work/tenants"
   printf '<configuration><property><name>hindmost.harvest.tenants.file</name><value>%s</value></property></configuration>' \
@@ -79,8 +81,9 @@ contract() {
   main 120 org.apache.hadoop.hdfs.server.blockmanagement.ContractMain
 }
 
-# main LIMIT CLASS ARGUMENTS...: one main class, its warnings only where it failed. The limit is processor time, which a
-# busy host does not use up; one that waits and does nothing has ten times as long, 560 s at most, or HADOOP_PATIENCE.
+# main LIMIT CLASS ARGUMENTS...: runs one main class, showing its warnings only on failure. The limit is CPU time,
+# which a
+# busy host does not use up; a process that waits has ten times as long, at most 560 s, or HADOOP_PATIENCE.
 main() {
   local limit=$1 class=$2 status patience
   patience=${HADOOP_PATIENCE:-$(($1 < 56 ? 10 * $1 : 560))}
@@ -95,13 +98,13 @@ main() {
   [ $status = 0 ] && return
   tail -n 30 "$work/said"
   case $status in
-    124 | 137) say "hadoop: $class was ended: not done in $patience s" ;;
-    152) say "hadoop: $class was ended: $limit s of processor time are used up" ;;
+    124 | 137) say "hadoop: $class was killed after $patience s" ;;
+    152) say "hadoop: $class was killed after $limit s of CPU time" ;;
   esac
   return 1
 }
 
-# search PORT DOCUMENTS [LOAD_FILE]: a search service by Lucene, a primary tenant to protect; until it is ended.
+# search PORT DOCUMENTS [LOAD_FILE]: runs a Lucene search service, a primary tenant to protect, until it is killed.
 search() {
   build search || return
   rm -rf "$work"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds kube-scheduler, the real one, from its Go module into .peers/; 77 where there is no Go. Minutes, once.
+# Builds the real kube-scheduler from its Go module into .peers/; exit status 77 without Go. Takes minutes, once.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 have go || exit 77
@@ -24,7 +24,7 @@ func main() { os.Exit(cli.Run(app.NewSchedulerCommand())) }
 GO
 go mod init example.org/scheduler 2>/dev/null
 source=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-# Its go.mod takes its parts from folders that its module does not contain; they are published as modules too.
+# Its go.mod replaces its parts by folders that the module does not contain; they are also published as modules.
 {
   printf 'module example.org/scheduler\n\ngo 1.24.0\n\nrequire k8s.io/kubernetes v%s\n' "$version"
   sed -n "s,^\t\(k8s.io/[a-z-]*\) => ./staging.*,replace \1 => \1 v0.${version#1.},p" "$source/go.mod"

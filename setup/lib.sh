@@ -1,16 +1,16 @@
-# What the scripts of this folder share. Sourced, never run. shellcheck shell=bash
+# Shared by the scripts of this folder. Sourced, never executed. shellcheck shell=bash
 #
-# Everything here speaks on standard error, in lines that start with "setup:".
+# Everything here writes to standard error, in lines that start with "setup:".
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 STAMPS=$ROOT/.stamps
 RUST_LEAST=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml" | head -n 1)
 PYTHON_LEAST=3.11
-export PATH="$PATH:/usr/sbin:/sbin" # servers live there, and not every user's PATH has it
+export PATH="$PATH:/usr/sbin:/sbin" # servers are there, and not every user's PATH has it
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# Says what is missing and exactly what to run, and gives up.
+# Prints what is missing and the command that installs it, and exits.
 die() {
   printf 'setup: error: %s\n' "$1" >&2
   [ $# -lt 2 ] || printf 'setup: run this, then make again: %s\n' "$2" >&2
@@ -19,10 +19,10 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# at_least FOUND LEAST: is version FOUND the same as LEAST, or newer?
+# at_least FOUND LEAST: whether version FOUND is LEAST or newer.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-# quietly WHAT COMMAND...: runs it; shows its output only if it fails.
+# quietly WHAT COMMAND...: runs the command; shows its output only if it fails.
 quietly() {
   local what=$1 log begun=$SECONDS
   shift
@@ -30,13 +30,13 @@ quietly() {
   log=$STAMPS/${what//[^a-zA-Z0-9]/-}.log
   if ! "$@" >"$log" 2>&1 </dev/null; then
     tail -n 60 "$log" >&2
-    die "$what failed; all it said is in $log"
+    die "$what failed; its output is in $log"
   fi
   say "$what: done in $((SECONDS - begun)) s"
 }
 
-# Prints "PATH VERSION" of the first Python that is new enough; with the argument `venv`, of the first
-# that can make virtual environments, too.
+# Prints "PATH VERSION" of the first Python that is new enough; with the argument `venv`, of the first that can
+# also create virtual environments.
 find_python() {
   local name path version
   for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
@@ -59,7 +59,7 @@ find_rust() {
     [ -x "$cargo" ] || continue
     folder=$(dirname "$cargo")
     [ -x "$folder/rustc" ] || continue
-    # From inside the project, so that rustup answers for the toolchain that the project will get.
+    # Run inside the project, so that rustup uses the toolchain of the project.
     version=$(cd "$ROOT" && "$folder/rustc" --version 2>/dev/null | cut -d ' ' -f 2) || continue
     at_least "${version%%-*}" "$RUST_LEAST" || continue
     printf '%s\n' "$folder"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Renews the lock files from what pyproject.toml asks for: setup/lock.sh
-# name==version with the hashes of all files of that version, so that they hold wherever packages come from: pip takes no
-# other (--require-hashes). Read the difference, run `make test`, then commit.
+# Updates the lock files from pyproject.toml: setup/lock.sh
+# They have name==version with the hashes of all files of that version, so that pip accepts no other file from any
+# index (--require-hashes). Read the difference, run `make test`, then commit.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 read -r python _ < <(find_python venv)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
-# freeze NAME REQUIREMENT...: what pip chooses for them, one pin a line.
+# freeze NAME REQUIREMENT...: the versions that pip chooses for them, one pin per line.
 freeze() {
   local name=$1
   shift
@@ -17,7 +17,7 @@ freeze() {
   "$place/$name/bin/pip" freeze --exclude pip --exclude setuptools --all | grep '==' | sort -f
 }
 
-# wanted GROUP: the requirements of pyproject.toml, one a line.
+# wanted GROUP: the requirements in pyproject.toml, one per line.
 wanted() {
   "$python" - "$1" <<'PYTHON'
 import sys, tomllib
@@ -27,7 +27,7 @@ if sys.argv[1] == "runtime":
     print(*document["build-system"]["requires"], *document["project"]["dependencies"], sep="\n")
 else:
     print(*document["dependency-groups"][sys.argv[1]], sep="\n")
-    if sys.argv[1] == "developers":  # tests run what every extra runs
+    if sys.argv[1] == "developers":  # tests need every extra
         print(*(one for extra in document["project"]["optional-dependencies"].values() for one in extra), sep="\n")
 PYTHON
 }
@@ -46,7 +46,7 @@ mapfile -t docs < <(wanted documentation)
 } >"$place/requirements-dev.lock"
 {
   echo "# What builds the documentation (make docs), beside requirements.lock, pinned. Made by setup/lock.sh."
-  # As the developers have it, where both have it: the two share .venv.
+  # Use the developers' versions where both have a package: the two share .venv.
   cat "$place/requirements.lock" "$place/requirements-dev.lock" | grep '==' >"$place/both"
   freeze docs -c "$place/both" "${docs[@]}" | grep -vxFf "$place/requirements.lock"
 } >"$place/requirements-docs.lock"

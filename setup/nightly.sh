@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# make nightly: coverage simulations, soaks, programs that clones must reproduce, fuzzing. Everything runs, whatever fails.
+# make nightly: coverage simulations, soaks, programs that clones must reproduce, fuzzing. A failure does not stop the
+# rest.
 #
-#   FUZZ_SECONDS=600    for each target
+#   FUZZ_SECONDS=600    per target
 #   HINDMOST_SEED=...   seed of the properties
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
-export OPENBLAS_NUM_THREADS=1 # small problems: its threads wait for each other, spinning
+export OPENBLAS_NUM_THREADS=1 # the problems are small, and its threads would spin
 unset MAKEFLAGS MFLAGS PYTHONDONTWRITEBYTECODE
 seed=${HINDMOST_SEED:-$(date +%s)}
 say "nightly: seed of the properties: $seed"
 failed=()
 
-# suite NAME COMMAND...: runs it and tells how long it took.
+# suite NAME COMMAND...: runs it and prints its duration.
 suite() {
   local name=$1 begun=$SECONDS status=ok
   shift
@@ -21,16 +22,16 @@ suite() {
 }
 pytest() { setup/run python -m pytest --timeout 1800 "$@"; }
 originals() { setup/originals.sh build && setup/originals.sh test && pytest -m originals tests; }
-# A protocol in a crate of its own, as users write them.
+# A protocol in a separate crate, as users write them.
 own_protocol() { setup/run cargo test --release --manifest-path examples/own-protocol/Cargo.toml --target-dir target; }
 
 setup/system.sh want g++ xapian-config=libxapian-dev
 suite "properties" pytest -n auto --dist worksteal --hypothesis-seed "$seed" tests/property
-# Simulations measure nothing: on all processors.
+# Simulations measure nothing: use all CPUs.
 suite "simulations" pytest -n auto --dist worksteal -m "nightly and not originals" tests/stats tests/unit
 suite "servers" pytest -m "nightly and not originals" --ignore tests/stats --ignore tests/unit --ignore tests/accuracy tests
 suite "originals" originals
-suite "a protocol of one's own" own_protocol
+suite "own protocol" own_protocol
 suite "fuzzing" setup/run setup/fuzz.sh "${FUZZ_SECONDS:-600}"
 
 [ ${#failed[@]} = 0 ] || say "nightly: failed: $(printf '%s; ' "${failed[@]}")"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is done with originals/, in its own folder below target/:
+# Builds and tests originals/, in its own folder below target/:
 #
-#   setup/originals.sh build     into originals/bin; without Xapian's headers or a C++ compiler: without `search`
+#   setup/originals.sh build     into originals/bin; without `search` if Xapian's headers or a C++ compiler are missing
 #   setup/originals.sh test      its unit tests
 #   setup/originals.sh lint      clippy
 set -euo pipefail
@@ -13,7 +13,7 @@ place=${CARGO_TARGET_DIR:-$ROOT/target}/originals
 features=()
 if ! have xapian-config || ! have "${CXX:-c++}"; then
   features=(--no-default-features)
-  say "originals: without search; to have it: apt-get install g++ libxapian-dev"
+  say "originals: without search: apt-get install g++ libxapian-dev"
 fi
 mode=(--release --locked --target-dir "$place" "${features[@]}")
 case ${1:-} in
@@ -21,7 +21,7 @@ build)
   quietly "building the originals" cargo build "${mode[@]}"
   mkdir -p bin
   cp -f "$place/release/originals" bin/originals.new
-  mv -f bin/originals.new bin/originals # also while an older one runs
+  mv -f bin/originals.new bin/originals # works even while an older one runs
   ;;
 test) cargo test --quiet "${mode[@]}" ;;
 lint) cargo clippy --quiet --all-targets "${mode[@]}" -- -D warnings ;;

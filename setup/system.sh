@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# What comes from the system, not from a language's own registry:
+# Installs what comes from the system instead of a language's registry:
 #
-#   setup/system.sh need    a C linker, Python, Rust; without them nothing goes
-#   setup/system.sh lint    rustfmt and clippy of the Rust that is here
+#   setup/system.sh need    a C linker, Python, Rust, which are required
+#   setup/system.sh lint    rustfmt and clippy of the installed Rust
 #   setup/system.sh want memcached redis-server tcpdump h2load=nghttp2-client ...
-#                           servers to measure, a witness, other load testers, each with its package where that has
-#                           another name; a file is named by its path. Without one the demo, the tests and the
-#                           benches say what they skip
+#                           servers to measure, packet capture, other load testers, each with its package if the
+#                           name differs; a file is named by its path. If one is missing, the demo, the tests and
+#                           the benches say what they skip
 #
-# What is missing is installed where we are root and the system has apt; otherwise one line says what to run.
-# Nothing is ever removed or replaced (--no-remove).
+# Missing packages are installed if we are root and the system has apt; otherwise one line says what to run.
+# No package is removed or replaced (--no-remove).
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p' | sed 's/^[0-9]*://; s/(none)//'; }
 
-# Debian packages that bring a Rust which is new enough, or nothing. Debian's newest stable names them
-# cargo and rustc; older releases keep a newer pair for their browsers (-web), Ubuntu numbers them.
+# Prints Debian packages with a recent Rust, or nothing. Debian's newest stable names them cargo and rustc;
+# older releases keep a newer pair for their browsers (-web), Ubuntu numbers them.
 rust_packages() {
   local newest
   newest=$(apt-cache pkgnames cargo-1. 2>/dev/null | grep -E '^cargo-1\.[0-9]+$' | sort -V | tail -n 1 || true)
@@ -38,8 +38,8 @@ update() {
   [ "$updated" = yes ] && return
   updated=yes
   as_root || return 0
-  say "asking the package manager what it has"
-  apt-get update -qq >/dev/null 2>&1 || say "apt-get update failed; going on with the lists at hand"
+  say "updating the package lists"
+  apt-get update -qq >/dev/null 2>&1 || say "apt-get update failed; continuing with the present lists"
 }
 
 install() {
@@ -64,22 +64,23 @@ need() {
     local rust
     rust=$(rust_packages)
     if have rustup; then
-      die "rustup is here, but its Rust is older than $RUST_LEAST" "rustup update stable"
+      die "rustup is installed, but its Rust is older than $RUST_LEAST" "rustup update stable"
     elif [ -n "$rust" ]; then
       read -ra rust <<<"$rust"
       packages+=("${rust[@]}")
     else
-      die "no Rust >= $RUST_LEAST is here, and the package manager has none; install it with rustup, then make again"
+      die "Rust >= $RUST_LEAST is not installed, and the package manager has none; install it with rustup, then run make again"
     fi
   fi
   as_root || die "missing: ${packages[*]}" "sudo apt-get update && sudo apt-get install -y ${packages[*]}"
   install "${packages[@]}"
   case " ${packages[*]} " in *" rustup "*) quietly "installing Rust with rustup" rustup default stable ;; esac
-  find_rust >/dev/null || die "what was installed is older than Rust $RUST_LEAST" "rustup update stable"
+  find_rust >/dev/null || die "the installed Rust is older than $RUST_LEAST" "rustup update stable"
   find_python venv >/dev/null || die "no Python >= $PYTHON_LEAST with venv could be installed"
 }
 
-# Debian splits what rustup has together: cargo-web goes with rust-web-clippy and rustfmt-web, cargo-1.85 with numbers.
+# Debian splits rustup's components: cargo-web belongs to rust-web-clippy and rustfmt-web, cargo-1.85 to numbered
+# ones.
 lint() {
   local rust package suffix
   rust=$(find_rust) || die "no Rust >= $RUST_LEAST" "setup/system.sh need"
@@ -92,16 +93,16 @@ lint() {
   package=$(dpkg -S "$(readlink -f "$rust/cargo")" 2>/dev/null | cut -d : -f 1 || true)
   suffix=${package#cargo}
   package="rust${suffix}-clippy rustfmt${suffix}"
-  as_root || die "rustfmt and clippy are not here" "sudo apt-get install -y $package"
+  as_root || die "rustfmt and clippy are not installed" "sudo apt-get install -y $package"
   update
   read -ra package <<<"$package"
   install "${package[@]}"
 }
 
-# here COMMAND|/PATH: is there such a program, or such a file?
+# here COMMAND|/PATH: whether the program or the file exists.
 here() { case $1 in /*) [ -e "$1" ] ;; *) have "$1" ;; esac; }
 
-# want COMMAND[=PACKAGE]...: what is not here is installed from the package of that name, or of its own.
+# want COMMAND[=PACKAGE]...: installs missing commands from the package given, or from the one of the same name.
 want() {
   local missing=() packages=() one
   for one in "$@"; do
@@ -112,12 +113,12 @@ want() {
   done
   if [ ${#missing[@]} = 0 ]; then return; fi
   if ! have apt-get || ! as_root; then
-    say "not here: ${missing[*]}; to have them: sudo apt-get update && sudo apt-get install -y ${packages[*]}"
+    say "not installed: ${missing[*]}; to install: sudo apt-get update && sudo apt-get install -y ${packages[*]}"
     return
   fi
   update
   for one in "${!missing[@]}"; do
-    (install "${packages[$one]}") || say "going on without ${missing[$one]}"
+    (install "${packages[$one]}") || say "continuing without ${missing[$one]}"
   done
 }
 

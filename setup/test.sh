@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # make test: all tests that need neither a quiet host nor much time. setup/test.sh [PYTEST'S ARGUMENTS...]
 #
-# Two suites run at a time. Tests of Rust and then tests with servers wait for most of their time; what starts no server
-# computes, at a lower priority. Everything runs, whatever fails.
+# Two suites run at a time. Rust tests and then tests with servers mostly wait; tests without servers compute, at a
+# lower priority. A failure does not stop the rest.
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT" || exit 1
-export OPENBLAS_NUM_THREADS=1 # small problems: its threads wait for each other, spinning
-unset MAKEFLAGS MFLAGS        # cargo takes make's for a job server of its own, and warns
-unset PYTHONDONTWRITEBYTECODE # some hundred interpreters are started, and would compile all of it each
+export OPENBLAS_NUM_THREADS=1 # the problems are small, and its threads would spin
+unset MAKEFLAGS MFLAGS        # cargo would mistake make's flags for its own job server, and warn
+unset PYTHONDONTWRITEBYTECODE # hundreds of interpreters start, and each would compile everything
 PYTEST=(setup/run python -m pytest)
-LATER=(nice -n 1) # four fifths of a busy neighbour's share: both halves end at about the same time on a busy host
+LATER=(nice -n 1) # four fifths of the other suite's share: both end at about the same time on a busy host
 failed=()
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,10 +18,11 @@ trap 'rm -rf "$work"' EXIT
 rust() {
   local status=0
   "${LATER[@]}" setup/run cargo test --release --workspace --locked --quiet --no-run || return
-  # Those that load servers wait for most of their time.
+  # Tests that load servers mostly wait.
   RUST_TEST_THREADS=8 setup/run cargo test --release --workspace --locked --quiet --no-fail-fast || status=1
-  # Ignored elsewhere for want of Python's hdrhistogram; here it is in .venv. Of one crate alone (-p) what it depends on
-  # would have other features, and be compiled anew.
+  # These are ignored elsewhere because they need Python's hdrhistogram, which is in .venv here. With one crate
+  # alone (-p),
+  # its dependencies would have other features and be recompiled.
   setup/run cargo test --release --workspace --test histogram --locked --quiet -- --ignored foreign || status=1
   "${LATER[@]}" setup/run setup/aarch64.sh || status=1
   return "$status"
@@ -34,7 +35,7 @@ computed() {
     python/hindmost benches/peers reproduce
 }
 
-# suite NAME COMMAND...: runs it and tells how long it took.
+# suite NAME COMMAND...: runs it and prints its duration.
 suite() {
   local name=$1 begun=$SECONDS status=0
   shift

@@ -1,4 +1,4 @@
-"""Batch work of one kind, a line for each unit: python kinds.py lzma|zlib|sha|json|sort|gather|pages."""
+"""Batch work of one kind, one line per unit: python kinds.py lzma|zlib|sha|json|sort|gather|pages."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A product of two matrices that the second-level cache holds, a line for each."""
+"""Multiplies two matrices that fit into the second-level cache, one line per product."""
 
 import numpy as np
 

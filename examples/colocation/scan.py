@@ -1,4 +1,4 @@
-"""Aggregates over ranges of a table of SQLite in memory, a line for each."""
+"""Aggregates over ranges of an in-memory SQLite table, one line per query."""
 
 import random
 import sqlite3

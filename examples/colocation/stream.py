@@ -1,4 +1,4 @@
-"""A memory streamer: the sum of two arrays that no cache holds, a line for each pass."""
+"""A memory streamer: sums two arrays that exceed every cache, one line per pass."""
 
 import numpy as np
 

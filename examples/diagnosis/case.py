@@ -1,4 +1,4 @@
-"""What somebody on call would do: know what is normal, see that it got slow, have it diagnosed.
+"""A diagnosis as an engineer on call would do it: know the normal latency, notice a slowdown, diagnose it.
 
 inject.py interference -- python case.py [--correct] [--out FILE.json] [options of hindmost diagnose]
 """
@@ -17,11 +17,11 @@ from hindmost.studies.diagnosis.windows import Windows
 from hindmost.watch import find_application, latency_from
 
 HURTS = 1.5
-"""Times what is normal: less is no anomaly on this host at this time."""
+"""Factor above normal; a smaller slowdown is no anomaly on this host at this time."""
 
 
 def look(address: str) -> tuple[float, float]:
-    """The median p95 over windows, as a probe sees it, and the processors that the server uses meanwhile."""
+    """Return the median p95 over windows of a probe, and the CPUs that the server uses meanwhile."""
     pid = find_application(address).pid
     assert pid is not None
     work = Work(pid)
@@ -34,7 +34,7 @@ def look(address: str) -> tuple[float, float]:
 
 
 def main(words: list[str]) -> int:
-    """Normal, then `go`, then what it is now, then the diagnosis; one line of JSON at the end."""
+    """Measure, request the anomaly with `go`, measure again, diagnose; end with one line of JSON."""
     address, policy = os.environ["ADDRESS"], os.environ["POLICY"]
     out = Path(words.pop(words.index("--out") + 1)) if "--out" in words else None
     words = [word for word in words if word != "--out"]

@@ -1,10 +1,10 @@
-"""From the first look to the page: watched, found to be slow, diagnosed by experiment, put right, told.
+"""From detection to the page: watch a server, detect an anomaly, diagnose and correct it, report.
 
 inject.py network -- python chain.py [--normal 660] [--page story.html] [options of hindmost diagnose]
 
-A watch writes a ring while all is well; then something is done to the server. Each ten seconds `watch show`
-is asked whether that is an anomaly; once it is, `diagnose --ring --correct` finds who did it, takes it away
-and writes the page. The last line is a document (JSON) of how long each step took and what came of it.
+A watch writes a ring while the server is healthy; then an anomaly is injected. Every ten seconds `watch show`
+checks for an anomaly. Once there is one, `diagnose --ring --correct` finds its cause, removes it and writes
+the page. The last line is a JSON document with the duration and the result of each step.
 """
 
 import argparse
@@ -21,25 +21,25 @@ from pathlib import Path
 
 BLOCK_S = 10.0
 PROBE = "100/s"
-"""So that a block has a 99th percentile."""
+"""Rate of the probe, so that a block has a 99th percentile."""
 PATIENCE_S = 150.0
-"""Until an anomaly must have been detected."""
+"""Time limit of the detection in seconds."""
 ALARMS = 300
-"""False ones a week that are put up with here: eleven minutes of baseline cannot promise one."""
+"""Accepted false alarms per week: eleven minutes of baseline cannot guarantee one."""
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this child when its parent ends, even by SIGKILL (``PR_SET_PDEATHSIG`` is 1)."""
+    """Make the kernel end this child when its parent ends, even by SIGKILL (``PR_SET_PDEATHSIG`` is 1)."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def hindmost(*words: str) -> "subprocess.CompletedProcess[str]":
-    """One command, its output read."""
+    """Run one command and read its output."""
     return subprocess.run(["hindmost", *words], stdout=subprocess.PIPE, text=True, check=False)
 
 
 def detected(ring: Path) -> dict[str, object] | None:
-    """What `watch show` says of the last blocks; None while it is as before."""
+    """Return what `watch show` reports about the last blocks; None if there is no change."""
     words = ["--block", f"{BLOCK_S:g}s", "--alarms", str(ALARMS), "--percentile", "99", "--json"]
     done = hindmost("watch", "show", str(ring), *words)
     change = json.loads(done.stdout)["change"] if done.stdout else {"kind": "none", "why": "nothing was told"}
@@ -48,9 +48,9 @@ def detected(ring: Path) -> dict[str, object] | None:
 
 
 def main() -> int:
-    """Watch, wait, have it injected, detect, diagnose and correct, tell."""
+    """Watch, wait, inject, detect, diagnose and correct, report."""
     parser = argparse.ArgumentParser()
-    # The tail of what is normal is a tenth of its blocks, and fewer than six of them show none.
+    # The tail of the baseline is a tenth of its blocks; fewer than six blocks in the tail show nothing.
     parser.add_argument("--normal", type=float, default=660.0)
     parser.add_argument("--page", type=Path, default=Path("story.html"))
     asked, more = parser.parse_known_args()

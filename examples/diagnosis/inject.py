@@ -1,12 +1,13 @@
-"""Puts one of six things wrong with a memcached, in a network of its own. Knows nothing of Hindmost.
+"""Injects one of six faults into a memcached, in its own network. It does not depend on Hindmost.
 
     inject.py CLASS|sealed [--rate 800] [--strike] [--may limit,idle] [--grouped] -- COMMAND...
 
-COMMAND runs in the same network with ADDRESS and POLICY in its environment. It writes `go` to its descriptor
-GO when it knows what is normal, and reads a line from it when the thing is done. CLASS is one of these, or
-`sealed`: drawn, and told to nobody before the command has ended; then the last line of output is `was CLASS`.
-With --strike the policy forbids the very intervention that would show it; with --may it allows those named.
-With --grouped the neighbour of `interference` has a cpu cgroup of its own (version 1), as in a container.
+COMMAND runs in the same network with ADDRESS and POLICY in its environment. It writes `go` to the descriptor
+GO when it knows the normal latency, and reads a line from it when the fault is active. CLASS is one of these,
+or `sealed`: drawn at random and hidden until the command has ended; then the last line of output is `was
+CLASS`. With --strike the policy forbids the intervention that would show the cause; with --may it allows the
+named ones. With --grouped the neighbour of `interference` has its own cpu cgroup (version 1), as in a
+container.
 """
 
 import argparse
@@ -30,16 +31,16 @@ TOUCHES = ("pause", "idle", "confine", "limit", "spread", "quota", "receive", "l
 SHOWN_BY = dict(zip(CLASSES, ("pause", "spread", "quota", "receive", "link", "clients"), strict=True))
 PORT = 21900
 KEYS, BYTES = 40, 4096
-"""A request of the load: so many keys of so many bytes, about 100 us of the server."""
+"""Number of keys in a request of the load, and bytes per value: about 100 us of the server."""
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this child when its parent ends, even by SIGKILL (``PR_SET_PDEATHSIG`` is 1)."""
+    """Make the kernel end this child when its parent ends, even by SIGKILL (``PR_SET_PDEATHSIG`` is 1)."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def load(rate: float, seed: int) -> None:
-    """Ask for ever, at moments drawn beforehand, as a client of the server."""
+    """Send requests without end at times drawn beforehand, as a client of the server."""
     Path("/proc/self/comm").write_text(f"load-{seed}")
     asked = b"get " + b" ".join(b"k%d" % i for i in range(KEYS)) + b"\r\n"
     draw, place, buffer = random.Random(seed), ("127.0.0.1", PORT), bytearray(1 << 20)
@@ -59,7 +60,7 @@ def load(rate: float, seed: int) -> None:
 
 
 def telemetry() -> None:
-    """Send small datagrams as fast as it goes to a socket that nobody reads."""
+    """Send small datagrams as fast as possible to a socket that no process reads."""
     Path("/proc/self/comm").write_text("telemetry")
     with socket.socket(type=socket.SOCK_DGRAM) as unread, socket.socket(type=socket.SOCK_DGRAM) as link:
         unread.bind(("127.0.0.1", 0))
@@ -69,7 +70,7 @@ def telemetry() -> None:
 
 
 def fill() -> None:
-    """Put the keys there."""
+    """Store the keys."""
     with socket.create_connection(("127.0.0.1", PORT)) as link:
         for i in range(KEYS):
             link.sendall(b"set k%d 0 0 %d\r\n" % (i, BYTES) + b"x" * BYTES + b"\r\n")
@@ -77,7 +78,7 @@ def fill() -> None:
 
 
 class Injector:
-    """A server with its load, and what is done to it."""
+    """A server with its load, and the faults that can be injected."""
 
     def __init__(self, rate: float, *, grouped: bool) -> None:
         self.children: list[subprocess.Popen[bytes]] = []
@@ -96,7 +97,7 @@ class Injector:
         self.client(rate)
 
     def start(self, words: list[str]) -> "subprocess.Popen[bytes]":
-        """Start a child, to be ended with us."""
+        """Start a child that ends with this process."""
         ends = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         child = subprocess.Popen(words, **ends, process_group=0, preexec_fn=end_with_parent)
         self.children.append(child)
@@ -107,9 +108,10 @@ class Injector:
         self.start([sys.executable, __file__, "client", f"{rate}", f"{len(self.children)}"])
 
     def inject(self, what: str) -> None:
-        """Do it, so that it stays until the end or until somebody mends it."""
+        """Inject a fault that lasts until the end or until it is corrected."""
         if what == "interference":
-            # A busy loop a processor, of one program, and more urgent than the server: nowhere to flee to.
+            # One busy loop per CPU, of one program and with more weight than the server, so
+            # that no CPU is free.
             loops = "(while :; do :; done) & while :; do :; done"
             copy = Path(f"/tmp/batch-{os.getpid()}")
             copy.write_bytes(Path("/bin/dash").read_bytes())
@@ -118,7 +120,7 @@ class Injector:
             if self.grouped:
                 self.group = Path(f"/sys/fs/cgroup/cpu/batch-{os.getpid()}")
                 self.group.mkdir()
-                # Niceness counts within a group alone: its share is what makes it urgent.
+                # Niceness counts only within a cgroup: its shares give it more weight.
                 (self.group / "cpu.shares").write_text("8192")
                 words = ["sh", "-c", f'echo $$ > {self.group}/cgroup.procs && exec "$@"', "sh", *words]
             self.start(words)
@@ -131,7 +133,8 @@ class Injector:
         elif what == "quota":
             self.group = Path(f"/sys/fs/cgroup/cpu/sealed-{os.getpid()}")
             self.group.mkdir()
-            # Of each 100 ms hardly more than it needs: enough on average, and too little in every burst.
+            # The quota per 100 ms is slightly more than the server needs: enough on average,
+            # but too little in every burst.
             (self.group / "cpu.cfs_quota_us").write_text(f"{max(2000, int(104_000 * self.needed()))}")
             for task in Path(f"/proc/{self.server.pid}/task").iterdir():
                 (self.group / "tasks").write_text(task.name)
@@ -139,7 +142,7 @@ class Injector:
             subprocess.run(
                 ["taskset", "-apc", f"{self.last}", f"{self.server.pid}"], check=True, capture_output=True
             )
-            # Many small packets, whose processing then falls to the server's processor.
+            # Many small packets, which the server's CPU must then process.
             self.start(["taskset", "-c", "0", sys.executable, __file__, "telemetry"])
             Path("/sys/class/net/lo/queues/rx-0/rps_cpus").write_text(f"{1 << self.last:x}")
         elif what == "network":
@@ -150,7 +153,7 @@ class Injector:
             self.client(1.5 * self.rate)
 
     def needed(self) -> float:
-        """Processors that the server uses."""
+        """Return the number of CPUs that the server uses."""
 
         def used() -> int:
             fields = Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
@@ -161,13 +164,13 @@ class Injector:
         return (used() - before) / os.sysconf("SC_CLK_TCK") / 2.0
 
     def end(self) -> None:
-        """End all that was started."""
+        """End all child processes."""
         for child in self.children:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         if self.group is not None:
-            for _ in range(100):  # the last of those killed may still be on its way out
+            for _ in range(100):  # the last killed process may still be exiting
                 with contextlib.suppress(OSError):
                     self.group.rmdir()
                     break
@@ -175,11 +178,11 @@ class Injector:
 
 
 def namespaced(words: list[str]) -> None:
-    """Run ourselves again in a network, a /sys and a journal of its own; the cgroups stay."""
+    """Run this program again with its own network, /sys and journal; cgroups stay shared."""
     enter = (
         "d=$(mktemp -d); mount --rbind /sys/fs/cgroup $d && mount -t sysfs sysfs /sys"
         " && mount --rbind $d /sys/fs/cgroup && ip link set lo up"
-        # What is kept of a change to this network ends with it: the host's own journal must not tell of it.
+        # Kept changes of this network end with it: the host's journal must not contain them.
         ' && mkdir -p /var/lib/hindmost && mount -t tmpfs -o mode=700 journal /var/lib/hindmost && exec "$@"'
     )
     own = [sys.executable, sys.argv[0], *words]
@@ -193,7 +196,7 @@ def main(asked: argparse.Namespace, command: list[str]) -> int:
     may = [touch for touch in asked.may.split(",") if not (asked.strike and touch == SHOWN_BY[what])]
     ours, theirs = socket.socketpair()
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as policy:
-        # Telemetry belongs here; other programs of this machine are not ours to touch.
+        # Only telemetry may be touched; other programs of this machine may not.
         policy.write(f'may = {json.dumps(may)}\nneighbours = ["batch-*", "load*"]\n')
         policy.flush()
         injector = Injector(asked.rate, grouped=asked.grouped)
@@ -211,7 +214,7 @@ def main(asked: argparse.Namespace, command: list[str]) -> int:
                 injector.inject(what)
                 ours.sendall(b"done\n")
             return child.wait()
-        except KeyboardInterrupt:  # the command got it, too, and says what came of it
+        except KeyboardInterrupt:  # the command received it, too, and reports its result
             return child.wait()
         finally:
             injector.end()

@@ -1,8 +1,8 @@
-"""TailWAG's eight applications at 20, 50 and 70 % load, under both readings of its "mean".
+"""The eight applications of TailWAG at 20, 50 and 70 % load, under both readings of its "mean".
 
-Usage: ``python examples/synth/applications.py`` (seconds). The "mean" of Table 2 (BID 2023) can be the
-median of a lognormal component (SciPy's ``scale``) or its mean; the paper's text does not tell. Both readings
-get the same rate: a share of the capacity under the first.
+Usage: ``python examples/synth/applications.py`` (takes seconds). The "mean" in Table 2 (BID 2023) can be the
+median of a lognormal component (SciPy's ``scale``) or its mean; the paper's text does not say which. Both
+readings get the same rate: a fraction of the capacity under the first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIGURES = ("mean", "p95", "p99")
 
 
 def read_as_mean(document: dict[str, Any]) -> Clone:
-    """Every lognormal's median becomes its mean."""
+    """Return the clone with every lognormal's median used as its mean."""
     other = copy.deepcopy(document)
     laws = [one["law"] for one in other["service"]] + [lock["hold"] for lock in other["locks"]]
     for law in laws:

@@ -1,8 +1,8 @@
-//! Packet captures: any file is survived, and how a conversation was cut into packets, or whether packets came
-//! twice, makes no difference to what it says.
+//! Packet captures: no file makes the reader panic, and its result does not depend on how a conversation was split
+//! into packets, or on duplicate packets.
 //!
-//! An input that starts as a pcap file does is one. Any other is `PROTOCOL REQUESTS 0xFF REPLIES`, from which
-//! captures are made.
+//! An input that starts like a pcap file is one. Any other is `PROTOCOL REQUESTS 0xFF REPLIES`, from which captures
+//! are built.
 
 use hindmost_capture::{exchanges, Exchange, Outcome, Protocol, Side, Stamps};
 
@@ -14,7 +14,7 @@ const MAGICS: [[u8; 4]; 4] =
 const SERVER: u16 = 11211;
 const CLIENT: u16 = 4000;
 
-/// Any bytes for a capture, or for a conversation.
+/// Check any bytes as a capture and as a conversation.
 pub fn any_file(bytes: &[u8]) {
     if MAGICS.iter().any(|magic| bytes.starts_with(magic)) {
         return any_pcap(bytes);
@@ -25,7 +25,7 @@ pub fn any_file(bytes: &[u8]) {
     let (requests, replies) = (&said[..middle], said.get(middle + 1..).unwrap_or_default());
     let whole = matched(protocol, &[requests], &[replies], 1);
     if whole.lost > 0 {
-        // Where the next message begins is then guessed from where a packet does.
+        // The start of the next message is then guessed from the start of a packet.
         return;
     }
     for (asks, answers) in pieces::ways(requests).iter().zip(pieces::ways(replies)) {
@@ -52,15 +52,15 @@ fn any_pcap(bytes: &[u8]) {
     }
 }
 
-/// What a capture says that must not depend on its packets.
+/// The result of a capture that must not depend on its packets.
 #[derive(Debug, PartialEq)]
 struct Matched {
-    /// Length of the request and of the reply, and what it says.
+    /// Length of the request and of the reply, and the outcome.
     exchanges: Vec<(u64, u64, Outcome)>,
     lost: u64,
 }
 
-/// The exchanges of a conversation in these packets, each of which is there so many times.
+/// Return the exchanges of a conversation in these packets, each repeated this many times.
 fn matched(protocol: Protocol, asks: &[&[u8]], answers: &[&[u8]], times: usize) -> Matched {
     let mut file = Pcap::new();
     file.segment(Side::Request, 0, 0, SYN, b"", 1);
@@ -82,7 +82,7 @@ fn matched(protocol: Protocol, asks: &[&[u8]], answers: &[&[u8]], times: usize) 
 
 const SYN: u8 = 2;
 
-/// A file of raw IP packets in the making.
+/// A file of raw IP packets under construction.
 struct Pcap {
     bytes: Vec<u8>,
     at: u32,

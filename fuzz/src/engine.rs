@@ -1,6 +1,6 @@
-//! One worker of the load engine, with its real loop, against a server that does anything.
+//! One worker of the load engine, with its real loop, against a server that misbehaves arbitrarily.
 
-/// Any deeds of a server.
+/// Check any script of a server.
 pub fn any_server(script: &[u8]) {
     hindmost_load::fuzzing::any_server(script);
 }

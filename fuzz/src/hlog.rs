@@ -1,7 +1,7 @@
-//! Interval logs: what is accepted is written back, and then comes back the same.
+//! Interval logs: an accepted log survives writing and reading again.
 //!
-//! An input that starts as a V2 payload does (plain or compressed) is put into a line of a log: base64 would hide
-//! it from whoever changes its bytes.
+//! An input that starts like a V2 payload (plain or compressed) is put into a line of a log: base64 would hide its
+//! bytes from the fuzzer.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use hindmost_histogram::hlog::{read, write, HlogError, Interval};
 /// The first three bytes of every V2 payload.
 const COOKIE: &[u8] = &[0x1c, 0x84, 0x93];
 
-/// Any text for a log.
+/// Check any text as a log.
 pub fn any_log(bytes: &[u8]) {
     if bytes.starts_with(COOKIE) {
         return any_text(format!("0.000,1.000,1.000,{}\n", BASE64_STANDARD.encode(bytes)).as_bytes());
@@ -31,8 +31,8 @@ fn any_text(bytes: &[u8]) {
     let mut text = Vec::new();
     match write(&mut text, UNIX_EPOCH + Duration::from_secs_f64(started), borrowed) {
         Ok(()) => {}
-        // A log of another tool may have intervals before its start, and counts that signed integers of
-        // the format cannot hold once they are added up.
+        // Another tool's log may have intervals before its start, and counts whose sum exceeds the signed
+        // integers of the format.
         Err(HlogError::Times { .. } | HlogError::Encode { .. }) => return,
         Err(e) => panic!("{e}"),
     }
@@ -42,7 +42,8 @@ fn any_text(bytes: &[u8]) {
         assert_eq!(before.tag, after.tag);
         assert_eq!(before.histogram, after.histogram);
         for (then, now) in [(before.start_s, after.start_s), (before.end_s, after.end_s)] {
-            // Kept to the millisecond, and seconds since 1970 in an f64 are no finer than that.
+            // Times are kept to the millisecond, and seconds since 1970 in an f64 are not finer than
+            // that.
             assert!((then - now).abs() <= 2e-3 + then.abs() * 1e-9, "{then} became {now}");
         }
     }

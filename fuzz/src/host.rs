@@ -1,7 +1,7 @@
-//! The readers of `/proc` and `/sys`, below a folder of files with any content.
+//! The readers of `/proc` and `/sys`, below a folder of files with arbitrary content.
 //!
-//! An input is text: a line `== PATH` starts a file, and `== later` a second look at the same host, when files that
-//! are named again have changed. Only paths that are read are made.
+//! An input is text. A line `== PATH` starts a file, and `== later` a second reading of the same host, for which
+//! files that are named again have changed. Only paths that are read are created.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use hindmost_host::counters::{
 use hindmost_host::doctor::examine;
 use hindmost_host::{Topology, Tree};
 
-/// What is read of a host, but for names that hold a number other than these.
+/// The paths that are read, except names that contain other numbers than these.
 const PATHS: &[&str] = &[
     "proc/cmdline",
     "proc/cpuinfo",
@@ -64,7 +64,7 @@ const PATHS: &[&str] = &[
     "sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// Any files for a host, and what they say later.
+/// Check any files of a host, and their later content.
 pub fn any_host(bytes: &[u8]) {
     let tree = Tree::new(root());
     let middle = find(bytes, LATER).unwrap_or(bytes.len());
@@ -82,7 +82,7 @@ pub fn any_host(bytes: &[u8]) {
 
 const LATER: &[u8] = b"== later\n";
 
-/// Writes the files that `text` holds, and says which.
+/// Write the files in `text` and return their paths.
 fn lay_out(text: &[u8]) -> Vec<&'static str> {
     let mut made = Vec::new();
     let mut rest = text;
@@ -114,7 +114,7 @@ struct Reading {
 
 impl Reading {
     fn of(tree: &Tree) -> Self {
-        // Everything that is read but once, and its judgement.
+        // Everything that is read once, and its checks.
         let diagnosis = examine(tree, Duration::ZERO, None);
         let text = serde_json::to_string(&diagnosis).expect("a diagnosis is JSON");
         assert!(!text.is_empty());
@@ -169,8 +169,8 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// The folder of this process, in memory where there is such a place. All its files are there, empty:
-/// making them is what costs.
+/// Return the folder of this process, in memory if possible. All its files exist from the start, empty: creating
+/// them is what costs time.
 fn root() -> &'static PathBuf {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
@@ -186,7 +186,7 @@ fn root() -> &'static PathBuf {
     })
 }
 
-/// Removes that folder again.
+/// Remove that folder.
 pub fn tidy() {
     fs::remove_dir_all(root()).expect("what was made here can be removed");
 }

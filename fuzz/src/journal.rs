@@ -1,4 +1,4 @@
-//! A journal of changed settings: any file is read, and what is no entry is kept and done nothing for.
+//! The journal of changed settings: any file can be read, and invalid entries are kept and not acted on.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,10 +7,10 @@ use std::path::Path;
 use hindmost_host::Tree;
 use hindmost_knobs::Knobs;
 
-/// Reads a journal of these bytes in an empty tree; nothing in it has an owner that lives, and no step is taken that
-/// would reach outside.
+/// Read a journal of these bytes in an empty tree. No entry has a living owner, and no step that reaches outside
+/// the tree is executed.
 pub fn any_journal(bytes: &[u8]) {
-    // Programs and processes are real: their steps are not taken here.
+    // Programs and processes are real: their steps are not executed here.
     let text = String::from_utf8_lossy(bytes);
     if ["run", "kill", "continue", "place", "schedule", "shape", "disconnect", "move"]
         .iter()
@@ -25,7 +25,7 @@ pub fn any_journal(bytes: &[u8]) {
     write(&place.join("outside"), b"found");
     let knobs = Knobs::new(Tree::new(place.join("tree")), &place.join("journal"));
     let before = text.lines().filter(|line| !line.trim().is_empty()).count();
-    if let Ok(left) = knobs.left() {
+    if let Ok(left) = knobs.changes() {
         assert!(left.len() <= before);
         let done = knobs.restore().unwrap();
         assert!(done.len() <= 2 * before + 1);

@@ -1,7 +1,7 @@
-//! What must hold of every parser for any bytes. One function a target: it takes bytes, and panics where
-//! something does not hold. Hangs, and memory beyond [`limits`], are findings, too.
+//! Properties of every parser for arbitrary bytes. There is one function per target: it takes bytes, and panics if
+//! a property does not hold. Hangs, and memory beyond [`limits`], are findings, too.
 //!
-//! Seeds lie in `seeds/TARGET/`, words of the format in `dictionaries/TARGET.dict`.
+//! Seeds are in `seeds/TARGET/`, words of the format in `dictionaries/TARGET.dict`.
 
 pub mod capture;
 pub mod engine;
@@ -18,7 +18,7 @@ pub mod requests;
 #[cfg(feature = "libfuzzer")]
 pub use libfuzzer_sys;
 
-/// Makes a program of `$function`: libFuzzer's, or the plain replay where it is built without.
+/// Build a program of `$function`: libFuzzer's, or the plain replay without it.
 #[cfg(feature = "libfuzzer")]
 #[macro_export]
 macro_rules! target {
@@ -27,7 +27,7 @@ macro_rules! target {
     };
 }
 
-/// Makes a program of `$function`: libFuzzer's, or the plain replay where it is built without.
+/// Build a program of `$function`: libFuzzer's, or the plain replay without it.
 #[cfg(not(feature = "libfuzzer"))]
 #[macro_export]
 macro_rules! target {

@@ -1,10 +1,10 @@
-//! The same bytes in other packets. Where they are cut follows from the bytes, so that an input is a plain
-//! stream, and a finding is replayed as it was.
+//! The same bytes in different packets. The cuts follow from the bytes, so that an input is a plain stream, and a
+//! finding can be replayed.
 
-/// Byte-by-byte costs the square of a head's length: only for short streams.
+/// Splitting byte by byte costs the square of a head's length: only for short streams.
 const BYTE_BY_BYTE: usize = 256;
 
-/// Ways to cut `bytes`: in two, at random, byte by byte.
+/// Return several ways to cut `bytes`: in two, at random, byte by byte.
 pub fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
     let mut dice = Dice::of(bytes);
     let (first, second) = bytes.split_at(dice.below(bytes.len() + 1));
@@ -23,7 +23,7 @@ pub fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
     ways
 }
 
-/// Numbers that follow from a text (`SplitMix64` over FNV-1a).
+/// A pseudo-random sequence that follows from a text (`SplitMix64` over FNV-1a).
 pub struct Dice(u64);
 
 impl Dice {

@@ -1,8 +1,8 @@
-//! Plans: what is accepted keeps its meaning as text, and has a load that can be made ready.
+//! Plans: an accepted plan survives serialisation, and its load can be prepared.
 
 use hindmost_plan::Plan;
 
-/// Any text for a plan.
+/// Check any text as a plan.
 pub fn any_plan(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let plan = match Plan::from_json(text) {

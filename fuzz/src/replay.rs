@@ -1,5 +1,5 @@
-//! What a target does without libFuzzer: its seeds, then blind mutations of them. It finds less, since it does
-//! not see which code ran, but it needs no C++.
+//! Runs a target without libFuzzer: its seeds, then blind mutations of them. It finds less, because it does not see
+//! code coverage, but it needs no C++.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::pieces::Dice;
 
-/// Options as libFuzzer has them; of those, the ones heeded here.
+/// The supported subset of libFuzzer's options.
 struct Options {
     seconds: u64,
     artifacts: String,
@@ -30,18 +30,18 @@ impl Options {
     }
 }
 
-/// The program: `NAME [-max_total_time=SECONDS] [-artifact_prefix=PREFIX] FILE-OR-FOLDER...`
+/// Run the program: `NAME [-max_total_time=SECONDS] [-artifact_prefix=PREFIX] FILE-OR-FOLDER...`
 pub fn run(target: fn(&[u8])) {
     let options = Options::read(std::env::args().skip(1));
     let seeds: Vec<Vec<u8>> = options.folders.iter().flat_map(|folder| files(folder)).collect();
     assert!(!seeds.is_empty(), "no seeds in {:?}", options.folders);
-    // Written before each run, so that it is there whatever ends the program: a panic, memory, a hang.
+    // The input is written before each run, so that it survives a panic, a memory limit or a hang.
     let last = PathBuf::from(format!("{}crash-last", options.artifacts));
     let until = Instant::now() + Duration::from_secs(options.seconds);
     let mut dice = Dice::of(b"the same in every run");
     let mut runs = 0;
     while runs < seeds.len() || Instant::now() < until {
-        let input = seeds.get(runs).cloned().unwrap_or_else(|| mutated(&seeds, &mut dice));
+        let input = seeds.get(runs).cloned().unwrap_or_else(|| mutate(&seeds, &mut dice));
         fs::write(&last, &input).unwrap_or_else(|e| panic!("cannot write {}: {e}", last.display()));
         target(&input);
         runs += 1;
@@ -60,8 +60,8 @@ fn files(place: &Path) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).expect("a seed can be read")).collect()
 }
 
-/// A seed with some of: a bit turned, bytes gone, bytes doubled, another seed's bytes put in.
-fn mutated(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
+/// Return a seed with random changes: a flipped bit, removed bytes, duplicated bytes, bytes of another seed.
+fn mutate(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = seeds[dice.below(seeds.len())].clone();
     for _ in 0..1 + dice.below(6) {
         let at = dice.below(bytes.len() + 1);

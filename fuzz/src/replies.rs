@@ -1,10 +1,10 @@
-//! Reply parsers, driven as a worker's connection drives them: a [`Reader`] over pieces of a stream.
+//! Reply parsers, driven like a worker's connection: a [`Reader`] over pieces of a stream.
 //!
-//! - No bytes beyond those given are taken, and every reply takes some.
-//! - However the stream was cut, it holds the same replies, and ends the same way.
-//! - What is kept of an unfinished reply stays below the protocol's limit.
-//! - After a reply the reader is as new: what follows parses the same as a stream of its own.
-//! - What is taken for a value is a value (`check` of each protocol).
+//! - No reply consumes bytes beyond the given ones, and every reply consumes some.
+//! - The replies of a stream, and its end, do not depend on how it was split.
+//! - The stored part of an unfinished reply stays below the protocol's limit.
+//! - After a reply the reader is in its initial state: the rest parses like a separate stream.
+//! - A reply that counts as a value is a valid value (`check` of each protocol).
 
 use std::sync::OnceLock;
 
@@ -80,7 +80,7 @@ pub fn redis(bytes: &[u8]) {
     });
 }
 
-/// Redis, any commands: replies of every type, and several that are one.
+/// Redis, arbitrary commands: replies of every type, and several replies that count as one.
 pub fn redis_commands(bytes: &[u8]) {
     static CODEC: OnceLock<Redis> = OnceLock::new();
     let list = r#"{"kind": "commands", "commands": [{"command": "A"}, {"command": [["B"], ["C"], ["D"]]}]}"#;
@@ -113,13 +113,13 @@ pub fn http(bytes: &[u8]) {
     });
 }
 
-/// HTTP/2, on a connection on which a few requests wait. What a session has seen it knows, so a reply leaves that behind.
+/// HTTP/2, on a connection with a few pending requests. A session keeps state, so a reply leaves some behind.
 pub fn http2(bytes: &[u8]) {
     static CODEC: OnceLock<Http2> = OnceLock::new();
     streams(CODEC.get_or_init(|| Http2::new(&plan("http2", "http"))), bytes);
 }
 
-/// Calls of gRPC, four of them.
+/// gRPC, four calls.
 pub fn grpc(bytes: &[u8]) {
     static CODEC: OnceLock<Grpc> = OnceLock::new();
     streams(CODEC.get_or_init(|| Grpc::new(&plan("grpc", "http"))), bytes);
@@ -140,7 +140,7 @@ fn streams<P: Protocol>(codec: &P, bytes: &[u8]) {
     }
 }
 
-/// WebSocket, behind its opening. Fragments, pings and a farewell leave something behind.
+/// WebSocket, after its opening handshake. Fragments, pings and a close frame leave state behind.
 pub fn ws(bytes: &[u8]) {
     static CODEC: OnceLock<Ws> = OnceLock::new();
     let codec = CODEC.get_or_init(|| {
@@ -160,18 +160,18 @@ pub fn ws(bytes: &[u8]) {
     }
 }
 
-/// DNS, behind lengths.
+/// DNS, with length prefixes.
 pub fn dns(bytes: &[u8]) {
     static CODEC: OnceLock<Dns> = OnceLock::new();
     let codec = CODEC.get_or_init(|| Dns::new(&plan("dns", "dns")));
     check(codec, bytes, |_, reply| {
         let length = usize::from(u16::from_be_bytes([reply[0], reply[1]]));
         assert_eq!(reply.len(), 2 + length);
-        assert!(reply[4] & 0x80 != 0, "a reply says that it is one");
+        assert!(reply[4] & 0x80 != 0, "the QR bit marks a reply");
     });
 }
 
-/// memcached's text protocol over UDP. A reply may need datagrams before others', so one leaves something behind.
+/// memcached's text protocol over UDP. Datagrams of several replies may interleave, so a reply leaves state behind.
 pub fn memcached_udp(bytes: &[u8]) {
     static CODEC: OnceLock<MemcachedUdp> = OnceLock::new();
     let codec = CODEC.get_or_init(|| MemcachedUdp::new(&plan("memcached-udp", "key-value")));
@@ -194,17 +194,17 @@ fn plan_of(protocol: &str, workload: &str) -> Plan {
     Plan::from_json(&text).unwrap()
 }
 
-/// The length of the first line of `reply`, which ends as lines do.
+/// Return the length of the first line of `reply`, which must end like a line.
 fn line(reply: &[u8]) -> usize {
     let length = 1 + reply.iter().position(|&byte| byte == b'\n').expect("a reply has a line");
     assert!(reply[..length].ends_with(b"\r\n"));
     length
 }
 
-/// What a stream holds: its replies, with their whole lengths, and whether it ended in garbage.
+/// The content of a stream: its replies with their total lengths, and whether it ended in garbage.
 type Followed = (Vec<Reply>, bool);
 
-/// Checks a codec whose replies do not depend on those before them.
+/// Check a codec whose replies do not depend on earlier ones.
 fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
     for (kind, whole) in check_cuts(codec, bytes, |kind, reply, _| value(kind, reply)) {
         if let Some((first, rest)) = whole.0.split_first() {
@@ -214,7 +214,7 @@ fn check<P: Protocol>(codec: &P, bytes: &[u8], value: impl Fn(Kind, &[u8])) {
     }
 }
 
-/// Checks that a stream says the same however it was cut, and `value` of each reply with its number.
+/// Check that a stream gives the same result for any split, and `value` for each reply with its number.
 fn check_cuts<P: Protocol>(
     codec: &P,
     bytes: &[u8],
@@ -238,7 +238,7 @@ fn follow<P: Protocol>(codec: &P, kind: Kind, pieces: &[&[u8]]) -> Followed {
     follow_from(codec, kind, pieces, |_| ())
 }
 
-/// Of a connection that is `opened`.
+/// Follow a connection that is `opened` first.
 fn follow_from<P: Protocol>(
     codec: &P,
     kind: Kind,
@@ -271,7 +271,7 @@ fn follow_from<P: Protocol>(
                 }
             }
             if let (Some(head), Some(Reply { outcome, .. })) = (error, replies.last()) {
-                // A part of the head, or the name of what it says.
+                // A part of the head, or the text of its error.
                 assert!(head <= P::MAX_HEAD.max(60));
                 assert!(length > 0 || *outcome == Outcome::Error);
             }

@@ -1,7 +1,7 @@
-//! The embedded server's requests: framing and answering, as one connection does them.
+//! The embedded server's requests: parsing and answering, as one connection does them.
 //!
-//! However a stream was cut, it gets the same replies; and they are replies: our own codec and a line
-//! reader agree that they end where they should.
+//! The replies do not depend on how a stream was split; and they are valid: our own codec and a line reader agree
+//! on where they end.
 
 use hindmost_synth::fuzzing::converse;
 use hindmost_synth::Protocol;
@@ -33,12 +33,12 @@ pub fn http(bytes: &[u8]) {
         let mut reply = httparse::Response::new(&mut headers);
         let head = reply.parse(rest).expect("every reply is HTTP").unwrap();
         rest = &rest[head..];
-        // To HEAD, there is none.
+        // A reply to HEAD has no body.
         rest = rest.strip_prefix(b"ok").unwrap_or(rest);
     }
 }
 
-/// `replies` without the line of `stats` that tells the time.
+/// Return `replies` without the line of `stats` that contains the time.
 fn timeless(replies: &[u8]) -> Vec<u8> {
     let lines = replies.split_inclusive(|&byte| byte == b'\n');
     lines.filter(|line| !line.starts_with(b"STAT time ")).flatten().copied().collect()

@@ -1,16 +1,16 @@
-//! The seeds of all targets, for the tests of crates that replay them without the targets' own build.
+//! The seeds of all targets, for the tests of crates that replay them without building the targets.
 
 use std::panic::{catch_unwind, resume_unwind, RefUnwindSafe};
 use std::path::Path;
 use std::{fs, io};
 
-/// Gives every seed of a target to `check`, which panics where something does not hold.
+/// Pass every seed of a target to `check`, which panics if a property does not hold.
 ///
 /// # Panics
-/// As `check` does, with the seed's name before it; and when the target has no seeds.
-#[expect(clippy::print_stderr, reason = "names the seed above what a test panicked with")]
+/// Like `check`, after printing the seed's name; and if the target has no seeds.
+#[expect(clippy::print_stderr, reason = "prints the name of the seed before the panic")]
 pub fn replay(target: &str, check: impl Fn(&[u8]) + RefUnwindSafe) {
-    // Of the crate whose test this is.
+    // Relative to the crate of the calling test.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let seeds = read(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     assert!(!seeds.is_empty(), "no seeds in {}", folder.display());

@@ -1,16 +1,17 @@
-//! Which processors a thread may use.
+//! CPU affinity of threads.
 
 use std::io;
 use std::mem;
 
 use crate::program::Fault;
 
-/// Binds the calling thread to `cpus`; none: leaves it where it is.
+/// Pin the calling thread to `cpus`; an empty list changes nothing.
 pub fn bind(cpus: &[usize]) -> Result<(), Fault> {
     if cpus.is_empty() {
         return Ok(());
     }
-    // SAFETY: an all-zero set is an empty set (CPU_SET(3)); `set` outlives the calls, numbers were checked to fit.
+    // SAFETY: an all-zero set is an empty set (CPU_SET(3)); `set` outlives the calls, and the numbers were
+    // checked to fit.
     let bound = unsafe {
         let mut set: libc::cpu_set_t = mem::zeroed();
         for &cpu in cpus {
@@ -21,5 +22,5 @@ pub fn bind(cpus: &[usize]) -> Result<(), Fault> {
     if bound == 0 {
         return Ok(());
     }
-    Err(format!("cannot use processors {cpus:?}: {}", io::Error::last_os_error()).into())
+    Err(format!("cannot use CPUs {cpus:?}: {}", io::Error::last_os_error()).into())
 }

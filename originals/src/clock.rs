@@ -1,14 +1,15 @@
-//! The two clocks of the log: wall (`CLOCK_MONOTONIC`) and the time that one thread was on a processor.
+//! The two clocks of the log: wall time (`CLOCK_MONOTONIC`) and CPU time of one thread.
 
 use std::thread;
 use std::time::Duration;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of every Hindmost stamp on this host.
+/// Return nanoseconds of `CLOCK_MONOTONIC`, the clock of every Hindmost stamp on this host.
 pub fn wall_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds that the calling thread has run; a system call, about 1.5 us where virtual (`clock_gettime(2)`).
+/// Return the CPU time of the calling thread in nanoseconds; a system call, about 1.5 us on a VM
+/// (`clock_gettime(2)`).
 fn cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -25,15 +26,15 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// ```text
 ///   cpu clock │ start ── service ── end │ cpu clock
 /// ```
-/// The reads of the CPU clock lie outside `start` and `end`, so the wall time is not stretched by them. What they
-/// add to the CPU time is measured at the thread's start, and taken off; an interrupt between two clocks can add
-/// more, but a service never has more CPU time than wall time.
+/// The CPU clock is read outside `start` and `end`, so it does not extend the wall time. The CPU time of the
+/// readings is measured at the thread's start and subtracted. An interrupt between two clocks can add more, but a
+/// service never has more CPU time than wall time.
 pub struct Stopwatch {
     cpu: bool,
     own_ns: u64,
 }
 
-/// When a service started and ended, and the CPU time it took; `None` where that is not read.
+/// Start, end and CPU time of a service; the CPU time is `None` if it is not measured.
 #[allow(clippy::struct_field_names)] // the unit
 pub struct Service {
     pub start_ns: u64,
@@ -42,7 +43,7 @@ pub struct Service {
 }
 
 impl Stopwatch {
-    /// For the calling thread; `cpu` says whether CPU time is read.
+    /// Create a stopwatch for the calling thread; `cpu` enables CPU time.
     pub fn new(cpu: bool) -> Self {
         let mut own_ns = 0;
         if cpu {
@@ -59,12 +60,12 @@ impl Stopwatch {
         Self { cpu, own_ns }
     }
 
-    /// What reading the clocks adds to a CPU time, in nanoseconds; it has been taken off.
+    /// Return the CPU time in nanoseconds that reading the clocks costs, which has been subtracted.
     pub fn own_ns(&self) -> u64 {
         self.own_ns
     }
 
-    /// Runs `work` between stamps.
+    /// Run `work` between stamps.
     pub fn time<T>(&self, work: impl FnOnce() -> T) -> (Service, T) {
         let cpu = if self.cpu { cpu_ns() } else { 0 };
         let start_ns = wall_ns();
@@ -78,9 +79,9 @@ impl Stopwatch {
     }
 }
 
-/// Waits until `due_ns`: asleep while it is far, then spinning, so that no wake-up delays the start.
+/// Wait until `due_ns`: sleep while it is far, then spin, so that no wake-up delays the start.
 pub fn wait_until(due_ns: u64) {
-    // A sleeper wakes up late by the timer's slack of 50 us and by what a virtual processor needs.
+    // A sleeper wakes late by the timer slack of 50 us and by the wake-up time of a virtual CPU.
     const SPIN_NS: u64 = 300_000;
     let left = due_ns.saturating_sub(wall_ns());
     if left > SPIN_NS {

@@ -1,7 +1,7 @@
-//! Requests made in the process itself: no sockets, no other threads, so the cleanest traces.
+//! Requests generated in the process itself: without sockets and other threads, which gives the cleanest traces.
 //!
-//! Workers take the numbers of requests in turn; each waits until its request is due, or not at all. That is one
-//! first-come-first-served queue in front of all workers, without a dispatcher whose own delay would show.
+//! Workers take the numbers of requests in turn. With a rate, each waits for its request's scheduled time. That is
+//! one first-come-first-served queue in front of all workers, without a dispatcher that adds delay.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Barrier;
@@ -12,12 +12,13 @@ use crate::log::Log;
 use crate::options::Options;
 use crate::program::{Fault, Program};
 use crate::random::{self, Purpose};
-use crate::{affinity, Ended};
+use crate::{affinity, RunTotals};
 
-/// Time between the last worker's readiness and the first arrival.
+/// Time between the readiness of the last worker and the first arrival.
 const LEAD_NS: u64 = 5_000_000;
 
-/// Serves `requests`, back to back or as a Poisson process of `rate` a second, until all are served or `end` is set.
+/// Serve `requests`, back to back or as a Poisson process of `rate` requests/s, until all are served or `end` is
+/// set.
 pub fn run(
     program: &dyn Program,
     options: &Options,
@@ -25,7 +26,7 @@ pub fn run(
     rate: Option<f64>,
     log: &Log,
     end: &AtomicBool,
-) -> Result<Ended, Fault> {
+) -> Result<RunTotals, Fault> {
     let due: Option<Vec<u64>> = rate.map(|rate| {
         let mut random = random::of(options.seed, Purpose::Arrivals);
         let mut time = 0.0;
@@ -37,7 +38,7 @@ pub fn run(
             .collect()
     });
     let (next, began, ready) = (AtomicU64::new(0), AtomicU64::new(0), Barrier::new(options.threads));
-    let work = |thread: usize| -> Result<Ended, Fault> {
+    let work = |thread: usize| -> Result<RunTotals, Fault> {
         let made = affinity::bind(&options.cpus).and_then(|()| program.worker());
         let watch = Stopwatch::new(options.cpu_time);
         if made.is_err() {
@@ -48,7 +49,7 @@ pub fn run(
         }
         ready.wait();
         let mut worker = made?;
-        let mut ended = Ended { served: 0, discarded: 0, clock_ns: watch.own_ns() };
+        let mut ended = RunTotals { served: 0, discarded: 0, clock_ns: watch.own_ns() };
         while !end.load(Relaxed) {
             let number = next.fetch_add(1, Relaxed);
             if number >= requests {
@@ -67,7 +68,7 @@ pub fn run(
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..options.threads).map(|thread| scope.spawn(move || work(thread))).collect();
-        let mut total = Ended::default();
+        let mut total = RunTotals::default();
         for thread in threads {
             total.add(&thread.join().map_err(|_| "a worker panicked")??);
         }

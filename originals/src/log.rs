@@ -1,7 +1,7 @@
-//! What happened to each request: kept in memory that is made and touched beforehand, written at the end.
+//! Records of all requests: stored in memory that is touched beforehand, and written at the end.
 //!
-//! Format of the file, version 1: CSV with the header `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind`, one line a
-//! request, in the order of arrival. Stamps are of `CLOCK_MONOTONIC`; `cpu_ns` is empty where it was not read.
+//! File format, version 1: CSV with the header `arrival_ns,start_ns,end_ns,cpu_ns,thread,kind`, one line per
+//! request, in the order of arrival. Stamps are from `CLOCK_MONOTONIC`; `cpu_ns` is empty if it was not measured.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Service;
 
-/// Marks a CPU time that was not read.
+/// Represents a CPU time that was not measured.
 const NONE: u64 = u64::MAX;
 
 /// One request. All fields are zero until its service has ended: no service ends at time zero.
@@ -24,23 +24,23 @@ struct Record {
     who: AtomicU64,
 }
 
-/// Room for a fixed number of requests; threads write without a lock, each request has a place of its own.
+/// Space for a fixed number of requests. Threads write without a lock: each request has its own place.
 pub struct Log {
     records: Vec<Record>,
     beyond: AtomicU64,
 }
 
-/// What a log held when it was written.
+/// Counts of a written log.
 #[derive(Debug)]
 pub struct Written {
-    /// Lines.
+    /// Number of lines.
     pub requests: u64,
-    /// Requests that were served and found no room.
+    /// Requests that were served but exceeded the capacity.
     pub beyond: u64,
 }
 
 impl Log {
-    /// Room for `capacity` requests, 40 bytes each, touched now so that no page is missing later.
+    /// Allocate space for `capacity` requests, 40 bytes each, and touch it so that no page fault occurs later.
     pub fn new(capacity: usize) -> Self {
         let records: Vec<Record> = (0..capacity).map(|_| Record::default()).collect();
         for record in &records {
@@ -49,7 +49,7 @@ impl Log {
         Self { records, beyond: AtomicU64::new(0) }
     }
 
-    /// Keeps what happened to the request that arrived as number `place`.
+    /// Store the record of the request that arrived as number `place`.
     pub fn keep(&self, place: usize, arrival_ns: u64, service: &Service, thread: usize, kind: usize) {
         let Some(record) = self.records.get(place) else {
             self.beyond.fetch_add(1, Relaxed);
@@ -62,7 +62,7 @@ impl Log {
         record.end_ns.store(service.end_ns, Relaxed);
     }
 
-    /// Writes what was kept, to a name of its own first, so that the file is whole or absent.
+    /// Write the records under a temporary name first, so that the file is complete or absent.
     pub fn write(&self, path: &Path, kinds: &[&str]) -> io::Result<Written> {
         let mut hidden = path.as_os_str().to_owned();
         hidden.push(".part");
@@ -72,7 +72,7 @@ impl Log {
         for record in &self.records {
             let end = record.end_ns.load(Relaxed);
             if end == 0 {
-                continue; // never served: the end came first
+                continue; // never served before the end
             }
             let (arrival, start) = (record.arrival_ns.load(Relaxed), record.start_ns.load(Relaxed));
             let who = record.who.load(Relaxed);

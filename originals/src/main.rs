@@ -1,4 +1,4 @@
-//! Real programs whose service times are known: what Hindmost's clones are to reproduce. See README.md.
+//! Real programs with known service times, which Hindmost's clones should reproduce. See README.md.
 
 mod affinity;
 mod clock;
@@ -21,17 +21,17 @@ use options::{Command, Mode, Options};
 use program::Fault;
 use scratch::Scratch;
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Default)]
-struct Ended {
+struct RunTotals {
     served: u64,
-    /// Requests that waited when the end came.
+    /// Requests that were waiting at the end.
     discarded: u64,
-    /// What reading the clocks would have added to each CPU time.
+    /// CPU time that reading the clocks would have added to each request.
     clock_ns: u64,
 }
 
-impl Ended {
+impl RunTotals {
     fn add(&mut self, other: &Self) {
         self.served += other.served;
         self.discarded += other.discarded;
@@ -61,9 +61,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), Fault> {
-    let signals = signals::block()?; // before any other thread is made, so that none of them is interrupted
+    let signals = signals::block()?; // before other threads are started, so that none of them is interrupted
     let folder = Scratch::new(options.folder.as_deref())?;
-    affinity::bind(&options.cpus)?; // what is built lies in the memory that is near
+    affinity::bind(&options.cpus)?; // so that the data is built in nearby memory
     let program = (options.make)(options.data, folder.path())?;
     let end = Arc::new(AtomicBool::new(false));
     let capacity = match options.mode {
@@ -83,7 +83,7 @@ fn run(options: &Options) -> Result<(), Fault> {
     };
     eprintln!("{}: {} requests served, {} discarded at the end", options.name, ended.served, ended.discarded);
     if options.cpu_time {
-        eprintln!("{}: {} ns of the clocks' own taken off each cpu_ns", options.name, ended.clock_ns);
+        eprintln!("{}: {} ns of clock overhead subtracted from each cpu_ns", options.name, ended.clock_ns);
     }
     if let Some(path) = &options.log {
         let written = log
@@ -92,7 +92,7 @@ fn run(options: &Options) -> Result<(), Fault> {
         eprintln!("{}: {} requests in {}", options.name, written.requests, path.display());
         if written.beyond > 0 {
             eprintln!(
-                "{}: {} more found no room in the log\nhint: --keep {}",
+                "{}: {} more exceeded the capacity of the log\nhint: --keep {}",
                 options.name,
                 written.beyond,
                 written.requests + written.beyond

@@ -10,49 +10,49 @@ use crate::programs::PROGRAMS;
 
 const HELP: &str = "\
 originals PROGRAM [FLAGS]                 serves HTTP/1.1: every GET is the next request of the program's mix
-originals PROGRAM --integrated [FLAGS]    makes the requests in the process itself
+originals PROGRAM --integrated [FLAGS]    generates the requests in the process itself
 
 both
   --seed N            which requests come, and when (1)
   --data N            which tables, texts, images they are about (1)
   --threads N         workers behind one first-come-first-served queue (1)
-  --cpus 0-3,5        processors to use; in serving, the thread that reads requests too
-  --log FILE.csv      arrival_ns,start_ns,end_ns,cpu_ns,thread,kind of each request; written at the end
-                      %p in its name stands for the process; an empty name for none
-  --no-cpu-time       leave cpu_ns empty: reading it costs two system calls a request, outside the stamps
+  --cpus 0-3,5        CPUs to use; when serving, also for the thread that reads requests
+  --log FILE.csv      arrival_ns,start_ns,end_ns,cpu_ns,thread,kind for each request; written at the end
+                      %p in the name stands for the process id; an empty name disables the log
+  --no-cpu-time       leave cpu_ns empty: it costs two system calls per request, outside the stamps
   --folder DIR        where a program may keep files; made inside it, removed at the end (/dev/shm)
 serving, until SIGTERM or SIGINT
   --address IP:PORT   port 0: a free one (127.0.0.1:0); the first line of standard output says which
   --keep N            requests that the log has room for (1000000; 40 bytes each)
 integrated
   --requests N        how many (10000)
-  --rate R            a second, as a Poisson process on the wall clock; otherwise back to back
+  --rate R            requests/s, as a Poisson process on the wall clock; otherwise back to back
 
 ";
 
-/// What was asked for.
+/// The parsed command line.
 pub enum Command {
-    /// The text to print.
+    /// Print this text.
     Help(String),
-    /// A run.
+    /// Run a program.
     Run(Box<Options>),
 }
 
-/// Where requests come from.
+/// Source of requests.
 pub enum Mode {
-    /// From sockets.
+    /// Sockets.
     Serve { address: SocketAddr, keep: usize },
-    /// From the process itself.
+    /// The process itself.
     Integrated { requests: u64, rate: Option<f64> },
 }
 
-/// A run's settings.
+/// Settings of a run.
 pub struct Options {
     pub name: &'static str,
     pub make: Make,
-    /// Of the requests: what each asks for, and when it is due in an integrated run.
+    /// Seed of the requests: their content, and their arrival times in an integrated run.
     pub seed: u64,
-    /// Of what is built at the start. Another one is another server, with other service times.
+    /// Seed of the data that is built at the start. Another seed gives another server with other service times.
     pub data: u64,
     pub threads: usize,
     pub cpus: Vec<usize>,
@@ -62,7 +62,7 @@ pub struct Options {
     pub mode: Mode,
 }
 
-/// Reads the words after the program's own name.
+/// Parse the words after the program's own name.
 pub fn parse(words: &[String]) -> Result<Command, Fault> {
     if words.is_empty() || words.iter().any(|word| word == "--help" || word == "-h") {
         return Ok(Command::Help(help()));
@@ -78,10 +78,10 @@ pub fn parse(words: &[String]) -> Result<Command, Fault> {
                 *place = Some(words.next().ok_or_else(|| format!("{flag} needs a value"))?.to_owned());
             }
             word if name.is_none() => name = Some(word),
-            word => return Err(format!("unexpected {word:?}: one program a process").into()),
+            word => return Err(format!("unexpected {word:?}: only one program per process").into()),
         }
     }
-    let name = name.ok_or("no program is named")?;
+    let name = name.ok_or("no program is given")?;
     flags.options(name).map(|options| Command::Run(Box::new(options)))
 }
 
@@ -93,7 +93,7 @@ fn help() -> String {
     text
 }
 
-/// Flags as they were written.
+/// Flags as written.
 #[derive(Default)]
 struct Flags {
     integrated: bool,
@@ -142,19 +142,19 @@ impl Flags {
         let known = PROGRAMS.iter().find(|(known, ..)| *known == name);
         let (name, _, make) = *known.ok_or_else(|| {
             let names: Vec<_> = PROGRAMS.iter().map(|(name, ..)| *name).collect();
-            format!("there is no program {name:?}; there are: {}", names.join(", "))
+            format!("there is no program {name:?}; available: {}", names.join(", "))
         })?;
         let useless: &[&str] =
             if self.integrated { &["--address", "--keep"] } else { &["--requests", "--rate"] };
         if let Some(flag) = useless.iter().find(|flag| self.text(flag).is_some()) {
             let only = if self.integrated { "without" } else { "with" };
-            return Err(format!("{flag} goes only {only} --integrated").into());
+            return Err(format!("{flag} is only valid {only} --integrated").into());
         }
         let mode = if self.integrated {
             let some = |n: u64| (1..=1 << 31).contains(&n);
             Mode::Integrated {
                 requests: self.value("--requests", some, "from 1 to 2147483648")?.unwrap_or(10_000),
-                rate: self.value("--rate", |r: f64| r.is_finite() && r > 0.0, "above 0, a second")?,
+                rate: self.value("--rate", |r: f64| r.is_finite() && r > 0.0, "above 0 requests/s")?,
             }
         } else {
             let address = self.value("--address", |_| true, "IP:PORT, such as 127.0.0.1:0")?;
@@ -180,12 +180,12 @@ impl Flags {
     }
 }
 
-/// `%p` stands for the process, as in `core(5)`: a server that is started again keeps its earlier logs.
+/// `%p` stands for the process id, as in `core(5)`: a restarted server keeps its earlier logs.
 fn log_file(name: &str) -> PathBuf {
     PathBuf::from(name.replace("%p", &std::process::id().to_string()))
 }
 
-/// The kernel's format, `cpuset(7)`: `0-3,5`.
+/// Parse the kernel's list format, `cpuset(7)`: `0-3,5`.
 fn cpus(text: &str) -> Result<Vec<usize>, Fault> {
     let mut found = Vec::new();
     for part in text.split(',') {
@@ -227,13 +227,13 @@ mod tests {
         ] {
             match parse(&words(line)) {
                 Err(fault) => assert!(fault.to_string().contains(named), "{line}: {fault}"),
-                Ok(_) => panic!("{line} was taken"),
+                Ok(_) => panic!("{line} was accepted"),
             }
         }
     }
 
     #[test]
-    fn what_is_not_said_has_a_default() {
+    fn omitted_options_have_defaults() {
         let Ok(Command::Run(options)) = parse(&words("image --cpus 0-2,5")) else { panic!("refused") };
         assert_eq!((options.seed, options.data, options.threads, options.cpu_time), (1, 1, 1, true));
         assert_eq!(options.cpus, [0, 1, 2, 5]);

@@ -1,15 +1,16 @@
-//! A folder for what a program keeps in files; in memory where the system has such a place.
+//! A folder for a program's files, in memory if possible.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::Fault;
 
-/// A folder that goes away with the value.
+/// A folder that is removed when the value is dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Below `parent`, or below `/dev/shm` (tmpfs) where that is to be had, or below the folder for temporary files.
+    /// Create it below `parent`, else below `/dev/shm` (tmpfs) if it exists, else below the folder for
+    /// temporary files.
     pub fn new(parent: Option<&Path>) -> Result<Self, Fault> {
         let memory = Path::new("/dev/shm");
         let name = format!("originals-{}", std::process::id());
@@ -20,7 +21,7 @@ impl Scratch {
         made.map(Self)
     }
 
-    /// Where it is.
+    /// Return its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -29,13 +30,13 @@ impl Scratch {
 fn make(path: PathBuf) -> Result<PathBuf, Fault> {
     match fs::create_dir(&path) {
         Ok(()) => Ok(path),
-        Err(error) => Err(format!("cannot make {}: {error}", path.display()).into()),
+        Err(error) => Err(format!("cannot create {}: {error}", path.display()).into()),
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing better can be done with a fault than to leave the folder.
+        // A failure leaves the folder behind; nothing better is possible.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

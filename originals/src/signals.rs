@@ -1,14 +1,14 @@
-//! SIGTERM and SIGINT, taken by one thread that waits for them; no handler runs in the midst of a service.
+//! SIGTERM and SIGINT, received by one thread that waits for them, so that no handler interrupts a service.
 
 use std::io;
 use std::thread;
 
-/// The signals that end a run, blocked in this thread and in all that it makes.
+/// The signals that end a run, blocked in this thread and in all threads that it starts.
 pub struct Signals(libc::sigset_t);
 
-/// Blocks them.
+/// Block the signals.
 pub fn block() -> io::Result<Signals> {
-    // SAFETY: sigemptyset makes the set whole before anything reads it; the others only read or change it.
+    // SAFETY: sigemptyset initialises the set before anything reads it; the other calls only read or change it.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -22,11 +22,11 @@ pub fn block() -> io::Result<Signals> {
 }
 
 impl Signals {
-    /// Calls `then` when one of them comes, from a thread of its own that sleeps until then.
+    /// Call `then` when one of them arrives, from a separate thread that sleeps until then.
     pub fn on_end(self, then: impl FnOnce() + Send + 'static) {
         thread::spawn(move || {
             let mut signal = 0;
-            // SAFETY: the set is whole, `signal` is a valid place for the result.
+            // SAFETY: the set is initialised, and `signal` is a valid place for the result.
             unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
             then();
         });

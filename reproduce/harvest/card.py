@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 from reproduce.harvest.document import Card, CardEntry
 from reproduce.harvest.figures import ablation, availability, durability, scheduling
-from reproduce.harvest.figures.found import Found, entry
+from reproduce.harvest.figures.result import FigureResult, entry
 from reproduce.harvest.sweeps import Sweep
 
 UNDECIDABLE = "undecidable from public data"
-FIGURES: tuple[Callable[[Sweep], Found], ...] = (
+FIGURES: tuple[Callable[[Sweep], FigureResult], ...] = (
     scheduling.execution_times,
     scheduling.by_center,
     durability.lost_blocks,
@@ -20,7 +20,7 @@ FIGURES: tuple[Callable[[Sweep], Found], ...] = (
     ablation.correlation,
     ablation.repair_rate,
 )
-"""What is simulated, in the order of the chapter, what is not in it last."""
+"""The simulated figures, in the order of the chapter; figures that are not in the chapter come last."""
 
 
 def card(seeds: int = 5, servers: int = 1000, said: Callable[[str], None] = lambda _: None) -> Card:
@@ -33,13 +33,13 @@ def card(seeds: int = 5, servers: int = 1000, said: Callable[[str], None] = lamb
     servers : int
         Servers of each data center.
     said : callable, optional
-        Called with a line for each finished figure.
+        Called with a line of text for each finished figure.
     """
     sweep = Sweep(seeds, servers)
     found: Card = {
         "seeds": seeds,
         "servers": servers,
-        "entries": [*given()],
+        "entries": [*unavailable_figures()],
         "curves": [],
     }
     for figure in FIGURES:
@@ -50,13 +50,13 @@ def card(seeds: int = 5, servers: int = 1000, said: Callable[[str], None] = lamb
     return found
 
 
-def given() -> Iterator[CardEntry]:
-    """Figures that need the ten data centers' own records, or their test bed."""
-    records = "the records of ten data centers are not public; synthetic ones are made to the band"
+def unavailable_figures() -> Iterator[CardEntry]:
+    """Yield the figures that need the original records of the ten data centers, or their test bed."""
+    records = "the records of ten data centers are not public; synthetic ones follow the published ranges"
     bed = "needs 102 servers under load; HDFS-H is shown on mini clusters instead (setup/hadoop.sh)"
     yield entry("4.2, 4.3", "periodic: few tenants, 40 % of servers", records, UNDECIDABLE)
     yield entry("4.4 to 4.6", "90 % of servers reimaged once a month or less", records, UNDECIDABLE)
-    yield entry("4.10 to 4.12", "YARN-H and HDFS-H keep Lucene's p99", bed, "not tried here")
+    yield entry("4.10 to 4.12", "YARN-H and HDFS-H keep Lucene's p99", bed, "not attempted")
 
 
 def render_card(card: Card) -> str:

@@ -31,7 +31,7 @@ class Series(TypedDict):
 
 
 class Curve(TypedDict):
-    """A figure as it comes out here."""
+    """One figure as reproduced here."""
 
     figure: str
     title: str

@@ -1,4 +1,4 @@
-"""Simulations over seeds: each question asked of several data centers, drawn alike."""
+"""Simulations over seeds: each query is run on several data centers drawn alike."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TENANTS_PER_SERVER = 0.15
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question: a simulator, which data center, what of it is changed, and the settings."""
+class Query:
+    """One query: a simulator, a data center, its changes, and the settings."""
 
     kind: Kind
     number: int
@@ -26,23 +26,23 @@ class Asked:
 
 @dataclass(frozen=True)
 class Sweep:
-    """How many data centers are drawn for each question, and how large they are."""
+    """The number and the size of the data centers drawn for each query."""
 
     seeds: int
     servers: int
 
-    def run(self, asked: Sequence[Asked]) -> list[list[Mapping[str, float]]]:
-        """Ask all; for each question the results by seed. The engine works on all processors."""
+    def run(self, asked: Sequence[Query]) -> list[list[Mapping[str, float]]]:
+        """Run all queries; return for each the results by seed. The engine uses all CPUs."""
         pairs = [(one, seed) for one in asked for seed in range(self.seeds)]
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             try:
                 found = list(pool.map(lambda pair: self._one(*pair), pairs))
-            except BaseException:  # Ctrl-C while they are handed out: those that wait would all be made first
+            except BaseException:  # after Ctrl-C, all waiting simulations would otherwise run first
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return [found[at : at + self.seeds] for at in range(0, len(found), self.seeds)]
 
-    def _one(self, asked: Asked, seed: int) -> Mapping[str, float]:
+    def _one(self, asked: Query, seed: int) -> Mapping[str, float]:
         drawn = {
             "seed": 1000 * (seed + 1) + asked.number,
             "servers": self.servers,
@@ -54,6 +54,6 @@ class Sweep:
 
 
 def point(x: float, values: Iterable[float]) -> CurvePoint:
-    """Mean, lowest and highest over seeds, as the chapter's figures have them."""
+    """Return mean, lowest and highest value over seeds, as in the chapter's figures."""
     found = [*values]
     return {"x": x, "mean": sum(found) / len(found), "low": min(found), "high": max(found)}

@@ -26,7 +26,7 @@ def test_each_figure_has_a_row_and_curves_with_a_spread(monkeypatch):
     assert all(one["verdict"] in render_card(found) for one in found["entries"])
 
 
-def test_ctrl_c_while_simulations_are_handed_out_makes_none_of_those_that_wait(monkeypatch):
+def test_ctrl_c_cancels_waiting_simulations(monkeypatch):
     made = []
 
     class Pool(sweeps.ThreadPoolExecutor):
@@ -43,7 +43,7 @@ def test_ctrl_c_while_simulations_are_handed_out_makes_none_of_those_that_wait(m
     monkeypatch.setattr(sweeps, "ThreadPoolExecutor", Pool)
     monkeypatch.setattr(sweeps, "simulate", simulated)
     with pytest.raises(KeyboardInterrupt):
-        sweeps.Sweep(100, 20).run([sweeps.Asked("durability", 9, {})])
+        sweeps.Sweep(100, 20).run([sweeps.Query("durability", 9, {})])
     assert len(made) < 30
 
 

@@ -12,7 +12,9 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(prog="python -m reproduce.smite", description=__doc__)
     options.add_argument("--programs", type=int, default=28, help="random programs")
     options.add_argument("--partners", type=int, help="other programs that each runs next to (all)")
-    options.add_argument("--violations", type=float, default=0.05, help="accepted share of broken promises")
+    options.add_argument(
+        "--violations", type=float, default=0.05, help="accepted fraction of broken promises"
+    )
     options.add_argument("--load", type=float, default=0.5, help="load of the servers, for the tail")
     options.add_argument("--pods", type=Path, help="list of pods as in Alibaba's cluster-trace-gpu-v2023")
     asked = options.parse_args()

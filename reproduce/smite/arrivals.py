@@ -1,9 +1,9 @@
-"""Who serves and what is offered in a cluster: generated, or after a public list of pods.
+"""The programs that serve and the batch work offered in a cluster: generated, or from a public list of pods.
 
-The list is a CSV in the layout of Alibaba's ``cluster-trace-gpu-v2023`` (``openb_pod_list_*.csv``): of its
+The list is a CSV in the layout of Alibaba's ``cluster-trace-gpu-v2023`` (``openb_pod_list_*.csv``). The
 columns ``cpu_milli``, ``memory_mib``, ``qos``, ``creation_time`` and ``deletion_time`` are read. Pods of QoS
-``LS`` serve, those of ``BE`` are batch work; others are neither. Pods that ask for the same processors and
-memory are one program: lists do not say what runs in them.
+``LS`` serve, pods of QoS ``BE`` are batch work; others are ignored. Pods with equal CPU and memory requests
+count as one program, because lists do not name the programs.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from hindmost.errors import UsageError
 from hindmost.notes import Note
 
 WORKERS = 6
-"""Of a server, as in the paper (section 3.3.3)."""
+"""Workers of a server, as in the paper (section 3.3.3)."""
 _NEEDED = ("cpu_milli", "memory_mib", "qos", "creation_time", "deletion_time")
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What a cluster meets.
+    """The programs and offers of a cluster.
 
     Attributes
     ----------
     kinds : array of int, servers
-        Which latency-sensitive program each runs.
+        Latency-sensitive program of each server.
     offers : array of int, servers x workers
-        Which batch program is offered to each worker.
+        Batch program offered to each worker.
     there : array of bool, servers x workers
-        Whether one is: a list of pods has quiet hours.
+        Whether one is offered: a list of pods has quiet hours.
     origin : Note
-        Where they come from.
+        Source of the arrivals.
     """
 
     kinds: Index
@@ -49,22 +49,23 @@ class Arrivals:
 
 
 def generated(servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
-    """Make as many servers of each program, and batch work for all workers: the paper's layout."""
+    """Create equally many servers of each program, and batch work for all workers: the paper's layout."""
     kinds = np.arange(servers) * serving // servers
     offers = rng.integers(batch, size=(servers, WORKERS))
     return Arrivals(kinds, offers, np.ones(offers.shape, dtype=bool), Note("generated-arrivals", "generated"))
 
 
 def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
-    """Make them after a list of pods: each server is looked at in a moment of its own, evenly over the list.
+    """Create arrivals from a list of pods: each server sees the list at its own moment, evenly over time.
 
-    Programs are those of pods that are there then, weighted by the processors they ask for; batch work is
-    offered to that share of the workers which batch pods then ask for, of the most they ever do.
+        Programs are drawn from the pods present then, weighted by their CPU requests. Batch work is offered
+    to a
+        fraction of the workers: the batch pods' CPU requests at that moment relative to their maximum.
 
     Raises
     ------
     UsageError
-        It is no such list, or has no pods of a kind.
+        If it is not such a list, or lacks pods of a kind.
     """
     rows = list(csv.DictReader(io.StringIO(text)))
     if not rows or any(name not in rows[0] for name in _NEEDED):
@@ -89,7 +90,7 @@ def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Ge
         share = float(works.cpu[now].sum()) / most
         offers[server] = works.drawn(now, WORKERS, rng) % batch
         there[server] = rng.random(WORKERS) < share
-    # Moments follow each other: servers of one number stand for no hour of the day.
+    # Shuffle the moments: the number of a server must not depend on the time of day.
     order = rng.permutation(servers)
     days = (end - begin) / 86400
     origin = Note(
@@ -122,7 +123,7 @@ class _Pods:
         sizes = Counter((one["cpu_milli"], one["memory_mib"]) for one in mine)
         rank = {size: number for number, (size, _) in enumerate(sizes.most_common())}
         came = np.array([_number(one["creation_time"]) for one in mine])
-        # Those that were never deleted stay.
+        # Pods without a deletion time stay.
         left = np.array([_number(one["deletion_time"]) if one["deletion_time"] else end for one in mine])
         order = np.argsort(came, kind="stable")
         return cls(
@@ -133,11 +134,11 @@ class _Pods:
         )
 
     def at(self, moment: float) -> Index:
-        """Those that are there."""
+        """Return the pods that are present."""
         return np.flatnonzero((self.came <= moment) & (moment <= self.left))
 
     def drawn(self, among: Index, count: int, rng: np.random.Generator) -> Index:
-        """Draw programs by the processors that pods ask for; of all pods where none is there."""
+        """Draw programs weighted by the pods' CPU requests; from all pods if none is present."""
         among = among if among.size else np.arange(len(self.cpu))
         weight = self.cpu[among] + 1e-9
         found: Index = self.program[rng.choice(among, size=count, p=weight / weight.sum())]
@@ -150,7 +151,7 @@ def _number(text: str) -> float:
     except ValueError:
         raise UsageError(
             "bad-file",
-            f"the list of pods contains {text!r} where a number is expected",
+            f"the list of pods contains {text!r} instead of a number",
             hint="correct the list",
             value=text,
         ) from None

@@ -21,14 +21,15 @@ from reproduce.smite.steering import loss_of_tail, steer
 from reproduce.smite.tco import saving, tornado
 
 FILLED, WARM, TICKS = 100_000, 5_000, 100_000
-"""Instructions that fill the caches, ticks before counting, and counted: losses are .015 from those of
-400,000 ticks in the mean. From empty caches and with 20,000 ticks before counting they were .04 too low, as
-programs alone had not yet loaded what they keep in the third cache."""
+"""Instructions that fill the caches, ticks before counting, and ticks counted. Losses differ by .015 on
+average from those with 400,000 ticks. With empty caches and 20,000 ticks before counting they were .04 too
+low, because programs running alone had not yet filled the third-level cache."""
 STEERED_TICKS = 20_000
-"""Where a cluster is steered: noisier losses, and an answer in a few seconds."""
+"""Ticks for steering a cluster: noisier losses, but an answer in a few seconds."""
 LEAST_PROGRAMS = 8
 LIMITS = (0.3, 0.55)
-"""Of the share lost, in what is asked: around what its programs lose (0.42), the hard place."""
+"""Limits of the lost fraction in queries: around the loss of the programs (0.42), where prediction is
+hardest."""
 TARGETS = np.linspace(0.5, 0.975, 20)
 
 
@@ -41,20 +42,19 @@ def run_core(
     filled: int = FILLED,
     partners: int | None = None,
 ) -> tuple[Profiles, Array]:
-    """Profiles and true losses of random programs.
+    """Return profiles and true losses of random programs.
 
     Parameters
     ----------
-    programs, seed : int
-    warm, ticks, filled : int
-        Of the simulated core.
+    programs, seed : int warm, ticks, filled : int
+        Parameters of the simulated core.
     partners : int, optional
-        Beside so many others each runs, its next ones; NaN stands for the others. Beside all.
+        Number of other programs that each runs with, the next ones; NaN for the rest. Default: all.
 
     Raises
     ------
     UsageError
-        With fewer programs than halves can be made of.
+        If there are too few programs to split into halves.
     """
     if programs < LEAST_PROGRAMS:
         raise UsageError(
@@ -78,12 +78,12 @@ def run_core(
 
 
 def of_core(matrix: Mapping[str, Any]) -> tuple[Profiles, Array]:
-    """Profiles and true losses (victims x companions) of programs on the simulated core.
+    """Return profiles and true losses (victims x companions) of programs on the simulated core.
 
     Parameters
     ----------
     matrix : dict
-        What the simulator gave.
+        Output of the simulator.
     """
     solo = np.asarray(matrix["solo"], dtype=float)
     lost = 1 - np.asarray(matrix["beside_ruler"], dtype=float) / solo[:, None]
@@ -113,11 +113,11 @@ def compare(
     ----------
     programs, splits, seed : int
     rate : float
-        Of those admitted, how many may break the limit.
+        Fraction of the admitted pairs that may break the limit.
     draws : int
-        Questions: a limit, some known programs, pairs of strangers.
+        Number of queries: a limit, some known programs, pairs of unknown ones.
     warm, ticks, filled, partners : int
-        Of the simulated core (`run_core`).
+        Parameters of the simulated core (`run_core`).
     """
     begun = time.monotonic()
     profiles, lost = run_core(programs, seed, warm=warm, ticks=ticks, filled=filled, partners=partners)
@@ -134,7 +134,7 @@ def compare(
 
 
 def promise(profiles: Profiles, lost: Array, *, rate: float, draws: int, seed: int) -> dict[str, float]:
-    """Count violations among admitted pairs of strangers, and the share of an oracle's admissions."""
+    """Count violations among admitted unknown pairs, and the fraction of an oracle's admissions."""
     rng = np.random.default_rng(seed)
     admitted = violated = oracle = refused = asked = 0
     least: list[float] = []
@@ -181,13 +181,13 @@ def steering(
     Parameters
     ----------
     programs, servers, seed : int
-        A seventh of the programs serve; of the others, batch work, half are known to the model.
+        A seventh of the programs serve; the model knows half of the others, the batch work.
     load : float
-        Of the latency-sensitive servers, for the tail.
+        Load of the latency-sensitive servers, for the tail.
     speed : float, optional
-        Of a batch job beside a server; what the simulated core shows.
+        Speed of a batch job next to a server; default: from the simulated core.
     pods : str, optional
-        A list of pods (`reproduce.smite.arrivals`), for who serves and what is offered.
+        A list of pods (`reproduce.smite.arrivals`) as the source of programs and offers.
     """
     begun = time.monotonic()
     profiles, lost = run_core(programs, seed, ticks=STEERED_TICKS)
@@ -220,4 +220,5 @@ def steering(
 
 
 PAPER_GAINS = {"mean, 85 %": 0.4297, "tail, 85 %": 0.2203}
-"""Utilisation that the paper gained (Figures 3.14, 3.16): from it, its savings of 21.05 and 10.70 %."""
+"""Gains in utilisation of the paper (Figures 3.14, 3.16), from which its savings of 21.05 and 10.70 %
+follow."""

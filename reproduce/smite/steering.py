@@ -1,10 +1,9 @@
-"""A cluster that is steered by predictions: what is gained, and whose promise is broken.
+"""A cluster steered by predictions: the gain, and the broken promises.
 
-The paper's layout (section 3.3.3): servers of six workers run one of several latency-sensitive programs, one
-a server, and may take batch instances, one beside each worker. Four policies: none, random, steered by
-predictions,
-and an oracle that knows. Random admits as many instances as the steered one, so that their violations
-compare.
+The paper's layout (section 3.3.3): servers with six workers run one of several latency-sensitive programs and
+may take batch instances, one next to each worker. There are four policies: none, random, steered by
+predictions, and an oracle that knows the truth. Random admits as many instances as the steered policy, so
+that their violations are comparable.
 """
 
 from __future__ import annotations
@@ -25,12 +24,13 @@ class Outcome:
     Attributes
     ----------
     gained : float
-        Batch instances run, as a share of all workers.
+        Batch instances as a fraction of all workers.
     violated : float
-        Servers that miss their target, of those that have a companion.
+        Fraction of the servers with a companion that miss their target.
     magnitude : float
-        By how much they miss it, ``(target - actual) / target`` of what is kept; the worst. The paper calls
-        both percentages violations.
+        By how much they miss it, ``(target - actual) / target`` of the performance kept; the worst case. The
+        paper
+                calls both percentages violations.
     """
 
     policy: str
@@ -41,9 +41,9 @@ class Outcome:
 
 
 def loss_of_tail(kept: Array, load: float) -> Array:
-    """Turn a rate that is kept into what is kept of a tail percentile, by Eq 3.6 (M/M/1).
+    """Convert the kept fraction of a rate to the kept fraction of a tail percentile, by Eq 3.6 (M/M/1).
 
-    A percentile of latency grows by ``(1 - load) / (kept - load)``; what is kept is one over that.
+    A percentile of latency grows by ``(1 - load) / (kept - load)``; the kept fraction is its inverse.
     """
     found: Array = np.clip(kept - load, 0, None) / (1 - load)
     return found
@@ -64,16 +64,15 @@ def steer(
     Parameters
     ----------
     truth, predicted : array, latency-sensitive programs x batch programs
-        Share of its rate that a worker loses to a companion on its core.
+        Fraction of its rate that a worker loses to a companion on its core.
     targets : array
-        Of what is kept, 0.95 for 95 %.
+        Targets of the kept fraction, 0.95 for 95 %.
     servers, seed : int
         The same batch programs arrive under all policies.
-    share : callable
-        From what is kept of a rate to what the target speaks of; itself for the mean, `loss_of_tail` for
-        a tail.
+    Function from the kept fraction of a rate to the quantity of the target; the identity for the mean,
+            `loss_of_tail` for a tail.
     arrivals : Arrivals, optional
-        Who serves, and what is offered; generated.
+        Programs and offers; default: generated.
 
     Notes
     -----

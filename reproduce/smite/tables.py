@@ -1,4 +1,4 @@
-"""Predictors compared on the twin, and a cluster steered by them, for the terminal."""
+"""Predictors compared on the simulated core, and a cluster steered by them, as text for the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hindmost.report.common.console import console_text, new_console, print_text
 def render_predictors(
     document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
 ) -> str:
-    """Write what `reproduce.smite.core.compare` found.
+    """Format the result of `reproduce.smite.core.compare`.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def render_predictors(
     print_text(
         console,
         f"{document['programs']} programs on a core with two threads, mean loss {document['mean_lost']:.1%};"
-        f" {document['splits']} halves learned and predicted",
+        f" {document['splits']} splits into halves for learning and prediction",
     )
     console.print()
     console.print(f"{'predictor':<38} {'error':>7} {'':<16} {'skill':>6}")
@@ -37,14 +37,14 @@ def render_predictors(
     print_text(
         console,
         f"promise of at most {promise['rate']:.0%} violations: {promise['yes']} of {promise['asked']} pairs"
-        f" of strangers admitted, {promise['violated']:.1%} of them break their limit"
-        f" ({promise['violated_a_question']:.1%} in the mean over questions);"
-        f" {promise['of_oracle']:.0%} of what an oracle admits; {promise['no']} refused for sure",
+        f" of unknown programs admitted, {promise['violated']:.1%} of them break their limit"
+        f" ({promise['violated_a_question']:.1%} on average over queries);"
+        f" {promise['of_oracle']:.0%} of what an oracle admits; {promise['no']} certainly refused",
     )
     if promise["least_rate"] > promise["rate"]:
         print_text(
             console,
-            f"no rate below {promise['least_rate']:.0%} can be promised by so few programs: one more of them"
+            f"no rate below {promise['least_rate']:.0%} can be promised with so few programs: one more"
             " could break its limit in all its pairs; hint: --programs, or a higher --violations",
         )
     print_text(console, f"in {document['took_s']:.1f} s")
@@ -54,7 +54,7 @@ def render_predictors(
 def render_steering(
     document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
 ) -> str:
-    """Write what `reproduce.smite.core.steering` found.
+    """Format the result of `reproduce.smite.core.steering`.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def render_steering(
         print_text(
             console,
             f"cost saved at the paper's gain ({name}): {one['instances']:.2%} by instances,"
-            f" {one['work']:.2%} by work done at {document['batch_speed']:.0%} of a batch job's own speed",
+            f" {one['work']:.2%} by work done at {document['batch_speed']:.0%} of a batch job's speed alone",
         )
-    print_text(console, "most of the latter depends on (30 % less, 30 % more):")
+    print_text(console, "the latter depends most on (30 % less, 30 % more):")
     for name, (low, high) in list(document["tornado"].items())[:5]:
         print_text(console, f"  {name}: {low:.2%} to {high:.2%}")
     print_text(console, f"in {document['took_s']:.1f} s")

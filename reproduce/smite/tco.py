@@ -1,9 +1,8 @@
-"""What co-location is worth: total cost of ownership over the life of servers.
+"""The value of co-location: total cost of ownership over the life of servers.
 
-The model of Barroso, Clidaras and Hölzle (2013, chapter 6): servers, the facility that powers them,
-energy and
-upkeep. Half of the servers are latency-sensitive, half do batch work; co-location lets each of the former do
-a part of a batch server's work, so that fewer of those are needed.
+The model of Barroso, Clidaras and Hölzle (2013, chapter 6): servers, the facility that powers them, energy
+and upkeep. Half of the servers are latency-sensitive, half do batch work. Co-location lets each of the former
+do a part of a batch server's work, so that fewer of the latter are needed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ CONSTANTS = Path(__file__).with_name("tco.toml")
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Prices and lives; the file ``tco.toml`` has them with their sources."""
+    """Prices and lifetimes; the file ``tco.toml`` has their sources."""
 
     server_dollars: float
     server_years: float
@@ -35,28 +34,28 @@ class Constants:
 
     @classmethod
     def read(cls, path: Path = CONSTANTS) -> Constants:
-        """Read them from a file."""
+        """Read the constants from a file."""
         found = read_toml(path)
         return cls(**{name: float(value) for name, value in found.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What is saved, as a share of the cost without co-location."""
+    """The saving as a fraction of the cost without co-location."""
 
     instances: float
     work: float
-    """With batch work that is slower beside a server counted as what it gets done."""
+    """With the work that slower batch jobs complete next to a server."""
 
 
 def _paid(amount: float, years: float, life: float, interest: float) -> float:
-    """What a loan over a thing's life costs in some years of it."""
+    """Return the cost, over some years, of a loan over the life of an asset."""
     month, months = interest / 12, 12 * life
     return float(amount * month / (1 - (1 + month) ** -months) * 12 * years)
 
 
 def cost(constants: Constants, *, batch_here: float = 0.0) -> float:
-    """Dollars a server costs over its life, doing also a share of another's batch work."""
+    """Return the lifetime cost in dollars of a server that also does a fraction of another's batch work."""
     c = constants
     load = c.average_load + batch_here * c.colocated_load
     servers = _paid(c.server_dollars, c.server_years, c.server_years, c.interest)
@@ -66,15 +65,15 @@ def cost(constants: Constants, *, batch_here: float = 0.0) -> float:
 
 
 def saving(gain: float, constants: Constants | None = None, *, speed: float = 1.0) -> Saving:
-    """What a gain in utilisation saves.
+    """Return the saving from a gain in utilisation.
 
     Parameters
     ----------
     gain : float
-        Batch instances run on latency-sensitive servers, as a share of a batch server's.
+        Batch instances on latency-sensitive servers, as a fraction of a batch server's.
     constants : Constants, optional
     speed : float
-        How fast a batch job runs there, of its speed alone: instances are no work.
+        Speed of a batch job there relative to its speed alone: instances differ from work.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def saving(gain: float, constants: Constants | None = None, *, speed: float = 1.
 def tornado(
     gain: float, *, speed: float = 1.0, span: float = 0.3, constants: Constants | None = None
 ) -> dict[str, tuple[float, float]]:
-    """The saving in work with each constant that much lower, and higher; those that matter most first."""
+    """Return the saving in work with each constant lowered and raised; the most influential ones first."""
     c = Constants.read() if constants is None else constants
     values: Mapping[str, float] = asdict(c)
 

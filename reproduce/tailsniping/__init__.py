@@ -1,1 +1,1 @@
-"""TailSniping: which rule names the cause of an anomaly, and how many machines analyse a fleet."""
+"""TailSniping: rules that name the cause of an anomaly, and the number of machines that analyse a fleet."""

@@ -6,9 +6,9 @@ from reproduce.tailsniping.leaderboard import leaderboard, render_leaderboard
 from reproduce.tailsniping.machines import analysis_machines, render_machines
 
 TRIALS = 150
-"""Simulated anomalies in each table: a share of 0 is then below 2 %."""
+"""Simulated anomalies per table: a fraction of 0 is then below 2 %."""
 DIAGNOSIS_S = 140.0
-"""A diagnosis of ours, detection aside."""
+"""Duration of one of our diagnoses in seconds, without detection."""
 
 if __name__ == "__main__":
     print(render_leaderboard(leaderboard(TRIALS)))

@@ -1,4 +1,4 @@
-"""Rules that name the cause of an anomaly, compared in a simulated data center whose truth is known."""
+"""Rules that name the cause of an anomaly, compared in a simulated data center where the truth is known."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from reproduce.simulate import simulate
 
 PARTS = ("right", "wrong", "unknown", "inconclusive")
 RHOS = (0.0, 0.6, 0.9)
-"""Autocorrelation a second: that of real series (NAB's 24) has its quartiles at 0.16 and 0.97."""
+"""Autocorrelations per second; the quartiles for real series (NAB's 24) are 0.16 and 0.97."""
 LOOK_ALIKE = 0.8
-"""Cosine between the shift of a cause and that of who looks like it."""
+"""Cosine between the shift of a cause and the shift of a look-alike."""
 
 PROTOTYPE: dict[tuple[str, bool, bool, float], str] = {
     ("paper's rule, 20 s", True, False, 0.0): "right .50, unknown .50",
@@ -38,9 +38,9 @@ PROTOTYPE: dict[tuple[str, bool, bool, float], str] = {
     ("ours, gate 0.7", False, True, 0.0): "wrong .39-.44, unknown .48",
     ("ours, gate 0.7", False, True, 0.6): "wrong .33, unknown .47",
 }
-"""What a prototype gave in a world of the same description (50 to 150 cases a cell): rule, whether the cause
-is monitored, whether somebody looks like it, autocorrelation. Its signatures were its own, so what can agree
-is the shape, not the last digit."""
+"""Results of a prototype in a world of the same description (50 to 150 cases per cell): rule, whether the
+cause is monitored, whether there is a look-alike, autocorrelation. Its signatures differed, so the shapes can
+agree, but not the last digits."""
 
 
 def leaderboard(
@@ -49,25 +49,26 @@ def leaderboard(
     rhos: tuple[float, ...] = RHOS,
     look_alike: float = LOOK_ALIKE,
 ) -> dict[str, Any]:
-    """Try all rules on the same simulated anomalies.
+    """Run all rules on the same simulated anomalies.
 
     Parameters
     ----------
     trials : int
-        Cases in each cell: a share of 0 is then known to lie below 3 / trials.
+        Cases per cell: a fraction of 0 is then below 3 / trials.
     seed : int
-        The same one gives the same figures.
+        Random seed.
     rhos : tuple of float
-        Autocorrelations a second, in [0, 1).
+        Autocorrelations per second, in [0, 1).
     look_alike : float
         Cosine, in (0, 1).
 
     Returns
     -------
     dict
-        ``cells``: of each situation every rule's shares (``right``, ``wrong``, ``unknown``, ``inconclusive``,
-        each with its 95 % interval), the median seconds an arm, and the prototype's figures where there are
-        some; ``by_cause``: how often each rule named each monitored cause.
+        ``cells``: for each situation, every rule's fractions (``right``, ``wrong``, ``unknown``,
+                ``inconclusive``, each with its 95 % interval), the median seconds per arm, and the
+        prototype's figures
+                if available; ``by_cause``: how often each rule named each monitored cause.
     """
     begun = time.monotonic()
     asked = {"trials": trials, "seed": seed, "rhos": list(rhos), "look_alike": look_alike}
@@ -102,7 +103,7 @@ def _share(count: int, of: int) -> dict[str, float]:
 
 
 def _by_cause(found: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Of each rule, how often it named each cause where that was monitored."""
+    """Return for each rule how often it named each monitored cause."""
     shares: dict[str, dict[str, float]] = {}
     monitored = [cell for cell in found["cells"] if cell["monitored"]]
     for rule, name in enumerate(score["rule"] for score in monitored[0]["scores"]):
@@ -115,10 +116,10 @@ def _by_cause(found: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 
 def render_leaderboard(document: Mapping[str, Any]) -> str:
-    """Write a table for each situation."""
+    """Format a table for each situation."""
     trials = document["trials"]
     lines = [
-        f"{trials} simulated anomalies a table, the same for all rules; a 0 may be {3 / trials:.1%} in truth",
+        f"{trials} simulated anomalies per table, the same for all rules; a 0 means at most {3 / trials:.1%}",
     ]
     for cell in document["cells"]:
         lines += ["", _situation(cell), f"{'rule':22} {'right':>17}  wrong unknown  open  s/arm  prototype"]
@@ -129,7 +130,7 @@ def render_leaderboard(document: Mapping[str, Any]) -> str:
                 f"{score['rule']:22} {ends:>17}  {_short(wrong):>5} {_short(unknown):>7} {_short(rest):>5}"
                 f" {score['seconds']:>6}  {score['prototype'] or ''}".rstrip()
             )
-    lines += ["", "right by cause, where it is monitored"]
+    lines += ["", "right by cause, if it is monitored"]
     by_cause = document["by_cause"]
     causes = list(next(iter(by_cause.values())))
     lines.append(f"{'rule':22} " + " ".join(f"{cause.split()[0][:12]:>12}" for cause in causes))
@@ -143,7 +144,7 @@ def render_leaderboard(document: Mapping[str, Any]) -> str:
 
 def _situation(cell: Mapping[str, Any]) -> str:
     cause = "the cause is a candidate" if cell["monitored"] else "the cause is not monitored"
-    like = "" if cell["look_alike"] is None else f", one looks like it (cosine {cell['look_alike']:g})"
+    like = "" if cell["look_alike"] is None else f", with a look-alike (cosine {cell['look_alike']:g})"
     return f"{cause}{like}; autocorrelation {cell['rho']:g} a second"
 
 

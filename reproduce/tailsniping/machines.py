@@ -1,4 +1,4 @@
-"""How many machines analyse a fleet: the dissertation's M/M/c, and a simulation with roll-outs."""
+"""The number of machines that analyse a fleet: the dissertation's M/M/c, and a simulation with roll-outs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from reproduce.simulate import simulate
 
 SERVERS = (10, 100, 1_000, 10_000, 100_000)
 ANOMALIES = (1.0, 10.0)
-"""A server and day."""
+"""Anomalies per server and day."""
 PAPER_S = 60.0
 """30 s of detection and 30 s for one micro-experiment (section 6.3.3)."""
 DETECTION_S = 60.0
-"""Two blocks of 30 s, as `hindmost watch show` needs them."""
+"""Two blocks of 30 s, which `hindmost watch show` needs."""
 PUBLISHED = {1_000: "fewer than 10, at most 1 % of the servers (section 6.3.4)"}
 
 
@@ -33,24 +33,24 @@ def analysis_machines(
     Parameters
     ----------
     diagnosis_s : float
-        Seconds of a diagnosis here, detection aside; the paper's 60 s for both stand beside it.
+        Seconds of a diagnosis, without detection; compared with the paper's 60 s for both.
     servers : sequence of int
         Sizes of the production cluster.
     anomalies : sequence of float
-        A server and day.
+        Anomalies per server and day.
     wait : float
-        Probability of any wait that is accepted, in (0, 1).
+        Accepted probability of any wait, in (0, 1).
     in_batches : float
-        Share of anomalies that come with a bad roll-out, in [0, 1).
+        Fraction of anomalies caused by a bad roll-out, in [0, 1).
     reached : float
-        Share of the servers that a roll-out makes sick, within ten minutes.
+        Fraction of the servers affected by a roll-out, within ten minutes.
     patience_s : float
-        With roll-outs: the 95th percentile of waits that is accepted.
+        With roll-outs: accepted 95th percentile of waits in seconds.
 
     Returns
     -------
     dict
-        ``rows``, one for each size, rate of anomalies and length of a diagnosis.
+        ``rows``, one for each size, rate of anomalies and duration of a diagnosis.
     """
     ours = DETECTION_S + diagnosis_s
     asked = {
@@ -73,7 +73,7 @@ def analysis_machines(
 
 
 def render_machines(document: Mapping[str, Any]) -> str:
-    """Write a row for each size of the cluster."""
+    """Format a row for each size of the cluster."""
     lines = [
         f"independent: machines with which at most {document['wait']:.0%} of anomalies wait (M/M/c)",
         f"with roll-outs: {document['in_batches']:.0%} of anomalies, each at {document['reached']:.0%} of the"

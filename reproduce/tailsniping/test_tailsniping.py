@@ -1,4 +1,4 @@
-"""The leaderboard of rules and the analysis cluster."""
+"""Tests of the leaderboard of rules and of the analysis cluster."""
 
 import subprocess
 
@@ -23,27 +23,27 @@ def scores(board, rule, **where):
     ]
 
 
-def test_ours_blames_nobody_wrongly_where_the_cause_is_known(board):
+def test_ours_names_no_wrong_cause_if_the_cause_is_known(board):
     for rho, least in ((0.0, 0.8), (0.6, 0.8), (0.9, 0.3)):
         (score,) = scores(board, "ours", monitored=True, look_alike=None, rho=rho)
         assert score["wrong"]["value"] == 0
-        # At 0.9 what is not named is left open: ten minutes are worth half a minute.
+        # At 0.9 many cases stay undecided: ten minutes then carry the information of half a minute.
         assert score["right"]["value"] >= least
         assert score["right"]["low"] < score["right"]["value"] <= score["right"]["high"]
 
 
-def test_rankers_blame_somebody_whether_the_cause_is_there_or_not(board):
+def test_rankers_name_a_cause_even_if_it_is_not_monitored(board):
     for score in scores(board, "quantile regression", monitored=False):
         assert score["wrong"]["value"] == 1.0
 
 
-def test_every_figure_of_the_prototype_stands_beside_one_of_ours(board):
+def test_every_figure_of_the_prototype_has_one_of_ours(board):
     shown = sum(score["prototype"] is not None for cell in board["cells"] for score in cell["scores"])
     assert shown == len(PROTOTYPE)
     assert "NUMA locality" in board["by_cause"]["ours"]
 
 
-def test_ours_names_each_of_the_seven_causes_numa_included(board):
+def test_ours_names_each_of_the_seven_causes(board):
     assert set(board["by_cause"]["ours"]) >= {
         "interference",
         "NUMA locality",
@@ -52,7 +52,7 @@ def test_ours_names_each_of_the_seven_causes_numa_included(board):
         "load",
     }
     assert len(board["by_cause"]["ours"]) == 7
-    # Over all autocorrelations, of which the greatest leaves many cases open.
+    # Over all autocorrelations, of which the greatest leaves many cases undecided.
     assert min(board["by_cause"]["ours"].values()) >= 0.7
     assert board["by_cause"]["paper's rule, 120 s"]["NUMA locality"] == 0.0
 
@@ -72,6 +72,6 @@ def test_each_rule_and_each_size_has_a_row(board):
     assert [row for row in starts if row and row[0].isdigit()] == 2 * [["10", "1"]] + 2 * [["100", "1"]]
 
 
-def test_a_question_that_cannot_be_read_is_refused():
+def test_an_unreadable_query_is_refused():
     with pytest.raises(subprocess.CalledProcessError):
         leaderboard(trials=-1)

@@ -173,7 +173,7 @@ fn an_owner_restores_its_changes_and_others_see_them() {
     host.knobs().set("swappiness", "10", None).unwrap();
     host.knobs().set("swappiness", "20", Some(own)).unwrap();
     let refused = host.knobs().set("swappiness", "30", Some(gone)).unwrap_err();
-    assert!(matches!(refused, KnobError::Held { is_alive: true, .. }), "{refused}");
+    assert!(matches!(refused, KnobError::Held { alive: true, .. }), "{refused}");
     assert!(host.knobs().recover().unwrap().is_empty());
     let restored = host.knobs().restore().unwrap();
     assert!(restored.iter().any(|one| one.failure.is_some()));

@@ -1,4 +1,5 @@
-//! zstd: pieces of a corpus, from hundreds of bytes to a quarter of a MiB, compressed at several levels or expanded.
+//! zstd: pieces of a corpus, from hundreds of bytes to a quarter of a MiB, are compressed at several levels or
+//! expanded.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,10 +15,10 @@ use crate::random::{self, below, choose, log_uniform, Purpose};
 const KINDS: &[&str] = &["text", "records", "noise", "expand"];
 const SHARES: &[f64] = &[0.40, 0.30, 0.05, 0.25];
 const LEVELS: [i32; 3] = [1, 3, 6];
-/// Bytes of each corpus: more than fits the caches near a processor.
+/// Bytes of each corpus: more than fits into the caches of a core.
 const CORPUS: usize = 4 << 20;
 const LARGEST: usize = 256 << 10;
-/// Pieces that are kept compressed, to be expanded.
+/// Number of pieces that are stored compressed, to be expanded.
 const PACKED: usize = 200;
 
 struct Compress {
@@ -33,7 +34,7 @@ struct Session<'a> {
     result: Vec<u8>,
 }
 
-/// Writes the corpora.
+/// Create the corpora.
 pub fn make(seed: u64, _: &Path) -> Result<Box<dyn Program>, Fault> {
     let mut random = random::of(seed, Purpose::Build);
     let words = Words::new(&mut random, 20_000, 1.0);

@@ -1,4 +1,4 @@
-//! The image crate: JPEG images of several sizes are decoded, some are resized, some encoded again.
+//! The image crate: JPEG images of several sizes are decoded, some are resized, and some are encoded again.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::random::{self, below, choose, log_uniform, Purpose};
 
 const KINDS: &[&str] = &["decode", "thumbnail", "resize"];
 const SHARES: &[f64] = &[0.40, 0.45, 0.15];
-/// Images that are kept; each request takes one of them.
+/// Number of stored images; each request uses one of them.
 const IMAGES: usize = 60;
 const QUALITY: u8 = 85;
 
@@ -26,14 +26,14 @@ struct Session<'a> {
     written: Vec<u8>,
 }
 
-/// Paints the images.
+/// Paint the images.
 pub fn make(seed: u64, _: &Path) -> Result<Box<dyn Program>, Fault> {
     let mut random = random::of(seed, Purpose::Build);
     let files = (0..IMAGES).map(|_| encode(&paint(&mut random), Vec::new())).collect::<ImageResult<_>>()?;
     Ok(Box::new(Images { files }))
 }
 
-/// Waves of colour with discs upon them, and some grain: smooth and rough parts, as photographs have them.
+/// Paint waves of colour with discs and some grain: smooth and rough parts, as in photographs.
 fn paint(random: &mut Pcg64) -> RgbImage {
     let width = log_uniform(random, 64.0, 400.0);
     let height = width * (0.6 + 0.4 * random::unit(random));

@@ -9,7 +9,7 @@ pub mod words;
 
 use crate::program::Make;
 
-/// Every program: its name, what it is, how it is made.
+/// Every program: its name, its description, and its constructor.
 pub const PROGRAMS: &[(&str, &str, Make)] = &[
     ("compress", "zstd: compresses and expands texts, records and noise of many sizes", compress::make),
     ("image", "JPEG images: decodes, resizes, encodes", image::make),

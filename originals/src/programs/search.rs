@@ -1,4 +1,4 @@
-//! Xapian, through the C++ library of the distribution: an index on tmpfs, asked by rank, by conjunction, by phrase.
+//! Xapian, through the distribution's C++ library: an index on tmpfs with ranked, conjunctive and phrase queries.
 
 use std::path::Path;
 
@@ -36,7 +36,8 @@ mod xapian {
         _private: [u8; 0],
     }
 
-    // xapian.cc: none of them throws; a null pointer or a negative number says that Xapian did, and `fault` what.
+    // xapian.cc: no function throws; a null pointer or a negative number reports an exception, and `fault` its
+    // text.
     unsafe extern "C" {
         fn originals_index_open(path: *const c_char) -> *mut Handle;
         fn originals_index_add(index: *mut Handle, text: *const c_char) -> i32;
@@ -56,10 +57,10 @@ mod xapian {
 
     struct Search {
         path: CString,
-        /// The vocabulary, as Xapian takes it, and how its words are drawn.
+        /// The vocabulary as C strings, and its distribution.
         terms: Vec<CString>,
         words: Words,
-        /// Phrases that occur: each is words that stand together in a document.
+        /// Phrases that occur: adjacent words of a document.
         phrases: Vec<Vec<CString>>,
     }
 
@@ -69,16 +70,16 @@ mod xapian {
     }
 
     fn fault() -> Fault {
-        // SAFETY: the text lives as long as its thread makes no other call.
+        // SAFETY: the text lives until the thread makes its next call.
         unsafe { CStr::from_ptr(originals_fault()) }.to_string_lossy().into_owned().into()
     }
 
-    /// Writes and indexes the documents.
+    /// Write and index the documents.
     pub fn make(seed: u64, folder: &Path) -> Result<Box<dyn Program>, Fault> {
         let mut random = random::of(seed, Purpose::Build);
         let words = Words::new(&mut random, VOCABULARY, 1.0);
         let path = CString::new(folder.join("index").as_os_str().as_bytes())?;
-        // SAFETY: the path is a string of C.
+        // SAFETY: the path is a C string.
         let index = unsafe { originals_index_open(path.as_ptr()) };
         if index.is_null() {
             return Err(fault());
@@ -94,12 +95,12 @@ mod xapian {
                 phrases.push(found.map(CString::new).collect::<Result<_, _>>()?);
             }
             let text = CString::new(text)?;
-            // SAFETY: the index is open, the text a string of C.
+            // SAFETY: the index is open, and the text is a C string.
             if unsafe { originals_index_add(index, text.as_ptr()) } != 0 {
                 return Err(fault());
             }
         }
-        // SAFETY: the index is open, and not used after this.
+        // SAFETY: the index is open, and is not used afterwards.
         if unsafe { originals_index_close(index) } != 0 {
             return Err(fault());
         }
@@ -113,7 +114,7 @@ mod xapian {
         }
 
         fn worker(&self) -> Result<Box<dyn Worker + '_>, Fault> {
-            // SAFETY: the path is a string of C.
+            // SAFETY: the path is a C string.
             let reader = unsafe { originals_reader_open(self.path.as_ptr()) };
             if reader.is_null() {
                 return Err(fault());
@@ -141,7 +142,8 @@ mod xapian {
                 count
             };
             let mut digest = 0;
-            // SAFETY: the reader is open and this thread's own; `count` terms are strings that the program keeps.
+            // SAFETY: the reader is open and belongs to this thread; `count` terms are strings owned by
+            // the program.
             let answer = unsafe {
                 originals_reader_ask(
                     self.reader,
@@ -159,7 +161,7 @@ mod xapian {
 
     impl Drop for Session<'_> {
         fn drop(&mut self) {
-            // SAFETY: it is open, and nobody else has it.
+            // SAFETY: the reader is open, and has no other user.
             unsafe { originals_reader_close(self.reader) };
         }
     }

@@ -1,7 +1,7 @@
-//! `SQLite`: customers and their orders in one file on tmpfs, with a write-ahead log and no waiting for disks.
+//! `SQLite`: customers and their orders in one file on tmpfs, with a write-ahead log and without waiting for disks.
 //!
-//! Each worker has a connection; the library's own locks order writers. The log is moved into the table file each
-//! 1,000 pages, by whichever update comes then: a rare and slow kind of service that nobody drew.
+//! Each worker has a connection; the library's own locks order writers. The log is checkpointed into the table file
+//! every 1,000 pages by the next update: a rare and slow kind of service that no request draws explicitly.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,7 +48,7 @@ struct Session {
     connection: Connection,
 }
 
-/// Fills the tables.
+/// Fill the tables.
 pub fn make(seed: u64, folder: &Path) -> Result<Box<dyn Program>, Fault> {
     let mut random = random::of(seed, Purpose::Build);
     let words = Words::new(&mut random, 2_000, 1.0);
@@ -147,8 +147,7 @@ impl Session {
 impl Worker for Session {
     fn serve(&mut self, random: &mut Pcg64) -> Outcome {
         let kind = choose(random, SHARES);
-        let digest =
-            self.ask(kind, random).expect("the tables are whole and nothing else holds them for a minute");
+        let digest = self.ask(kind, random).expect("the tables are complete and not locked for a minute");
         Outcome { kind, digest: digest as u64 }
     }
 }

@@ -13,10 +13,10 @@ use crate::random::{self, below, choose, log_uniform, Purpose};
 const KINDS: &[&str] = &["rewrite", "search", "replace"];
 const SHARES: &[f64] = &[0.50, 0.40, 0.10];
 const RECORDS: usize = 8_000;
-/// Fewest and most records of a batch, by kind.
+/// Minimum and maximum number of records in a batch, by kind.
 const BATCHES: [(f64, f64); 3] = [(2.0, 300.0), (20.0, 4_000.0), (10.0, 1_000.0)];
 
-/// From one that a prefix finds to one that looks at every byte.
+/// From a pattern found by its prefix to one that looks at every byte.
 const PATTERNS: [&str; 5] = [
     r#""action":7\b"#,
     r#""user":"(ba|de|mo)[a-z]+""#,
@@ -27,7 +27,7 @@ const PATTERNS: [&str; 5] = [
 
 struct Text {
     lines: Vec<u8>,
-    /// Where each line begins, and where the last ends.
+    /// Where each line begins, and where the last one ends.
     begins: Vec<usize>,
     patterns: Vec<Regex>,
 }
@@ -38,7 +38,7 @@ struct Session<'a> {
     written: Vec<u8>,
 }
 
-/// Writes the records.
+/// Write the records.
 pub fn make(seed: u64, _: &Path) -> Result<Box<dyn Program>, Fault> {
     let mut random = random::of(seed, Purpose::Build);
     let words = Words::new(&mut random, 5_000, 1.0);
@@ -71,7 +71,7 @@ impl Program for Text {
     }
 
     fn worker(&self) -> Result<Box<dyn Worker + '_>, Fault> {
-        // A clone has caches of its own, so that workers do not wait for each other's.
+        // A clone has its own caches, so that workers do not contend for them.
         Ok(Box::new(Session { program: self, patterns: self.patterns.clone(), written: Vec::new() }))
     }
 }
@@ -79,8 +79,8 @@ impl Program for Text {
 impl Session<'_> {
     fn process(&mut self, kind: usize, random: &mut Pcg64) -> serde_json::Result<u64> {
         let program = self.program;
-        let (fewest, most) = BATCHES[kind];
-        let count = log_uniform(random, fewest, most) as usize;
+        let (min_records, max_records) = BATCHES[kind];
+        let count = log_uniform(random, min_records, max_records) as usize;
         let first = below(random, RECORDS - count);
         let batch = &program.lines[program.begins[first]..program.begins[first + count]];
         let pattern = &self.patterns[below(random, PATTERNS.len())];

@@ -1,4 +1,4 @@
-//! Words that look like a language's: short ones are frequent, and frequencies follow Zipf's law.
+//! Words that resemble a natural language: short ones are frequent, and frequencies follow Zipf's law.
 
 use rand::distr::Distribution as _;
 use rand_distr::Zipf;
@@ -16,12 +16,13 @@ pub struct Words {
 }
 
 impl Words {
-    /// `count` different words; the one of rank r is drawn in proportion to r to the power of -`exponent`.
+    /// Create `count` different words; the word of rank r has probability proportional to r to the power of
+    /// -`exponent`.
     pub fn new(random: &mut Pcg64, count: usize, exponent: f64) -> Self {
         let mut known = std::collections::HashSet::new();
         let mut words = Vec::with_capacity(count);
         while words.len() < count {
-            // 90 syllables: one tells 90 words apart, two 8,100, three 729,000.
+            // There are 90 syllables: one syllable gives 90 words, two give 8,100, three 729,000.
             let least = if words.len() < 60 {
                 1
             } else if words.len() < 4_000 {
@@ -41,23 +42,23 @@ impl Words {
         Self { words, rank: Zipf::new(count as f64, exponent).expect("a positive count and exponent") }
     }
 
-    /// All of them, by rank.
+    /// Iterate over all words by rank.
     #[cfg(feature = "search")]
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(String::as_str)
     }
 
-    /// One word, frequent ones more often.
+    /// Draw a word, frequent ones more often.
     pub fn draw(&self, random: &mut Pcg64) -> &str {
         &self.words[self.draw_rank(random)]
     }
 
-    /// The rank of a word drawn as by [`Self::draw`], from 0.
+    /// Draw the rank of a word, from 0, with the distribution of [`Self::draw`].
     pub fn draw_rank(&self, random: &mut Pcg64) -> usize {
         self.rank.sample(random) as usize - 1
     }
 
-    /// Appends sentences of `count` words.
+    /// Append sentences of `count` words.
     pub fn write(&self, random: &mut Pcg64, count: usize, text: &mut String) {
         for index in 0..count {
             text.push_str(self.draw(random));

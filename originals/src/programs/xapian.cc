@@ -1,4 +1,4 @@
-// The few calls of Xapian that search.rs makes, without exceptions or objects at the border.
+// The Xapian calls that search.rs needs, without exceptions or objects at the interface.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +21,7 @@ struct Reader {
     explicit Reader(const char *path) : database(path), enquire(database) {}
 };
 
-// Runs `work`; what it throws is kept as text.
+// Runs `work`; the text of an exception is stored.
 template <typename Work> bool done(Work work) {
     try {
         work();
@@ -71,7 +71,7 @@ Reader *originals_reader_open(const char *path) {
     return reader;
 }
 
-// kind 0: any of the terms, ranked; 1: all of them; 2: as a phrase. Fetches the best documents, too.
+// Kind 0: any of the terms, ranked; 1: all of them; 2: as a phrase. Also fetches the best documents.
 int originals_reader_ask(Reader *reader, int kind, const char *const *terms, uint32_t count, uint32_t results,
                          uint64_t *digest) {
     return done([&] {

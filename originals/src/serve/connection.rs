@@ -1,4 +1,4 @@
-//! A client's connection, as workers see it: a place for replies, in the order of its requests.
+//! A client's connection as workers see it: it sends replies in the order of its requests.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use mio::net::TcpStream;
 
-/// A client that stays away from its replies for this long is given up.
+/// A client that does not read its replies for this long, in ms, is dropped.
 const PATIENCE_MS: i32 = 1000;
 
-/// Replies leave in the order of the requests, as HTTP wants it, whichever worker is ready first.
+/// Replies are sent in the order of the requests, as HTTP requires, whichever worker finishes first.
 pub struct Connection {
     pub stream: TcpStream,
     replies: Mutex<Replies>,
@@ -30,7 +30,7 @@ impl Connection {
         Self { stream, replies: Mutex::default() }
     }
 
-    /// Writes the reply to the request with this turn, and those that waited for it.
+    /// Write the reply of this turn, and later ones that waited for it.
     pub fn reply(&self, turn: u64, reply: Vec<u8>) {
         let mut replies = self.replies();
         replies.early.insert(turn, reply);
@@ -42,7 +42,8 @@ impl Connection {
                 replies.broken = true;
             }
             if replies.broken || replies.last == Some(replies.next) {
-                // The reader is told by the end of the stream. It may be gone already, which is as good.
+                // The end of the stream notifies the reader. It may have ended already, which is
+                // fine.
                 let _ = self.stream.shutdown(std::net::Shutdown::Both);
                 replies.broken = true;
             }
@@ -50,7 +51,7 @@ impl Connection {
         }
     }
 
-    /// Says that no reply follows the one with this turn.
+    /// Declare the reply of this turn to be the last.
     pub fn ends_with(&self, turn: u64) {
         self.replies().last = Some(turn);
     }
@@ -59,7 +60,8 @@ impl Connection {
         self.replies.lock().expect("no holder panics")
     }
 
-    /// Replies are small, so the socket nearly always takes them whole; else the worker waits for room.
+    /// Replies are small, so the socket nearly always accepts them at once; otherwise the worker waits for
+    /// space.
     fn write(&self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match (&self.stream).write(bytes) {
@@ -69,7 +71,7 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let mut poll =
                         libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-                    // SAFETY: one valid entry, for as long as the call lasts.
+                    // SAFETY: one valid entry for the duration of the call.
                     if unsafe { libc::poll(&raw mut poll, 1, PATIENCE_MS) } != 1 {
                         return false;
                     }

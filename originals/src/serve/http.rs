@@ -1,28 +1,29 @@
-//! As much of HTTP/1.1 (RFC 9112) as a load generator speaks: GET without a body, kept connections, pipelining.
+//! The part of HTTP/1.1 (RFC 9112) that load generators use: GET without a body, persistent connections,
+//! pipelining.
 
 use std::io::Write as _;
 
-/// Header fields of a request that are looked at; more are refused.
+/// Most header fields of a request; more are refused.
 const FIELDS: usize = 64;
-/// Bytes of a request's head.
+/// Longest head of a request in bytes.
 pub const LONGEST: usize = 16 << 10;
 
 /// A request.
 #[derive(Debug, PartialEq)]
 pub struct Request {
-    /// Bytes that it took.
+    /// Length in bytes.
     pub length: usize,
-    /// The number after `?i=`: which request of the mix it is.
+    /// The number after `?i=`: the index of the request in the mix.
     pub number: Option<u64>,
-    /// Whether the connection goes on after the reply.
+    /// Whether the connection stays open after the reply.
     pub keep: bool,
 }
 
-/// A status line's number and words, for a request that is refused.
+/// Status code and reason phrase of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refusal(pub u16, pub &'static str);
 
-/// Reads the first request in `bytes`; `None` while it is not whole.
+/// Parse the first request in `bytes`; `None` if it is incomplete.
 pub fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut head = httparse::Request::new(&mut fields);
@@ -60,12 +61,12 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Request>, Refusal> {
     Ok(Some(Request { length, number, keep }))
 }
 
-/// The reply to a request that was served: its kind and what came out, in text.
+/// Return the reply to a served request: its kind and digest as text.
 pub fn reply(kind: &str, digest: u64, keep: bool) -> Vec<u8> {
     message(200, "OK", &format!("{kind} {digest:016x}\n"), keep)
 }
 
-/// The reply to a request that was refused; the connection ends with it.
+/// Return the reply to a refused request, which ends the connection.
 pub fn refusal(refused: Refusal) -> Vec<u8> {
     message(refused.0, refused.1, &format!("{}\n", refused.1), false)
 }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_as_they_are_written() {
+    fn valid_requests_are_parsed() {
         let request = |length, number, keep| Ok(Some(Request { length, number, keep }));
         check("GET / HTTP/1.1\r\nHost: x\r\n\r\n", &request(27, None, true));
         check("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", &request(18, None, true));
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_is_refused() {
+    fn unsupported_requests_are_refused() {
         check("nonsense\r\n\r\n", &Err(400));
         check("GET /?i=-1 HTTP/1.1\r\n\r\n", &Err(400));
         check("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", &Err(405));

@@ -1,16 +1,16 @@
-//! The server: one thread reads requests, workers serve them in the order in which they came.
+//! The server: one thread reads requests, workers serve them in order of arrival.
 //!
 //! ```text
 //!   client ──bytes──► reader: epoll, parse ──► queue, one for all ──► worker: serve ──bytes──► client
 //!                              │arrival                     start│        │end
 //! ```
-//! - **arrival**: the reader has the whole request and is about to queue it.
+//! - **arrival**: the reader has the complete request and is about to queue it.
 //! - **start**: a worker has taken it from the queue; until here it was *queued*.
-//! - **end**: the program has its result; until here it was *served*. Writing the reply comes after that, as in
-//!   `TailBench` (Kasture and Sanchez, IISWC 2016): it keeps the worker busy, and belongs to the frame, not to
-//!   the program.
+//! - **end**: the program has its result; until here it was *served*. The reply is written afterwards, as in
+//! `TailBench` (Kasture and Sanchez, IISWC 2016): that keeps the worker busy, but belongs to the frame
+//! instead of the program.
 //!
-//! Nothing wakes up unless a request or a signal comes.
+//! No thread wakes up unless a request or a signal arrives.
 
 mod connection;
 mod http;
@@ -27,22 +27,22 @@ use crate::log::Log;
 use crate::options::Options;
 use crate::program::{Fault, Program};
 use crate::signals::Signals;
-use crate::{affinity, random, Ended};
+use crate::{affinity, random, RunTotals};
 
 use queue::Queue;
 use reader::Reader;
 
-/// Serves until a signal comes. What is in service then is finished; what still waits is discarded.
+/// Serve until a signal arrives. Requests in service are finished; waiting ones are discarded.
 pub fn run(
     program: &dyn Program,
     options: &Options,
     address: SocketAddr,
     log: &Log,
     signals: Signals,
-) -> Result<Ended, Fault> {
+) -> Result<RunTotals, Fault> {
     let queue = Queue::new();
     let ready = Barrier::new(options.threads + 1);
-    let work = |thread: usize| -> Result<Ended, Fault> {
+    let work = |thread: usize| -> Result<RunTotals, Fault> {
         let made = affinity::bind(&options.cpus).and_then(|()| program.worker());
         if made.is_err() {
             queue.close();
@@ -50,7 +50,7 @@ pub fn run(
         let watch = Stopwatch::new(options.cpu_time);
         ready.wait();
         let mut worker = made?;
-        let mut ended = Ended { clock_ns: watch.own_ns(), ..Ended::default() };
+        let mut ended = RunTotals { clock_ns: watch.own_ns(), ..RunTotals::default() };
         while let Some(waiting) = queue.take() {
             let mut random = random::of_request(options.seed, waiting.number);
             let (service, outcome) = watch.time(|| worker.serve(&mut random));
@@ -66,7 +66,7 @@ pub fn run(
         let threads: Vec<_> = (0..options.threads).map(|thread| scope.spawn(move || work(thread))).collect();
         ready.wait();
         let read = if queue.is_closed() { Ok(()) } else { read(options.name, address, &queue, signals) };
-        let mut total = Ended { discarded: queue.close(), ..Ended::default() };
+        let mut total = RunTotals { discarded: queue.close(), ..RunTotals::default() };
         for thread in threads {
             total.add(&thread.join().map_err(|_| "a worker panicked")??);
         }
@@ -74,7 +74,7 @@ pub fn run(
     })
 }
 
-/// Reads requests until a signal comes.
+/// Read requests until a signal arrives.
 fn read(name: &str, address: SocketAddr, queue: &Queue, signals: Signals) -> Result<(), Fault> {
     let mut reader = Reader::listen(address)?;
     let ending = reader.ending();

@@ -6,20 +6,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use super::connection::Connection;
 
 /// Requests that can wait before the queue has to allocate.
-const ROOM: usize = 1 << 16;
+const INITIAL_CAPACITY: usize = 1 << 16;
 
 /// A request that waits for a worker.
 pub struct Waiting {
-    /// Which request it is: what it asks for follows from this and the seed.
+    /// Number of the request, which together with the seed determines its content.
     pub number: u64,
-    /// How many arrived before it.
+    /// Number of requests that arrived before it.
     pub place: usize,
-    /// When it was whole.
+    /// When it was complete.
     pub arrival_ns: u64,
-    /// Where the reply goes, and its turn there.
+    /// The connection of the reply, and its turn there.
     pub connection: Arc<Connection>,
     pub turn: u64,
-    /// Whether the connection goes on after it.
+    /// Whether the connection stays open after it.
     pub keep: bool,
 }
 
@@ -36,17 +36,17 @@ pub struct Queue {
 
 impl Queue {
     pub fn new() -> Self {
-        let state = State { waiting: VecDeque::with_capacity(ROOM), closed: false };
+        let state = State { waiting: VecDeque::with_capacity(INITIAL_CAPACITY), closed: false };
         Self { state: Mutex::new(state), filled: Condvar::new() }
     }
 
-    /// Puts a request behind all others, and wakes a worker that has nothing to do.
+    /// Append a request, and wake an idle worker.
     pub fn put(&self, waiting: Waiting) {
         self.state().waiting.push_back(waiting);
         self.filled.notify_one();
     }
 
-    /// Takes the request that came first, waiting for one; `None` when the queue is closed.
+    /// Take the oldest request, waiting for one if needed; `None` if the queue is closed.
     pub fn take(&self) -> Option<Waiting> {
         let state = self.state();
         let empty = |state: &mut State| state.waiting.is_empty() && !state.closed;
@@ -54,7 +54,7 @@ impl Queue {
         state.waiting.pop_front()
     }
 
-    /// Ends it: nothing waits any longer. Returns how many did.
+    /// Close the queue and return the number of discarded requests.
     pub fn close(&self) -> u64 {
         let mut state = self.state();
         state.closed = true;
@@ -64,7 +64,7 @@ impl Queue {
         discarded
     }
 
-    /// Whether it has ended.
+    /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
         self.state().closed
     }

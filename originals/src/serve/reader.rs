@@ -1,4 +1,4 @@
-//! The one thread that accepts connections, reads requests, and queues them.
+//! The thread that accepts connections, reads requests, and queues them.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read as _};
@@ -20,16 +20,16 @@ const END: Token = Token(1);
 const FIRST_CLIENT: usize = 2;
 const READ_BYTES: usize = 64 << 10;
 
-/// Reads what clients send.
+/// Reads the requests of all clients.
 pub struct Reader {
     poll: Poll,
     listener: TcpListener,
     clients: HashMap<Token, Client>,
     tokens: usize,
     ending: Arc<Ending>,
-    /// Requests that arrived so far.
+    /// Number of requests that have arrived.
     arrived: usize,
-    /// Requests without a number of their own so far: the next of the mix has this one.
+    /// Number of requests without an explicit number: the next request of the mix gets this one.
     drawn: u64,
 }
 
@@ -37,11 +37,11 @@ struct Client {
     connection: Arc<Connection>,
     unread: Vec<u8>,
     turns: u64,
-    /// Nothing more is read from it.
+    /// Whether reading from it has ended.
     done: bool,
 }
 
-/// Tells the reader to end.
+/// Stops the reader from another thread.
 pub struct Ending {
     asked: AtomicBool,
     waker: Waker,
@@ -50,13 +50,13 @@ pub struct Ending {
 impl Ending {
     pub fn ask(&self) {
         self.asked.store(true, Relaxed);
-        // It fails only if the reader is gone.
+        // This fails only if the reader has ended.
         let _ = self.waker.wake();
     }
 }
 
 impl Reader {
-    /// Binds and listens.
+    /// Bind and listen.
     pub fn listen(address: SocketAddr) -> Result<Self, Fault> {
         let mut listener =
             TcpListener::bind(address).map_err(|error| format!("cannot listen on {address}: {error}"))?;
@@ -75,17 +75,17 @@ impl Reader {
         })
     }
 
-    /// Where it listens.
+    /// Return its address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// What ends it, from another thread.
+    /// Return a handle that stops it from another thread.
     pub fn ending(&self) -> Arc<Ending> {
         self.ending.clone()
     }
 
-    /// Reads until it is told to end.
+    /// Read until it is stopped.
     pub fn run(&mut self, queue: &Queue) -> Result<(), Fault> {
         let mut events = Events::with_capacity(1024);
         let mut buffer = vec![0; READ_BYTES];
@@ -125,8 +125,8 @@ impl Reader {
         }
     }
 
-    /// Takes all that a client has sent; a client whose stream has ended is forgotten. Its replies that are still
-    /// under way keep the connection until they have left.
+    /// Read everything that a client has sent; forget a client whose stream has ended. Its pending replies keep
+    /// the connection open until they are sent.
     fn read(&mut self, token: Token, buffer: &mut [u8], queue: &Queue) {
         let Some(mut client) = self.clients.remove(&token) else { return };
         loop {

@@ -1,1 +1,1 @@
-"""Figures of chapter IV, simulated: a file an idea, each gives a row of the card and its curves."""
+"""Simulated figures of chapter IV: one file per idea, each with a row of the card and its curves."""

@@ -1,19 +1,19 @@
-"""Figure 4.16: accesses that find all replicas busy; and what the grid's availability costs in repairs."""
+"""Figure 4.16: accesses that find all replicas busy; and the cost of the grid's availability in repairs."""
 
 from __future__ import annotations
 
-from reproduce.harvest.figures.found import Found, entry, series, spread
-from reproduce.harvest.sweeps import Asked, Sweep, point
+from reproduce.harvest.figures.result import FigureResult, entry, series, spread
+from reproduce.harvest.sweeps import Query, Sweep, point
 
 UTILISATIONS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.66, 0.75)
 WHO = {"stock": "HDFS-Stock", "cost": "HDFS-H"}
 
 
-def failed_accesses(sweep: Sweep) -> Found:
+def failed_accesses(sweep: Sweep) -> FigureResult:
     """Sweep utilisation in DC-9, with three and four replicas."""
     keys = [(policy, r, u) for policy in WHO for r in (3, 4) for u in UTILISATIONS]
     asked = [
-        Asked(
+        Query(
             "availability",
             9,
             {"policy": policy, "replicas": r, "utilisation": u, "blocks": 5 * sweep.servers, "days": 3.0},
@@ -39,7 +39,7 @@ def failed_accesses(sweep: Sweep) -> Found:
         f"{said}; HDFS-H fails none up to {max(none, default=0):.0%}, and with R=3 no more than stock with"
         f" R=4 up to {max(three, default=0):.0%}"
     )
-    return Found(
+    return FigureResult(
         entry(
             "4.16",
             "no failed access up to 40 %, stock fails from below; R=3 below stock's R=4 under 75 %",
@@ -59,13 +59,13 @@ def failed_accesses(sweep: Sweep) -> Found:
     )
 
 
-def repair_traffic(sweep: Sweep) -> Found:
-    """Lay what repairs copy beside what fails after a year of them, for stock and both grids."""
+def repair_traffic(sweep: Sweep) -> FigureResult:
+    """Compare copies by repairs with failures after a year of them, for stock and both grids."""
     blocks = 200 * sweep.servers
     who = ("stock", "grid", "cost")
-    copies = sweep.run([Asked("durability", 9, {"policy": one, "blocks": blocks}) for one in who])
+    copies = sweep.run([Query("durability", 9, {"policy": one, "blocks": blocks}) for one in who])
     settings = {"utilisation": 0.45, "blocks": blocks // 4, "days": 3.0, "after_months": 12.0}
-    fails = sweep.run([Asked("availability", 9, {"policy": one, **settings}) for one in who])
+    fails = sweep.run([Query("availability", 9, {"policy": one, **settings}) for one in who])
     stock = [one["copied_per_year"] for one in copies[0]]
     ratios = {
         name: point(0, (one["copied_per_year"] / base for one, base in zip(of, stock, strict=True)))
@@ -76,13 +76,13 @@ def repair_traffic(sweep: Sweep) -> Found:
         for name, of in zip(who, fails, strict=True)
     }
     ours = (
-        f"copied a year against stock: grid {spread(ratios['grid'], '.2f')}, cost-aware"
+        f"copied per year against stock: grid {spread(ratios['grid'], '.2f')}, cost-aware"
         f" {spread(ratios['cost'], '.2f')} (stock itself {spread(point(0, stock), '.2f')} times its data);"
         f" failed at 45 % after a year of repairs: stock {spread(failed['stock'], '.2%')}, grid"
         f" {spread(failed['grid'], '.2%')}, cost-aware {spread(failed['cost'], '.2%')}"
     )
     reached = ratios["cost"]["mean"] <= 1.1 and failed["cost"]["mean"] <= 1.1 * failed["grid"]["mean"] + 1e-4
-    return Found(
+    return FigureResult(
         entry(
             "cost-aware grid",
             "not in the chapter; goal: at most 1.1 times stock's copies at the grid's availability",

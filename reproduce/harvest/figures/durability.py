@@ -1,21 +1,21 @@
-"""Figure 4.15: blocks lost in a year, counted, and the exact rate where none is."""
+"""Figure 4.15: blocks lost in a year, counted, and the exact rate if none is lost."""
 
 from __future__ import annotations
 
-from reproduce.harvest.figures.found import Found, entry, series, spread
-from reproduce.harvest.sweeps import Asked, Sweep, point
+from reproduce.harvest.figures.result import FigureResult, entry, series, spread
+from reproduce.harvest.sweeps import Query, Sweep, point
 
 BLOCKS_PER_SERVER = 200
 CENTERS = tuple(range(10))
 WHO = {"stock": "HDFS-Stock", "cost": "HDFS-H"}
 
 
-def lost_blocks(sweep: Sweep) -> Found:
+def lost_blocks(sweep: Sweep) -> FigureResult:
     """Simulate a year of all ten data centers, with three and four replicas."""
     blocks = BLOCKS_PER_SERVER * sweep.servers
     keys = [(n, policy, replicas) for n in CENTERS for policy in WHO for replicas in (3, 4)]
     asked = [
-        Asked("durability", n, {"policy": policy, "replicas": replicas, "blocks": blocks})
+        Query("durability", n, {"policy": policy, "replicas": replicas, "blocks": blocks})
         for n, policy, replicas in keys
     ]
     found = dict(zip(keys, sweep.run(asked), strict=True))
@@ -40,7 +40,7 @@ def lost_blocks(sweep: Sweep) -> Found:
     ours = (
         f"of {10 * sweep.seeds} x {blocks:,} blocks stock lost {counted['stock', 3]:,} (R=3) and"
         f" {counted['stock', 4]:,} (R=4), HDFS-H {counted['cost', 3]:,} and {counted['cost', 4]:,};"
-        f" exact rate a block and year {mean['stock']:.1e} against {mean['cost']:.1e} (in DC-9 {dc9[0]}"
+        f" exact rate per block and year {mean['stock']:.1e} against {mean['cost']:.1e} (in DC-9 {dc9[0]}"
         f" against {dc9[1]}); HDFS-H with R=3 loses no more than stock with R=4 in {len(four)} of 10"
     )
     lines = [
@@ -54,7 +54,7 @@ def lost_blocks(sweep: Sweep) -> Found:
             for policy, name in WHO.items()
         ),
     ]
-    return Found(
+    return FigureResult(
         entry(
             "4.15",
             "over 100 times fewer losses; none with R=4; R=3 of HDFS-H mostly below R=4 of stock",

@@ -1,12 +1,12 @@
-"""Figures 4.13 and 4.14: times of batch jobs, and kills, by history against YARN-PT."""
+"""Figures 4.13 and 4.14: times of batch jobs, and kills, by history compared with YARN-PT."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from reproduce.harvest.document import Curve, Series
-from reproduce.harvest.figures.found import Found, entry, series, spread
-from reproduce.harvest.sweeps import Asked, Sweep, point
+from reproduce.harvest.figures.result import FigureResult, entry, series, spread
+from reproduce.harvest.sweeps import Query, Sweep, point
 
 SCHEDULERS = ("aware", "balanced", "history", "headroom")
 NAMES = {
@@ -17,12 +17,13 @@ NAMES = {
 }
 UTILISATIONS = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 DEMAND = 0.15
-"""Of all cores; the chapter's test bed went from 33 to 54 %, its simulated demand is not published."""
+"""Fraction of all cores. The chapter's test bed went from 33 to 54 %; the simulated demand is not
+published."""
 
 Results = Sequence[Mapping[str, float]]
 
 
-def execution_times(sweep: Sweep) -> Found:
+def execution_times(sweep: Sweep) -> FigureResult:
     """Sweep utilisation in DC-9 under both scalings."""
     keys = [(root, u, who) for root in (False, True) for u in UTILISATIONS for who in SCHEDULERS]
     found = dict(zip(keys, sweep.run([_asked(9, *key) for key in keys]), strict=True))
@@ -49,12 +50,12 @@ def execution_times(sweep: Sweep) -> Found:
         f"jobs {worst:+.0%} to {best:+.0%} faster, kills {min(kills, default=0):.2f} to"
         f" {max(kills, default=0):.2f} of YARN-PT's; {_kills(found)}; at 40 % (linear) {_said(middle)}"
     )
-    return Found(
+    return FigureResult(
         entry("4.13", "jobs 0 to 55 % faster than YARN-PT; up to 4x fewer kills", ours, reached), curves
     )
 
 
-def by_center(sweep: Sweep) -> Found:
+def by_center(sweep: Sweep) -> FigureResult:
     """Compare all ten data centers over a few utilisations: improvement of mean job time."""
     some = (0.3, 0.4, 0.5)
     keys = [(n, u, who) for n in range(10) for u in some for who in ("aware", "history")]
@@ -73,7 +74,7 @@ def by_center(sweep: Sweep) -> Found:
     )
     held = swing > steady and min(mean.values()) > -0.02
     close = held and max(mean.values()) >= 0.12
-    return Found(
+    return FigureResult(
         entry(
             "4.14",
             "12 to 56 % on average by data center; least in DC-0 and DC-2, most in DC-1 and DC-4",
@@ -89,13 +90,13 @@ def ratio(one: Results, other: Results, name: str) -> float:
     return sum(of[name] for of in one) / max(1e-9, sum(of[name] for of in other))
 
 
-def _asked(number: int, root: bool, utilisation: float, who: str) -> Asked:
+def _asked(number: int, root: bool, utilisation: float, who: str) -> Query:
     settings = {"scheduler": who, "utilisation": utilisation, "root": root, "demand": DEMAND, "days": 1.0}
-    return Asked("scheduling", number, settings)
+    return Query("scheduling", number, settings)
 
 
 def _kills(found: Mapping[tuple[bool, float, str], Results]) -> str:
-    """Kills over YARN-PT's by load, by algorithm 1 alone and with servers by headroom."""
+    """Return kills relative to YARN-PT's by load, for algorithm 1 alone and with choice by headroom."""
 
     def over(who: str) -> str:
         ratios = (ratio(found[False, u, who], found[False, u, "aware"], "kills") for u in UTILISATIONS)

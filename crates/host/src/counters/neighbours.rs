@@ -55,7 +55,7 @@ pub struct Neighbour {
     /// How often it was given a CPU, any CPU: after wake-ups and after preemption.
     pub turns: u64,
     /// Whether its affinity allows the selected CPUs only, so that all of its time was spent there.
-    pub is_bound: bool,
+    pub bound: bool,
 }
 
 /// The threads that ran on the selected CPUs between two readings.
@@ -150,7 +150,7 @@ impl Neighbours {
                     kernel: now.kernel,
                     on_cpu_ns: now.on_cpu_ns.saturating_sub(then.map_or(0, |then| then.on_cpu_ns)),
                     turns,
-                    is_bound: false,
+                    bound: false,
                 })
             })
             .collect();
@@ -158,7 +158,7 @@ impl Neighbours {
         let more = seen.len().saturating_sub(MAX_NAMED) as u64;
         seen.truncate(MAX_NAMED);
         for one in &mut seen {
-            one.is_bound = is_bound(tree, one, cpus);
+            one.bound = is_bound(tree, one, cpus);
         }
         let forks = self.forks.zip(earlier.forks).map(|(now, then)| now.saturating_sub(then));
         Neighbourhood { named: seen, more, forks }
@@ -209,7 +209,7 @@ mod tests {
         let span = read(&fake).since(&fake.tree(), &before, &[1]);
 
         let names: Vec<_> =
-            span.named.iter().map(|n| (n.name.as_str(), n.on_cpu_ns, n.turns, n.is_bound)).collect();
+            span.named.iter().map(|n| (n.name.as_str(), n.on_cpu_ns, n.turns, n.bound)).collect();
         assert_eq!(names, [("a) S (b", 2_000, 4, true), ("new", 70, 1, false)]);
         assert_eq!((span.named[0].process.as_str(), span.named[0].kernel), ("server", false));
         assert_eq!((span.more, span.forks), (0, Some(3)));

@@ -1,6 +1,6 @@
-//! Three levels of cache that both threads share, and a memory channel that serves one line at a time.
+//! Three levels of cache shared by both threads, and a memory channel that serves one line at a time.
 
-/// A level: sets of lines, each with the time of its last use.
+/// A cache level: sets of lines, each with the time of its last use.
 struct Level {
     sets: usize,
     ways: usize,
@@ -12,7 +12,7 @@ impl Level {
         Self { sets: lines / ways, ways, lines: vec![(u64::MAX, 0); lines] }
     }
 
-    /// Whether the line is here; it is, from now on, in the place of the one used longest ago.
+    /// Return whether the line is in the cache; afterwards it is, in place of the least recently used one.
     fn touch(&mut self, line: u64, mixed: usize, now: u64) -> bool {
         let set = (mixed % self.sets) * self.ways;
         let lines = &mut self.lines[set..set + self.ways];
@@ -31,26 +31,26 @@ impl Level {
     }
 }
 
-/// Lines of each level: few, so that programs have filled theirs before counting begins.
+/// Lines of each level: few, so that programs fill them before counting begins.
 pub const LINES: [usize; 3] = [16, 96, 512];
 /// Ticks until a load has its data: from each level, and from memory.
 const LATENCY: [u64; 4] = [4, 14, 50, 200];
 /// Ticks between two lines from memory.
 const CHANNEL: u64 = 8;
 
-/// The memory of a core.
+/// The memory hierarchy of a core.
 pub struct Memory {
     levels: [Level; 3],
     free_at: u64,
 }
 
 impl Memory {
-    /// Empty caches.
+    /// Create empty caches.
     pub fn new() -> Self {
         Self { levels: LINES.map(|lines| Level::new(lines, 8)), free_at: 0 }
     }
 
-    /// The line is in all levels from now on, as after a load of it.
+    /// Insert the line into all levels, as a load does.
     pub fn fill(&mut self, line: u64, now: u64) {
         let mixed = hindmost_random::mix(line) as usize;
         for level in &mut self.levels {
@@ -58,10 +58,10 @@ impl Memory {
         }
     }
 
-    /// When the data of a line that is asked for now is there.
+    /// Return when the data of a line requested now is available.
     pub fn load(&mut self, line: u64, now: u64) -> u64 {
         let mixed = hindmost_random::mix(line) as usize;
-        // All of them take it, whichever has it.
+        // Every level stores the line, whichever one has it.
         let hit = self.levels.each_mut().map(|level| level.touch(line, mixed, now));
         if let Some(level) = hit.iter().position(|&here| here) {
             return now + LATENCY[level];

@@ -1,7 +1,8 @@
-//! The core: dispatch in turns, a window that two threads halve, issue of the oldest that are ready, retirement in order.
+//! The core: alternating dispatch, a window split between two threads, issue of the oldest ready instructions,
+//! in-order retirement.
 //!
-//! Sets of entries of the window are bits of a word, by instruction number modulo its size. An entry sleeps until the
-//! one that it waits for has its result, which is known when that one is issued and kept in a wheel of ticks:
+//! Sets of window entries are bits of a word, by instruction number modulo its size. An entry sleeps until the one
+//! that it depends on has its result. The time of the result is known at issue and stored in a wheel of ticks:
 //!
 //! ```text
 //!   dispatched --> asleep --(the wheel, at the tick of the result)--> awake --> issued --> retired
@@ -13,10 +14,10 @@ use crate::stream::{Instruction, Reader, Stream};
 
 const WIDTH: usize = 6;
 pub const WINDOW: usize = 64;
-/// Ticks that a missed branch costs after it is known.
+/// Ticks that a mispredicted branch costs after it is resolved.
 const FLUSH: u64 = 12;
 const UNKNOWN: u64 = u64::MAX;
-/// Ticks ahead that the wheel has places for; what is later comes back to it.
+/// Ticks that the wheel covers; later results are entered again.
 const WHEEL: usize = 512;
 
 /// One hardware thread.
@@ -24,17 +25,17 @@ struct Thread<'s, 'a> {
     stream: &'s Stream<'a>,
     reader: Reader<'s, 'a>,
     instructions: [Instruction; WINDOW],
-    /// When results are there; unknown before they are issued.
+    /// When results are available; unknown before issue.
     ready_at: [u64; WINDOW],
-    /// Who waits for each.
+    /// Entries that wait for each entry.
     waiters: [u64; WINDOW],
     /// Entries of each kind that are in the window and not issued.
     of_kind: [u64; KINDS],
-    /// Not issued, and waiting for nothing any more.
+    /// Entries that are not issued and wait for nothing.
     awake: u64,
     /// Issued entries by the tick of their result.
     wheel: [u64; WHEEL],
-    /// Numbers of instructions: `first..next` are in the window.
+    /// Instruction numbers: `first..next` are in the window.
     first: u64,
     next: u64,
     stalled_until: u64,
@@ -76,14 +77,14 @@ impl<'s, 'a> Thread<'s, 'a> {
         }
         self.next += 1;
         if one.missed {
-            // Nothing follows before it is known where to.
+            // Nothing follows before the branch is resolved.
             self.stalled_until = UNKNOWN;
         } else if self.stream.program.pause > 0 {
             self.stalled_until = now + self.stream.program.pause;
         }
     }
 
-    /// Wakes those that waited for results that are there now.
+    /// Wake the entries whose operands are now available.
     #[inline]
     fn wake(&mut self, now: u64) {
         let mut over = std::mem::take(&mut self.wheel[(now % WHEEL as u64) as usize]);
@@ -114,7 +115,7 @@ impl<'s, 'a> Thread<'s, 'a> {
         }
     }
 
-    /// Issues those that are awake, the oldest first, as far as ports are free and the caches take them.
+    /// Issue entries that are awake, the oldest first, as far as ports are free and the caches accept them.
     #[inline]
     fn issue(&mut self, memory: &mut Memory, free: &mut u16, accesses: &mut usize, now: u64) {
         let oldest = (self.first % WINDOW as u64) as u32;
@@ -147,7 +148,8 @@ impl<'s, 'a> Thread<'s, 'a> {
                         left &= !self.of_kind[kind];
                         continue;
                     }
-                    // Of the ports that are open, the last: a shuffle leaves the first to multiplications.
+                    // Use the last of the free ports, so that a shuffle leaves the first to
+                    // multiplications.
                     *free &= !(1 << (open.ilog2()));
                     now + ticks
                 }
@@ -164,7 +166,7 @@ impl<'s, 'a> Thread<'s, 'a> {
     }
 }
 
-/// Instructions of each program that fill the caches before time begins: evenly interleaved.
+/// Fill the caches with instructions of each program, evenly interleaved, before time begins.
 fn fill(memory: &mut Memory, threads: &mut [Thread<'_, '_>], counts: &[u64]) -> u64 {
     let most = counts.iter().copied().max().unwrap_or(0);
     let mut when = 0;
@@ -184,8 +186,8 @@ fn fill(memory: &mut Memory, threads: &mut [Thread<'_, '_>], counts: &[u64]) -> 
     when
 }
 
-/// Instructions a tick of each of one or two programs, counted from `warm` on; `filled`: how many instructions of each
-/// are over by then as far as the caches go. Regions of the third cache take some 100,000 to be there.
+/// Return the instructions per tick of one or two programs, counted from `warm` on. `filled`: how many instructions
+/// of each have filled the caches before. Regions of the third-level cache need about 100,000.
 pub fn run(streams: &[&Stream<'_>], filled: &[u64], warm: u64, ticks: u64) -> Vec<f64> {
     let mut memory = Memory::new();
     let mut threads: Vec<Thread<'_, '_>> = streams.iter().map(|one| Thread::new(one)).collect();
@@ -197,7 +199,7 @@ pub fn run(streams: &[&Stream<'_>], filled: &[u64], warm: u64, ticks: u64) -> Ve
         if now == began + warm {
             before = threads.iter().map(|thread| thread.first).collect();
         }
-        // Who goes first alternates: neither is starved of ports, nor of dispatch.
+        // Priority alternates, so that neither thread is starved of ports or dispatch.
         let turn = (now % count as u64) as usize;
         let mut free_ports: u16 = 0b111_1111_1111;
         let mut accesses = 3;
@@ -224,7 +226,7 @@ mod tests {
     use super::*;
     use crate::program::Program;
 
-    /// Instructions a tick of programs that begin together.
+    /// Return the instructions per tick of programs that start together.
     fn run(programs: &[&Program], seed: u64, warm: u64, ticks: u64) -> Vec<f64> {
         let streams: Vec<Stream<'_>> =
             (1..).zip(programs).map(|(number, one)| Stream::new(one, number, seed, 100)).collect();
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn rulers_alone_reach_what_their_ports_allow() {
+    fn stressors_alone_reach_the_limit_of_their_ports() {
         let rates = [
             ("fp_mul", 2.0),
             ("fp_add", 2.0),
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_port_is_halved_and_another_is_not() {
+    fn a_shared_port_is_halved_and_others_are_not() {
         let beside = |a: &str, b: &str| {
             let (a, b) = (ruler(a), ruler(b));
             run(&[&a, &b], 1, 500, 4000)[0] / run(&[&a], 1, 500, 4000)[0]

@@ -1,4 +1,4 @@
-//! All programs alone, beside all rulers, and beside each other.
+//! Runs all programs alone, with all stressors, and with each other.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,18 @@ use crate::core::{run, WINDOW};
 use crate::program::Program;
 use crate::stream::Stream;
 
-/// What is asked for.
+/// A query.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Asked {
-    /// Random programs.
+pub struct Query {
+    /// Number of random programs.
     pub programs: u64,
-    /// Of programs and their draws.
+    /// Seed of programs and their draws.
     pub seed: u64,
     /// Ticks before counting.
     pub warm: u64,
     /// Ticks counted.
     pub ticks: u64,
-    /// How many of the others each program runs beside, its next by number on either side; all where it is not said.
+    /// Number of other programs that each program runs with, the nearest by number on either side; absent: all.
     #[serde(default)]
     pub partners: Option<usize>,
     /// Instructions of the faster of two programs that fill the caches before time begins.
@@ -26,8 +26,8 @@ pub struct Asked {
     pub filled: u64,
 }
 
-impl Asked {
-    /// Pairs to run, each once: programs are random, and so are the next ones.
+impl Query {
+    /// Return the pairs to run, each once. Programs are random, so their neighbours are, too.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let count = self.programs as usize;
         let most = self.partners.map_or(count, |partners| partners.div_ceil(2));
@@ -36,28 +36,28 @@ impl Asked {
     }
 }
 
-/// Instructions a tick.
+/// Rates in instructions per tick.
 #[derive(Clone, Debug, Serialize)]
 pub struct Matrix {
-    /// Names.
+    /// Names of programs.
     pub programs: Vec<String>,
-    /// Names; the inert one first.
+    /// Names of stressors; the inert one first.
     pub rulers: Vec<String>,
-    /// Of each program alone.
+    /// Rate of each program alone.
     pub solo: Vec<f64>,
-    /// Of each ruler alone.
+    /// Rate of each stressor alone.
     pub ruler_solo: Vec<f64>,
-    /// Of each program (rows) beside each ruler.
+    /// Rate of each program (rows) with each stressor.
     pub beside_ruler: Vec<Vec<f64>>,
-    /// Of each ruler (columns) beside each program (rows).
+    /// Rate of each stressor (columns) with each program (rows).
     pub ruler_beside: Vec<Vec<f64>>,
-    /// Of each ruler beside the inert one: what its presence alone costs it.
+    /// Rate of each stressor with the inert one: the cost of a second thread's presence.
     pub ruler_beside_null: Vec<f64>,
-    /// Of each program (rows) beside each program, itself among them; NaN where that was not asked for.
+    /// Rate of each program (rows) with each program, itself included; NaN if not requested.
     pub beside: Vec<Vec<f64>>,
 }
 
-/// A program as either thread of a core, and what it comes to alone.
+/// A program as either thread of a core, and its rate alone.
 struct Alone<'a> {
     rate: f64,
     first: Stream<'a>,
@@ -65,41 +65,41 @@ struct Alone<'a> {
 }
 
 impl<'a> Alone<'a> {
-    fn all(of: &'a [Program], asked: &Asked) -> Vec<Self> {
-        of.par_iter().map(|one| Self::new(one, asked)).collect()
+    fn all(of: &'a [Program], query: &Query) -> Vec<Self> {
+        of.par_iter().map(|one| Self::new(one, query)).collect()
     }
 
-    fn new(program: &'a Program, asked: &Asked) -> Self {
-        let mut stream = Stream::new(program, 1, asked.seed, 0);
-        let rate = run(&[&stream], &[asked.filled], asked.warm, asked.ticks)[0];
-        let count = asked.filled as usize + (rate * (asked.warm + asked.ticks) as f64) as usize + WINDOW;
-        stream = Stream::new(program, 1, asked.seed, count);
-        Self { rate, first: stream, second: Stream::new(program, 2, asked.seed, count) }
+    fn new(program: &'a Program, query: &Query) -> Self {
+        let mut stream = Stream::new(program, 1, query.seed, 0);
+        let rate = run(&[&stream], &[query.filled], query.warm, query.ticks)[0];
+        let count = query.filled as usize + (rate * (query.warm + query.ticks) as f64) as usize + WINDOW;
+        stream = Stream::new(program, 1, query.seed, count);
+        Self { rate, first: stream, second: Stream::new(program, 2, query.seed, count) }
     }
 
-    /// The rates of both, side by side: as fast as each is alone they fill the caches.
-    fn beside(&self, other: &Self, asked: &Asked) -> (f64, f64) {
+    /// Return the rates of both running together; they fill the caches in proportion to their rates alone.
+    fn beside(&self, other: &Self, query: &Query) -> (f64, f64) {
         let most = self.rate.max(other.rate);
-        let filled = [self, other].map(|one| (asked.filled as f64 * one.rate / most) as u64);
-        let rates = run(&[&self.first, &other.second], &filled, asked.warm, asked.ticks);
+        let filled = [self, other].map(|one| (query.filled as f64 * one.rate / most) as u64);
+        let rates = run(&[&self.first, &other.second], &filled, query.warm, query.ticks);
         (rates[0], rates[1])
     }
 }
 
-/// Runs everything, on all processors; the same figures on any number of them.
-pub fn measure(asked: &Asked) -> Matrix {
+/// Run everything on all CPUs; the result does not depend on their number.
+pub fn measure(query: &Query) -> Matrix {
     let programs: Vec<Program> =
-        (0..asked.programs).map(|number| Program::random(asked.seed, number)).collect();
+        (0..query.programs).map(|number| Program::random(query.seed, number)).collect();
     let rulers = Program::rulers();
-    // What a program comes to alone it hardly exceeds in company.
-    let (programs_alone, rulers_alone) = (Alone::all(&programs, asked), Alone::all(&rulers, asked));
+    // A program's rate in company hardly exceeds its rate alone.
+    let (programs_alone, rulers_alone) = (Alone::all(&programs, query), Alone::all(&rulers, query));
     let both = |a: &[Alone<'_>], b: &[Alone<'_>]| -> Vec<Vec<(f64, f64)>> {
-        a.par_iter().map(|one| b.iter().map(|other| one.beside(other, asked)).collect()).collect()
+        a.par_iter().map(|one| b.iter().map(|other| one.beside(other, query)).collect()).collect()
     };
     let with_rulers = both(&programs_alone, &rulers_alone);
-    let pairs = asked.pairs();
+    let pairs = query.pairs();
     let rates: Vec<(f64, f64)> =
-        pairs.par_iter().map(|&(a, b)| programs_alone[a].beside(&programs_alone[b], asked)).collect();
+        pairs.par_iter().map(|&(a, b)| programs_alone[a].beside(&programs_alone[b], query)).collect();
     let mut beside = vec![vec![f64::NAN; programs.len()]; programs.len()];
     for (&(a, b), rates) in pairs.iter().zip(&rates) {
         beside[a][b] = rates.0;
@@ -121,7 +121,7 @@ pub fn measure(asked: &Asked) -> Matrix {
 mod tests {
     use super::*;
 
-    /// Of the bits of all figures (FNV-1a), those of the thirteen rulers that the plain loop knew.
+    /// Hash (FNV-1a) of the bits of all figures, for the thirteen stressors of the reference implementation.
     fn digest(of: &Matrix) -> u64 {
         const KNOWN: usize = 13;
         let rows = |rows: &[Vec<f64>]| rows.iter().flat_map(|row| row[..KNOWN].to_vec()).collect();
@@ -139,23 +139,23 @@ mod tests {
         })
     }
 
-    /// As the plain loop over all entries of the window in each tick gave them.
+    /// Reference values from a plain loop over all entries of the window in each tick.
     #[test]
-    fn every_figure_is_what_it_was_to_the_bit() {
+    fn figures_equal_the_reference_to_the_bit() {
         for (programs, seed, warm, ticks, was) in [
             (4, 1, 2000, 4000, 0x3752_00c2_4a37_ccb6),
             (8, 2, 500, 3000, 0x1829_19a8_ebe8_d0fa),
             (12, 7, 0, 5000, 0xd0c0_0be3_3e97_07b4),
         ] {
-            let seen = digest(&measure(&Asked { programs, seed, warm, ticks, partners: None, filled: 0 }));
+            let seen = digest(&measure(&Query { programs, seed, warm, ticks, partners: None, filled: 0 }));
             assert_eq!(seen, was, "{programs} programs, seed {seed}: {seen:x}");
         }
     }
 
     #[test]
-    fn few_partners_give_a_part_of_the_figures_of_all() {
-        let asked = |partners| Asked { programs: 7, seed: 1, warm: 100, ticks: 500, partners, filled: 0 };
-        let (all, few) = (measure(&asked(None)), measure(&asked(Some(2))));
+    fn few_partners_give_a_subset_of_the_figures() {
+        let query = |partners| Query { programs: 7, seed: 1, warm: 100, ticks: 500, partners, filled: 0 };
+        let (all, few) = (measure(&query(None)), measure(&query(Some(2))));
         for (row, (one, other)) in few.beside.iter().zip(&all.beside).enumerate() {
             let there: Vec<usize> = (0..7).filter(|&at| !one[at].is_nan()).collect();
             let mut near = [(row + 6) % 7, row, (row + 1) % 7];
@@ -167,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gains_much_from_company_and_a_ruler_of_memory_costs_most_more_than_the_inert_one() {
+    fn company_rarely_helps_and_a_memory_stressor_costs_more_than_the_inert_one() {
         let seen =
-            measure(&Asked { programs: 4, seed: 1, warm: 2000, ticks: 4000, partners: None, filled: 0 });
+            measure(&Query { programs: 4, seed: 1, warm: 2000, ticks: 4000, partners: None, filled: 0 });
         for (row, solo) in seen.beside.iter().zip(&seen.solo) {
             assert!(row.iter().all(|rate| *rate < 1.1 * solo), "{row:?} {solo}");
         }

@@ -1,14 +1,14 @@
-//! Programs of the twin: a mix of instructions, how long they wait for each other, and where they load from.
+//! Programs of the simulated core: a mix of instructions, their dependencies, and the memory that they load from.
 
 use hindmost_random::{mix, unit};
 use serde::Serialize;
 
 use crate::cache::LINES;
 
-/// Kinds of instructions, as places in a mix.
+/// Number of kinds of instructions, which index a mix.
 pub const KINDS: usize = 9;
-/// Their ports (bits) and ticks until the result is there, as measured on a server core: two pipes multiply, two others
-/// add, shuffles take one of either, integers have four, one of which multiplies, branches two of their own.
+/// Their ports (bits) and latency in ticks, as measured on a server core: two pipes multiply, two others add,
+/// shuffles use one of either, integers have four, one of which multiplies, branches have two.
 pub const PORTS: [(u16, u64); KINDS] = [
     (0b000_0000_0011, 3), // multiplication of floats
     (0b000_0000_1100, 3), // addition of floats
@@ -16,36 +16,36 @@ pub const PORTS: [(u16, u64); KINDS] = [
     (0b000_1111_0000, 1), // integer
     (0b000_0010_0000, 3), // multiplication of integers
     (0b011_0000_0000, 1), // branch
-    (0b100_0000_0000, 0), // load: its ticks are the caches'
+    (0b100_0000_0000, 0), // load: the caches define its ticks
     (0b100_0000_0000, 1), // store
-    (0b000_0000_0000, 1), // nothing: a place in dispatch and window only
+    (0b000_0000_0000, 1), // nothing: uses dispatch and window only
 ];
 pub const LOAD: usize = 6;
 pub const STORE: usize = 7;
 pub const BRANCH: usize = 5;
 pub const NOTHING: usize = 8;
 
-/// A program, as far as a core sees it.
+/// A program as seen by a core.
 #[derive(Clone, Debug, Serialize)]
 pub struct Program {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Shares of the kinds.
+    /// Fractions of the kinds.
     pub mix: [f64; KINDS],
-    /// How many instructions back those that it waits for are, on average.
+    /// Average distance, in instructions, to the instruction that an instruction depends on.
     pub distance: f64,
-    /// Share of its branches that the predictor misses.
+    /// Fraction of its branches that are mispredicted.
     pub misses: f64,
-    /// Lines that it loads from, and the share of loads that go there.
+    /// Regions of lines that it loads from, and the fraction of loads that go there.
     pub regions: Vec<(usize, f64)>,
-    /// Whether loads go through a region in order, and wait for nothing.
+    /// Whether loads go through a region in order, without dependencies.
     pub streams: bool,
-    /// Ticks between two of its instructions at least: an inert program waits.
+    /// Minimum ticks between two of its instructions: an inert program waits.
     pub pause: u64,
 }
 
 impl Program {
-    /// A program by seed and number: any mix, any wait, any place.
+    /// Create a program from seed and number, with random mix, dependencies and memory use.
     pub fn random(seed: u64, number: u64) -> Self {
         let mut state = mix(seed ^ mix(number));
         let mut draw = || {
@@ -53,7 +53,7 @@ impl Program {
             unit(state)
         };
         let mut shares = [0.0; KINDS];
-        // Programs differ in which kinds they have much of: cubes of uniform numbers, loads and integers in all.
+        // Programs differ in their frequent kinds: cubes of uniform numbers, with loads and integers in all.
         for (kind, share) in shares.iter_mut().enumerate() {
             let base = match kind {
                 3 => 0.25,
@@ -86,7 +86,8 @@ impl Program {
         }
     }
 
-    /// Rulers: one of each kind of port, of each level, of memory, of dispatch, and the inert one first.
+    /// Return the stressors: the inert one first, then one for each kind of port, each cache level, memory, and
+    /// dispatch.
     pub fn rulers() -> Vec<Self> {
         let pure = |name: &str, kind: usize| {
             let mut shares = [0.0; KINDS];
@@ -102,7 +103,7 @@ impl Program {
             }
         };
         let touch = |name: &str, lines: usize| Self { regions: vec![(lines, 1.0)], ..pure(name, LOAD) };
-        // Each load waits for the last: slow enough that another program takes its lines.
+        // Each load depends on the last one: slow enough that another program evicts its lines.
         let chase = |name: &str, lines: usize| Self { distance: 0.0, streams: false, ..touch(name, lines) };
         vec![
             Self { pause: 40, ..pure("null", NOTHING) },

@@ -1,5 +1,5 @@
-//! What a program asks of a core, instruction by instruction. It follows from the program, its thread's number and the
-//! seed alone, so that it is drawn once, whoever runs beside it.
+//! The instruction stream of a program. It depends only on the program, the number of its thread and the seed, so
+//! that it is drawn once, whatever runs next to it.
 
 use hindmost_random::{mix, unit};
 
@@ -9,20 +9,20 @@ use crate::program::{Program, BRANCH, KINDS, LOAD, NOTHING, STORE};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Instruction {
     pub kind: u8,
-    /// How many instructions back the one is that it waits for; 0: none that can be in a window.
+    /// Distance, in instructions, to the one that it depends on; 0: none that can be in a window.
     pub back: u8,
     pub missed: bool,
     region: u8,
     place: u32,
 }
 
-/// Draws a thread's instructions one after the other.
+/// Draws the instructions of a thread one after another.
 #[derive(Clone)]
 struct Source<'a> {
     program: &'a Program,
     cumulative: [f64; KINDS],
     state: u64,
-    /// Where streams are in each region.
+    /// Position of the stream in each region.
     places: Vec<u64>,
 }
 
@@ -65,18 +65,18 @@ impl Source<'_> {
     }
 }
 
-/// The instructions of a thread: those drawn so far, and what draws the others.
+/// The instructions of a thread: those drawn so far, and the source of the others.
 #[derive(Clone)]
 pub struct Stream<'a> {
     pub program: &'a Program,
     drawn: Vec<Instruction>,
     source: Source<'a>,
-    /// Keeps lines of two threads apart.
+    /// Separates the lines of two threads.
     base: u64,
 }
 
 impl<'a> Stream<'a> {
-    /// Of the thread with that number, 1 or 2, of which so many are drawn.
+    /// Create the stream of thread 1 or 2, with `count` instructions drawn in advance.
     pub fn new(program: &'a Program, number: u64, seed: u64, count: usize) -> Self {
         let mut sum = 0.0;
         let cumulative = program.mix.map(|share| {
@@ -89,26 +89,26 @@ impl<'a> Stream<'a> {
         Self { program, drawn, source, base: number << 40 }
     }
 
-    /// Goes through it from the first on.
+    /// Return a reader at the first instruction.
     pub fn begin(&self) -> Reader<'_, 'a> {
         Reader { stream: self, rest: None }
     }
 
-    /// The line that a load or a store asks for.
+    /// Return the line that a load or a store accesses.
     pub fn line(&self, of: Instruction) -> u64 {
         self.base + (u64::from(of.region) << 32) + u64::from(of.place)
     }
 }
 
-/// A way through a stream.
+/// A position in a stream.
 pub struct Reader<'s, 'a> {
     stream: &'s Stream<'a>,
-    /// Draws those behind the last that was drawn.
+    /// Draws the instructions beyond the last one drawn in advance.
     rest: Option<Source<'a>>,
 }
 
 impl Reader<'_, '_> {
-    /// The instruction with that number, which is asked for in turn.
+    /// Return the instruction with this number; numbers must be read in order.
     #[inline]
     pub fn take(&mut self, number: u64) -> Instruction {
         match self.stream.drawn.get(number as usize) {

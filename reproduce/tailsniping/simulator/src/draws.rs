@@ -3,16 +3,16 @@
 use hindmost_random::{below, normal_quantile, stream, unit, Purpose, Random};
 use rand::Rng;
 
-/// What a trial draws, in a row.
+/// The random numbers of a trial.
 pub(crate) struct Draws(Random);
 
 impl Draws {
-    /// Of trial `trial` of cell `cell`.
+    /// Create the numbers of trial `trial` of cell `cell`.
     pub(crate) fn of(seed: u64, cell: u32, trial: u32) -> Self {
         Self(stream(seed, cell, trial, Purpose::Contents))
     }
 
-    /// In [0, 1).
+    /// Return a number in [0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         unit(self.0.next_u64())
     }
@@ -21,17 +21,17 @@ impl Draws {
         low + (high - low) * self.unit()
     }
 
-    /// Standard normal.
+    /// Return a standard normal number.
     pub(crate) fn normal(&mut self) -> f64 {
         normal_quantile(self.unit().max(f64::EPSILON))
     }
 
-    /// Standard exponential.
+    /// Return a standard exponential number.
     pub(crate) fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// A number below `n`.
+    /// Return a number below `n`.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         below(self.0.next_u64(), n as u32) as usize
     }
@@ -44,7 +44,7 @@ impl Draws {
         }
     }
 
-    /// `count` different numbers below `n`.
+    /// Return `count` different numbers below `n`.
     pub(crate) fn some_of(&mut self, n: usize, count: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..n).collect();
         for at in 0..count {

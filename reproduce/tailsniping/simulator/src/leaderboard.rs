@@ -1,4 +1,4 @@
-//! All rules on the same cases: how often each is right, wrong, says unknown, or cannot tell.
+//! All rules on the same cases: how often each is right, wrong, says unknown, or is inconclusive.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,76 +10,76 @@ use crate::rules::{
 use crate::series::Window;
 use crate::world::{Case, Situation, CAUSES};
 
-/// What is to be tried.
+/// A query.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
-    /// Cases a cell.
+pub struct Query {
+    /// Number of cases per cell.
     pub trials: u32,
-    /// Of all draws.
+    /// Random seed.
     pub seed: u64,
-    /// Autocorrelations a second.
+    /// Autocorrelations per second.
     pub rhos: Vec<f64>,
-    /// Cosine between a cause and who looks like it.
+    /// Cosine between a cause and a look-alike.
     pub look_alike: f64,
 }
 
 /// Level of the paper's test.
 const ALPHA: f64 = 0.01;
-/// Seconds a window for who looks once.
+/// Seconds per window for rules with one look.
 const ONCE: usize = 120;
 
 /// Counts of one rule in one cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct Score {
-    /// Its name.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// Blamed the true cause.
+    /// Cases in which it named the true cause.
     pub right: u32,
-    /// Blamed another.
+    /// Cases in which it named another.
     pub wrong: u32,
-    /// Said that it is none of the candidates.
+    /// Cases in which it said that no candidate is the cause.
     pub unknown: u32,
-    /// Could not tell.
+    /// Cases in which it was inconclusive.
     pub inconclusive: u32,
-    /// Median of seconds an arm.
+    /// Median of the seconds per arm.
     pub seconds: usize,
-    /// Of each cause in turn: cases, and those where it was blamed.
+    /// For each cause in order: number of cases, and of those where it was named.
     pub by_cause: Vec<(u32, u32)>,
 }
 
 /// One situation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// Autocorrelation a second.
+    /// Autocorrelation per second.
     pub rho: f64,
     /// Whether the true cause is a candidate.
     pub monitored: bool,
     /// Cosine of the look-alike, if there is one.
     pub look_alike: Option<f64>,
-    /// Each rule.
+    /// Score of each rule.
     pub scores: Vec<Score>,
 }
 
-/// All cells.
+/// All situations.
 #[derive(Clone, Debug, Serialize)]
 pub struct Leaderboard {
     /// Names of the causes, in the order of `by_cause`.
     pub causes: Vec<&'static str>,
-    /// Each situation.
+    /// Results by situation.
     pub cells: Vec<Cell>,
 }
 
 type Ruling = (&'static str, Said, usize);
 type Scorer = fn(&Window, &Window, usize, usize) -> f64;
 
-/// Tries every rule on the same cases.
-pub fn leaderboard(asked: &Asked) -> Leaderboard {
+/// Run every rule on the same cases.
+pub fn leaderboard(asked: &Query) -> Leaderboard {
     let cells = (0..).zip(situations(asked)).map(|(number, situation)| try_rules(asked, number, situation));
     Leaderboard { causes: CAUSES.iter().map(|(name, _)| *name).collect(), cells: cells.collect() }
 }
 
-fn situations(asked: &Asked) -> Vec<Situation> {
+fn situations(asked: &Query) -> Vec<Situation> {
     let mut situations = Vec::new();
     for look_alike in [None, Some(asked.look_alike)] {
         for monitored in [true, false] {
@@ -89,7 +89,7 @@ fn situations(asked: &Asked) -> Vec<Situation> {
     situations
 }
 
-fn try_rules(asked: &Asked, number: u32, situation: Situation) -> Cell {
+fn try_rules(asked: &Query, number: u32, situation: Situation) -> Cell {
     let trials: Vec<(Case, Vec<Ruling>)> = (0..asked.trials)
         .into_par_iter()
         .map(|trial| rulings(situation, asked.seed, number, trial))
@@ -126,7 +126,7 @@ fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec
         let (said, seconds) = decide(&case, &windows, Gates { residual, removal }, draws);
         all.push((name, said, seconds));
     }
-    // They have no way to say that it is none.
+    // Rankers cannot say that no candidate is the cause.
     let rankers: [(&str, Scorer); 3] =
         [("n-sigma", n_sigma), ("change score", change_score), ("quantile regression", quantile_regression)];
     for (name, scorer) in rankers {
@@ -181,12 +181,12 @@ mod tests {
         cell.scores.iter().find(|score| score.rule == rule).unwrap().clone()
     }
 
-    fn asked(trials: u32, rho: f64) -> Asked {
-        Asked { trials, seed: 19, rhos: vec![rho], look_alike: 0.8 }
+    fn asked(trials: u32, rho: f64) -> Query {
+        Query { trials, seed: 19, rhos: vec![rho], look_alike: 0.8 }
     }
 
-    /// 24 cases of one situation.
-    fn tried(rho: f64, number: u32) -> Cell {
+    /// Return 24 cases of one situation.
+    fn run_trials(rho: f64, number: u32) -> Cell {
         let asked = asked(24, rho);
         try_rules(&asked, number, situations(&asked)[number as usize])
     }
@@ -202,22 +202,23 @@ mod tests {
     }
 
     #[test]
-    fn ours_names_the_cause_where_the_paper_s_rule_says_unknown() {
-        let known = &tried(0.6, 0);
+    fn ours_names_the_cause_when_the_paper_s_rule_says_unknown() {
+        let known = &run_trials(0.6, 0);
         assert!(known.monitored && known.look_alike.is_none());
-        // 24 cases: one wrong in a hundred would show none with 79 %; what is held here is far from chance.
+        // With 24 cases, a rule that is wrong in 1 % of them shows no error with probability 79 %; the
+        // limits here are far from chance.
         assert!(of("ours", known).right >= 22, "{:?}", of("ours", known));
         assert_eq!(of("ours", known).wrong, 0);
         assert_eq!(of("paper's rule, 120 s", known).right, 0);
     }
 
     #[test]
-    fn removal_keeps_a_look_alike_from_being_blamed() {
-        let cell = &tried(0.0, 3);
+    fn removal_prevents_naming_a_look_alike() {
+        let cell = &run_trials(0.0, 3);
         assert!(!cell.monitored && cell.look_alike.is_some());
         assert!(of("ours", cell).wrong <= 1, "{:?}", of("ours", cell));
         assert!(of("ours, gate 0.7", cell).wrong > of("ours", cell).wrong);
-        // Who only ranks blames somebody in every case.
+        // A rule that only ranks names a cause in every case.
         assert_eq!(of("change score", cell).wrong, 24);
     }
 }

@@ -1,5 +1,5 @@
-//! A simulated data centre whose anomalies have known causes, the rules that look for them, and the analysis cluster
-//! that runs the rules. Nothing here touches a host; the same seed gives the same figures.
+//! A simulated data centre whose anomalies have known causes, the rules that look for them, and the analysis
+//! cluster that runs the rules. It touches no host, and the same seed gives the same figures.
 //!
 //! ```text
 //!  world: hosts, metrics, causes ── windows ──► rules: paper, printed, ours, rankers ──► leaderboard: right, wrong, ...
@@ -14,7 +14,7 @@ mod scale;
 mod series;
 mod world;
 
-pub use leaderboard::{leaderboard, Asked, Cell, Leaderboard, Score};
+pub use leaderboard::{leaderboard, Cell, Leaderboard, Query, Score};
 pub use metrics::METRICS;
-pub use scale::{scale, Machines, ScaleAsked};
+pub use scale::{scale, Machines, ScaleQuery};
 pub use world::CAUSES;

@@ -1,4 +1,4 @@
-//! `hindmost-anomaly leaderboard|machines`: reads a question from stdin and writes the answer to stdout, both JSON.
+//! `hindmost-anomaly leaderboard|machines`: reads a query from stdin and writes the answer to stdout, both JSON.
 
 use std::error::Error;
 use std::io::{stdin, stdout, Write};
@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1).as_deref() {
         Some("leaderboard") => answer(|asked| hindmost_anomaly::leaderboard(&asked)),
         Some("machines") => answer(|asked| hindmost_anomaly::scale(&asked)),
-        _ => Err("usage: hindmost-anomaly leaderboard|machines < QUESTION.json".into()),
+        _ => Err("usage: hindmost-anomaly leaderboard|machines < QUERY.json".into()),
     }
 }
 

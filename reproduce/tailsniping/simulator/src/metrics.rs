@@ -1,6 +1,6 @@
-//! What is monitored, and where each stands.
+//! The monitored metrics and their indices.
 
-/// What is monitored (Table 6.4 of the dissertation); after them stand log p50 and log p99.
+/// The monitored metrics (Table 6.4 of the dissertation); log p50 and log p99 follow them.
 pub const METRICS: [&str; 24] = [
     "load",
     "send_bytes",
@@ -28,11 +28,11 @@ pub const METRICS: [&str; 24] = [
     "app_pg_fault",
 ];
 
-/// Metrics and the two percentiles.
+/// Number of metrics and percentiles.
 pub(crate) const ALL: usize = METRICS.len() + 2;
-/// Where log p99 stands.
+/// Index of log p99.
 pub(crate) const P99: usize = ALL - 1;
 pub(crate) const P50: usize = ALL - 2;
 
-/// A point in metrics and percentiles.
+/// Values of all metrics and percentiles.
 pub(crate) type Point = [f64; ALL];

@@ -1,15 +1,15 @@
-//! A window of seconds, and what can be said of its mean under autocorrelation.
+//! A window of seconds, and statistics of its mean under autocorrelation.
 
 use crate::draws::Draws;
 use crate::metrics::{Point, ALL};
 
-/// Seconds times metrics, with running sums: a block's sum is one subtraction.
+/// Seconds times metrics, with cumulative sums: the sum of a block is one subtraction.
 pub(crate) struct Window {
     rows: Vec<Point>,
     sums: Vec<Point>,
 }
 
-/// A lag-1 autocorrelation is not told beyond: the effective size would be nothing.
+/// Largest lag-1 autocorrelation: beyond it, the effective sample size would vanish.
 const MOST_RHO: f64 = 0.97;
 
 impl Window {
@@ -30,7 +30,7 @@ impl Window {
         &self.rows[..seconds]
     }
 
-    /// Mean of the first seconds.
+    /// Return the mean of the first seconds.
     pub(crate) fn mean(&self, seconds: usize) -> Point {
         self.sums[seconds].map(|x| x / seconds as f64)
     }
@@ -43,7 +43,8 @@ impl Window {
         })
     }
 
-    /// Lag-1 autocorrelation: the median over metrics, mended for its bias in short series (Kendall 1954).
+    /// Return the lag-1 autocorrelation: the median over metrics, corrected for its bias in short series
+    /// (Kendall 1954).
     pub(crate) fn rho(&self, seconds: usize) -> f64 {
         let (mean, n) = (self.mean(seconds), seconds as f64);
         let mut each: Vec<f64> = (0..ALL)
@@ -59,7 +60,7 @@ impl Window {
         (raw + (1.0 + 3.0 * raw) / n).clamp(0.0, MOST_RHO)
     }
 
-    /// Means of `draws` moving-block resamples (Künsch 1989) of the first seconds.
+    /// Return the means of `draws` moving-block resamples (Künsch 1989) of the first seconds.
     pub(crate) fn resampled(
         &self,
         seconds: usize,
@@ -90,11 +91,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_of_resamples_are_blocks_of_the_window() {
+    fn resamples_consist_of_blocks_of_the_window() {
         let rows: Vec<Point> = (0..40).map(|second| [f64::from(second); ALL]).collect();
         let window = Window::of(rows);
         let means = window.resampled(40, 40, 50, &mut Draws::of(1, 0, 0));
-        // Two blocks of twenty: each mean is that of two runs of twenty seconds.
+        // Two blocks of twenty seconds: each mean is the mean of two runs of twenty seconds.
         assert!(means.iter().all(|mean| (9.5..=29.5).contains(&mean[0]) && (mean[0] * 2.0).fract() == 0.0));
         assert!((window.mean(40)[3] - 19.5).abs() < 1e-12);
     }

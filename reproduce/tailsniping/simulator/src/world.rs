@@ -1,8 +1,8 @@
-//! The data centre: hosts that differ, metrics with autocorrelated noise, causes with a signature each.
+//! The data centre: different hosts, metrics with autocorrelated noise, causes with a signature each.
 //!
 //! All values are in standard deviations of a metric's own noise. A cause moves a few metrics of its own, one of
-//! them the one that an experiment sets directly, and with the damage that it does a direction that all causes have
-//! in common: what is slow looks slow, whatever made it so.
+//! which its experiment sets directly, and, in proportion to its damage, a direction that all causes share: a slow
+//! server looks slow, whatever the reason.
 //!
 //! ```text
 //!   sick host:        N normal | A anomaly | R with the leader removed
@@ -13,7 +13,7 @@ use crate::draws::Draws;
 use crate::metrics::{Point, ALL, METRICS, P50, P99};
 use crate::series::Window;
 
-/// The dissertation's seven, each with the metric that its experiment sets.
+/// The dissertation's seven causes, each with the metric that its experiment sets.
 pub const CAUSES: [(&str, usize); 7] = [
     ("interference", 19),
     ("NUMA locality", 21),
@@ -24,39 +24,39 @@ pub const CAUSES: [(&str, usize); 7] = [
     ("load", 0),
 ];
 
-/// Identical machines are not: standard deviation of a host's offset.
+/// Hosts differ even if their machines are identical: standard deviation of a host's offset.
 const HOSTS_DIFFER: f64 = 0.25;
-/// Standard deviation of a dose that is to be 1.
+/// Standard deviation of a dose with mean 1.
 const DOSE_ERROR: f64 = 0.1;
-/// Share of wrong candidates that were not there at all in the anomaly, so that their dose is zero.
+/// Fraction of wrong candidates that were absent during the anomaly, so that their dose is zero.
 const ABSENT: f64 = 0.6;
-/// Metrics that a cause moves beside its direct one.
+/// Number of metrics that a cause moves in addition to its direct one.
 const OWN: usize = 4;
-/// Metrics that are slow with whatever is slow.
+/// Number of metrics that move with any slowness.
 const SYMPTOMS: usize = 6;
-/// Length of the common direction, of the damage.
+/// Length of the common direction, relative to the damage.
 const SYMPTOMATIC: f64 = 0.8;
-/// What p50 has of the damage to p99.
+/// Damage to p50 relative to the damage to p99.
 const MEDIAN_OF_TAIL: f64 = 0.6;
-/// Factors behind the cross-correlation, and the share of variance that they make.
+/// Number of factors behind the cross-correlation, and their fraction of the variance.
 const FACTORS: usize = 3;
 const SHARED: f64 = 0.3;
 
-/// Someone to be tried.
+/// A suspect.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    /// Of the true cause.
+    /// Whether it is the true cause.
     pub(crate) is_cause: bool,
     /// The metric that its experiment sets.
     pub(crate) direct: usize,
-    /// What it does in its experiment.
+    /// Its effect in its experiment.
     pub(crate) shift: Point,
 }
 
-/// What kind of trial.
+/// The kind of trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Situation {
-    /// Autocorrelation a second.
+    /// Autocorrelation per second.
     pub(crate) rho: f64,
     /// Whether the true cause is among the candidates.
     pub(crate) monitored: bool,
@@ -64,30 +64,30 @@ pub(crate) struct Situation {
     pub(crate) look_alike: Option<f64>,
 }
 
-/// One anomaly, with everything that can be observed of it.
+/// One anomaly, with everything that can be observed about it.
 pub(crate) struct Case {
     situation: Situation,
     loadings: [[f64; FACTORS]; ALL],
     sick: Point,
     twin: Point,
     shift: Point,
-    /// Which cause it has.
+    /// Index of its cause.
     pub(crate) cause: usize,
     pub(crate) candidates: Vec<Candidate>,
 }
 
-/// Which window of a case.
+/// A window of a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arm {
-    /// The sick host before.
+    /// The sick host before the anomaly.
     Normal,
-    /// The sick host now.
+    /// The sick host during the anomaly.
     Anomaly,
     /// The experiment host just before a candidate's experiment.
     Before,
-    /// The experiment host under a candidate.
+    /// The experiment host during a candidate's experiment.
     Under(usize),
-    /// The sick host, where a candidate has been removed.
+    /// The sick host with a candidate removed.
     Removed(usize),
 }
 
@@ -126,7 +126,7 @@ impl Case {
         Self { situation, loadings, sick, twin, shift, cause, candidates }
     }
 
-    /// A window of so many seconds.
+    /// Return a window of this many seconds.
     pub(crate) fn window(&self, arm: Arm, seconds: usize, draws: &mut Draws) -> Window {
         let level: Point = match arm {
             Arm::Normal => self.sick,
@@ -137,7 +137,7 @@ impl Case {
         };
         let rho = self.situation.rho;
         let fresh = (1.0 - rho * rho).sqrt();
-        // AR(1) throughout: one of the factors, one of each metric's rest.
+        // AR(1) processes: one for each factor, one for the rest of each metric.
         let mut factors: [f64; FACTORS] = std::array::from_fn(|_| draws.normal());
         let mut rest: Point = std::array::from_fn(|_| draws.normal());
         let mut rows = Vec::with_capacity(seconds);
@@ -165,7 +165,7 @@ fn symptoms(draws: &mut Draws) -> Point {
     point
 }
 
-/// What a cause does at dose 1.
+/// Return the shift of a cause at dose 1.
 fn signature(direct: usize, symptoms: &Point, draws: &mut Draws) -> Point {
     let damage = draws.between(2.0, 4.0);
     let mut point = symptoms.map(|x| x * damage);
@@ -178,7 +178,7 @@ fn signature(direct: usize, symptoms: &Point, draws: &mut Draws) -> Point {
     point
 }
 
-/// As much damage, as long a shift, at a given angle to it.
+/// Return a look-alike with the same damage and length of shift, at the given angle to it.
 fn look_alike(shift: &Point, cosine: f64, draws: &mut Draws) -> Candidate {
     let metrics = |point: &Point| point[..METRICS.len()].iter().map(|x| x * x).sum::<f64>().sqrt();
     let length = metrics(shift);
@@ -194,7 +194,7 @@ fn look_alike(shift: &Point, cosine: f64, draws: &mut Draws) -> Candidate {
     for at in 0..METRICS.len() {
         point[at] = cosine * shift[at] + sine * length * across[at] / norm;
     }
-    // No other cause's direct metric.
+    // A metric that no cause sets directly.
     let direct = 10 + draws.below(4);
     Candidate { is_cause: false, direct, shift: point }
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_alike_stands_at_its_angle_and_does_as_much_damage() {
+    fn a_look_alike_has_the_requested_angle_and_the_same_damage() {
         for trial in 0..20 {
             let case = Case::draw(situation(Some(0.8)), &mut Draws::of(1, 0, trial));
             let twin = &case.candidates.last().unwrap().shift;
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unmonitored_cause_is_no_candidate() {
+    fn an_unmonitored_cause_is_not_a_candidate() {
         let case = Case::draw(situation(None), &mut Draws::of(1, 0, 0));
         assert_eq!(case.candidates.len(), CAUSES.len() - 1);
         assert!(case.candidates.iter().all(|one| !one.is_cause));
     }
 
     #[test]
-    fn noise_has_the_autocorrelation_that_was_asked_for_and_unit_variance() {
+    fn noise_has_the_requested_autocorrelation_and_unit_variance() {
         let mut draws = Draws::of(3, 0, 0);
         let case = Case::draw(situation(None), &mut draws);
         let window = case.window(Arm::Normal, 40_000, &mut draws);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_the_cause_brings_the_tail_back_and_removing_another_does_not() {
+    fn only_removing_the_cause_restores_the_tail() {
         let mut draws = Draws::of(5, 0, 0);
         let asked = Situation { monitored: true, ..situation(None) };
         let case = Case::draw(asked, &mut draws);

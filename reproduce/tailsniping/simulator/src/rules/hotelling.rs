@@ -1,14 +1,15 @@
-//! The paper's rule (section 6.2.3.2): a candidate whose experiment cannot be told from the anomaly is the cause.
+//! The paper's rule (section 6.2.3.2): a candidate whose experiment is indistinguishable from the anomaly is the
+//! cause.
 //!
-//! It is the wrong way round (few seconds accept everything, many reject the true cause) and stands here for
-//! comparison only, once with Hotelling's test as it should be, once as equations 6.4 and 6.5 are printed.
+//! The rule is inverted: few seconds accept every candidate, many reject the true cause. It is here for comparison
+//! only, once with the correct Hotelling test, once as equations 6.4 and 6.5 are printed.
 
 use statrs::function::beta::beta_reg;
 
 use crate::metrics::ALL;
 use crate::series::Window;
 
-/// Which reading of equations 6.4 and 6.5.
+/// Reading of equations 6.4 and 6.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Pooled covariance matrix, `F = (n - k - 1) T^2 / (k (n - 2))`.
@@ -17,7 +18,7 @@ pub(crate) enum Form {
     Printed,
 }
 
-/// p of Hotelling's two-sample test; `None` where it has none, for want of samples.
+/// Return p of Hotelling's two-sample test; `None` if there are too few samples.
 pub(crate) fn p_value(one: &Window, other: &Window, seconds: usize, form: Form) -> Option<f64> {
     let (n, k) = (2.0 * seconds as f64, ALL as f64);
     let freedom = n - k - 1.0;
@@ -42,7 +43,7 @@ pub(crate) fn p_value(one: &Window, other: &Window, seconds: usize, form: Form) 
     Some(beta_reg(freedom / 2.0, k / 2.0, freedom / (freedom + k * t2 * factor)))
 }
 
-/// Whether the rule takes a candidate for the cause, and how gladly.
+/// Return whether the rule accepts a candidate as the cause, and how strongly.
 pub(crate) fn accepts(
     anomaly: &Window,
     under: &Window,
@@ -70,7 +71,7 @@ fn covariance(x: &Window, y: &Window, seconds: usize) -> Vec<Vec<f64>> {
     pooled
 }
 
-/// `d' S^-1 d` by Cholesky's factors of the lower triangle of S.
+/// Return `d' S^-1 d` by the Cholesky factors of the lower triangle of S.
 fn quadratic(mut s: Vec<Vec<f64>>, d: &[f64]) -> Option<f64> {
     let mut solved = Vec::with_capacity(d.len());
     for i in 0..d.len() {
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quadratic_form_is_that_of_the_inverse() {
+    fn the_quadratic_form_uses_the_inverse() {
         let s = vec![vec![4.0, 0.0], vec![2.0, 3.0]];
         // The inverse of [[4, 2], [2, 3]] is [[3, -2], [-2, 4]] / 8.
         assert!((quadratic(s, &[1.0, 2.0]).unwrap() - (3.0 - 8.0 + 16.0) / 8.0).abs() < 1e-12);
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_form_holds_its_level_where_nothing_depends_and_the_printed_one_does_not() {
+    fn the_right_form_holds_its_level_for_independent_samples_and_the_printed_one_does_not() {
         let mut draws = Draws::of(2, 0, 0);
         let mut below = [0, 0];
         for _ in 0..400 {
@@ -114,7 +115,8 @@ mod tests {
                 *count += usize::from(p_value(&x, &y, 30, form).unwrap() < 0.05);
             }
         }
-        // Binomial(400, 0.05): 20, standard deviation 4.4; the printed one rejects more than twice as often.
+        // Binomial(400, 0.05): mean 20, standard deviation 4.4; the printed form rejects more than twice as
+        // often.
         assert!((7..=33).contains(&below[0]), "{below:?}");
         assert!(below[1] > 40, "{below:?}");
     }

@@ -1,4 +1,4 @@
-//! Who is blamed: the paper's rule, ours, and rankers that only look.
+//! Rules that name a cause: the paper's, ours, and rankers that only observe.
 
 mod hotelling;
 mod ours;
@@ -8,13 +8,13 @@ pub(crate) use hotelling::{accepts, Form};
 pub(crate) use ours::{decide, Gates, Seen};
 pub(crate) use rankers::{change_score, first, n_sigma, quantile_regression};
 
-/// What a rule says of a case, with the seconds an arm that it took.
+/// The ruling on a case, with the seconds per arm that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// This candidate is the cause.
     Cause(usize),
-    /// None of the candidates is.
+    /// None of the candidates is the cause.
     Unknown,
-    /// It cannot be told.
+    /// The data are inconclusive.
     Inconclusive,
 }

@@ -1,13 +1,13 @@
-//! The rule that holds: shifts instead of levels, gates on the latency and on the signature, separation, removal,
-//! an effective size that must be there, three looks.
+//! Our rule: shifts instead of levels, limits on latency and signature, separation, removal, a minimum effective
+//! sample size, three looks.
 //!
 //! ```text
 //!   a = A - N (sick host)        r = share of the p99's shift        lower bound > 0.3 and 0.6 < r < 1.6
 //!   c = C - Nc (experiment)      residual = |a - c| / |a|            upper bound < 0.5
 //! ```
 //!
-//! A candidate is struck out only by a bound, never for want of one; who is neither accepted nor struck out leaves
-//! the case open until the next look.
+//! A candidate is excluded only by a bound, never for a lack of data; a candidate that is neither accepted nor
+//! excluded keeps the case open until the next look.
 
 use crate::draws::Draws;
 use crate::metrics::{Point, METRICS, P99};
@@ -16,29 +16,29 @@ use crate::world::{Arm, Case};
 
 use super::Said;
 
-/// Seconds an arm of the three looks.
+/// Seconds per arm of the three looks.
 pub(crate) const LOOKS: [usize; 3] = [30, 120, 600];
-/// Independent seconds without which a look decides nothing: with fewer, one of four rulings at an autocorrelation of
-/// 0.9 is a false "unknown".
+/// Minimum effective sample size of a look in seconds: with fewer, one of four rulings at an autocorrelation of 0.9
+/// is a false "unknown".
 const LEAST_EFFECTIVE: f64 = 8.0;
 const RESAMPLES: usize = 200;
 const ALPHA: f64 = 0.02;
-/// Bounds of the share of the p99's shift that a candidate reproduces.
+/// Bounds of the fraction of the p99's shift that a candidate reproduces.
 const SHARE_LOW: f64 = 0.3;
 const SHARE: std::ops::Range<f64> = 0.6..1.6;
-/// Resamples in which the leader must be nearer than each rival.
+/// Fraction of resamples in which the leader must be nearer than each rival.
 const SEPARATED: f64 = 0.98;
 
-/// Where the lines are.
+/// The limits of the rule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gates {
-    /// Of the signature's residual.
+    /// Limit of the signature's residual.
     pub(crate) residual: f64,
-    /// Whether the leader must stand the removal on the sick host.
+    /// Whether the leader must pass the removal on the sick host.
     pub(crate) removal: bool,
 }
 
-/// All windows that a case offers.
+/// All windows that a case provides.
 pub(crate) struct Seen {
     pub(crate) normal: Window,
     pub(crate) anomaly: Window,
@@ -48,7 +48,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// As long as the last look is.
+    /// Create windows as long as the last look.
     pub(crate) fn of(case: &Case, draws: &mut Draws) -> Self {
         let most = LOOKS[LOOKS.len() - 1];
         let candidates = 0..case.candidates.len();
@@ -62,7 +62,7 @@ impl Seen {
     }
 }
 
-/// What the rule says, and after how many seconds an arm.
+/// Return the ruling, and the seconds per arm that it took.
 pub(crate) fn decide(case: &Case, seen: &Seen, gates: Gates, draws: &mut Draws) -> (Said, usize) {
     for seconds in LOOKS {
         let said = look(case, seen, seconds, gates, draws);
@@ -73,7 +73,7 @@ pub(crate) fn decide(case: &Case, seen: &Seen, gates: Gates, draws: &mut Draws) 
     (Said::Inconclusive, LOOKS[LOOKS.len() - 1])
 }
 
-/// One candidate's evidence in a look.
+/// Evidence on one candidate in a look.
 struct Evidence {
     share: f64,
     share_low: f64,
@@ -132,7 +132,7 @@ fn look(case: &Case, seen: &Seen, seconds: usize, gates: Gates, draws: &mut Draw
     Said::Inconclusive
 }
 
-/// A difference of two windows on one host, with its resamples.
+/// The difference of two windows on one host, with its resamples.
 struct Shift {
     mean: Point,
     resamples: Vec<Point>,
@@ -159,8 +159,8 @@ impl Shift {
         }
     }
 
-    /// This anomaly beside a candidate's shift. The metric that the experiment sets itself shows that the dose
-    /// arrived, and is no evidence.
+    /// Compare this anomaly with a candidate's shift. The metric that the experiment sets directly shows that
+    /// the dose arrived, and is no evidence.
     fn against(&self, other: &Self, direct: usize) -> Evidence {
         let energy = |point: &Point| -> f64 {
             (0..METRICS.len()).filter(|at| *at != direct).map(|at| point[at].powi(2)).sum()
@@ -170,7 +170,7 @@ impl Shift {
             self.resamples.iter().zip(&other.resamples).map(|(a, c)| minus(a, c)).collect();
         let gap = minus(&self.mean, &other.mean);
         let times = gaps.len() as f64;
-        // What noise adds to a squared length, which the mean has once and a resample twice.
+        // Noise adds to a squared length, once for the mean and twice for a resample.
         let noise = |points: &[Point], mean: &Point| -> f64 {
             points.iter().map(|point| energy(&minus(point, mean))).sum::<f64>() / times
         };
@@ -194,7 +194,7 @@ impl Shift {
     }
 }
 
-/// Whether the sick host's p99 surely comes back by more than the least share without the leader.
+/// Whether the sick host's p99 recovers significantly by more than the smallest fraction without the leader.
 fn removal_helps(
     a: &Shift,
     removed: &Window,

@@ -1,17 +1,17 @@
-//! Rankers: who looks at the sick host only, and blames the candidate whose metric moved most.
+//! Rankers: rules that observe the sick host only, and name the candidate whose metric changed most.
 
 use crate::metrics::P99;
 use crate::series::Window;
 use crate::world::Candidate;
 
-/// How far a metric lies from normal, in standard deviations of normal.
+/// Return the distance of a metric from normal, in standard deviations of normal.
 pub(crate) fn n_sigma(normal: &Window, anomaly: &Window, seconds: usize, metric: usize) -> f64 {
     let (before, after) = (normal.mean(seconds)[metric], anomaly.mean(seconds)[metric]);
     (after - before).abs() / normal.variances(seconds)[metric].sqrt()
 }
 
-/// As BARO scores a change (its `RobustScorer`, 2024): the furthest value after it from the median before, in interquartile
-/// ranges.
+/// Return BARO's score of a change (its `RobustScorer`, 2024): the distance of the furthest value after it from the
+/// median before, in interquartile ranges.
 pub(crate) fn change_score(normal: &Window, anomaly: &Window, seconds: usize, metric: usize) -> f64 {
     let mut before: Vec<f64> = normal.rows(seconds).iter().map(|row| row[metric]).collect();
     before.sort_unstable_by(f64::total_cmp);
@@ -21,8 +21,8 @@ pub(crate) fn change_score(normal: &Window, anomaly: &Window, seconds: usize, me
     furthest / spread
 }
 
-/// What of log p99 a metric explains in a median regression over both windows: one less the ratio of the absolute
-/// deviations with and without it (Koenker and Machado 1999), as the dissertation ranks.
+/// Return how much of log p99 a metric explains in a median regression over both windows: one minus the ratio of
+/// the absolute deviations with and without it (Koenker and Machado 1999), the dissertation's ranking.
 pub(crate) fn quantile_regression(normal: &Window, anomaly: &Window, seconds: usize, metric: usize) -> f64 {
     let rows = normal.rows(seconds).iter().chain(anomaly.rows(seconds));
     let (x, y): (Vec<f64>, Vec<f64>) = rows.map(|row| (row[metric], row[P99])).unzip();
@@ -46,7 +46,7 @@ pub(crate) fn quantile_regression(normal: &Window, anomaly: &Window, seconds: us
     1.0 - loss(f64::midpoint(low, high)) / loss(0.0)
 }
 
-/// The candidate whose metric has the highest score.
+/// Return the candidate whose metric has the highest score.
 pub(crate) fn first(candidates: &[Candidate], score: impl Fn(usize) -> f64) -> Option<usize> {
     let scored = candidates.iter().enumerate().map(|(at, candidate)| (at, score(candidate.direct)));
     scored.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_ranker_blames_what_moved() {
+    fn every_ranker_names_the_changed_metric() {
         let (normal, anomaly) = windows();
         for score in [n_sigma, change_score, quantile_regression] {
             let (moved, still) = (score(&normal, &anomaly, 60, 0), score(&normal, &anomaly, 60, 1));

@@ -1,34 +1,34 @@
-//! The same cluster where part of the anomalies come together: arrivals drawn, machines served in order.
+//! The same cluster if some anomalies come in batches: arrivals are drawn, machines serve them in order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::draws::Draws;
 
-/// How anomalies come.
+/// The arrival process of anomalies.
 pub(super) struct Arrivals {
     pub(super) a_day: f64,
-    /// Share of them that come in batches.
+    /// Fraction of them that come in batches.
     pub(super) in_batches: f64,
-    /// Anomalies a batch.
+    /// Anomalies per batch.
     pub(super) batch: f64,
-    /// Seconds over which a batch comes.
+    /// Seconds over which a batch arrives.
     pub(super) over_s: f64,
     pub(super) days: f64,
 }
 
-/// Arrivals that are simulated at most: a large fleet has as many in a few days.
+/// Most simulated arrivals: a large fleet has this many in a few days.
 const MOST: f64 = 2e6;
 const DAY_S: f64 = 86_400.0;
 
 impl Arrivals {
-    /// Moments in seconds, ascending.
+    /// Return arrival times in seconds, ascending.
     pub(super) fn draw(&self, seed: u64, size: u32) -> Vec<f64> {
         let draws = &mut Draws::of(seed, size, 0);
         let until = self.days.min(MOST / self.a_day) * DAY_S;
         let mut moments = Vec::new();
         let mut poisson = |a_day: f64, each: &mut dyn FnMut(f64, &mut Draws)| {
-            // None a day: the first is due after infinity.
+            // With a rate of zero, the first arrival is at infinity.
             let mut at = draws.exponential() / a_day * DAY_S;
             while at <= until {
                 each(at, draws);
@@ -44,18 +44,18 @@ impl Arrivals {
     }
 }
 
-/// What arrivals met.
+/// Waits of the arrivals.
 pub(super) struct Queue {
-    /// Share that waited.
+    /// Fraction of the arrivals that waited.
     pub(super) waits: f64,
     pub(super) p95_wait_s: f64,
 }
 
 impl Queue {
-    /// First come, first served, by so many machines; exponential times, as M/M/c has them.
+    /// Simulate first come, first served on this many machines with exponential times, as in M/M/c.
     pub(super) fn run(moments: &[f64], machines: u64, mean_s: f64, seed: u64) -> Self {
         let draws = &mut Draws::of(seed, u32::MAX, 0);
-        // Moments at which machines become free, in nanoseconds: whole numbers have an order.
+        // Times at which machines become free, in nanoseconds: integers have a total order.
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let mut free: BinaryHeap<Reverse<u64>> = (0..machines).map(|_| Reverse(0)).collect();
         let mut waits: Vec<f64> = Vec::with_capacity(moments.len());

@@ -1,5 +1,5 @@
-//! How many machines an analysis cluster needs: in closed form, where anomalies are independent (the dissertation's
-//! section 6.3.4), and by simulation, where a bad roll-out makes many servers sick at once.
+//! The number of machines of an analysis cluster: in closed form for independent anomalies (the dissertation's
+//! section 6.3.4), and by simulation if a bad roll-out affects many servers at once.
 
 mod batches;
 mod erlang;
@@ -10,55 +10,55 @@ use serde::{Deserialize, Serialize};
 use batches::{Arrivals, Queue};
 use erlang::{fewest, waits};
 
-/// What is asked.
+/// A query.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ScaleAsked {
+pub struct ScaleQuery {
     /// Sizes of the production cluster.
     pub servers: Vec<u64>,
-    /// Anomalies a server and day.
+    /// Anomalies per server and day.
     pub anomalies: Vec<f64>,
-    /// Seconds that each diagnosis keeps a machine.
+    /// Durations of a diagnosis in seconds.
     pub diagnosis_s: Vec<f64>,
-    /// Probability of any wait that is accepted.
+    /// Accepted probability of any wait.
     pub wait: f64,
-    /// Share of anomalies that come with a roll-out.
+    /// Fraction of anomalies caused by a roll-out.
     pub in_batches: f64,
-    /// Share of the servers that a roll-out reaches.
+    /// Fraction of the servers that a roll-out reaches.
     pub reached: f64,
-    /// Seconds over which it does.
+    /// Duration of a roll-out in seconds.
     pub over_s: f64,
-    /// A 95th percentile of waits that is accepted where batches make a probability of no wait too dear.
+    /// Accepted 95th percentile of waits in seconds, if batches make it too expensive to avoid waits.
     pub patience_s: f64,
-    /// Simulated days.
+    /// Number of simulated days.
     pub days: f64,
-    /// Of all draws.
+    /// Random seed.
     pub seed: u64,
 }
 
 /// Machines for one size.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machines {
-    /// Of the production cluster.
+    /// Size of the production cluster.
     pub servers: u64,
-    /// A server and day.
+    /// Anomalies per server and day.
     pub anomalies: f64,
-    /// Seconds a diagnosis.
+    /// Duration of a diagnosis in seconds.
     pub diagnosis_s: f64,
-    /// Fewest in closed form.
+    /// Fewest machines in closed form.
     pub independent: u64,
-    /// Probability of a wait with so many.
+    /// Probability of a wait with this number.
     pub waits: f64,
-    /// The same probability with as many where anomalies come in batches, simulated.
+    /// Simulated probability of a wait with the same number if anomalies come in batches.
     pub waits_in_batches: f64,
-    /// 95th percentile of the wait then, seconds.
+    /// 95th percentile of that wait in seconds.
     pub p95_wait_s: f64,
-    /// Fewest for which that percentile is within the patience.
+    /// Fewest machines for which that percentile is accepted.
     pub in_batches: u64,
 }
 
-/// Answers all combinations.
-pub fn scale(asked: &ScaleAsked) -> Vec<Machines> {
+/// Answer the query for all combinations.
+pub fn scale(asked: &ScaleQuery) -> Vec<Machines> {
     let mut all = Vec::new();
     for servers in &asked.servers {
         for anomalies in &asked.anomalies {
@@ -68,7 +68,7 @@ pub fn scale(asked: &ScaleAsked) -> Vec<Machines> {
     all.into_par_iter().map(|(servers, anomalies, seconds)| one(asked, servers, anomalies, seconds)).collect()
 }
 
-fn one(asked: &ScaleAsked, servers: u64, anomalies: f64, diagnosis_s: f64) -> Machines {
+fn one(asked: &ScaleQuery, servers: u64, anomalies: f64, diagnosis_s: f64) -> Machines {
     let load = servers as f64 * anomalies * diagnosis_s / 86_400.0;
     let independent = fewest(load, asked.wait);
     let arrivals = Arrivals {
@@ -81,7 +81,7 @@ fn one(asked: &ScaleAsked, servers: u64, anomalies: f64, diagnosis_s: f64) -> Ma
     let moments = arrivals.draw(asked.seed, servers as u32);
     let queue = |machines| Queue::run(&moments, machines, diagnosis_s, asked.seed);
     let as_many = queue(independent);
-    // The percentile falls with every machine more: doubling, then halving.
+    // The percentile falls with every additional machine: double, then bisect.
     let (mut low, mut high) = (0, independent);
     while queue(high).p95_wait_s > asked.patience_s {
         (low, high) = (high, 2 * high);
@@ -110,8 +110,8 @@ fn one(asked: &ScaleAsked, servers: u64, anomalies: f64, diagnosis_s: f64) -> Ma
 mod tests {
     use super::*;
 
-    fn asked(in_batches: f64) -> ScaleAsked {
-        ScaleAsked {
+    fn asked(in_batches: f64) -> ScaleQuery {
+        ScaleQuery {
             servers: vec![1000],
             anomalies: vec![1.0, 10.0],
             diagnosis_s: vec![60.0, 240.0],
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_make_many_wait_where_independent_ones_would_not() {
+    fn batches_make_many_wait_when_independent_anomalies_would_not() {
         for one in scale(&asked(0.3)) {
             assert!(one.waits_in_batches > 2.0 * one.waits, "{one:?}");
         }
