@@ -42,8 +42,10 @@ impl Trace {
         let records = records.map(|path| (every, path));
         let log = log.map(|path| (every, path));
         let block = Nanos(block_ns);
-        let request_start =
-            begun.map(|(file, function)| RequestStart::find(&file, &function)).transpose().map_err(to_python)?;
+        let request_start = begun
+            .map(|(file, function)| RequestStart::find(&file, &function))
+            .transpose()
+            .map_err(to_python)?;
         let request = TraceRequest {
             port,
             framing,
