@@ -1,4 +1,4 @@
-# One saturated fit by quantreg: prints processor seconds, peak memory and objective as JSON.
+# One saturated fit by quantreg: prints CPU seconds, peak memory and objective as JSON.
 # Rscript quantile_peers.R FILE REQUESTS_A_RUN LEVEL METHOD ERRORS(0|1); the file holds float64.
 a <- commandArgs(TRUE); suppressMessages(library(quantreg))
 each <- as.integer(a[2]); n <- 480L * each; y <- readBin(a[1], "double", n)

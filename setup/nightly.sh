@@ -31,7 +31,7 @@ suite "properties" pytest -n auto --dist worksteal --hypothesis-seed "$seed" tes
 suite "simulations" pytest -n auto --dist worksteal -m "nightly and not originals" tests/stats tests/unit
 suite "servers" pytest -m "nightly and not originals" --ignore tests/stats --ignore tests/unit --ignore tests/accuracy tests
 suite "originals" originals
-suite "own protocol" own_protocol
+suite "custom protocol" own_protocol
 suite "fuzzing" setup/run setup/fuzz.sh "${FUZZ_SECONDS:-600}"
 
 [ ${#failed[@]} = 0 ] || say "nightly: failed: $(printf '%s; ' "${failed[@]}")"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Hold a server to its limits. Both jobs beside this file call it, and so can you:
+# Checks the limits of a server. Both CI jobs in this folder call it, and so can you:
 #
 #   LIMITS='p99<50ms,failed<1%' examples/ci/gate.sh TARGET [OPTIONS OF hindmost measure]
 #
 # It leaves limits.xml (JUnit), summary.md and the study in OUT, and ends with the exit code of the limits:
-# 0 held, 3 crossed, 4 undecided, 6 the instrument is to blame. What is undecided is given more runs, once.
+# 0 held, 3 crossed, 4 undecided, 6 invalid measurement. An undecided limit gets more runs once.
 set -u
 limits=${LIMITS:-p99<50ms,failed<1%}
 out=${OUT:-hindmost-ci}
@@ -20,7 +20,7 @@ if [ "$code" -eq 4 ] && [ -n "$more" ]; then
     measured --resume "$out/study" --runs "$more"
     code=$?
 fi
-# GitHub shows what is added to this file on the page of the job.
+# GitHub shows the content of this file on the page of the job.
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$out/summary.md" ]; then
     cat "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
 fi

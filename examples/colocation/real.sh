@@ -1,6 +1,7 @@
 #!/bin/sh
-# real.sh FOLDER [SECONDS [memcached|nginx|gzip]]: the server beside xz, a scan of SQLite, a product of matrices and a memory
-# streamer: cards, what they predict, what comes of it, and a page, all in FOLDER. Nothing else should be running.
+# real.sh FOLDER [SECONDS [memcached|nginx|gzip]]: the server next to xz, a scan of SQLite, a matrix product and a
+# memory
+# streamer: profiles, predictions, results and a page, all in FOLDER. Run nothing else meanwhile.
 set -eu
 folder=${1:?real.sh FOLDER [SECONDS [memcached|nginx|gzip]]} seconds=${2:-60} server=${3:-memcached} here=$(dirname "$0")
 mkdir -p "$folder/www"
@@ -15,7 +16,8 @@ memcached)
   command="memcached $user -t 1 -l 127.0.0.1 -p $port" address=memcached://127.0.0.1:$port
   ;;
 nginx | gzip)
-  # gzip: a page that is compressed for each request, some .4 ms; it asks itself, for the probe says nothing of gzip.
+  # gzip: a page compressed for each request, about 0.4 ms; nginx requests it from itself, because the probe does
+  # not ask for gzip.
   head -c 1000 /dev/zero | tr '\0' x > "$folder/www/index.html"
   page="root $folder/www;" itself=
   if [ "$server" = gzip ]; then
@@ -26,7 +28,7 @@ nginx | gzip)
     rm -f "$folder/page"
     probe=200 rates='--rates 500,1000'
   fi
-  user=; [ "$(id -u)" != 0 ] || user="user $(id -un);" # it reads FOLDER, whoever may
+  user=; [ "$(id -u)" != 0 ] || user="user $(id -un);" # so that it can read FOLDER
   cat > "$folder/nginx.conf" <<END
 daemon off; worker_processes 1; pid $folder/nginx.pid; error_log stderr; $user
 events { worker_connections 512; }
@@ -38,11 +40,11 @@ http {
 END
   command="nginx -e stderr -p $folder -c $folder/nginx.conf" address=http://127.0.0.1:$port
   ;;
-*) echo "real.sh: a server is memcached, nginx or gzip, not $server" >&2; exit 2 ;;
+*) echo "real.sh: the server must be memcached, nginx or gzip, not $server" >&2; exit 2 ;;
 esac
 card "$command" --name "$server" --probe "$probe" --probe-address "$address" --budget "${seconds}s" --out "$folder/$server.json"
 
-# Numbers in words are neither empty nor random; what xz has written tells how far it is.
+# Numbers as text are neither empty nor random; the size of xz's output shows its progress.
 seq 400000 > "$folder/numbers"
 card "sh -c 'while :; do xz -1 -T1 -k -c $folder/numbers; done > $folder/packed'" --counter "$folder/packed" \
   --window 200ms --budget 20s --name xz --out "$folder/xz.json"

@@ -23,14 +23,14 @@ pub fn any_file(bytes: &[u8]) {
     let protocol = PROTOCOLS[usize::from(protocol) % PROTOCOLS.len()];
     let middle = said.iter().position(|&byte| byte == 0xff).unwrap_or(said.len());
     let (requests, replies) = (&said[..middle], said.get(middle + 1..).unwrap_or_default());
-    let whole = matched(protocol, &[requests], &[replies], 1);
+    let whole = match_packets(protocol, &[requests], &[replies], 1);
     if whole.lost > 0 {
         // The start of the next message is then guessed from the start of a packet.
         return;
     }
     for (asks, answers) in pieces::ways(requests).iter().zip(pieces::ways(replies)) {
         for times in [1, 2] {
-            let cut = matched(protocol, asks, &answers, times);
+            let cut = match_packets(protocol, asks, &answers, times);
             assert_eq!(cut, whole, "{asks:?} {answers:?} {times}");
         }
     }
@@ -54,14 +54,14 @@ fn any_pcap(bytes: &[u8]) {
 
 /// The result of a capture that must not depend on its packets.
 #[derive(Debug, PartialEq)]
-struct Matched {
+struct CaptureResult {
     /// Length of the request and of the reply, and the outcome.
     exchanges: Vec<(u64, u64, Outcome)>,
     lost: u64,
 }
 
 /// Return the exchanges of a conversation in these packets, each repeated this many times.
-fn matched(protocol: Protocol, asks: &[&[u8]], answers: &[&[u8]], times: usize) -> Matched {
+fn match_packets(protocol: Protocol, asks: &[&[u8]], answers: &[&[u8]], times: usize) -> CaptureResult {
     let mut file = Pcap::new();
     file.segment(Side::Request, 0, 0, SYN, b"", 1);
     file.segment(Side::Reply, 0, 1, SYN, b"", 1);
@@ -77,7 +77,7 @@ fn matched(protocol: Protocol, asks: &[&[u8]], answers: &[&[u8]], times: usize) 
     }
     let found = exchanges(&file.bytes[..], SERVER, protocol).expect("a capture made here is whole");
     let told = |one: &Exchange| (one.request_bytes, one.reply_bytes, one.outcome);
-    Matched { exchanges: found.all.iter().map(told).collect(), lost: found.counts.lost }
+    CaptureResult { exchanges: found.all.iter().map(told).collect(), lost: found.counts.lost }
 }
 
 const SYN: u8 = 2;

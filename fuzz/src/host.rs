@@ -69,9 +69,9 @@ pub fn any_host(bytes: &[u8]) {
     let tree = Tree::new(root());
     let middle = find(bytes, LATER).unwrap_or(bytes.len());
     let mut made = lay_out(&bytes[..middle]);
-    let before = Reading::of(&tree);
+    let before = Reading::read(&tree);
     made.extend(lay_out(&bytes[middle..]));
-    let after = Reading::of(&tree);
+    let after = Reading::read(&tree);
     before.check();
     after.check();
     after.check_since(&before, &tree);
@@ -113,7 +113,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(tree: &Tree) -> Self {
+    fn read(tree: &Tree) -> Self {
         // Everything that is read once, and its checks.
         let diagnosis = examine(tree, Duration::ZERO, None);
         let text = serde_json::to_string(&diagnosis).expect("a diagnosis is JSON");

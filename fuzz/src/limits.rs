@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// tool's histogram with five digits over all of `u64`: 48 MiB.
 const MOST_BYTES: usize = 128 << 20;
 
-struct Limited(AtomicUsize);
+struct LimitedAllocator(AtomicUsize);
 
 #[global_allocator]
-static LIMITED: Limited = Limited(AtomicUsize::new(0));
+static LIMITED: LimitedAllocator = LimitedAllocator(AtomicUsize::new(0));
 
 // SAFETY: every call is passed on to the system's allocator; only counting is added.
-unsafe impl GlobalAlloc for Limited {
+unsafe impl GlobalAlloc for LimitedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.take(layout.size());
         // SAFETY: guaranteed by the caller.
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Limited {
     }
 }
 
-impl Limited {
+impl LimitedAllocator {
     fn take(&self, bytes: usize) {
         let held = self.0.fetch_add(bytes, Ordering::Relaxed);
         if held.saturating_add(bytes) > MOST_BYTES {

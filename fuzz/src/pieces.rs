@@ -6,7 +6,7 @@ const BYTE_BY_BYTE: usize = 256;
 
 /// Return several ways to cut `bytes`: in two, at random, byte by byte.
 pub fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
-    let mut dice = Dice::of(bytes);
+    let mut dice = Dice::new(bytes);
     let (first, second) = bytes.split_at(dice.below(bytes.len() + 1));
     let mut random = Vec::new();
     let mut rest = bytes;
@@ -27,7 +27,7 @@ pub fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
 pub struct Dice(u64);
 
 impl Dice {
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn new(bytes: &[u8]) -> Self {
         let fnv = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fnv))
     }

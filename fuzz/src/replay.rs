@@ -38,7 +38,7 @@ pub fn run(target: fn(&[u8])) {
     // The input is written before each run, so that it survives a panic, a memory limit or a hang.
     let last = PathBuf::from(format!("{}crash-last", options.artifacts));
     let until = Instant::now() + Duration::from_secs(options.seconds);
-    let mut dice = Dice::of(b"the same in every run");
+    let mut dice = Dice::new(b"the same in every run");
     let mut runs = 0;
     while runs < seeds.len() || Instant::now() < until {
         let input = seeds.get(runs).cloned().unwrap_or_else(|| mutate(&seeds, &mut dice));

@@ -32,7 +32,7 @@ pub struct Log {
 
 /// Counts of a written log.
 #[derive(Debug)]
-pub struct Written {
+pub struct LogCounts {
     /// Number of lines.
     pub requests: u64,
     /// Requests that were served but exceeded the capacity.
@@ -63,7 +63,7 @@ impl Log {
     }
 
     /// Write the records under a temporary name first, so that the file is complete or absent.
-    pub fn write(&self, path: &Path, kinds: &[&str]) -> io::Result<Written> {
+    pub fn write(&self, path: &Path, kinds: &[&str]) -> io::Result<LogCounts> {
         let mut hidden = path.as_os_str().to_owned();
         hidden.push(".part");
         let mut file = BufWriter::new(File::create(&hidden)?);
@@ -86,6 +86,6 @@ impl Log {
         }
         file.into_inner()?.sync_all()?;
         std::fs::rename(&hidden, path)?;
-        Ok(Written { requests, beyond: self.beyond.load(Relaxed) })
+        Ok(LogCounts { requests, beyond: self.beyond.load(Relaxed) })
     }
 }

@@ -36,13 +36,13 @@ class Sweep:
         pairs = [(one, seed) for one in asked for seed in range(self.seeds)]
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             try:
-                found = list(pool.map(lambda pair: self._one(*pair), pairs))
+                found = list(pool.map(lambda pair: self._run_query(*pair), pairs))
             except BaseException:  # after Ctrl-C, all waiting simulations would otherwise run first
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return [found[at : at + self.seeds] for at in range(0, len(found), self.seeds)]
 
-    def _one(self, asked: Query, seed: int) -> Mapping[str, float]:
+    def _run_query(self, asked: Query, seed: int) -> Mapping[str, float]:
         drawn = {
             "seed": 1000 * (seed + 1) + asked.number,
             "servers": self.servers,

@@ -48,14 +48,16 @@ class Arrivals:
     origin: Note
 
 
-def generated(servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
+def generate_arrivals(servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
     """Create equally many servers of each program, and batch work for all workers: the paper's layout."""
     kinds = np.arange(servers) * serving // servers
     offers = rng.integers(batch, size=(servers, WORKERS))
     return Arrivals(kinds, offers, np.ones(offers.shape, dtype=bool), Note("generated-arrivals", "generated"))
 
 
-def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Generator) -> Arrivals:
+def arrivals_from_pods(
+    text: str, servers: int, serving: int, batch: int, rng: np.random.Generator
+) -> Arrivals:
     """Create arrivals from a list of pods: each server sees the list at its own moment, evenly over time.
 
         Programs are drawn from the pods present then, weighted by their CPU requests. Batch work is offered
@@ -77,18 +79,18 @@ def of_pods(text: str, servers: int, serving: int, batch: int, rng: np.random.Ge
         )
     times = [one[key] for one in rows for key in ("creation_time", "deletion_time") if one[key]]
     end = max(map(_number, times), default=0.0)
-    serves, works = (_Pods.of(rows, qos, end) for qos in ("LS", "BE"))
+    serves, works = (_Pods.parse(rows, qos, end) for qos in ("LS", "BE"))
     begin = min(serves.came[0], works.came[0])
     moments = begin + (np.arange(servers) + 0.5) / servers * (end - begin)
-    most = max(float(works.cpu[works.at(one)].sum()) for one in works.came)
+    most = max(float(works.cpu[works.present_at(one)].sum()) for one in works.came)
     kinds = np.zeros(servers, dtype=np.intp)
     offers = np.zeros((servers, WORKERS), dtype=np.intp)
     there = np.zeros((servers, WORKERS), dtype=bool)
     for server, moment in enumerate(moments):
-        kinds[server] = serves.drawn(serves.at(moment), 1, rng)[0] % serving
-        now = works.at(moment)
+        kinds[server] = serves.draw(serves.present_at(moment), 1, rng)[0] % serving
+        now = works.present_at(moment)
         share = float(works.cpu[now].sum()) / most
-        offers[server] = works.drawn(now, WORKERS, rng) % batch
+        offers[server] = works.draw(now, WORKERS, rng) % batch
         there[server] = rng.random(WORKERS) < share
     # Shuffle the moments: the number of a server must not depend on the time of day.
     order = rng.permutation(servers)
@@ -110,7 +112,7 @@ class _Pods:
     program: Index
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, str]], qos: str, end: float) -> _Pods:
+    def parse(cls, rows: Sequence[Mapping[str, str]], qos: str, end: float) -> _Pods:
         mine = [one for one in rows if one["qos"] == qos]
         if not mine:
             raise UsageError(
@@ -133,11 +135,11 @@ class _Pods:
             np.array([rank[one["cpu_milli"], one["memory_mib"]] for one in mine], dtype=np.intp)[order],
         )
 
-    def at(self, moment: float) -> Index:
+    def present_at(self, moment: float) -> Index:
         """Return the pods that are present."""
         return np.flatnonzero((self.came <= moment) & (moment <= self.left))
 
-    def drawn(self, among: Index, count: int, rng: np.random.Generator) -> Index:
+    def draw(self, among: Index, count: int, rng: np.random.Generator) -> Index:
         """Draw programs weighted by the pods' CPU requests; from all pods if none is present."""
         among = among if among.size else np.arange(len(self.cpu))
         weight = self.cpu[among] + 1e-9

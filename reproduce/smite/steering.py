@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hindmost.colocation.profiles import Array
-from reproduce.smite.arrivals import WORKERS, Arrivals, generated
+from reproduce.smite.arrivals import WORKERS, Arrivals, generate_arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ def steer(
     """
     rng = np.random.default_rng(seed)
     serving, batch = truth.shape
-    met = generated(servers, serving, batch, rng) if arrivals is None else arrivals
+    met = generate_arrivals(servers, serving, batch, rng) if arrivals is None else arrivals
     order = rng.permutation(servers * WORKERS)
     order = order[met.there.ravel()[order]]
     at = (met.kinds[:, None], met.offers)
     real, guess = truth[at], predicted[at]
     found: list[Outcome] = []
     for target in targets:
-        steered = _admitted(guess, met.there, float(target), share)
-        oracle = _admitted(real, met.there, float(target), share)
+        steered = _admit(guess, met.there, float(target), share)
+        oracle = _admit(real, met.there, float(target), share)
         random = np.zeros(servers * WORKERS, dtype=bool)
         random[order[: int(steered.sum())]] = True
         policies = {
@@ -103,7 +103,7 @@ def steer(
     return found
 
 
-def _admitted(lost: Array, there: np.ndarray, target: float, share: Callable[[Array], Array]) -> np.ndarray:
+def _admit(lost: Array, there: np.ndarray, target: float, share: Callable[[Array], Array]) -> np.ndarray:
     chosen = np.zeros(lost.shape, dtype=bool)
     sum_lost = np.zeros(len(lost))
     for worker in range(lost.shape[1]):

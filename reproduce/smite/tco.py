@@ -83,11 +83,11 @@ def saving(gain: float, constants: Constants | None = None, *, speed: float = 1.
     c = Constants.read() if constants is None else constants
     alone = cost(c)
 
-    def saved(replaced: float) -> float:
+    def fraction_saved(replaced: float) -> float:
         together = cost(c, batch_here=gain) + (1 - replaced) * alone
         return 1 - together / (2 * alone)
 
-    return Saving(saved(gain), saved(gain * speed))
+    return Saving(fraction_saved(gain), fraction_saved(gain * speed))
 
 
 def tornado(
@@ -97,10 +97,10 @@ def tornado(
     c = Constants.read() if constants is None else constants
     values: Mapping[str, float] = asdict(c)
 
-    def at(name: str, factor: float) -> float:
+    def saving_with(name: str, factor: float) -> float:
         return saving(gain, replace(c, **{name: values[name] * factor}), speed=speed).work
 
-    found = {name: (at(name, 1 - span), at(name, 1 + span)) for name in values}
+    found = {name: (saving_with(name, 1 - span), saving_with(name, 1 + span)) for name in values}
     found["speed"] = (
         saving(gain, c, speed=speed * (1 - span)).work,
         saving(gain, c, speed=min(1.0, speed * (1 + span))).work,

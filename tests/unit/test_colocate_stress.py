@@ -12,7 +12,7 @@ from hindmost.cli import main
 from hindmost.errors import UsageError
 from hindmost.studies.colocation.stress import stress
 from reproduce.smite.arrivals import _NEEDED as NEEDED
-from reproduce.smite.arrivals import WORKERS, generated, of_pods
+from reproduce.smite.arrivals import WORKERS, arrivals_from_pods, generated
 from reproduce.smite.steering import steer
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -62,26 +62,26 @@ def test_what_cannot_be_stressed_is_refused(names, more, code, fields):
 def test_a_list_of_pods_gives_who_serves_what_is_offered_and_how_much():
     # One server's program all the time; batch work of one size in the first half, twice as much in the second.
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 0, 1000), ("BE", 4000, 500, 1000), ("Burstable", 9, 0, 9))
-    found = of_pods(text, 1000, 3, 5, np.random.default_rng(1))
+    found = arrivals_from_pods(text, 1000, 3, 5, np.random.default_rng(1))
     assert set(found.kinds.tolist()) == {0}
     assert found.offers.shape == found.there.shape == (1000, WORKERS)
     assert found.there.mean() == pytest.approx(0.75, abs=0.03)
     assert found.origin.code == "listed-arrivals"
     counts = {name: found.origin.values[name] for name in ("serving", "batch", "pods")}
     assert counts == {"serving": 1, "batch": 2, "pods": 4}
-    again = of_pods(text, 1000, 3, 5, np.random.default_rng(1))
+    again = arrivals_from_pods(text, 1000, 3, 5, np.random.default_rng(1))
     assert (again.there == found.there).all()
 
 
 def test_a_pod_that_was_deleted_is_offered_no_more():
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 0, 250))
-    found = of_pods(text, 400, 1, 1, np.random.default_rng(1))
+    found = arrivals_from_pods(text, 400, 1, 1, np.random.default_rng(1))
     assert found.there.mean() == pytest.approx(0.25, abs=0.01)
 
 
 def test_pods_that_were_never_deleted_stay():
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 500, 600)).replace(",600,", ",,")
-    found = of_pods(text, 400, 1, 1, np.random.default_rng(1))
+    found = arrivals_from_pods(text, 400, 1, 1, np.random.default_rng(1))
     assert found.there.mean() == pytest.approx(0.5, abs=0.05)
 
 
@@ -96,7 +96,7 @@ def test_pods_that_were_never_deleted_stay():
 )
 def test_what_is_no_list_of_pods_is_refused(text, fields):
     with raises(UsageError, "bad-file", **fields):
-        of_pods(text, 10, 2, 2, np.random.default_rng(1))
+        arrivals_from_pods(text, 10, 2, 2, np.random.default_rng(1))
 
 
 def test_nobody_is_admitted_where_nothing_is_offered():

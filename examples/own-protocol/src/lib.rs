@@ -1,17 +1,18 @@
-//! A protocol of one's own, against the engine's public traits: nothing of Hindmost is changed.
+//! A custom protocol, implemented with the engine's public traits, without changes to Hindmost.
 //!
-//! The server is a dictionary that speaks lines:
+//! The server is a dictionary with a line-based protocol:
 //!
 //! ```text
-//! ?KEY\n          ->  =LENGTH\n, then so many bytes      or  -\n, when there is none
-//! !KEY LENGTH\n, then so many bytes   ->  +\n
+//! ?KEY\n          ->  =LENGTH\n, then that many bytes    or  -\n if there is none
+//! !KEY LENGTH\n, then that many bytes   ->  +\n
 //! ```
 
 use hindmost_load::protocol::{Garbage, Items, Outcome, Incoming, Protocol, Remainder};
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
 
-/// Its codec. It stands in for one of the table, memcached: plans name that, and its workloads are key-value ones.
+/// Its codec. It replaces memcached, an entry of the table: plans name that entry, and workloads are key-value
+/// ones.
 pub struct Dictionary {
     items: Items,
 }

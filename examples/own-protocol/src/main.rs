@@ -1,4 +1,4 @@
-//! `own-protocol PLAN.json FOLDER`: one load instance that speaks a protocol of its own; prints its result.
+//! `own-protocol PLAN.json FOLDER`: one client with a custom protocol; prints its result.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The example against a server of forty lines: all requests are answered, and every key is found.
+//! Runs the example against a server of forty lines: all requests are answered, and every key is found.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};

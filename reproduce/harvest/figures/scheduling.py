@@ -26,7 +26,7 @@ Results = Sequence[Mapping[str, float]]
 def execution_times(sweep: Sweep) -> FigureResult:
     """Sweep utilisation in DC-9 under both scalings."""
     keys = [(root, u, who) for root in (False, True) for u in UTILISATIONS for who in SCHEDULERS]
-    found = dict(zip(keys, sweep.run([_asked(9, *key) for key in keys]), strict=True))
+    found = dict(zip(keys, sweep.run([_query(9, *key) for key in keys]), strict=True))
     curves, kills, times = [], [], []
     for root, scaling in ((False, "linear"), (True, "root")):
         for name, title in (("mean_job_s", "mean time of a job, s"), ("kills", "tasks killed")):
@@ -48,7 +48,7 @@ def execution_times(sweep: Sweep) -> FigureResult:
     middle = {who: found[False, 0.4, who] for who in SCHEDULERS}
     ours = (
         f"jobs {worst:+.0%} to {best:+.0%} faster, kills {min(kills, default=0):.2f} to"
-        f" {max(kills, default=0):.2f} of YARN-PT's; {_kills(found)}; at 40 % (linear) {_said(middle)}"
+        f" {max(kills, default=0):.2f} of YARN-PT's; {_kills(found)}; at 40 % (linear) {_summarise(middle)}"
     )
     return FigureResult(
         entry("4.13", "jobs 0 to 55 % faster than YARN-PT; up to 4x fewer kills", ours, reached), curves
@@ -59,7 +59,7 @@ def by_center(sweep: Sweep) -> FigureResult:
     """Compare all ten data centers over a few utilisations: improvement of mean job time."""
     some = (0.3, 0.4, 0.5)
     keys = [(n, u, who) for n in range(10) for u in some for who in ("aware", "history")]
-    asked = [_asked(n, False, u, who) for n, u, who in keys]
+    asked = [_query(n, False, u, who) for n, u, who in keys]
     found = dict(zip(keys, sweep.run(asked), strict=True))
     better = {
         n: [1 - ratio(found[n, u, "history"], found[n, u, "aware"], "mean_job_s") for u in some]
@@ -90,7 +90,7 @@ def ratio(one: Results, other: Results, name: str) -> float:
     return sum(of[name] for of in one) / max(1e-9, sum(of[name] for of in other))
 
 
-def _asked(number: int, root: bool, utilisation: float, who: str) -> Query:
+def _query(number: int, root: bool, utilisation: float, who: str) -> Query:
     settings = {"scheduler": who, "utilisation": utilisation, "root": root, "demand": DEMAND, "days": 1.0}
     return Query("scheduling", number, settings)
 
@@ -106,7 +106,7 @@ def _kills(found: Mapping[tuple[bool, float, str], Results]) -> str:
     return f"at {loads} (linear) {over('history')}, with servers by headroom {over('headroom')}"
 
 
-def _said(at: Mapping[str, Results]) -> str:
+def _summarise(at: Mapping[str, Results]) -> str:
     def of(who: str, name: str, form: str) -> str:
         return spread(point(0, (one[name] for one in at[who])), form)
 

@@ -78,7 +78,7 @@ impl<'a> Alone<'a> {
     }
 
     /// Return the rates of both running together; they fill the caches in proportion to their rates alone.
-    fn beside(&self, other: &Self, query: &Query) -> (f64, f64) {
+    fn run_with(&self, other: &Self, query: &Query) -> (f64, f64) {
         let most = self.rate.max(other.rate);
         let filled = [self, other].map(|one| (query.filled as f64 * one.rate / most) as u64);
         let rates = run(&[&self.first, &other.second], &filled, query.warm, query.ticks);
@@ -94,12 +94,12 @@ pub fn measure(query: &Query) -> Matrix {
     // A program's rate in company hardly exceeds its rate alone.
     let (programs_alone, rulers_alone) = (Alone::all(&programs, query), Alone::all(&rulers, query));
     let both = |a: &[Alone<'_>], b: &[Alone<'_>]| -> Vec<Vec<(f64, f64)>> {
-        a.par_iter().map(|one| b.iter().map(|other| one.beside(other, query)).collect()).collect()
+        a.par_iter().map(|one| b.iter().map(|other| one.run_with(other, query)).collect()).collect()
     };
     let with_rulers = both(&programs_alone, &rulers_alone);
     let pairs = query.pairs();
     let rates: Vec<(f64, f64)> =
-        pairs.par_iter().map(|&(a, b)| programs_alone[a].beside(&programs_alone[b], query)).collect();
+        pairs.par_iter().map(|&(a, b)| programs_alone[a].run_with(&programs_alone[b], query)).collect();
     let mut beside = vec![vec![f64::NAN; programs.len()]; programs.len()];
     for (&(a, b), rates) in pairs.iter().zip(&rates) {
         beside[a][b] = rates.0;

@@ -8,7 +8,7 @@ pub(crate) struct Draws(Random);
 
 impl Draws {
     /// Create the numbers of trial `trial` of cell `cell`.
-    pub(crate) fn of(seed: u64, cell: u32, trial: u32) -> Self {
+    pub(crate) fn new(seed: u64, cell: u32, trial: u32) -> Self {
         Self(stream(seed, cell, trial, Purpose::Contents))
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::draws::Draws;
 use crate::rules::{
-    accepts, change_score, decide, first, n_sigma, quantile_regression, Form, Gates, Said, Seen,
+    accepts, change_score, decide, first, n_sigma, quantile_regression, Answer, CaseWindows, Form, Gates,
 };
 use crate::series::Window;
 use crate::world::{Case, Situation, CAUSES};
@@ -70,7 +70,7 @@ pub struct Leaderboard {
     pub cells: Vec<Cell>,
 }
 
-type Ruling = (&'static str, Said, usize);
+type Ruling = (&'static str, Answer, usize);
 type Scorer = fn(&Window, &Window, usize, usize) -> f64;
 
 /// Run every rule on the same cases.
@@ -103,9 +103,9 @@ fn try_rules(asked: &Query, number: u32, situation: Situation) -> Cell {
 }
 
 fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec<Ruling>) {
-    let draws = &mut Draws::of(seed, cell, trial);
+    let draws = &mut Draws::new(seed, cell, trial);
     let case = Case::draw(situation, draws);
-    let windows = Seen::of(&case, draws);
+    let windows = CaseWindows::draw(&case, draws);
     let mut all = Vec::new();
     for (name, seconds, form) in [
         ("paper's rule, 20 s", 20, Form::Right),
@@ -118,7 +118,7 @@ fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec
             Some((at, accepts(&windows.anomaly, &windows.under[at], seconds, form, ALPHA)?))
         });
         let best = accepted.max_by(|one, other| one.1.total_cmp(&other.1));
-        all.push((name, best.map_or(Said::Unknown, |(at, _)| Said::Cause(at)), seconds));
+        all.push((name, best.map_or(Answer::Unknown, |(at, _)| Answer::Cause(at)), seconds));
     }
     for (name, residual, removal) in
         [("ours", 0.5, true), ("ours without removal", 0.5, false), ("ours, gate 0.7", 0.7, false)]
@@ -132,7 +132,7 @@ fn rulings(situation: Situation, seed: u64, cell: u32, trial: u32) -> (Case, Vec
     for (name, scorer) in rankers {
         let blamed =
             first(&case.candidates, |metric| scorer(&windows.normal, &windows.anomaly, ONCE, metric));
-        all.push((name, blamed.map_or(Said::Unknown, Said::Cause), ONCE));
+        all.push((name, blamed.map_or(Answer::Unknown, Answer::Cause), ONCE));
     }
     (case, all)
 }
@@ -156,13 +156,13 @@ fn scores(trials: &[(Case, Vec<Ruling>)]) -> Vec<Score> {
                 let of_cause = &mut score.by_cause[case.cause];
                 of_cause.0 += 1;
                 match said {
-                    Said::Cause(at) if case.candidates[at].is_cause => {
+                    Answer::Cause(at) if case.candidates[at].is_cause => {
                         score.right += 1;
                         of_cause.1 += 1;
                     }
-                    Said::Cause(_) => score.wrong += 1,
-                    Said::Unknown => score.unknown += 1,
-                    Said::Inconclusive => score.inconclusive += 1,
+                    Answer::Cause(_) => score.wrong += 1,
+                    Answer::Unknown => score.unknown += 1,
+                    Answer::Inconclusive => score.inconclusive += 1,
                 }
                 seconds.push(took);
             }

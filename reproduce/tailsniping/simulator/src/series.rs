@@ -13,7 +13,7 @@ pub(crate) struct Window {
 const MOST_RHO: f64 = 0.97;
 
 impl Window {
-    pub(crate) fn of(rows: Vec<Point>) -> Self {
+    pub(crate) fn new(rows: Vec<Point>) -> Self {
         let mut sums = Vec::with_capacity(rows.len() + 1);
         let mut sum = [0.0; ALL];
         sums.push(sum);
@@ -61,7 +61,7 @@ impl Window {
     }
 
     /// Return the means of `draws` moving-block resamples (Künsch 1989) of the first seconds.
-    pub(crate) fn resampled(
+    pub(crate) fn resample(
         &self,
         seconds: usize,
         block: usize,
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn resamples_consist_of_blocks_of_the_window() {
         let rows: Vec<Point> = (0..40).map(|second| [f64::from(second); ALL]).collect();
-        let window = Window::of(rows);
-        let means = window.resampled(40, 40, 50, &mut Draws::of(1, 0, 0));
+        let window = Window::new(rows);
+        let means = window.resample(40, 40, 50, &mut Draws::new(1, 0, 0));
         // Two blocks of twenty seconds: each mean is the mean of two runs of twenty seconds.
         assert!(means.iter().all(|mean| (9.5..=29.5).contains(&mean[0]) && (mean[0] * 2.0).fract() == 0.0));
         assert!((window.mean(40)[3] - 19.5).abs() < 1e-12);

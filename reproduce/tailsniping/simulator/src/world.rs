@@ -153,7 +153,7 @@ impl Case {
                 level[at] + common + rest[at] * f64::sqrt(1.0 - SHARED)
             }));
         }
-        Window::of(rows)
+        Window::new(rows)
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_look_alike_has_the_requested_angle_and_the_same_damage() {
         for trial in 0..20 {
-            let case = Case::draw(situation(Some(0.8)), &mut Draws::of(1, 0, trial));
+            let case = Case::draw(situation(Some(0.8)), &mut Draws::new(1, 0, trial));
             let twin = &case.candidates.last().unwrap().shift;
             let dot = |a: &Point, b: &Point| a[..24].iter().zip(&b[..24]).map(|(x, y)| x * y).sum::<f64>();
             let cosine = dot(twin, &case.shift) / (dot(twin, twin) * dot(&case.shift, &case.shift)).sqrt();
@@ -225,14 +225,14 @@ mod tests {
 
     #[test]
     fn an_unmonitored_cause_is_not_a_candidate() {
-        let case = Case::draw(situation(None), &mut Draws::of(1, 0, 0));
+        let case = Case::draw(situation(None), &mut Draws::new(1, 0, 0));
         assert_eq!(case.candidates.len(), CAUSES.len() - 1);
         assert!(case.candidates.iter().all(|one| !one.is_cause));
     }
 
     #[test]
     fn noise_has_the_requested_autocorrelation_and_unit_variance() {
-        let mut draws = Draws::of(3, 0, 0);
+        let mut draws = Draws::new(3, 0, 0);
         let case = Case::draw(situation(None), &mut draws);
         let window = case.window(Arm::Normal, 40_000, &mut draws);
         assert!((window.rho(40_000) - 0.6).abs() < 0.02, "{}", window.rho(40_000));
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn only_removing_the_cause_restores_the_tail() {
-        let mut draws = Draws::of(5, 0, 0);
+        let mut draws = Draws::new(5, 0, 0);
         let asked = Situation { monitored: true, ..situation(None) };
         let case = Case::draw(asked, &mut draws);
         let normal = case.window(Arm::Normal, 5_000, &mut draws).mean(5_000)[P99];

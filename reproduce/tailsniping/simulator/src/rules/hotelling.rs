@@ -94,7 +94,7 @@ mod tests {
 
     fn noise(seconds: usize, draws: &mut Draws) -> Window {
         let row = |draws: &mut Draws| -> Point { std::array::from_fn(|_| draws.normal()) };
-        Window::of((0..seconds).map(|_| row(draws)).collect())
+        Window::new((0..seconds).map(|_| row(draws)).collect())
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_right_form_holds_its_level_for_independent_samples_and_the_printed_one_does_not() {
-        let mut draws = Draws::of(2, 0, 0);
+        let mut draws = Draws::new(2, 0, 0);
         let mut below = [0, 0];
         for _ in 0..400 {
             let (x, y) = (noise(30, &mut draws), noise(30, &mut draws));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn too_few_seconds_have_no_p() {
-        let mut draws = Draws::of(2, 0, 1);
+        let mut draws = Draws::new(2, 0, 1);
         let (x, y) = (noise(13, &mut draws), noise(13, &mut draws));
         assert_eq!(p_value(&x, &y, 13, Form::Right), None);
     }

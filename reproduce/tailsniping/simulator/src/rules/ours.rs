@@ -14,7 +14,7 @@ use crate::metrics::{Point, METRICS, P99};
 use crate::series::Window;
 use crate::world::{Arm, Case};
 
-use super::Said;
+use super::Answer;
 
 /// Seconds per arm of the three looks.
 pub(crate) const LOOKS: [usize; 3] = [30, 120, 600];
@@ -39,7 +39,7 @@ pub(crate) struct Gates {
 }
 
 /// All windows that a case provides.
-pub(crate) struct Seen {
+pub(crate) struct CaseWindows {
     pub(crate) normal: Window,
     pub(crate) anomaly: Window,
     pub(crate) before: Vec<Window>,
@@ -47,9 +47,9 @@ pub(crate) struct Seen {
     pub(crate) removed: Vec<Window>,
 }
 
-impl Seen {
+impl CaseWindows {
     /// Create windows as long as the last look.
-    pub(crate) fn of(case: &Case, draws: &mut Draws) -> Self {
+    pub(crate) fn draw(case: &Case, draws: &mut Draws) -> Self {
         let most = LOOKS[LOOKS.len() - 1];
         let candidates = 0..case.candidates.len();
         Self {
@@ -63,14 +63,14 @@ impl Seen {
 }
 
 /// Return the ruling, and the seconds per arm that it took.
-pub(crate) fn decide(case: &Case, seen: &Seen, gates: Gates, draws: &mut Draws) -> (Said, usize) {
+pub(crate) fn decide(case: &Case, seen: &CaseWindows, gates: Gates, draws: &mut Draws) -> (Answer, usize) {
     for seconds in LOOKS {
-        let said = look(case, seen, seconds, gates, draws);
-        if said != Said::Inconclusive {
+        let said = decide_once(case, seen, seconds, gates, draws);
+        if said != Answer::Inconclusive {
             return (said, seconds);
         }
     }
-    (Said::Inconclusive, LOOKS[LOOKS.len() - 1])
+    (Answer::Inconclusive, LOOKS[LOOKS.len() - 1])
 }
 
 /// Evidence on one candidate in a look.
@@ -94,17 +94,17 @@ impl Evidence {
     }
 }
 
-fn look(case: &Case, seen: &Seen, seconds: usize, gates: Gates, draws: &mut Draws) -> Said {
+fn decide_once(case: &Case, seen: &CaseWindows, seconds: usize, gates: Gates, draws: &mut Draws) -> Answer {
     let rho = f64::midpoint(seen.normal.rho(seconds), seen.anomaly.rho(seconds));
     if seconds as f64 * (1.0 - rho) / (1.0 + rho) < LEAST_EFFECTIVE {
-        return Said::Inconclusive;
+        return Answer::Inconclusive;
     }
     let block = (1.5 * (1.0 + rho) / (1.0 - rho)).ceil() as usize;
-    let resample = |window: &Window, draws: &mut Draws| window.resampled(seconds, block, RESAMPLES, draws);
-    let a = Shift::of(&seen.normal, &seen.anomaly, seconds, resample, draws);
+    let resample = |window: &Window, draws: &mut Draws| window.resample(seconds, block, RESAMPLES, draws);
+    let a = Shift::new(&seen.normal, &seen.anomaly, seconds, resample, draws);
     let evidence: Vec<Evidence> = (0..case.candidates.len())
         .map(|at| {
-            let c = Shift::of(&seen.before[at], &seen.under[at], seconds, resample, draws);
+            let c = Shift::new(&seen.before[at], &seen.under[at], seconds, resample, draws);
             a.against(&c, case.candidates[at].direct)
         })
         .collect();
@@ -119,17 +119,17 @@ fn look(case: &Case, seen: &Seen, seconds: usize, gates: Gates, draws: &mut Draw
             pairs.filter(|(ours, theirs)| ours < theirs).count() as f64 >= SEPARATED * RESAMPLES as f64
         });
         if !separated {
-            return Said::Inconclusive;
+            return Answer::Inconclusive;
         }
         if !gates.removal || removal_helps(&a, &seen.removed[leader], seconds, resample, draws) {
-            return Said::Cause(leader);
+            return Answer::Cause(leader);
         }
         fell += 1;
     }
     if struck.iter().filter(|one| **one).count() + fell >= evidence.len() {
-        return Said::Unknown;
+        return Answer::Unknown;
     }
-    Said::Inconclusive
+    Answer::Inconclusive
 }
 
 /// The difference of two windows on one host, with its resamples.
@@ -141,7 +141,7 @@ struct Shift {
 }
 
 impl Shift {
-    fn of(
+    fn new(
         earlier: &Window,
         later: &Window,
         seconds: usize,
@@ -181,8 +181,8 @@ impl Shift {
             .zip(&self.resamples)
             .map(|(gap, a)| relative(energy(gap) - 2.0 * of_gap, energy(a) - 2.0 * of_a))
             .collect();
-        let shares = sorted(other.resamples.iter().zip(&self.resamples).map(|(c, a)| c[P99] / a[P99]));
-        let ordered = sorted(residuals.iter().copied());
+        let shares = sort(other.resamples.iter().zip(&self.resamples).map(|(c, a)| c[P99] / a[P99]));
+        let ordered = sort(residuals.iter().copied());
         Evidence {
             share: other.mean[P99] / self.mean[P99],
             share_low: at_level(&shares, ALPHA),
@@ -210,10 +210,10 @@ fn removal_helps(
         .zip(&a.resamples)
         .map(|((with, without), shift)| (with[P99] - without[P99]) / shift[P99]);
     let back = a.later_mean[P99] - removed.mean(seconds)[P99];
-    back > SHARE_LOW * a.mean[P99] && at_level(&sorted(shares), ALPHA) > SHARE_LOW
+    back > SHARE_LOW * a.mean[P99] && at_level(&sort(shares), ALPHA) > SHARE_LOW
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+fn sort(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.collect();
     all.sort_unstable_by(f64::total_cmp);
     all

@@ -67,7 +67,8 @@ mod tests {
                 _ => wobble,
             })
         };
-        let of = |level: f64| Window::of((0..60).map(|at| row(at, level + (at % 5) as f64 / 10.0)).collect());
+        let of =
+            |level: f64| Window::new((0..60).map(|at| row(at, level + (at % 5) as f64 / 10.0)).collect());
         assert_eq!(ALL, 26);
         (of(0.0), of(3.0))
     }

@@ -24,7 +24,7 @@ const DAY_S: f64 = 86_400.0;
 impl Arrivals {
     /// Return arrival times in seconds, ascending.
     pub(super) fn draw(&self, seed: u64, size: u32) -> Vec<f64> {
-        let draws = &mut Draws::of(seed, size, 0);
+        let draws = &mut Draws::new(seed, size, 0);
         let until = self.days.min(MOST / self.a_day) * DAY_S;
         let mut moments = Vec::new();
         let mut poisson = |a_day: f64, each: &mut dyn FnMut(f64, &mut Draws)| {
@@ -54,7 +54,7 @@ pub(super) struct Queue {
 impl Queue {
     /// Simulate first come, first served on this many machines with exponential times, as in M/M/c.
     pub(super) fn run(moments: &[f64], machines: u64, mean_s: f64, seed: u64) -> Self {
-        let draws = &mut Draws::of(seed, u32::MAX, 0);
+        let draws = &mut Draws::new(seed, u32::MAX, 0);
         // Times at which machines become free, in nanoseconds: integers have a total order.
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let mut free: BinaryHeap<Reverse<u64>> = (0..machines).map(|_| Reverse(0)).collect();

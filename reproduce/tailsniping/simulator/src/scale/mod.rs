@@ -65,10 +65,12 @@ pub fn scale(asked: &ScaleQuery) -> Vec<Machines> {
             all.extend(asked.diagnosis_s.iter().map(|seconds| (*servers, *anomalies, *seconds)));
         }
     }
-    all.into_par_iter().map(|(servers, anomalies, seconds)| one(asked, servers, anomalies, seconds)).collect()
+    all.into_par_iter()
+        .map(|(servers, anomalies, seconds)| size_cluster(asked, servers, anomalies, seconds))
+        .collect()
 }
 
-fn one(asked: &ScaleQuery, servers: u64, anomalies: f64, diagnosis_s: f64) -> Machines {
+fn size_cluster(asked: &ScaleQuery, servers: u64, anomalies: f64, diagnosis_s: f64) -> Machines {
     let load = servers as f64 * anomalies * diagnosis_s / 86_400.0;
     let independent = fewest(load, asked.wait);
     let arrivals = Arrivals {
