@@ -16,7 +16,7 @@ from hindmost.colocation.promise import learn_admission
 from hindmost.colocation.skill import keep_known, pairs_of, scores
 from hindmost.errors import UsageError
 from reproduce.simulate import simulate
-from reproduce.smite.arrivals import arrivals_from_pods, generated
+from reproduce.smite.arrivals import arrivals_from_pods
 from reproduce.smite.steering import loss_of_tail, steer
 from reproduce.smite.tco import saving, tornado
 
@@ -196,7 +196,7 @@ def steering(
     known = pairs_of(batch[: len(batch) // 2 + 2])
     truth = lost[np.ix_(serving, batch)]
     rng = np.random.default_rng(seed)
-    make: Callable[..., Any] = generated if pods is None else partial(arrivals_from_pods, pods)
+    make: Callable[..., Any] = generate_arrivals if pods is None else partial(arrivals_from_pods, pods)
     arrivals = make(servers, *truth.shape, rng)
     levels: dict[str, Any] = {}
     for model in (Linear("Eq 3.3"), default_model()):

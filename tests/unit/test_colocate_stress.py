@@ -12,7 +12,7 @@ from hindmost.cli import main
 from hindmost.errors import UsageError
 from hindmost.studies.colocation.stress import stress
 from reproduce.smite.arrivals import _NEEDED as NEEDED
-from reproduce.smite.arrivals import WORKERS, arrivals_from_pods, generated
+from reproduce.smite.arrivals import WORKERS, arrivals_from_pods
 from reproduce.smite.steering import steer
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -102,7 +102,7 @@ def test_what_is_no_list_of_pods_is_refused(text, fields):
 def test_nobody_is_admitted_where_nothing_is_offered():
     truth = np.full((2, 3), 0.01)
     rng = np.random.default_rng(1)
-    met = generated(100, 2, 3, rng)
+    met = generate_arrivals(100, 2, 3, rng)
     met.there[:50] = False
     by = {one.policy: one for one in steer(truth, truth, np.array([0.5]), servers=100, arrivals=met)}
     assert {by[policy].gained for policy in ("random", "steered", "oracle")} == {0.5}
