@@ -16,7 +16,7 @@ from hindmost.colocation.promise import learn_admission
 from hindmost.colocation.skill import keep_known, pairs_of, scores
 from hindmost.errors import UsageError
 from reproduce.simulate import simulate
-from reproduce.smite.arrivals import arrivals_from_pods
+from reproduce.smite.arrivals import arrivals_from_pods, generate_arrivals
 from reproduce.smite.steering import loss_of_tail, steer
 from reproduce.smite.tco import saving, tornado
 

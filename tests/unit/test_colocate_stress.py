@@ -12,7 +12,7 @@ from hindmost.cli import main
 from hindmost.errors import UsageError
 from hindmost.studies.colocation.stress import stress
 from reproduce.smite.arrivals import _NEEDED as NEEDED
-from reproduce.smite.arrivals import WORKERS, arrivals_from_pods
+from reproduce.smite.arrivals import WORKERS, arrivals_from_pods, generate_arrivals
 from reproduce.smite.steering import steer
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
