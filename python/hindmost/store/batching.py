@@ -10,10 +10,9 @@ History of the format: ``hindmost.batching/1`` (0.1.0), the first.
 
 from typing import Literal, TypedDict
 
-from hindmost.store.comparison import Ratio, Word
+from hindmost.store.comparison import ArmFigures, Ratio, Word
 from hindmost.store.estimates import Value
 from hindmost.store.measure.batches import Sizes
-from hindmost.store.measure.figures import Curve
 from hindmost.store.types import Count, Label, Note, Number, Target
 
 
@@ -24,25 +23,22 @@ class Against(TypedDict):
     word: Word
 
 
-class BatchingSide(TypedDict):
+class BatchingSide(ArmFigures):
     """One batching mode at one rate.
 
-    ``batching``: none, nagle, or an interval in seconds. ``latency_us`` has ``sd``, the standard deviation
-    within a run, in addition to mean and percentiles. ``service_cv``, ``size_cv``: coefficient of variation
-    of service latency and of requests per write call. ``against``: by the name of the other side, by figure.
+    ``batching``: none, nagle, or an interval in seconds. ``service_cv``, ``size_cv``: coefficient of
+    variation of service latency and of requests per write call. ``against``: by the name of the other side,
+    by figure.
     """
 
     batching: Literal["none", "nagle"] | float
     folder: str
     rounds: list[Count]
-    latency_us: dict[str, Value]
-    values_us: dict[str, list[Number]]
     requests_per_write: Number
     requests_per_segment: Number
     size_cv: Number
     service_cv: Value
     against: dict[Literal["none", "nagle"], dict[str, Against]]
-    distribution: Curve
     sizes: Sizes
 
 

@@ -44,6 +44,17 @@ class Contrast(TypedDict):
     why: Note | None
 
 
+class ArmFigures(TypedDict):
+    """Figures of an arm, by name: summary over runs, one value per run, and the distribution of all requests.
+
+    They include ``sd``, the standard deviation within a run, in addition to mean and percentiles.
+    """
+
+    latency_us: dict[str, Value]
+    values_us: dict[str, list[Number]]
+    distribution: Curve
+
+
 class Side(TypedDict):
     """One side of a comparison.
 

@@ -9,8 +9,7 @@ History of the format: ``hindmost.trial/1`` (0.1.0), the first.
 
 from typing import Any, Literal, TypedDict
 
-from hindmost.store.estimates import Value
-from hindmost.store.measure.figures import Curve
+from hindmost.store.comparison import ArmFigures
 from hindmost.store.types import Count, Label, Note, Number
 
 
@@ -29,15 +28,12 @@ class Change(TypedDict):
     ratio: Span
 
 
-class Level(TypedDict):
-    """One level; ``latency_us`` has percentiles and ``sd``, the standard deviation within a run."""
+class Level(ArmFigures):
+    """One level and its figures."""
 
     level: str
     folder: str
-    latency_us: dict[str, Value]
-    values_us: dict[str, list[Number]]
     against: dict[str, Change]
-    distribution: Curve
 
 
 class Stage(TypedDict):

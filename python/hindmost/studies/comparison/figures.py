@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 import numpy as np
 
@@ -15,21 +14,12 @@ from hindmost.run.figures import RunFigures, Totals
 from hindmost.run.readings import plan_of
 from hindmost.stats import Contrast, Middle, over_runs
 from hindmost.store import Study
-from hindmost.store.comparison import Ratio
-from hindmost.store.estimates import Value, bounds, to_value
-from hindmost.store.measure.figures import Curve
+from hindmost.store import comparison as documents
+from hindmost.store.estimates import bounds, to_value
 from hindmost.studies.measure import pictures
 
 Columns = dict[str, list[float]]
 """Figure to one value a round, in microseconds."""
-
-
-class FiguresDocument(TypedDict):
-    """Figures of an arm: summary over runs, values of each run, distribution of all requests."""
-
-    latency_us: dict[str, Value]
-    values_us: dict[str, list[float | None]]
-    distribution: Curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +48,7 @@ class ArmFigures:
         places = [self.rounds.index(number) for number in rounds]
         return {name: [values[place] for place in places] for name, values in self.columns.items()}
 
-    def document(self, middle: Middle) -> FiguresDocument:
+    def document(self, middle: Middle) -> documents.ArmFigures:
         """Return the figures as documents have them; `middle` summarises the runs."""
         return {
             "latency_us": {
@@ -84,7 +74,7 @@ def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
     return found
 
 
-def ratio_document(contrast: Contrast) -> Ratio:
+def ratio_document(contrast: Contrast) -> documents.Ratio:
     """Return the ratio of a contrast as documents have it."""
     within = bounds(*contrast.within)
     return {**to_value(contrast.ratio), "within_low": within["low"], "within_high": within["high"]}
