@@ -1,4 +1,4 @@
-"""From factors to a design."""
+"""Chooses a design for given factors."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable
 
 from hindmost.design.design import Design
 from hindmost.design.factors import Combination, Factor
-from hindmost.design.ladder import Asked, ladder
+from hindmost.design.ladder import DesignKind, ladder
 from hindmost.design.offer import offer
 
 FULL_UP_TO = 16
-"""Cells of a full factorial that ``auto`` takes as it is: 2^4, the paper's."""
+"""Largest full factorial, in cells, that ``auto`` uses without a limit: 2^4, as in the paper."""
 
 
 def choose(
     factors: Iterable[Factor],
     *,
-    kind: Asked = "auto",
+    kind: DesignKind = "auto",
     resolution: int = 5,
     forbidden: Iterable[Combination] = (),
     most_runs: int | None = None,
@@ -24,26 +24,26 @@ def choose(
     loads: int = 1,
     controls: int = 1,
 ) -> Design:
-    """A design for these factors.
+    """Choose a design for these factors.
 
     Parameters
     ----------
     kind
-        ``auto``: within `most_runs` the richest, see `offer`. Without a limit the full factorial up to
-        `FULL_UP_TO` cells, beyond that the richest fraction, chosen cells where factors have more levels or
-        something is forbidden, and screening where there are too many factors.
+        ``auto``: the richest design within `most_runs`, see `offer`. Without a limit: the full factorial up
+        to `FULL_UP_TO` cells, and beyond that the richest fraction; chosen cells if factors have more levels
+        or combinations are forbidden; screening if there are too many factors.
     resolution
-        Of a fraction, at least.
+        Minimum resolution of a fraction.
     forbidden
         Combinations of levels that no cell may have.
     most_runs, blocks, loads, controls
-        Runs in all, fewest blocks, load levels, control runs a block: as for `offer`, which also says how
-        many blocks there will be and what is given up. `runs_within` makes runs of a time.
+        Total runs, minimum blocks, load levels, control runs per block: as for `offer`, which also returns
+        the number of blocks and what is given up. `runs_within` converts a time into runs.
 
     Raises
     ------
     UsageError
-        If there is no such design, with what would be one.
+        If there is no such design; names one that exists.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""From cells to columns: what a coefficient means.
+"""Codes cells as columns, which defines what a coefficient means.
 
-``corner`` (0/1 indicators): what a level does while all other factors are at their first level, as in Table
-IV of Treadmill. ``average`` (indicators less their mean over the levels): what a level does on average over
-all settings of the others; for two levels -1/2 and +1/2, so that a coefficient is the whole way from low to
-high. An average interaction of k factors is scaled by 2^(k-1), which is the usual "half the difference of
-effects" of Box, Hunter & Hunter.
+``corner`` (0/1 indicators): the effect of a level while all other factors are at their first level, as in
+Table IV of Treadmill. ``average`` (indicators minus their mean over the levels): the average effect of a
+level over all settings of the others; for two levels -1/2 and +1/2, so that a coefficient is the full
+difference between low and high. An average interaction of k factors is scaled by 2^(k-1), the usual "half the
+difference of effects" of Box, Hunter & Hunter.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One coefficient: a term, and which level of each of its factors is set against the first."""
+    """One coefficient: a term, and the level of each of its factors that is compared with the first."""
 
     term: Term
     levels: tuple[int, ...]
 
 
 def columns_of(factors: Sequence[Factor], terms: Iterable[Term]) -> tuple[Column, ...]:
-    """Columns of the terms, in their order: one for two levels, (L1 - 1)(L2 - 1)... in general."""
+    """Return the columns of the terms, in order: one for two levels, (L1 - 1)(L2 - 1)... in general."""
     count = {factor.name: len(factor.levels) for factor in factors}
     return tuple(
         Column(term, levels)
@@ -45,7 +45,7 @@ def columns_of(factors: Sequence[Factor], terms: Iterable[Term]) -> tuple[Column
 def model_matrix(
     factors: Sequence[Factor], cells: Sequence[Cell], terms: Iterable[Term], coding: Coding = "corner"
 ) -> Floats:
-    """Rows are cells, columns are `columns_of`.
+    """Return the model matrix: rows are cells, columns are `columns_of`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a study costs before it starts: runs and minutes."""
+"""The cost of a study before it starts: runs and minutes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from hindmost.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of all blocks at all loads, control runs included."""
+    """Cost of all blocks at all loads, control runs included."""
 
     runs: int
     seconds: float
 
     @property
     def minutes(self) -> float:
-        """The same in minutes."""
+        """The time in minutes."""
         return self.seconds / 60.0
 
     @property
     def text(self) -> str:
-        """For people.
+        """The cost in words.
 
         Examples
         --------
@@ -41,18 +41,18 @@ def cost(
     loads: int = 1,
     controls: int = 1,
 ) -> Cost:
-    """Runs and time of a study.
+    """Return runs and time of a study.
 
     Parameters
     ----------
     seconds_per_run
         Warm-up, calibration and measurement of one run.
     restart_s
-        Between two runs: stop, set the factors, start, wait until ready.
+        Time between two runs: stop, apply the factors, start, wait until ready.
     loads
-        Load levels; each cell is run at each of them, on a server of its own.
+        Load levels; each cell is run at each of them, on its own server.
     controls
-        Control runs a block (at each load).
+        Control runs per block (at each load).
 
     Raises
     ------
@@ -86,7 +86,7 @@ def cost(
 
 
 def duration_text(seconds: float) -> str:
-    """Time as people say it.
+    """Format a duration for people.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def duration_text(seconds: float) -> str:
     if total < 60:
         return f"{total} s"
     if total < 600:
-        minutes, rest = divmod(total, 60)
-        return f"{minutes} min" + (f" {rest} s" if rest else "")
+        minutes, seconds_left = divmod(total, 60)
+        return f"{minutes} min" + (f" {seconds_left} s" if seconds_left else "")
     hours, minutes = divmod(round(total / 60), 60)
     if not hours:
         return f"{minutes} min"

@@ -1,4 +1,4 @@
-"""A design: which cells are run, which terms they tell apart, and what they mix up."""
+"""A design: which cells are run, which terms they separate, and which they confound."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ Kind = Literal["full", "fraction", "screening", "subset"]
 
 @dataclass(frozen=True)
 class Design:
-    """The cells of one block, and what follows from their choice.
+    """The cells of one block, and the properties that follow from them.
 
     Parameters
     ----------
     factors
-        In the order that cells and terms follow.
+        Their order is that of cells and terms.
     kind
         ``full``: all cells. ``fraction``: a regular fraction of two-level factors. ``screening``: many
         suspects, main effects only. ``subset``: chosen among the allowed cells.
     resolution
-        Length of the shortest defining word: with IV main effects are clear of two-factor interactions,
-        with V these are clear of each other. None where nothing is aliased, or where there are no words.
+        Length of the shortest defining word: with IV main effects are clear of two-factor interactions, with
+        V these are clear of each other. None if nothing is aliased, or if there are no words.
     cells
-        Each is run once a block; none stands here twice.
+        Each is run once per block; all are different.
     terms
-        What the model holds, ``()`` first. All of them can be estimated from the cells.
+        The terms of the model, ``()`` first. All of them can be estimated from the cells.
     aliases
-        For each term of the model what is confounded with it, wholly (fraction) or in part. A fraction lists
-        interactions of up to four factors, other kinds of two: longer ones are rarely large.
+        For each term of the model, the terms confounded with it, completely (fraction) or partly. A fraction
+        lists interactions of up to four factors, other kinds of two: longer ones are rarely large.
     words
         Defining words of a regular fraction (Box & Hunter 1961): products of factors that do not vary.
     unknown
-        Terms of up to two factors (of any number where all allowed cells are run) that cannot be estimated,
-        and why. What is aliased with a term of the model does not stand here.
+        Terms of up to two factors (of any number if all allowed cells are run) that cannot be estimated, and
+        why. Terms aliased with a term of the model are not listed here.
     forbidden
         Combinations of levels that no cell may have.
 
@@ -63,26 +63,26 @@ class Design:
 
     @property
     def control(self) -> Cell:
-        """The cell that is run once more in each block unless another is asked for: all low, if allowed."""
+        """The default cell of control runs, one more in each block: all low, if allowed."""
         low = all_low(self.factors)
         return self.cells[0] if is_forbidden(low, self.factors, self.forbidden) else low
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """One a coefficient: as many as terms where all factors have two levels."""
+        """The columns of the model: as many as terms if all factors have two levels."""
         return columns_of(self.factors, self.terms)
 
     def matrix(self, coding: Coding = "corner") -> Floats:
-        """Model matrix, shape (cells, columns), of full column rank."""
+        """Return the model matrix, shape (cells, columns), of full column rank."""
         return model_matrix(self.factors, self.cells, self.terms, coding)
 
     def setting(self, cell: Cell) -> dict[str, str]:
-        """The levels of a cell by the names of their factors."""
+        """Return the levels of a cell by the names of their factors."""
         return {factor.name: factor.levels[i] for factor, i in zip(self.factors, cell, strict=True)}
 
     @property
     def text(self) -> str:
-        """What it is, in one line."""
+        """The design in one line."""
         count = f"{len(self.cells)} cells"
         of = f"of {len(self.factors)} factor{'s' if len(self.factors) > 1 else ''}"
         if self.kind == "full":
@@ -97,17 +97,17 @@ class Design:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What it cannot tell, a sentence each."""
+        """What the design cannot show, one sentence each."""
         out = []
-        shared = {t: a for t, a in self.aliases.items() if t and any(len(one) <= 2 for one in a)}
+        shared = {t: a for t, a in self.aliases.items() if t and any(len(alias) <= 2 for alias in a)}
         if shared:
             term, others = next(iter(shared.items()))
-            first = [term_text(one) for one in others if len(one) <= 2]
+            first = [term_text(alias) for alias in others if len(alias) <= 2]
             more = f" and {len(first) - 1} more" if len(first) > 1 else ""
-            how = "cannot be told from" if self.kind == "fraction" else "is mixed in part with"
+            relation = "is confounded with" if self.kind == "fraction" else "is partly confounded with"
             out.append(
                 f"{len(shared)} of {len(self.terms) - 1} terms are confounded with main effects or two-factor"
-                f" interactions: {term_text(term)} {how} {first[0]}{more}"
+                f" interactions: {term_text(term)} {relation} {first[0]}{more}"
             )
         if self.kind == "screening":
             clear = "clear of" if not shared else "not clear of"
@@ -123,7 +123,7 @@ class Design:
 
 
 def roman(number: int) -> str:
-    """Resolutions as the literature writes them.
+    """Write a resolution in Roman numerals, as in the literature.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Factors, cells and terms: the words in which designs speak; which combinations are forbidden."""
+"""Factors, cells and terms: the vocabulary of designs; and forbidden combinations."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ Cell = tuple[int, ...]
 """One combination of levels: an index into each factor's levels, in the order of the factors."""
 
 Term = tuple[str, ...]
-"""Names of the factors that act together, in the order of the factors; ``()`` is the intercept."""
+"""Names of the factors that interact, in the order of the factors; ``()`` is the intercept."""
 
 Combination = Mapping[str, str]
 """Levels of some factors by name. Forbidden: no cell may have all of them."""
 
 LARGEST = 1024
-"""Cells that a design may have: one block of them takes three hours at ten seconds a run."""
+"""Most cells of a design: one block of them takes three hours at ten seconds per run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """Something with levels in a study. The first level is the low one, as a rule the present setting.
+    """A factor of a study. The first level is the low one, usually the present setting.
 
     Raises
     ------
     UsageError
-        Without a name, with fewer than two levels, or with one twice.
+        If it has no name, fewer than two levels, or one level twice.
 
     Examples
     --------
@@ -68,17 +68,17 @@ class Factor:
 
     @property
     def two_level(self) -> bool:
-        """Whether it has a low and a high level and nothing else."""
+        """Whether it has exactly two levels."""
         return len(self.levels) == 2
 
 
-def checked(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> tuple[Factor, ...]:
-    """The factors, if they and what is forbidden make sense together.
+def check_factors(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> tuple[Factor, ...]:
+    """Return the factors, if they and the forbidden combinations are valid.
 
     Raises
     ------
     UsageError
-        Without factors, with a name twice, or with a forbidden level or factor that is not there.
+        If there are no factors, two with one name, or an unknown forbidden level or factor.
     """
     factors = tuple(factors)
     if not factors:
@@ -117,54 +117,54 @@ def checked(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) ->
 
 
 def all_low(factors: Sequence[Factor]) -> Cell:
-    """The cell of the first levels: as a rule how the machine is set now."""
+    """Return the cell of the first levels: usually the present state of the machine."""
     return (0,) * len(factors)
 
 
 def cell_count(factors: Iterable[Factor]) -> int:
-    """Number of cells of the full factorial."""
+    """Return the number of cells of the full factorial."""
     return math.prod(len(factor.levels) for factor in factors)
 
 
 def is_forbidden(cell: Cell, factors: Sequence[Factor], forbidden: Iterable[Combination]) -> bool:
     """Whether the cell has all levels of some forbidden combination."""
     levels = {factor.name: factor.levels[i] for factor, i in zip(factors, cell, strict=True)}
-    return any(all(levels[name] == level for name, level in one.items()) for one in forbidden)
+    return any(all(levels[name] == level for name, level in combination.items()) for combination in forbidden)
 
 
 def allowed_cells(factors: Sequence[Factor], forbidden: Sequence[Combination] = ()) -> tuple[Cell, ...]:
-    """All cells of the full factorial that are not forbidden; the last factor varies fastest.
+    """Return all cells of the full factorial that are not forbidden; the last factor varies fastest.
 
     Raises
     ------
     UsageError
-        If everything is forbidden, or some level that a factor has.
+        If everything is forbidden, or all cells with some level of a factor.
     """
     every = itertools.product(*(range(len(factor.levels)) for factor in factors))
     cells = tuple(cell for cell in every if not is_forbidden(cell, factors, forbidden))
     for i, factor in enumerate(factors):
-        gone = [level for k, level in enumerate(factor.levels) if not any(cell[i] == k for cell in cells)]
-        if gone:
+        unused = [level for k, level in enumerate(factor.levels) if not any(cell[i] == k for cell in cells)]
+        if unused:
             raise UsageError(
                 "unused-level",
-                f"no allowed cell has {factor.name} = {gone[0]}: the forbidden combinations leave"
+                f"no allowed cell has {factor.name} = {unused[0]}: the forbidden combinations leave"
                 f" {len(cells)} of {cell_count(factors)} cells",
-                hint=f"remove {gone[0]!r} from the levels of {factor.name!r}, or forbid less",
+                hint=f"remove {unused[0]!r} from the levels of {factor.name!r}, or forbid less",
                 name=factor.name,
-                value=gone[0],
+                value=unused[0],
             )
     return cells
 
 
 def all_terms(factors: Sequence[Factor], most: int | None = None) -> tuple[Term, ...]:
-    """Terms of up to `most` factors (all of them when None), ``()`` first, then by the number of factors."""
+    """Return the terms of up to `most` factors (None: any number), ``()`` first, then by number of factors."""
     names = [factor.name for factor in factors]
     orders = range((len(names) if most is None else min(most, len(names))) + 1)
     return tuple(term for order in orders for term in itertools.combinations(names, order))
 
 
 def term_text(term: Term) -> str:
-    """As people write it.
+    """Write a term for people.
 
     Examples
     --------

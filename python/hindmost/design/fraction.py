@@ -6,29 +6,29 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from hindmost.design.design import Design
-from hindmost.design.factors import LARGEST, Cell, Factor, Term, checked
+from hindmost.design.factors import LARGEST, Cell, Factor, Term, check_factors
 from hindmost.design.full import full
 from hindmost.design.generators import Mask, best_generators, shared_masks, span
 from hindmost.errors import UsageError
 
 LISTED_ORDER = 4
-"""Longest aliases that are listed: those of main effects in a fraction of resolution V."""
+"""Longest aliases that are listed: the aliases of main effects in a fraction of resolution V."""
 
 MOST_FACTORS = {3: 15, 4: 16, 5: 11}
-"""Of each resolution: in 16, 32 and 128 cells."""
+"""Most factors by resolution: in 16, 32 and 128 cells."""
 
 
 def fraction(factors: Iterable[Factor], resolution: int = 5) -> Design:
-    """The smallest fraction with at least this resolution, of minimum aberration among those of its size.
+    """Return the smallest fraction of at least this resolution, with minimum aberration for its size.
 
-    The all-low cell is always in it: a generated factor is high where an odd number of its generators is. In
-    the -1/+1 notation of the literature words of odd length therefore have a minus sign.
+    It always has the all-low cell: a generated factor is high if an odd number of its generators is. In the
+    -1/+1 notation of the literature, words of odd length therefore have a minus sign.
 
     Returns
     -------
     Design
-        Its model holds main effects and two-factor interactions, one of each alias set. A full factorial
-        where no smaller fraction has the resolution.
+        Its model has main effects and two-factor interactions, one of each alias set. It is a full factorial
+        if no smaller fraction has the resolution.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def fraction(factors: Iterable[Factor], resolution: int = 5) -> Design:
     >>> design.aliases[("a", "b")]
     (('c', 'd'),)
     """
-    factors = checked(factors)
+    factors = check_factors(factors)
     if resolution not in MOST_FACTORS:
         raise UsageError(
             "bad-value",
@@ -80,7 +80,7 @@ def fraction(factors: Iterable[Factor], resolution: int = 5) -> Design:
 
 
 def regular(factors: Sequence[Factor], generators: Sequence[Mask]) -> Design:
-    """The fraction of these generators, each a word with one factor of its own at the end of the list.
+    """Return the fraction of these generators, each a word with exactly one generated factor.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def regular(factors: Sequence[Factor], generators: Sequence[Mask]) -> Design:
     generators
         Bit i of a mask stands for factor i.
     """
-    factors = checked(factors)
+    factors = check_factors(factors)
     names = [factor.name for factor in factors]
     base = len(factors) - len(generators)
     if 2**base > LARGEST:
@@ -114,14 +114,14 @@ def regular(factors: Sequence[Factor], generators: Sequence[Mask]) -> Design:
         factors,
         "fraction",
         min(word.bit_count() for word in words),
-        tuple(_completed(free, generators) for free in itertools.product((0, 1), repeat=base)),
+        tuple(_complete(free, generators) for free in itertools.product((0, 1), repeat=base)),
         terms,
         aliases,
         tuple(sorted((_term(names, word) for word in words), key=lambda term: _order(names, term))),
     )
 
 
-def _completed(free: tuple[int, ...], generators: Sequence[Mask]) -> Cell:
+def _complete(free: tuple[int, ...], generators: Sequence[Mask]) -> Cell:
     high = sum(level << i for i, level in enumerate(free))
     return (*free, *((high & generator).bit_count() % 2 for generator in generators))
 
@@ -129,21 +129,21 @@ def _completed(free: tuple[int, ...], generators: Sequence[Mask]) -> Cell:
 def _model(
     names: Sequence[str], words: Sequence[Mask]
 ) -> tuple[tuple[Term, ...], dict[Term, tuple[Term, ...]]]:
-    """Terms of up to two factors, the first of each alias set, with what is in the set besides."""
-    terms, aliases, taken = [], {}, set[Mask]()
+    """Return terms of up to two factors, the first of each alias set, with the rest of the set as aliases."""
+    terms, aliases, covered = [], {}, set[Mask]()
     places = range(len(names))
     for chosen in itertools.chain.from_iterable(itertools.combinations(places, order) for order in range(3)):
         mask = sum(1 << i for i in chosen)
-        if mask in taken:
+        if mask in covered:
             continue
         others = set(shared_masks(mask, words))
-        taken |= others
+        covered |= others
         term = _term(names, mask)
         terms.append(term)
         listed = (
             [_term(names, other) for other in others if other.bit_count() <= LISTED_ORDER] if mask else []
         )
-        aliases[term] = tuple(sorted(listed, key=lambda one: _order(names, one)))
+        aliases[term] = tuple(sorted(listed, key=lambda other: _order(names, other)))
     return tuple(terms), aliases
 
 

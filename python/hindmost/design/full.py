@@ -1,4 +1,4 @@
-"""Full factorials: every cell that is allowed, every interaction that the cells can tell."""
+"""Full factorials: every allowed cell, and every interaction that these cells can separate."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from hindmost.design.factors import (
     all_terms,
     allowed_cells,
     cell_count,
-    checked,
+    check_factors,
 )
 from hindmost.errors import UsageError
 
 
 def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> Design:
-    """All allowed cells, with any number of levels. Where some are forbidden it is called a ``subset``.
+    """Return all allowed cells, for any number of levels. With forbidden cells the kind is ``subset``.
 
     Raises
     ------
     UsageError
-        If factors or forbidden combinations make no sense, or there would be more than `LARGEST` cells.
+        If factors or forbidden combinations are invalid, or there would be more than `LARGEST` cells.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> De
     ((), ('a',), ('b',), ('a', 'b'))
     """
     forbidden = tuple(forbidden)
-    factors = checked(factors, forbidden)
+    factors = check_factors(factors, forbidden)
     if cell_count(factors) > LARGEST:
         raise UsageError(
             "design-too-large",
@@ -50,14 +50,14 @@ def full(factors: Iterable[Factor], forbidden: Iterable[Combination] = ()) -> De
     terms = all_terms(factors)
     if len(cells) == cell_count(factors):
         return Design(factors, "full", None, cells, terms, dict.fromkeys(terms, ()))
-    found = estimable(factors, cells, terms)
+    result = estimable(factors, cells, terms)
     return Design(
         factors,
         "subset",
         None,
         cells,
-        found.terms,
-        partial_aliases(factors, cells, found.terms),
-        unknown=found.unknown,
+        result.terms,
+        partial_aliases(factors, cells, result.terms),
+        unknown=result.unknown,
         forbidden=forbidden,
     )

@@ -1,10 +1,9 @@
 """Generators of two-level fractions: the search for minimum aberration.
 
 A fraction of k factors in 2^m cells lets m factors vary freely and sets each of the other p = k - m to a
-product of some of them. A set of factors is a bit mask here and a product of sets is XOR, so the 2^p - 1
-defining words are the span of p masks (Box & Hunter 1961). Among the fractions of one size that one is best
-whose words are fewest at the shortest length, then at the next, and so on: minimum aberration (Fries &
-Hunter 1980).
+product of some of them. Here a set of factors is a bit mask and a product of sets is XOR, so the 2^p - 1
+defining words are the span of p masks (Box & Hunter 1961). The best fraction of a given size has the fewest
+words of the shortest length, then of the next, and so on: minimum aberration (Fries & Hunter 1980).
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ Mask = int
 
 
 def best_generators(factors: int, base: int, resolution: int) -> tuple[Mask, ...] | None:
-    """Words of p = `factors` - `base` generators with minimum aberration; None if none has the resolution.
+    """Return p = `factors` - `base` generators with minimum aberration; None if none has the resolution.
 
-    Bit i stands for factor i; generator j is the word that holds factor `base` + j and no other generated
-    one.
+    Bit i stands for factor i; generator j is the word with factor `base` + j and no other generated factor.
 
     Examples
     --------
@@ -36,7 +34,7 @@ def _search(factors: int, base: int, resolution: int) -> tuple[Mask, ...] | None
     added = factors - base
     if added == 0:
         return ()
-    # Products of free factors that a generated one may equal: a word is one factor longer.
+    # Products of free factors that define a generated one: a word is one factor longer.
     candidates = sorted(
         (mask for mask in range(1 << base) if mask.bit_count() >= resolution - 1),
         key=lambda mask: (-mask.bit_count(), mask),
@@ -48,12 +46,12 @@ def _search(factors: int, base: int, resolution: int) -> tuple[Mask, ...] | None
         nonlocal best, best_pattern
         pattern = word_lengths(words, factors)
         if best_pattern is not None and pattern >= best_pattern:
-            return  # a further generator only adds words
+            return  # more generators only add words
         if len(chosen) == added:
             best, best_pattern = tuple(chosen), pattern
             return
         for i in range(start, len(candidates) - (added - len(chosen)) + 1):
-            # Renaming free factors changes nothing: of the longest generators of one length one is enough.
+            # Renaming free factors changes nothing: try only one of the longest generators of a length.
             if not chosen and i and candidates[i].bit_count() == candidates[i - 1].bit_count():
                 continue
             generator = candidates[i] | 1 << base + len(chosen)
@@ -66,7 +64,7 @@ def _search(factors: int, base: int, resolution: int) -> tuple[Mask, ...] | None
 
 
 def span(generators: Sequence[Mask]) -> list[Mask]:
-    """All products of generators but the empty one: the defining words."""
+    """Return all products of generators except the empty one: the defining words."""
     words: list[Mask] = []
     for generator in generators:
         words += [generator, *(generator ^ word for word in words)]
@@ -74,7 +72,7 @@ def span(generators: Sequence[Mask]) -> list[Mask]:
 
 
 def word_lengths(words: Sequence[Mask], factors: int) -> tuple[int, ...]:
-    """The word length pattern: numbers of words of length 3, 4, ..., `factors`.
+    """Return the word length pattern: numbers of words of length 3, 4, ..., `factors`.
 
     Examples
     --------
@@ -88,5 +86,5 @@ def word_lengths(words: Sequence[Mask], factors: int) -> tuple[int, ...]:
 
 
 def shared_masks(mask: Mask, words: Sequence[Mask]) -> Iterator[Mask]:
-    """The other members of the mask's alias set."""
+    """Return the other members of the mask's alias set."""
     return (mask ^ word for word in words)

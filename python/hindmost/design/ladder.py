@@ -1,4 +1,4 @@
-"""The kinds of designs that there are for some factors, from rich to poor."""
+"""The designs that exist for given factors, from rich to poor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal, get_args
 
 from hindmost.design.design import Design
-from hindmost.design.factors import Combination, Factor, checked
+from hindmost.design.factors import Combination, Factor, check_factors
 from hindmost.design.fraction import fraction
 from hindmost.design.full import full
 from hindmost.design.random_settings import random_settings
@@ -15,32 +15,32 @@ from hindmost.design.screening import FIRST_ROWS, screening
 from hindmost.design.subset import subset
 from hindmost.errors import UsageError
 
-Asked = Literal["auto", "full", "fraction", "screening"]
+DesignKind = Literal["auto", "full", "fraction", "screening"]
 
 
 def ladder(
-    factors: Iterable[Factor], kind: Asked, resolution: int = 5, forbidden: Iterable[Combination] = ()
+    factors: Iterable[Factor], kind: DesignKind, resolution: int = 5, forbidden: Iterable[Combination] = ()
 ) -> Iterator[Design]:
-    """All designs of a kind, from rich to poor, each with fewer cells than the one before.
+    """Yield all designs of a kind, from rich to poor, each with fewer cells than the one before.
 
-    ``auto``: full, fractions of resolution V and IV (or chosen cells), screening with and without
-    fold-over; those that do not exist for these factors are left out.
+    ``auto``: full, fractions of resolution V and IV (or chosen cells), screening with and without fold-over;
+    designs that do not exist for these factors are left out.
 
     Raises
     ------
     UsageError
         If none exists.
     """
-    if kind not in get_args(Asked):
+    if kind not in get_args(DesignKind):
         raise UsageError(
             "unknown-name",
-            f"there is no kind of design {kind!r} (known: {', '.join(get_args(Asked))})",
+            f"there is no kind of design {kind!r} (known: {', '.join(get_args(DesignKind))})",
             key="kind",
             name=kind,
-            known=list(get_args(Asked)),
+            known=list(get_args(DesignKind)),
         )
     forbidden = tuple(forbidden)
-    factors = checked(factors, forbidden)
+    factors = check_factors(factors, forbidden)
     refusal: UsageError | None = None
     smallest: int | None = None
     for make in _makers(factors, kind, resolution, forbidden):
@@ -57,7 +57,7 @@ def ladder(
 
 
 def _makers(
-    factors: tuple[Factor, ...], kind: Asked, resolution: int, forbidden: tuple[Combination, ...]
+    factors: tuple[Factor, ...], kind: DesignKind, resolution: int, forbidden: tuple[Combination, ...]
 ) -> list[Callable[[], Design]]:
     whole: list[Callable[[], Design]] = [partial(full, factors, forbidden)]
     fractions: list[Callable[[], Design]]
@@ -69,7 +69,7 @@ def _makers(
             screens.append(partial(random_settings, factors))
     else:
         least = (resolution,) if kind == "fraction" else (5, 4)
-        fractions = [partial(fraction, factors, one) for one in least]
+        fractions = [partial(fraction, factors, value) for value in least]
         screens = [partial(screening, factors, fold=fold) for fold in (True, False)]
         if len(factors) >= max(FIRST_ROWS):
             screens = [partial(random_settings, factors)]

@@ -1,4 +1,4 @@
-"""From a budget to a design: the richest that it carries, and what is given up for that."""
+"""Chooses the richest design that a budget allows, and says what is given up."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 
 from hindmost.design.design import Design
 from hindmost.design.factors import Combination, Factor
-from hindmost.design.ladder import Asked, ladder
+from hindmost.design.ladder import DesignKind, ladder
 from hindmost.design.precision import DEFAULT_CV, precision
 from hindmost.errors import UsageError
 
 LEAST_BLOCKS = 5
-"""Runs of each cell from which on run-level intervals hold what they promise (95 % cover .95)."""
+"""Runs of each cell from which run-level intervals have their nominal coverage (95 % intervals cover
+0.95)."""
 
 LEAST_BLOCKS_SCREENING = 3
-"""The same where each effect compares half of all runs with the other half."""
+"""The same for screening, where each effect compares half of all runs with the other half."""
 
 MOST_BLOCKS = 30
-"""What time is left over buys more blocks up to here: the paper's number of runs of each cell."""
+"""Remaining time buys more blocks up to this number: the paper's number of runs of each cell."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A design with as many blocks as the budget carries; ``runs`` include controls and all loads."""
+    """A design with as many blocks as the budget allows; ``runs`` include controls and all loads."""
 
     design: Design
     blocks: int
@@ -32,18 +33,18 @@ class Offer:
 
     @property
     def text(self) -> tuple[str, ...]:
-        """What it is, what it can no longer tell, and the smallest effect that it would find."""
-        known = precision(self.design, self.blocks, self.cv)
+        """The design, what it cannot show, and the smallest effect that it would detect."""
+        expected = precision(self.design, self.blocks, self.cv)
         out = [f"{self.design.text}; {self.blocks} blocks, {self.runs:,} runs", *self.design.caveats]
         if self.design.kind == "fraction" and (self.design.resolution or 0) >= 5:
-            out.append("interactions of three and more factors are taken to be nothing")
+            out.append("interactions of three and more factors are assumed to be zero")
         for order, name in ((1, "of one factor"), (2, "of two factors together")):
-            these = [one for term, one in known.items() if len(term) == order]
-            if these:
-                worst = max(these, key=lambda one: one.half_width)
+            precisions = [each for term, each in expected.items() if len(term) == order]
+            if precisions:
+                worst = max(precisions, key=lambda each: each.half_width)
                 out.append(
-                    f"an average effect {name} will be known to about ±{_percent(worst.half_width)}, and one"
-                    f" of {_percent(worst.detectable)} be found with a chance of 80 %, if runs scatter by"
+                    f"an average effect {name} will have an interval of ±{_percent(worst.half_width)}, and one"
+                    f" of {_percent(worst.detectable)} is detected with 80 % probability, if runs vary by"
                     f" {_percent(self.cv)}"
                 )
         return tuple(out)
@@ -53,7 +54,7 @@ def offer(
     factors: Iterable[Factor],
     most_runs: int,
     *,
-    kind: Asked = "auto",
+    kind: DesignKind = "auto",
     resolution: int = 5,
     forbidden: Iterable[Combination] = (),
     loads: int = 1,
@@ -62,28 +63,28 @@ def offer(
     most_blocks: int = MOST_BLOCKS,
     cv: float = DEFAULT_CV,
 ) -> Offer:
-    """The richest design of the asked kind that `most_runs` carry with enough blocks.
+    """Return the richest design of this kind that `most_runs` allow with enough blocks.
 
-    From rich to poor: the full factorial, fractions of resolution V and IV (or chosen cells), screening
-    with and without its fold-over. Of one that is affordable, runs left over buy more blocks.
+    From rich to poor: the full factorial, fractions of resolution V and IV (or chosen cells), screening with
+    and without its fold-over. Remaining runs buy more blocks.
 
     Parameters
     ----------
     most_runs
-        At all loads, controls included.
+        Runs at all loads, controls included.
     resolution
-        Of a fraction, at least, where a fraction is asked for; ``auto`` goes down to IV.
+        Minimum resolution of a fraction, for kind ``fraction``; ``auto`` goes down to IV.
     loads, controls
         Load levels; control runs in each block.
     blocks
-        Fewest blocks; None: `LEAST_BLOCKS`, or `LEAST_BLOCKS_SCREENING`.
+        Minimum blocks; None: `LEAST_BLOCKS`, or `LEAST_BLOCKS_SCREENING`.
     cv
-        How much runs scatter, for what the offer says.
+        Variation between runs, for the description of the offer.
 
     Raises
     ------
     UsageError
-        If not even the poorest fits: names the number of runs that would do.
+        If not even the poorest fits: names the number of runs needed.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def offer(
             chosen = min(affordable, max(most_blocks, fewest))
             return Offer(design, chosen, chosen * block, cv)
         least.append((fewest * block, design))
-    runs, design = min(least, key=lambda one: one[0])
+    runs, design = min(least, key=lambda entry: entry[0])
     per_load = f" at each of {loads} loads" if loads > 1 else ""
     raise UsageError(
         "too-few-runs",
@@ -118,7 +119,7 @@ def offer(
 
 
 def runs_within(budget_s: float, seconds_per_run: float, restart_s: float = 0.0) -> int:
-    """Runs that fit into a time.
+    """Return the number of runs that fit into a time.
 
     Examples
     --------

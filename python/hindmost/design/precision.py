@@ -1,4 +1,4 @@
-"""How well a design will know its effects, from how much runs scatter: before any is made."""
+"""The expected precision of a design's effects, from the variation between runs, before any run is made."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from hindmost.design.factors import Term
 from hindmost.errors import UsageError
 
 DEFAULT_CV = 0.05
-"""Standard deviation of what runs report, as a share: a usual figure; a pilot's is better."""
+"""Standard deviation of the runs' figures, as a share: a typical value; a pilot study gives a better one."""
 
 POWER = 0.8
-"""Chance with which an effect that is called detectable is found."""
+"""Probability of finding an effect that is called detectable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Of one term (its worst level), as shares of the latency.
+    """Precision of one term (its worst level), as shares of the latency.
 
-    ``half_width``: of its 95 % interval. ``detectable``: the effect whose interval excludes 0 with `POWER`.
+    ``half_width``: of its 95 % interval. ``detectable``: the effect whose interval excludes 0 with
+    probability `POWER`.
     """
 
     half_width: float
@@ -38,11 +39,11 @@ def precision(
     coding: Coding = "average",
     confidence: float = 0.95,
 ) -> dict[Term, Precision]:
-    """What to expect of each term but the intercept.
+    """Return the expected precision of each term but the intercept.
 
     With L the solution of least squares, an effect's error is ``cv sqrt(sum_c L_jc^2 / blocks)``, with
-    ``blocks - 1`` degrees of freedom. Runs of all cells are taken to scatter alike, and effects to be the
-    same in all blocks: where they are not, the intervals come out wider.
+    ``blocks - 1`` degrees of freedom. This assumes equal variation in all cells, and effects that are the
+    same in all blocks; otherwise intervals are wider.
 
     Parameters
     ----------
@@ -51,12 +52,12 @@ def precision(
     cv
         Standard deviation over mean of the runs of one cell.
     confidence
-        Of each interval by itself; ``1 - 0.05 / m`` where m are to hold together (Bonferroni).
+        Of each interval alone; ``1 - 0.05 / m`` if m intervals are to hold together (Bonferroni).
 
     Returns
     -------
     dict
-        Infinite where the runs leave nothing to tell errors from.
+        Infinite if there are too few runs to estimate errors.
 
     Examples
     --------
@@ -79,16 +80,16 @@ def precision(
     matrix = design.matrix(coding)
     squares = np.linalg.pinv(matrix) ** 2
     errors = cv * np.sqrt(squares.sum(axis=1) / blocks)
-    # One block: no cell has a second run, and what the model leaves over stands for the scatter.
+    # One block: no cell has a second run, so the residuals of the model estimate the variation.
     degrees = float(blocks - 1 if blocks > 1 else len(design.cells) - len(design.columns))
-    out: dict[Term, Precision] = {}
+    worst_by_term: dict[Term, Precision] = {}
     for column, error in zip(design.columns, errors.tolist(), strict=True):
         if column.term:
-            mine = Precision(_t(0.5 + confidence / 2.0, degrees) * error, math.inf)
-            mine = Precision(mine.half_width, mine.half_width + _t(POWER, math.inf) * error)
-            worst = out.get(column.term, mine)
-            out[column.term] = max(worst, mine, key=lambda one: one.half_width)
-    return out
+            own = Precision(_t(0.5 + confidence / 2.0, degrees) * error, math.inf)
+            own = Precision(own.half_width, own.half_width + _t(POWER, math.inf) * error)
+            worst = worst_by_term.get(column.term, own)
+            worst_by_term[column.term] = max(worst, own, key=lambda each: each.half_width)
+    return worst_by_term
 
 
 def _t(probability: float, degrees: float) -> float:

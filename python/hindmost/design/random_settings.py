@@ -1,11 +1,11 @@
 """Screening by random settings: the paper's factor selection, for any number of suspects and levels.
 
-Each run has its own setting of all suspects, drawn at random, and each suspect is then tested by itself:
-its levels are exchanged among the runs, and the difference seen is compared with those (Treadmill IV-B;
-"random balance", Satterthwaite 1959). Here each level of a suspect stands in as many runs as any other.
-Compared with a Plackett-Burman design of as many runs an effect's error is larger, by sqrt(n / (n - p)) for
-p coefficients, and any interaction may by chance look a little like any main effect; but there may be more
-than 23 suspects.
+Each run has its own random setting of all suspects, and each suspect is then tested separately: its levels
+are permuted among the runs, and the observed difference is compared with the permuted ones (Treadmill IV-B;
+"random balance", Satterthwaite 1959). Here each level of a suspect occurs in the same number of runs.
+Compared with a Plackett-Burman design with as many runs, an effect's error is larger by sqrt(n / (n - p)) for
+p coefficients, and any interaction may by chance correlate with any main effect; but there may be more than
+23 suspects.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from hindmost.design.factors import (
     Factor,
     all_terms,
     cell_count,
-    checked,
+    check_factors,
 )
 from hindmost.errors import UsageError
 
 RUNS_PER_COEFFICIENT = 2
-"""Errors are then 1.4 times those of an orthogonal design of as many runs."""
+"""Errors are then 1.4 times those of an orthogonal design with as many runs."""
 
 _TRIES = 20
 
 
 def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: int = 1) -> Design:
-    """Cells drawn at random, each level of a factor equally often, no cell twice.
+    """Draw cells at random, with each level of a factor equally often, and all cells different.
 
     Parameters
     ----------
     runs
-        Cells; None: `RUNS_PER_COEFFICIENT`.
+        Number of cells; None: `RUNS_PER_COEFFICIENT` for each coefficient.
     seed
-        Decides the cells, the same for ever.
+        Determines the cells, in all versions.
 
     Raises
     ------
     UsageError
-        For too few runs to tell the main effects apart, or more than half of all cells.
+        If there are too few runs to separate the main effects, or more than half of all cells.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: in
     >>> design.text, sum(cell[7] for cell in design.cells)
     ('screening of 30 factors, main effects only: 62 cells', 31)
     """
-    factors = checked(factors)
+    factors = check_factors(factors)
     coefficients = 1 + sum(len(factor.levels) - 1 for factor in factors)
     runs = RUNS_PER_COEFFICIENT * coefficients if runs is None else runs
     if not coefficients < runs:
@@ -71,7 +71,7 @@ def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: in
             value=runs,
             most=cell_count(factors) // 2,
         )
-    cells = _repaired(_balanced(factors, runs, seed), seed)
+    cells = _remove_duplicates(_draw_balanced(factors, runs, seed), seed)
     terms = all_terms(factors, 1)
     if missing := estimable(factors, cells, terms).unknown:
         (name,), why = next(iter(missing.items()))
@@ -86,28 +86,28 @@ def random_settings(factors: Iterable[Factor], runs: int | None = None, seed: in
     return Design(factors, "screening", None, cells, terms, aliases)
 
 
-def _lot(*what: object) -> int:
-    return int.from_bytes(blake2b(repr(what).encode(), digest_size=8).digest(), "big")
+def _random_key(*parts: object) -> int:
+    return int.from_bytes(blake2b(repr(parts).encode(), digest_size=8).digest(), "big")
 
 
-def _balanced(factors: Sequence[Factor], runs: int, seed: int) -> list[list[int]]:
+def _draw_balanced(factors: Sequence[Factor], runs: int, seed: int) -> list[list[int]]:
     cells = [[0] * len(factors) for _ in range(runs)]
-    for place, factor in enumerate(factors):
-        order = sorted(range(runs), key=lambda run: _lot(seed, place, run))
+    for index, factor in enumerate(factors):
+        order = sorted(range(runs), key=lambda run: _random_key(seed, index, run))
         for rank, run in enumerate(order):
-            cells[run][place] = rank % len(factor.levels)
+            cells[run][index] = rank % len(factor.levels)
     return cells
 
 
-def _repaired(cells: list[list[int]], seed: int) -> tuple[Cell, ...]:
-    """Exchange single levels between runs until no cell stands twice; balance stays."""
+def _remove_duplicates(cells: list[list[int]], seed: int) -> tuple[Cell, ...]:
+    """Exchange single levels between runs until all cells are different; the balance is kept."""
     for attempt in range(_TRIES * len(cells)):
         seen = Counter(tuple(cell) for cell in cells)
         twice = [cell for cell in cells if seen[tuple(cell)] > 1]
         if not twice:
             break
-        one = twice[_lot(seed, "one", attempt) % len(twice)]
-        other = cells[_lot(seed, "other", attempt) % len(cells)]
-        place = _lot(seed, "place", attempt) % len(one)
-        one[place], other[place] = other[place], one[place]
+        cell = twice[_random_key(seed, "one", attempt) % len(twice)]
+        other = cells[_random_key(seed, "other", attempt) % len(cells)]
+        index = _random_key(seed, "place", attempt) % len(cell)
+        cell[index], other[index] = other[index], cell[index]
     return tuple(tuple(cell) for cell in cells)

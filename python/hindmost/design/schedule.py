@@ -1,4 +1,4 @@
-"""The order of runs: randomised complete blocks, each with a control."""
+"""The order of runs: randomized complete blocks, each with a control."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ControlAt = Literal["random", "first", "last"]
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRun:
-    """One run to be made. ``block`` and ``position`` within it count from 0."""
+    """One run to make. ``block`` and ``position`` within it count from 0."""
 
     block: int
     position: int
@@ -34,13 +34,12 @@ def schedule(
     control_at: ControlAt = "random",
     first_block: int = 0,
 ) -> list[ScheduledRun]:
-    """One run of each cell a block, in random order, with control runs among them.
+    """Return one run of each cell per block, in random order, with control runs among them.
 
-    Blocks keep what drifts over a study (heat, memory, neighbours) out of the comparison of cells; free
-    draws "until each cell has enough" (Treadmill V-A) do not, and need a third more runs. Within a block
-    each order is equally likely. The order of a block depends on seed, block and cells alone, not on how
-    many blocks there are or on any library's generator: a study goes on where it stopped, also with another
-    version of this.
+    Blocks remove drift over a study (heat, memory, other load) from the comparison of cells. Free draws
+    "until each cell has enough" (Treadmill V-A) do not, and need a third more runs. Within a block each order
+    is equally likely. The order of a block depends only on seed, block and cells, not on the number of blocks
+    or on any library's generator, so a study can be resumed, even with another version.
 
     Parameters
     ----------
@@ -49,14 +48,14 @@ def schedule(
     controls
         Control runs in each block; 0 for none.
     control_at
-        Where they are: anywhere (as one more cell), before or after all others.
+        Their position: random (like another cell), before or after all others.
     first_block
         Where to begin: blocks ``first_block`` to ``first_block + blocks - 1``.
 
     Raises
     ------
     UsageError
-        If a number is negative, or the control is no allowed cell of these factors.
+        If a number is negative, or the control is not an allowed cell of these factors.
 
     Examples
     --------
@@ -79,25 +78,26 @@ def schedule(
     _check_control(design, control)
     scheduled: list[ScheduledRun] = []
     for block in range(first_block, first_block + blocks):
-        cells = _shuffled([(cell, False, 0) for cell in design.cells], seed, block)
+        cells = _shuffle([(cell, False, 0) for cell in design.cells], seed, block)
         extra = [(control, True, i) for i in range(controls)]
         if control_at == "random":
-            order = _shuffled([*cells, *extra], seed, block)
+            order = _shuffle([*cells, *extra], seed, block)
         else:
             order = [*extra, *cells] if control_at == "first" else [*cells, *extra]
         scheduled += [
-            ScheduledRun(block, place, cell, is_control) for place, (cell, is_control, _) in enumerate(order)
+            ScheduledRun(block, position, cell, is_control)
+            for position, (cell, is_control, _) in enumerate(order)
         ]
     return scheduled
 
 
-def _shuffled(runs: list[tuple[Cell, bool, int]], seed: int, block: int) -> list[tuple[Cell, bool, int]]:
-    """By the digest of seed, block and run: as good as a shuffle, and the same for ever."""
+def _shuffle(runs: list[tuple[Cell, bool, int]], seed: int, block: int) -> list[tuple[Cell, bool, int]]:
+    """Sort by a digest of seed, block and run: as good as a shuffle, and the same in all versions."""
 
-    def lot(run: tuple[Cell, bool, int]) -> bytes:
+    def sort_key(run: tuple[Cell, bool, int]) -> bytes:
         return blake2b(repr((seed, block, *run)).encode(), digest_size=16).digest()
 
-    return sorted(runs, key=lot)
+    return sorted(runs, key=sort_key)
 
 
 def _check_control(design: Design, control: Cell) -> None:

@@ -2,9 +2,9 @@
 
 Plackett & Burman (1946) give orthogonal arrays of n = 8, 12, 16, 20, 24 runs for up to n - 1 factors of two
 levels: a first row, its cyclic shifts, and a row of low levels. Main effects are then clear of each other but
-mixed with two-factor interactions (in shares of 1/3 at n = 12). With the mirror image of each run added
-(fold-over, Box & Wilson 1951) they are clear of these, too. For n = 12, 20, 24 any three columns hold a full
-2^3 (Box & Tyssedal 1996): where few suspects matter, the same runs show their interactions.
+confounded with two-factor interactions (in shares of 1/3 at n = 12). Adding the mirror image of each run
+(fold-over, Box & Wilson 1951) clears them of these, too. For n = 12, 20, 24 any three columns contain a full
+2^3 (Box & Tyssedal 1996): if few suspects matter, the same runs show their interactions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from hindmost.design.aliasing import partial_aliases
 from hindmost.design.design import Design
-from hindmost.design.factors import Cell, Factor, all_terms, checked
+from hindmost.design.factors import Cell, Factor, all_terms, check_factors
 from hindmost.errors import UsageError
 
 FIRST_ROWS = {
@@ -26,33 +26,33 @@ FIRST_ROWS = {
 """Plackett & Burman 1946, page 323."""
 
 LEAST = 5
-"""Suspects: with fewer a full factorial has as few cells as this with its fold-over."""
+"""Minimum number of suspects: with fewer, a full factorial has no more cells than this with its fold-over."""
 
 
 def screening(factors: Iterable[Factor], *, fold: bool = True) -> Design:
-    """A Plackett-Burman design, with its fold-over unless asked otherwise.
+    """Return a Plackett-Burman design, by default with its fold-over.
 
     Parameters
     ----------
     factors
-        5 to 23 of two levels each.
+        5 to 23 factors of two levels each.
     fold
-        Add the mirror image of each cell, so that two-factor interactions cannot pass for main effects.
+        Add the mirror image of each cell, so that two-factor interactions do not bias main effects.
 
     Raises
     ------
     UsageError
-        For more than two levels, or too many or too few factors.
+        If factors have more than two levels, or there are too many or too few.
 
     Examples
     --------
     >>> design = screening([Factor(f"suspect {i}", ("off", "on")) for i in range(11)])
     >>> design.text, design.resolution
     ('screening of 11 factors, main effects only: 24 cells', 4)
-    >>> len(screening(design.factors, fold=False).aliases[("suspect 0",)])  # all that it is not part of
+    >>> len(screening(design.factors, fold=False).aliases[("suspect 0",)])  # all interactions without it
     45
     """
-    factors = checked(factors)
+    factors = check_factors(factors)
     if many := [factor for factor in factors if not factor.two_level]:
         raise UsageError(
             "bad-value",
@@ -83,7 +83,7 @@ def screening(factors: Iterable[Factor], *, fold: bool = True) -> Design:
 
 
 def plackett_burman(size: int, count: int) -> tuple[Cell, ...]:
-    """The first `count` columns of the array of `size` runs; 1 is high.
+    """Return the first `count` columns of the array of `size` runs; 1 is high.
 
     Examples
     --------

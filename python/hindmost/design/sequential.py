@@ -1,16 +1,16 @@
-"""When to look at the effects of a study that goes on, how strictly, and when to stop.
+"""Interim analysis: when to look at the effects of a running study, at which level, and when to stop.
 
-Each look is one more chance to be fooled: of effects that are not there, 5 % intervals that are looked at
-five times announce 13 to 14 %. The chance is therefore spent over the looks (Lan & DeMets 1983): of 5 % in
-all, what O'Brien & Fleming's boundary spends by the share of blocks made, next to nothing early and nearly
-all of it at the last look. At each look intervals are made at the level that is due then; whatever the rule
-does with them, each term's sequence of intervals covers with 95 % at all looks together (repeated
-confidence intervals, Jennison & Turnbull 1989). A study stops when every effect of interest is decided:
-shown, or too small to matter.
+Each look is another chance of a false positive: 5 % intervals looked at five times report 13 to 14 % of
+absent effects. The error rate is therefore spent over the looks (Lan & DeMets 1983). Of 5 % in total, each
+look gets what O'Brien & Fleming's boundary spends at its share of blocks: almost nothing early and nearly all
+of it at the last look. At each look, intervals have the level of that look. Whatever the rule does with them,
+each term's sequence of intervals covers with 95 % at all looks together (repeated confidence intervals,
+Jennison & Turnbull 1989). A study stops when every effect of interest is decided: significant, or too small
+to matter.
 
-What was measured: 8,000 studies each of 108 settings (six laws of run values; effects absent, as large as
-the smallest that matters, and mixed; that being 1, 2 and 5 %; one term or ten of interest; 2^4 cells, looks
-at 10, 15, ... 30 blocks), the term that is covered least:
+Simulation: 8,000 studies for each of 108 settings (six distributions of run values; effects absent, as large
+as the smallest that matters, and mixed; that smallest effect being 1, 2 and 5 %; one or ten terms of
+interest; 2^4 cells, looks at 10, 15, ... 30 blocks). The table shows the term with the lowest coverage:
 
 ===================================  =========================  ======================
 intervals at the stop                coverage, worst setting    absent effects shown
@@ -21,8 +21,8 @@ plain 95 %, stopped when these       .867 (one term)            5.9 % (one term)
 decide, at any look                  .930 (ten terms)           6.3 % (ten terms)
 ===================================  =========================  ======================
 
-The price: 26.9 blocks in the mean instead of 21.6 where ten absent effects were to be shown too small to
-matter at 2 % and runs scatter by 5 %.
+The cost: 26.9 blocks on average instead of 21.6, for ten absent effects to be shown smaller than 2 % with a
+variation of 5 % between runs.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ import numpy as np
 from hindmost.errors import UsageError
 
 FIRST_LOOK = 10
-"""Blocks before the first look: with fewer, intervals are too short where runs come in two kinds."""
+"""Blocks before the first look: with fewer, intervals are too short if runs have two states."""
 
 GRID = 400
-"""Steps of the recursion from one look to the next; boundaries are then right to four digits."""
+"""Steps of the recursion from one look to the next; boundaries are then accurate to four digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Whether to stop after the blocks made so far.
 
-    ``decided``: nothing of interest is left open. ``next_look``: blocks at which to look again, None when
+    ``decided``: every effect of interest is decided. ``next_look``: blocks at the next look, None when
     stopping.
     """
 
@@ -58,7 +58,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """Make blocks until every effect of interest is decided, or the cap is reached.
+    """Makes blocks until every effect of interest is decided, or the maximum is reached.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Sequential:
     Raises
     ------
     UsageError
-        On contradictory settings.
+        If the settings contradict each other.
 
     Examples
     --------
@@ -108,21 +108,21 @@ class Sequential:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Blocks made at each look; the last is the cap."""
+        """Blocks made at each look; the last is the maximum."""
         return tuple(sorted({*range(self.first, self.most, self.batch), self.most}))
 
     def confidence_at(self, blocks: int) -> float:
-        """The level of the intervals that are due at a look.
+        """Return the level of the intervals at a look.
 
         Raises
         ------
         UsageError
-            If no look is due after so many blocks.
+            If there is no look after this many blocks.
         """
         if blocks not in self.looks:
             raise UsageError(
                 "bad-value",
-                f"no look is due after {blocks} blocks, only after {', '.join(map(str, self.looks))}",
+                f"there is no look after {blocks} blocks, only after {', '.join(map(str, self.looks))}",
                 key="blocks",
                 value=blocks,
                 known=list(self.looks),
@@ -131,14 +131,15 @@ class Sequential:
         return 1.0 - _levels(shares, 1.0 - self.confidence)[self.looks.index(blocks)]
 
     def decide(self, blocks: int, undecided: Collection[str]) -> Stop:
-        """Stop or go on.
+        """Decide whether to stop.
 
         Parameters
         ----------
         blocks
-            Whole blocks made.
+            Complete blocks made.
         undecided
-            Names of the effects of interest that intervals at `confidence_at` leave open, if a look is due.
+            Names of the effects of interest that intervals at `confidence_at` leave undecided, if this is a
+            look.
         """
         if blocks >= self.most:
             return Stop(True, not undecided, None)
@@ -148,12 +149,12 @@ class Sequential:
         return Stop(True, True, None) if not undecided else Stop(False, False, following)
 
 
-def spent(share: float, level: float) -> float:
-    """What O'Brien & Fleming's boundary has spent of a two-sided level at a share of all blocks.
+def spent_level(share: float, level: float) -> float:
+    """Return what O'Brien & Fleming's boundary has spent of a two-sided level at a share of all blocks.
 
     Examples
     --------
-    >>> [round(spent(share, 0.05), 4) for share in (0.25, 0.5, 1.0)]
+    >>> [round(spent_level(share, 0.05), 4) for share in (0.25, 0.5, 1.0)]
     [0.0, 0.0031, 0.05]
     """
     from scipy.special import ndtr, ndtri  # type: ignore[import-untyped, unused-ignore]
@@ -169,15 +170,15 @@ def _levels(shares: tuple[float, ...], level: float) -> tuple[float, ...]:
 
 
 def boundaries(shares: Sequence[float], level: float = 0.05) -> list[float]:
-    """Studentised effects that are shown at each look, so that in all `level` of absent ones are.
+    """Return the studentized effects that are significant at each look, for a total error rate of `level`.
 
-    The sum of k independent normal pieces, kept while within the boundary: its density is carried from look
+    The sum of k independent normal increments, kept within the boundary: its density is propagated from look
     to look (Armitage, McPherson & Rowe 1969).
 
     Parameters
     ----------
     shares
-        Of all information, rising, the last 1.
+        Shares of all information, rising to 1.
 
     Examples
     --------
@@ -187,22 +188,27 @@ def boundaries(shares: Sequence[float], level: float = 0.05) -> list[float]:
     from scipy.optimize import brentq  # type: ignore[import-untyped, unused-ignore]
     from scipy.special import ndtr
 
-    found: list[float] = []
-    grid, mass = np.zeros(1), np.ones(1)  # where the sum stands, and how likely, if nothing was shown yet
+    bounds: list[float] = []
+    grid, mass = (
+        np.zeros(1),
+        np.ones(1),
+    )  # values of the sum, and their probabilities if nothing was significant yet
     before = 0.0
     for share in shares:
-        due = spent(share, level) - (spent(before, level) if before else 0.0)
+        allowed = spent_level(share, level) - (spent_level(before, level) if before else 0.0)
         sd, root = math.sqrt(share - before), math.sqrt(share)
 
-        def shown(bound: float, sd: float = sd, root: float = root) -> float:
+        def exceedance(bound: float, sd: float = sd, root: float = root) -> float:
             outside = ndtr((-bound * root - grid) / sd) + ndtr((grid - bound * root) / sd)  # noqa: B023
             return float(mass @ outside)  # noqa: B023
 
-        bound = brentq(lambda z, due=due, shown=shown: shown(z) - due, 0.0, 40.0, xtol=1e-9)
-        found.append(bound)
+        bound = brentq(
+            lambda z, allowed=allowed, exceedance=exceedance: exceedance(z) - allowed, 0.0, 40.0, xtol=1e-9
+        )
+        bounds.append(bound)
         edges = np.linspace(-bound * root, bound * root, GRID + 1)
         middles = (edges[1:] + edges[:-1]) / 2.0
         arrivals = ndtr((edges[None, :] - grid[:, None]) / sd)
         mass = mass @ np.diff(arrivals, axis=1)
         grid, before = middles, share
-    return found
+    return bounds

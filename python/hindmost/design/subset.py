@@ -1,8 +1,8 @@
-"""Chosen cells: as few as a model needs, among those that are allowed, for factors of any levels.
+"""Chosen cells: as few as a model needs, among the allowed ones, for factors with any number of levels.
 
-Where no regular fraction exists (more than two levels, forbidden combinations) the cells are those that
-make the determinant of X'X largest: a D-optimal design, by exchange of the pair that raises it most
-(Fedorov 1972).
+If no regular fraction exists (more than two levels, forbidden combinations), the cells are those that
+maximize the determinant of X'X: a D-optimal design, by exchanging the pair that increases it most (Fedorov
+1972).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from hindmost.design.factors import (
     all_terms,
     allowed_cells,
     cell_count,
-    checked,
+    check_factors,
 )
 from hindmost.design.full import full
 from hindmost.errors import UsageError
 
 CANDIDATES = 8 * LARGEST
-"""Cells of a full factorial among which a subset is looked for."""
+"""Most cells of a full factorial in which a subset is searched."""
 
 SPARE = 0.25
-"""Cells beyond the number of coefficients, as a share of it: an exactly saturated subset is a poor one."""
+"""Cells beyond the number of coefficients, as a share of it: an exactly saturated subset is poor."""
 
 STARTS = 4
-"""Exchanges end in different optima; the best of so many is taken."""
+"""Exchanges end in different optima; the best of this many is used."""
 
 
 def subset(
@@ -46,20 +46,20 @@ def subset(
     order: int = 2,
     cells: int | None = None,
 ) -> Design:
-    """The cells that tell all terms of up to `order` factors best.
+    """Return the cells that separate all terms of up to `order` factors best.
 
     Parameters
     ----------
     order
         2: main effects and two-factor interactions. 1: main effects only, called a ``screening``.
     cells
-        How many; None: a quarter more than coefficients, or all allowed ones if these are fewer.
+        Number of cells; None: 25 % more than coefficients, or all allowed cells if these are fewer.
 
     Raises
     ------
     UsageError
-        If factors or forbidden combinations make no sense, there are too many cells to choose from, or
-        `cells` are fewer than the coefficients.
+        If factors or forbidden combinations are invalid, there are too many cells to choose from, or fewer
+        `cells` than coefficients.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def subset(
     'chosen cells of 3 factors: 24 cells, 19 coefficients'
     """
     forbidden = tuple(forbidden)
-    factors = checked(factors, forbidden)
+    factors = check_factors(factors, forbidden)
     if cell_count(factors) > CANDIDATES:
         raise UsageError(
             "design-too-large",
@@ -79,45 +79,45 @@ def subset(
             limit=CANDIDATES,
         )
     candidates = allowed_cells(factors, forbidden)
-    found = estimable(factors, candidates, all_terms(factors, order))
-    matrix = model_matrix(factors, candidates, found.terms, "average")
+    result = estimable(factors, candidates, all_terms(factors, order))
+    matrix = model_matrix(factors, candidates, result.terms, "average")
     least = matrix.shape[1]
-    wanted = math.ceil((1.0 + SPARE) * least) if cells is None else cells
-    if wanted < least:
+    size = math.ceil((1.0 + SPARE) * least) if cells is None else cells
+    if size < least:
         raise UsageError(
             "too-few-runs",
-            f"{wanted} cells are too few for {least} coefficients of {len(found.terms)} terms",
+            f"{size} cells are too few for {least} coefficients of {len(result.terms)} terms",
             hint=f"allow at least {least} cells, or leave out interactions",
-            have=wanted,
+            have=size,
             need=least,
         )
-    if wanted >= len(candidates) and order > 1 and len(candidates) <= LARGEST:
+    if size >= len(candidates) and order > 1 and len(candidates) <= LARGEST:
         return full(factors, forbidden)
-    chosen = tuple(candidates[i] for i in sorted(exchange(matrix, min(wanted, len(candidates)))))
+    chosen = tuple(candidates[i] for i in sorted(exchange(matrix, min(size, len(candidates)))))
     return Design(
         factors,
         "subset" if order > 1 else "screening",
         None,
         chosen,
-        found.terms,
-        partial_aliases(factors, chosen, found.terms),
-        unknown=found.unknown,
+        result.terms,
+        partial_aliases(factors, chosen, result.terms),
+        unknown=result.unknown,
         forbidden=forbidden,
     )
 
 
 def exchange(matrix: Floats, size: int) -> list[int]:
-    """Rows of a D-optimal choice of `size` different rows, the best of `STARTS`.
+    """Return the rows of a D-optimal choice of `size` different rows, the best of `STARTS`.
 
     Parameters
     ----------
     matrix
-        One row a candidate, of full column rank.
+        One row per candidate, of full column rank.
     """
     best: list[int] = []
     best_volume = -math.inf
     for start in range(STARTS):
-        chosen = _improved(matrix, _independent(matrix, size, start))
+        chosen = _improve(matrix, _independent(matrix, size, start))
         volume = log_volume(matrix[chosen])
         if volume > best_volume + TOLERANCE:
             best, best_volume = chosen, volume
@@ -125,31 +125,31 @@ def exchange(matrix: Floats, size: int) -> list[int]:
 
 
 def log_volume(matrix: Floats) -> float:
-    """Logarithm of det X'X; minus infinity for dependent columns."""
+    """Return the logarithm of det X'X; minus infinity for dependent columns."""
     sign, value = np.linalg.slogdet(matrix.T @ matrix)
     return float(value) if sign > 0 else -math.inf
 
 
 def _independent(matrix: Floats, size: int, start: int) -> list[int]:
-    """`size` rows in a random order, the first of them spanning everything."""
+    """Return `size` rows in random order; the first ones span all columns."""
 
-    def lot(row: int) -> bytes:
+    def sort_key(row: int) -> bytes:
         return blake2b(repr((start, row)).encode(), digest_size=8).digest()
 
-    order = sorted(range(len(matrix)), key=lot)
+    order = sorted(range(len(matrix)), key=sort_key)
     chosen: list[int] = []
-    rest = matrix.copy()
+    residual = matrix.copy()
     for _ in range(matrix.shape[1]):
-        lengths = np.einsum("ij,ij->i", rest, rest)
+        lengths = np.einsum("ij,ij->i", residual, residual)
         # Any row that adds enough will do: the random order decides, so that starts differ.
         row = next(i for i in order if lengths[i] > 0.2 * lengths.max())
         chosen.append(row)
-        unit = rest[row] / math.sqrt(lengths[row])
-        rest -= np.outer(rest @ unit, unit)
+        unit = residual[row] / math.sqrt(lengths[row])
+        residual -= np.outer(residual @ unit, unit)
     return chosen + [i for i in order if i not in set(chosen)][: size - len(chosen)]
 
 
-def _improved(matrix: Floats, chosen: list[int]) -> list[int]:
+def _improve(matrix: Floats, chosen: list[int]) -> list[int]:
     chosen = list(chosen)
     while True:
         outside = np.setdiff1d(np.arange(len(matrix)), chosen)
@@ -160,9 +160,9 @@ def _improved(matrix: Floats, chosen: list[int]) -> list[int]:
         own = ((inside @ inverse) * inside).sum(axis=1)
         new = ((others @ inverse) * others).sum(axis=1)
         both = inside @ inverse @ others.T
-        # Fedorov's delta: by which factor the determinant grows, less 1, if i leaves and j comes.
+        # Fedorov's delta: the factor by which the determinant grows, minus 1, if i leaves and j enters.
         gain = new[None, :] - own[:, None] - own[:, None] * new[None, :] + both**2
-        # Rounded, so that ties go to the first whatever library multiplies the matrices.
+        # Rounded, so that the first of equal gains wins with every linear algebra library.
         i, j = np.unravel_index(int(np.argmax(np.round(gain, 9))), gain.shape)
         if gain[i, j] <= TOLERANCE:
             return chosen
