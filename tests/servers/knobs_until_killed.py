@@ -71,7 +71,7 @@ def run_once(chosen: list[tuple[Knob, str]], with_server: bool) -> None:
             return
         server = stack.enter_context(ManagedServer(spec))
         for knob, level in chosen:
-            stack.enter_context(knob.beside(level, server))
+            stack.enter_context(knob.on_server(level, server))
         assert tasks(server)
 
 

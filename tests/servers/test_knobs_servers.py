@@ -67,7 +67,7 @@ def test_a_start_is_changed_by_options_arguments_variables_and_processors(memcac
         spec = knob.spec(spec, level)
     with ManagedServer(spec) as server:
         for knob, level in knobs:
-            with knob.beside(level, server):
+            with knob.on_server(level, server):
                 pass
         words = Path(f"/proc/{server.pid}/cmdline").read_text().split("\0")
         assert words[words.index("-t") + 1] == "3"
@@ -83,7 +83,7 @@ def test_each_process_of_a_server_is_pinned_to_one_processor(tmp_path) -> None:
     spec = made(nginx, tmp_path, option="threads").spec(nginx.spec, "2")
     with (
         ManagedServer(spec, cpus=[first, second]) as server,
-        made(nginx, tmp_path, pinning=True).beside("process", server),
+        made(nginx, tmp_path, pinning=True).on_server("process", server),
     ):
         seen = [os.sched_getaffinity(pid) for pid in sorted(server.pids())]
         assert seen == [{first} if place % 2 == 0 else {second} for place in range(len(seen))]
@@ -101,7 +101,7 @@ def test_every_thread_is_scheduled_as_asked_and_then_as_before(memcached, tmp_pa
             except HostUnfit:
                 continue
             tried += 1
-            with knob.beside(level, server):
+            with knob.on_server(level, server):
                 now = of_threads(server, schedules.read)
                 setting = knob.setting(level)
                 assert set(now.values()) == ({setting} if setting else set(before.values())), level
@@ -124,20 +124,20 @@ def test_threads_are_pinned_as_asked_and_then_free_again(memcached, tmp_path) ->
             ("free", [{first, second}]),
         ]:
             knob.check(level)
-            with knob.beside(level, server):
+            with knob.on_server(level, server):
                 now = list(of_threads(server, os.sched_getaffinity).values())
                 assert now == [pinned[place % len(pinned)] for place in range(len(now))], level
             assert of_threads(server, os.sched_getaffinity) == before
         main = next(task for task in tasks(server) if task.tid == server.pid)
-        with made(memcached, tmp_path, pinning=main.name).beside(str(first), server):
+        with made(memcached, tmp_path, pinning=main.name).on_server(str(first), server):
             for task in tasks(server):
                 expected = {first} if task.name == main.name else {first, second}
                 assert os.sched_getaffinity(task.tid) == expected, task
         nobody = made(memcached, tmp_path, pinning="nobody")
-        with raises(TargetError, "no-such-thread"), nobody.beside(str(first), server):
+        with raises(TargetError, "no-such-thread"), nobody.on_server(str(first), server):
             pass
         own = made(memcached, tmp_path, cpus=True)  # as if the server chose its processors itself
-        with raises(HostUnfit, "setting-differs"), own.beside(str(first), server):
+        with raises(HostUnfit, "setting-differs"), own.on_server(str(first), server):
             pass
 
 
@@ -153,9 +153,9 @@ def test_interference_takes_processor_time_where_it_is_told_and_is_gone(memcache
         for what in kinds:
             knob = made(memcached, tmp_path, **what)
             knob.check("on")
-            with knob.beside("off", server):
+            with knob.on_server("off", server):
                 assert set(process_tree(os.getpid())) <= before
-            with knob.beside("on", server):
+            with knob.on_server("on", server):
 
                 def where(before: set[int] = before) -> set[int]:
                     """Processors of those that work on one alone."""
@@ -179,7 +179,7 @@ def test_interference_that_ends_by_itself_is_told(memcached, tmp_path) -> None:
         return any(name.read_text() == "hm-ends\n" for name in names if name.exists())
 
     with ManagedServer(memcached.spec) as server:  # noqa: SIM117
-        with raises(HostUnfit, "interference-ended"), knob.beside("on", server):
+        with raises(HostUnfit, "interference-ended"), knob.on_server("on", server):
             wait_for(lambda: began.exists() and not runs(), "its end")
 
 
@@ -215,7 +215,7 @@ def test_a_server_is_in_a_group_and_out_of_it_again(memcached, tmp_path) -> None
                 continue
             tried += 1
             place, before = cgroup.hierarchy(controller), group_of(server.pid, controller)
-            with knob.beside(level, server):
+            with knob.on_server(level, server):
                 group = place.group_of(server.pid)
                 assert group is not None
                 assert group.name.startswith(f"hindmost-{os.getpid()}-")
@@ -225,7 +225,7 @@ def test_a_server_is_in_a_group_and_out_of_it_again(memcached, tmp_path) -> None
                 if level == "20000 100000":
                     wait_for(lambda group=group: int(throttled(group)) > 1, "the spinner used its quota up")
             assert group_of(server.pid, controller) == before
-            with knob.beside("free", server):
+            with knob.on_server("free", server):
                 assert group_of(server.pid, controller) == before
             assert not group.exists()
             assert not list(place.top.glob(f"hindmost-*{os.getpid()}-*"))
@@ -239,7 +239,7 @@ def test_a_servers_sockets_are_set_and_what_it_accepts_inherits_it(memcached, tm
     def values(knob: Knob, server: ManagedServer, peer: int | None = None) -> set[int]:
         found = set()
         for _, pid, number in sockets.sockets(server, peer):
-            with sockets.borrowed(pid, number) as one:
+            with sockets.borrow_socket(pid, number) as one:
                 found.add(knob._read(one))
         return found
 
@@ -252,21 +252,21 @@ def test_a_servers_sockets_are_set_and_what_it_accepts_inherits_it(memcached, tm
             except HostUnfit:
                 continue
             tried += 1
-            wanted, before = knob.value(level) * knob.known.times, values(knob, server)
+            wanted, before = knob.value(level) * knob.constants.times, values(knob, server)
             assert before
             assert wanted not in before
-            with knob.beside(level, server):
+            with knob.on_server(level, server):
                 assert values(knob, server) == {wanted}
                 with socket.create_connection((server.spec.host, server.port)) as one:
                     one.sendall(b"version\r\n")
                     assert one.recv(100).startswith(b"VERSION")
                     assert values(knob, server, one.getsockname()[1]) == {wanted}
             assert values(knob, server) == before
-            with knob.beside("found", server):
+            with knob.on_server("found", server):
                 assert values(knob, server) == before
         # The kernel goes on from there as it sees traffic (tcp(7)), so only the beginning is looked at.
         knob = made(memcached, tmp_path, socket="quickack")
-        with knob.beside("off", server):
+        with knob.on_server("off", server):
             assert knob._accepted(server) == 0
     assert tried, "buffers can be set everywhere"
 
@@ -277,9 +277,9 @@ def test_a_server_that_sets_an_option_itself_is_told(tmp_path) -> None:
     knob = made(redis, tmp_path, socket="nodelay")
     with ManagedServer(redis.spec) as server:
         # redis gives every connection TCP_NODELAY.
-        with raises(HostUnfit, "setting-differs", found=1), knob.beside("off", server):
+        with raises(HostUnfit, "setting-differs", found=1), knob.on_server("off", server):
             pytest.fail("the body must not run")
-        with knob.beside("on", server):
+        with knob.on_server("on", server):
             pass
 
 

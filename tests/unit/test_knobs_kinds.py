@@ -220,4 +220,4 @@ def test_a_groups_file_is_read_as_the_kernel_spells_it(asked, found, same) -> No
     ],
 )
 def test_files_of_groups_are_translated_for_version_1(file, level, files) -> None:
-    assert cgroup.translated(file, level) == files
+    assert cgroup.translate_to_v1(file, level) == files

@@ -12,7 +12,7 @@ from evidence import evidence
 
 from hindmost import _engine
 from hindmost.knobs import left_finding
-from hindmost.knobs.left import left
+from hindmost.knobs.leftovers import list_left
 from hindmost.run.verdict import judge
 
 FILES = {
@@ -43,7 +43,9 @@ def finding(root: Path) -> dict:
 
 
 def rows(root: Path) -> list[tuple[object, ...]]:
-    return [(one["name"], one["set"], one["found"], one["by"]) for one in left(root / "journal", str(root))]
+    return [
+        (one["name"], one["set"], one["found"], one["by"]) for one in list_left(root / "journal", str(root))
+    ]
 
 
 def values(told: dict) -> set[str]:
@@ -52,7 +54,7 @@ def values(told: dict) -> set[str]:
 
 def test_nothing_changed_is_fine(root: Path) -> None:
     assert finding(root)["mark"] == "fine"
-    assert left(root / "journal", str(root)) == []
+    assert list_left(root / "journal", str(root)) == []
 
 
 def test_what_a_killed_study_left_is_reported_with_its_old_value_and_the_command(root: Path) -> None:
@@ -82,7 +84,7 @@ def test_a_line_of_another_version_is_reported(root: Path) -> None:
     set_by_a_killed_study(root)
     file = root / "journal" / "knobs.jsonl"
     file.write_text('{"schema": "hindmost.journal/9"}\n' + file.read_text())
-    readable, other = left(root / "journal", str(root))
+    readable, other = list_left(root / "journal", str(root))
     assert readable["name"] == "swappiness"
     assert "hindmost.journal/9" in other["unread"]
     assert "hindmost.journal/9" in finding(root)["value"]
@@ -107,13 +109,13 @@ def test_a_measurement_notes_it_beside_its_verdict(root: Path) -> None:
 
 def test_doctor_and_studies_ask(monkeypatch: pytest.MonkeyPatch, root: Path, capsys) -> None:
     from hindmost.cli import main
-    from hindmost.knobs import left as room
+    from hindmost.knobs import leftovers as room
     from hindmost.studies import begin
 
     set_by_a_killed_study(root)
     told = finding(root)
     monkeypatch.setattr(room, "FOLDER", root / "journal")
-    monkeypatch.setattr(room.left, "__defaults__", (root / "journal", str(root)))
+    monkeypatch.setattr(room.list_left, "__defaults__", (root / "journal", str(root)))
     monkeypatch.setattr(room.finding, "__defaults__", (root / "journal", str(root)))
     main(["host", "doctor", "--json", "--spin", "10ms"])
     found = json.loads(capsys.readouterr().out)["findings"]

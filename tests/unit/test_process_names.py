@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from hindmost import _engine
-from hindmost.knobs.steps import started
+from hindmost.knobs.steps import start_time
 from hindmost.studies.diagnosis.neighbours import busy_processes, has_thread
 from hindmost.targets.procfs import process_name, process_tree
 
@@ -33,7 +33,7 @@ def test_a_process_with_half_a_letter_in_its_name_is_seen(odd):
     assert odd in {pid for share, pid, _ in busy_processes(0.3) if share > 0.0}
     assert process_name(odd).startswith("aaaaaaaaaaaaaa")
     assert process_tree(odd) == [odd]
-    assert started(odd) is not None
+    assert start_time(odd) is not None
     assert not has_thread([odd], {"other"})
 
 

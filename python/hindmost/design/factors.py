@@ -157,7 +157,7 @@ def allowed_cells(factors: Sequence[Factor], forbidden: Sequence[Combination] = 
 
 
 def all_terms(factors: Sequence[Factor], most: int | None = None) -> tuple[Term, ...]:
-    """Return the terms of up to `most` factors (None: any number), ``()`` first, then by number of factors."""
+    """Return the terms of up to `most` factors (None: any number), by number of factors."""
     names = [factor.name for factor in factors]
     orders = range((len(names) if most is None else min(most, len(names))) + 1)
     return tuple(term for order in orders for term in itertools.combinations(names, order))

@@ -43,7 +43,7 @@ class Offer:
             if precisions:
                 worst = max(precisions, key=lambda each: each.half_width)
                 out.append(
-                    f"an average effect {name} will have an interval of ±{_percent(worst.half_width)}, and one"
+                    f"an average effect {name} will have an interval of ±{_percent(worst.half_width)}; one"
                     f" of {_percent(worst.detectable)} is detected with 80 % probability, if runs vary by"
                     f" {_percent(self.cv)}"
                 )

@@ -81,7 +81,7 @@ def start_ticks(pid: int) -> int:
     ------
     SuspectGone
     """
-    start = steps.started(pid)
+    start = steps.start_time(pid)
     if start is None:
         raise SuspectGone("no-such-process", f"process {pid} has ended", pid=pid)
     return start

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from hindmost import _engine
 from hindmost.errors import HindmostError
-from hindmost.knobs.journal import FOLDER, put_back, recover, told
-from hindmost.knobs.knob import undone
+from hindmost.knobs.journal import FOLDER, call_engine, check_restored, recover
+from hindmost.knobs.knob import undo_on_exit
 
 if TYPE_CHECKING:
     from hindmost.interventions.changes import Intervention, Reversible
@@ -40,11 +40,11 @@ class Session:
         """Journal the undo steps of `suspect`. Inside, `remove` may remove it any number of times."""
 
         def undo() -> None:
-            done = told(lambda: _engine.undo_knob(suspect.name, self._journal, os.getpid()))
-            put_back(json.loads(done))
+            done = call_engine(lambda: _engine.undo_knob(suspect.name, self._journal, os.getpid()))
+            check_restored(json.loads(done))
 
-        with undone(undo):
-            told(
+        with undo_on_exit(undo):
+            call_engine(
                 lambda: _engine.promise_steps(
                     suspect.name,
                     json.dumps(suspect.undo),
@@ -102,7 +102,7 @@ class Session:
 
     def keep(self, correction: Intervention) -> None:
         """Leave a correction in force after the command ends; `hindmost host knobs restore` undoes it."""
-        told(lambda: _engine.keep_knob(correction.name, self._journal, os.getpid()))
+        call_engine(lambda: _engine.keep_knob(correction.name, self._journal, os.getpid()))
         correction.remove()
 
     def _tell_watchdog(self, order: dict[str, object]) -> None:
@@ -127,7 +127,7 @@ def start_session(journal: Path = FOLDER) -> Iterator[Session]:
     HindmostError
         Another diagnosis or supervision runs on this host, or the journal cannot be kept.
     """
-    put_back(recover(journal))
+    check_restored(recover(journal))
     with _alone(journal):
         watchdog = subprocess.Popen(
             [sys.executable, "-P", str(WATCHDOG), str(journal), str(os.getpid())],

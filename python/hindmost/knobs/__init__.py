@@ -1,13 +1,13 @@
-"""Knobs: how anything that a study varies is checked, set, verified, and put back as it was found.
+"""Settings: everything that a study varies: how it is checked, set, verified, and restored.
 
-A kind is a file here: settings of the host, options and arguments of the target, where its threads run,
-what runs next to it. ``knob_of`` makes a `Knob` of a factor's table in a study file; ``recover`` undoes what
-a killed study left.
+A kind is a file here: settings of the host, options and arguments of the target, where its threads run, what
+runs next to it. ``knob_of`` makes a `Knob` from a factor's table in a study file; ``recover`` undoes what a
+killed study left.
 """
 
 from hindmost.knobs.journal import recover
 from hindmost.knobs.knob import Knob
-from hindmost.knobs.left import finding as left_finding
+from hindmost.knobs.leftovers import finding as left_finding
 from hindmost.knobs.registry import KEYS, KINDS, Kind, kind_of, knob_of
 
 __all__ = ["KEYS", "KINDS", "Kind", "Knob", "kind_of", "knob_of", "left_finding", "recover"]

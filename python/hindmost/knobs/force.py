@@ -1,4 +1,4 @@
-"""Several knobs around one start of a server, and which of them a host sets for a controller elsewhere."""
+"""Several settings around one start of a server, and those that a load host sets for its controller."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hindmost.plan.secrets import BUILT_IN
 from hindmost.targets import ManagedServer, TargetSpec
 
 OF_WORDS = ("argument", "env", "command")
-"""Kinds whose levels are words of a command line or an environment: whoever sets them can run anything."""
+"""Kinds whose levels are words of a command line or an environment: setting them can run anything."""
 
 
-def started_with(spec: TargetSpec, pairs: Sequence[tuple[Knob, str]]) -> TargetSpec:
-    """How a server is started with these knobs at these levels."""
+def start_spec(spec: TargetSpec, pairs: Sequence[tuple[Knob, str]]) -> TargetSpec:
+    """Return how to start a server with these settings at these levels."""
     for knob, level in pairs:
         spec = knob.spec(spec, level)
     return spec
 
 
 def processors(before: TargetSpec, now: TargetSpec, asked: Sequence[int]) -> tuple[int, ...]:
-    """Processors of the server: those that a knob sets, where one does, else those `asked` for."""
+    """Return the server's CPUs: those of a setting, if one sets them, else those `asked` for."""
     return tuple(now.cpus) if now.cpus is not None and now.cpus != before.cpus else tuple(asked)
 
 
@@ -32,36 +32,36 @@ def processors(before: TargetSpec, now: TargetSpec, asked: Sequence[int]) -> tup
 def in_force(
     pairs: Sequence[tuple[Knob, str]],
 ) -> Iterator[Callable[[ManagedServer], AbstractContextManager[None]]]:
-    """Set what is set before a server starts; gives what is to be entered on the running server.
+    """Apply the settings before a server starts; provide a context for the running server.
 
     Raises
     ------
     HostUnfit
-        A level cannot be had on this host.
+        If a level is not available on this host.
     HindmostError
-        What was set cannot be put back.
+        If a setting cannot be restored.
     """
 
     @contextmanager
-    def beside(server: ManagedServer) -> Iterator[None]:
+    def on_server(server: ManagedServer) -> Iterator[None]:
         with ExitStack() as stack:
             for knob, level in pairs:
-                stack.enter_context(knob.beside(level, server))
+                stack.enter_context(knob.on_server(level, server))
             yield
 
     with ExitStack() as stack:
         for knob, level in pairs:
             stack.enter_context(knob.before(level))
-        yield beside
+        yield on_server
 
 
 def refuse_words(what: Mapping[str, Any], where: str = "factor") -> None:
-    """Refuse a knob that no host sets for somebody elsewhere, since it holds words of a command line.
+    """Refuse a setting that no host accepts over the network, because it contains words of a command line.
 
     Raises
     ------
     UsageError
-        Names it, and what can be had.
+        Names it, and the alternative.
 
     Examples
     --------

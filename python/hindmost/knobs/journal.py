@@ -1,4 +1,4 @@
-"""The journal of what was changed, and how the engine's refusals are told."""
+"""The journal of changes, and the translation of the engine's refusals into errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hindmost import _engine
 from hindmost.errors import HindmostError, HostUnfit, UsageError
 
 FOLDER = Path("/var/lib/hindmost")
-"""Settings belong to the host, so does their journal: whoever comes next finds it."""
+"""Settings belong to the host, and so does their journal: later processes find it."""
 
 Answer = TypeVar("Answer")
 
@@ -30,20 +30,20 @@ CODES = {
     "journal": "unsafe-journal",
     "host": "no-such-process",
 }
-"""Code of each refusal of the engine's settings, by the engine's own code."""
+"""Message codes of the engine's refusals, by the engine's own code."""
 
 
-def told(call: Callable[[], Answer], **fields: Any) -> Answer:  # noqa: ANN401 (as of HindmostError)
+def call_engine(call: Callable[[], Answer], **fields: Any) -> Answer:  # noqa: ANN401 (as of HindmostError)
     """Call the engine; turn its refusal into an error with a code, a hint, and these fields.
 
     Raises
     ------
     UsageError
-        No such knob, or not a value of it.
+        If there is no such setting, or it cannot have this value.
     HostUnfit
-        The knob cannot be set on this host, or does not stay what it was set to.
+        If it cannot be set on this host, or does not keep its value.
     HindmostError
-        Another study holds it, the kernel refused it, or the journal cannot be kept.
+        If another study uses it, the kernel refused it, or the journal cannot be written.
     """
     try:
         return call()
@@ -60,8 +60,8 @@ def _refusal(engine_code: str, message: str, fields: Mapping[str, Any]) -> Hindm
         case "value":
             return UsageError(code, message, hint="hindmost host knobs list", **fields)
         case "missing":
-            refused = "denied" in message or "ermitted" in message
-            hint = "run as root" if refused else "hindmost host knobs list --all"
+            denied = "denied" in message or "ermitted" in message
+            hint = "run as root" if denied else "hindmost host knobs list --all"
             return HostUnfit(code, message, hint=hint, **fields)
         case "differs":
             text = f"{message}; the old value is restored"
@@ -72,44 +72,44 @@ def _refusal(engine_code: str, message: str, fields: Mapping[str, Any]) -> Hindm
             return HindmostError(
                 code, f"{message}; nothing was changed", hint=hint, pid=_pid(message), **fields
             )
-    mends = _made_safe(message) if engine_code == "journal" else None
-    hint = mends or "hindmost host knobs list"
+    repair = _journal_repair(message) if engine_code == "journal" else None
+    hint = repair or "hindmost host knobs list"
     return HindmostError(code, f"{message}; nothing was changed", hint=hint, **fields)
 
 
 def _pid(message: str) -> int | None:
-    found = re.search(r"process (\d+)", message)
-    return int(found[1]) if found else None
+    match = re.search(r"process (\d+)", message)
+    return int(match[1]) if match else None
 
 
-def _made_safe(message: str) -> str | None:
-    """Return what makes a journal usable that others could have written, or that we may not read."""
-    if found := re.search(r"others can write (.+) \(mode", message):
-        return f"look at its content, then: chmod go-w {shlex.quote(found[1])}"
-    if found := re.search(r": (\S.*) is user \d+'s", message):
-        return f"look at its content, then: chown root {shlex.quote(found[1])}; or run as that user"
+def _journal_repair(message: str) -> str | None:
+    """Return the hint that makes a journal usable that others can write, or that we may not read."""
+    if match := re.search(r"others can write (.+) \(mode", message):
+        return f"look at its content, then: chmod go-w {shlex.quote(match[1])}"
+    if match := re.search(r": (\S.*) is user \d+'s", message):
+        return f"look at its content, then: chown root {shlex.quote(match[1])}; or run as that user"
     return "run as root" if "ermission denied" in message else None
 
 
 def knobs(journal: Path, root: str = "/") -> dict[str, dict[str, Any]]:
-    """Every knob of the host by its name, as `hindmost.knobs/1` has it."""
-    return {knob["name"]: knob for knob in json.loads(told(lambda: _engine.knobs(str(journal), root)))}
+    """Return every setting of the host by its name, in the form of `hindmost.knobs/1`."""
+    return {knob["name"]: knob for knob in json.loads(call_engine(lambda: _engine.knobs(str(journal), root)))}
 
 
-def known(name: str, names: list[str]) -> str:
-    """`name`, if it is one of `names`.
+def check_name(name: str, names: list[str]) -> str:
+    """Return `name`, if it is one of `names`.
 
     Raises
     ------
     UsageError
-        With the nearest.
+        Suggests the nearest name.
     """
     if name in names:
         return name
     close = get_close_matches(name, names, n=1)
     raise UsageError(
         "unknown-name",
-        f"there is no knob {name!r}" + (f" (did you mean {close[0]}?)" if close else ""),
+        f"there is no setting {name!r}" + (f" (did you mean {close[0]}?)" if close else ""),
         hint=f"hindmost host knobs get {close[0]}" if close else "hindmost host knobs list --all",
         value=name,
         known=names,
@@ -118,24 +118,27 @@ def known(name: str, names: list[str]) -> str:
 
 
 def recover(journal: Path = FOLDER, root: str = "/") -> list[dict[str, str | None]]:
-    """Undo what studies left that were killed: settings, commands, cgroups. At the start of every study.
+    """Undo what killed studies left: settings, commands, cgroups. Called at the start of every study.
 
     Returns
     -------
     list of dict
-        ``name``, ``value`` (what it is again) and ``failure`` (why it is not, else None) of each, the last
-        change first. What failed stays in the journal.
+        For each: ``name``, ``value`` (the restored value) and ``failure`` (None if it was restored), the last
+        change first. Failures stay in the journal.
     """
-    done: list[dict[str, str | None]] = json.loads(told(lambda: _engine.recover_knobs(str(journal), root)))
+    done: list[dict[str, str | None]] = json.loads(
+        call_engine(lambda: _engine.recover_knobs(str(journal), root))
+    )
     return done
 
 
-def put_back(done: list[dict[str, Any]]) -> None:
-    """Raise if something of `done` could not be put back."""
-    failed = [one for one in done if one["failure"]]
+def check_restored(done: list[dict[str, Any]]) -> None:
+    """Raise an error if a change in `done` could not be undone."""
+    failed = [change for change in done if change["failure"]]
     if failed:
         text = "; ".join(
-            f"cannot restore {one['name']} to {one['value']!r}: {one['failure']}" for one in failed
+            f"cannot restore {change['name']} to {change['value']!r}: {change['failure']}"
+            for change in failed
         )
-        names = [one["name"] for one in failed]
+        names = [change["name"] for change in failed]
         raise HindmostError("not-restored", text, hint="hindmost host knobs restore", names=names)

@@ -1,4 +1,4 @@
-"""What every knob can do; a kind overrides what it does."""
+"""The interface of a setting; each kind overrides what it changes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Knob(Protocol):
 
     ::
 
-        check -> attempt -> spec -> before ──────────────────────────────────> undo
-                                      └ server starts ─ beside ───> undo ─ server stops
+        check -> attempt -> spec -> before ─────────────────────────────────────> undo
+                                      └ server starts ─ on_server ───> undo ─ server stops
                                                           └ load
 
     Attributes
     ----------
     name : str
-        How the study file calls it: ``"host thp"``, ``"option threads"``, ``"cpus"``.
+        Its name in the study file: ``"host thp"``, ``"option threads"``, ``"cpus"``.
     sets : frozenset of str
-        What it writes. Two factors whose `sets` meet would undo each other.
+        What it changes. Two factors whose `sets` overlap would undo each other.
     """
 
     @property
@@ -36,42 +36,42 @@ class Knob(Protocol):
     def sets(self) -> frozenset[str]: ...  # noqa: D102
 
     def check(self, level: str) -> None:
-        """Refuse what cannot be set, before anything starts; nothing is written or run.
+        """Refuse a level that cannot be set, before anything starts; write and run nothing.
 
         Raises
         ------
         UsageError
-            `level` is not one of its levels.
+            If `level` is not one of its levels.
         HostUnfit
-            It cannot be had on this host; says what is missing.
+            If it is not available on this host; names what is missing.
         """
 
     def attempt(self, level: str) -> None:
-        """Refuse what only a trial shows; it runs commands of the user's, or changes the host for a moment.
+        """Refuse a level that only a trial can refuse; run the user's commands, or change the host briefly.
 
         Raises
         ------
         UsageError
-            `level` is not one of its levels.
+            If `level` is not one of its levels.
         HostUnfit
-            It cannot be had on this host; says what failed.
+            If it is not available on this host; says what failed.
         """
 
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:
-        """What changes in how the server is started."""
+        """Return the changed description of how the server is started."""
 
     def before(self, level: str) -> AbstractContextManager[None]:
-        """Set and verified before the server starts; undone on exit."""
+        """Set and verify the level before the server starts; restore on exit."""
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:
-        """Set and verified on the running server, before the load; undone on exit."""
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:
+        """Set and verify the level on the running server, before the load; restore on exit."""
 
 
 class Idle:
-    """A knob that changes nothing: what the kinds start from."""
+    """A setting that changes nothing: the base class of the kinds."""
 
     def attempt(self, level: str) -> None:
-        """Nothing has to be tried."""
+        """Do nothing: no trial is needed."""
 
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
         return spec
@@ -79,20 +79,20 @@ class Idle:
     def before(self, level: str) -> AbstractContextManager[None]:  # noqa: D102
         return nullcontext()
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         return nullcontext()
 
 
-def takes_a_trial(knob: Knob) -> bool:
+def needs_attempt(knob: Knob) -> bool:
     """Whether only `Knob.attempt` shows that it can be set."""
     return getattr(type(knob), "attempt", None) is not Idle.attempt
 
 
 @contextmanager
-def undone(undo: Callable[[], None]) -> Iterator[None]:
-    """Undo on exit, however it comes; entered before anything is set, so that no signal falls between.
+def undo_on_exit(undo: Callable[[], None]) -> Iterator[None]:
+    """Undo on every exit. Enter it before anything is set, so that no signal comes between.
 
-    Where the body failed, that is what is raised, with a failure of the undo as a note.
+    If the body fails, its error is raised, with a failure of the undo as a note.
     """
     try:
         yield
@@ -114,5 +114,5 @@ def refuse_level(
     code: str = "bad-value",
     **fields: Any,  # noqa: ANN401 (as of HindmostError)
 ) -> UsageError:
-    """Refuse a value that a setting cannot have."""
+    """Return the error for a value that a setting cannot have."""
     return UsageError(code, f"{name} cannot be {level!r}: {why}", hint=hint, name=name, value=level, **fields)

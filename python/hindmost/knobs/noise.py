@@ -1,8 +1,8 @@
-"""The built-in interference: a program of its own that takes processor time or memory; standard library only.
+"""The built-in interference: a program that uses CPU time or memory bandwidth; standard library only.
 
-``noise.py spin SHARE MIB CPU...`` or ``noise.py memory SHARE MIB CPU...``: one process for each processor
-(``any``: wherever the scheduler puts it), busy for SHARE of every 10 ms; ``memory`` copies MIB mebibytes to
-and fro meanwhile.
+``noise.py spin SHARE MIB CPU...`` or ``noise.py memory SHARE MIB CPU...``: one process per CPU (``any``:
+wherever the scheduler puts it), busy for SHARE of every 10 ms; ``memory`` copies MIB mebibytes back and forth
+meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PERIOD_S = 0.01
 
 
 def disturb(what: str, share: float, mib: int) -> None:
-    """Be busy for `share` of every period, for ever."""
+    """Be busy for `share` of every period, forever."""
     half = max(1, mib << 19)
     there = bytearray(half) if what == "memory" else bytearray(1)
     back = bytearray(len(there))
@@ -24,7 +24,7 @@ def disturb(what: str, share: float, mib: int) -> None:
     while True:
         until = time.monotonic() + PERIOD_S * share
         while time.monotonic() < until:
-            if what == "memory":  # a copy by the C library: as much bandwidth as one core has
+            if what == "memory":  # copied by the C library, at the full bandwidth of a core
                 back[at : at + grain] = there[at : at + grain]
                 at = (at + grain) % half
         if share < 1:
@@ -32,7 +32,7 @@ def disturb(what: str, share: float, mib: int) -> None:
 
 
 def main(what: str, share: str, mib: str, *cpus: str) -> None:
-    """One process for each of `cpus`."""
+    """Run one process for each of `cpus`."""
     *others, last = cpus
     mine = next((cpu for cpu in others if os.fork() == 0), last)
     if mine != "any":

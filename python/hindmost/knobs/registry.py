@@ -1,4 +1,4 @@
-"""The kinds of knobs, and what a study file writes for each. A new kind is a file and a row here."""
+"""The kinds of settings, and their form in a study file. A new kind is a file and a row here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of knob.
+    """One kind of setting.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class Kind:
     example
         Its lines in a study file.
     levels
-        What its levels may be.
+        Its possible levels.
     takes
-        The types of the value of its key, which is the one that names it in a study file.
+        The types of the value of its key, which identifies it in a study file.
     key
-        That key, where it is not the kind's own name.
+        That key, if it is not the kind's own name.
     keys
-        Further keys with their types and what they mean.
+        Further keys with their types and meanings.
     """
 
     about: str
@@ -60,17 +60,17 @@ KINDS: Mapping[str, Kind] = {
     "argument": Kind(
         "words after the target's command",
         'argument = "-o no_lru_maintainer", levels = ["off", "on"]',
-        'off, on; with "{level}" in it: words of the shell, "" for none',
+        'off, on; with "{level}" in it: shell words, "" for none',
     ),
     "env": Kind(
         "an environment variable of the target",
         'env = "MALLOC_ARENA_MAX", levels = ["", "1"]',
-        'text; "": as it is anyway',
+        'text; "": unchanged',
     ),
     "cpus": Kind(
-        "the server's processors",
+        "the server's CPUs",
         'cpus = true, levels = ["free", "0"]',
-        "free, or processors such as 0-3,5",
+        "free, or CPUs such as 0-3,5",
         (bool,),
     ),
     "numa": Kind(
@@ -92,9 +92,9 @@ KINDS: Mapping[str, Kind] = {
         (bool, str),
     ),
     "cgroup": Kind(
-        "a file of a control group for the server, as version 2 calls it",
+        "a file of a cgroup for the server, by its version 2 name",
         'cgroup = "cpu.max", levels = ["free", "50000 100000"]',
-        "free, or what the file takes",
+        "free, or a value of the file",
     ),
     "socket": Kind(
         "an option of the server's TCP sockets: busy_poll, nodelay, quickack, rcvbuf, sndbuf, incoming_cpu",
@@ -102,7 +102,7 @@ KINDS: Mapping[str, Kind] = {
         "found, off and on, or a number",
     ),
     "cpu_dma_latency": Kind(
-        "the longest wake-up from idle states that is allowed, in microseconds",
+        "the longest permitted wake-up from idle states, in microseconds",
         'cpu_dma_latency = true, levels = ["free", "0"]',
         "free, or microseconds",
         (bool,),
@@ -112,9 +112,9 @@ KINDS: Mapping[str, Kind] = {
         'interference = "spin", on = "0", levels = ["off", "on"]',
         "off, on",
         keys={
-            "on": ((str, list, int), "processors, one process on each of them"),
-            "share": ((float, int), "how much of every 10 ms the built-in ones are busy, 0 to 1"),
-            "mib": ((int,), "MiB that memory walks through"),
+            "on": ((str, list, int), "CPUs, with one process on each"),
+            "share": ((float, int), "share of every 10 ms in which built-in programs are busy, 0 to 1"),
+            "mib": ((int,), "MiB that memory copies"),
         },
     ),
     "command": Kind(
@@ -122,30 +122,30 @@ KINDS: Mapping[str, Kind] = {
         'command = "sysctl -qw vm.x={level}", read = "sysctl -n vm.x", levels = ["0", "1"]',
         "one line, as read prints it",
         keys={
-            "read": ((str,), "prints what it is set to"),
-            "undo": ((str,), "puts it back; by default command, with what was read before"),
+            "read": ((str,), "prints the present value"),
+            "undo": ((str,), "restores it; default: command, with the value read before"),
         },
     ),
 }
 """Every kind by its name."""
 
 KEYS: Mapping[str, str] = {kind.key or name: name for name, kind in KINDS.items()}
-"""The kind that each key names; a factor's table has exactly one of these."""
+"""The kind of each key; a factor's table has exactly one of these keys."""
 
 
 def kind_of(what: Mapping[str, Any], where: str = "factor") -> str:
-    """Which kind a factor's table (without ``name`` and ``levels``) is of; all its keys are checked.
+    """Return the kind of a factor's table (without ``name`` and ``levels``) and check all its keys.
 
     Raises
     ------
     UsageError
-        None or several kinds are named, a key is unknown, or its value is of the wrong type.
+        If no kind or several kinds are named, a key is unknown, or its value has the wrong type.
     """
     named = [key for key in what if key in KEYS]
     if len(named) > 1:
         raise UsageError(
             "conflicting-options",
-            f"{where} names {' and '.join(named)}, but a factor is one knob",
+            f"{where} names {' and '.join(named)}, but a factor is one setting",
             hint=_HINT,
             factor=where,
             options=named,
@@ -189,7 +189,7 @@ _HINT = "hindmost host knobs list shows every kind and what a study file writes 
 
 
 def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) -> Knob:
-    """The knob that a factor's table describes.
+    """Make the setting that a factor's table describes.
 
     Parameters
     ----------
@@ -198,19 +198,19 @@ def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) 
     what : mapping
         The factor's table without ``name`` and ``levels``.
     target : Managed
-        Whose server it will be set on.
+        The target whose server it will be set on.
     journal : Path
-        Folder of the journal: `hindmost.knobs.journal.FOLDER`, but in tests.
+        Folder of the journal: `hindmost.knobs.journal.FOLDER`, except in tests.
 
     Raises
     ------
     UsageError
-        The table is wrong: unknown kind, key or name (with the nearest), or a value that cannot be meant.
+        If the table is invalid: an unknown kind, key or name (with the nearest), or an invalid value.
     """
     if kind not in KINDS:
         raise UsageError(
             "unknown-name",
-            f"there is no kind of knob {kind!r}{nearest(kind, KINDS)}",
+            f"there is no kind of setting {kind!r}{nearest(kind, KINDS)}",
             hint=_HINT,
             value=kind,
             known=list(KINDS),
@@ -218,7 +218,7 @@ def knob_of(kind: str, what: Mapping[str, Any], target: Managed, journal: Path) 
     if kind_of(what) != kind:
         raise UsageError(
             "bad-value",
-            f"this is not a {kind} knob: {dict(what)!r}",
+            f"this is not a setting of kind {kind}: {dict(what)!r}",
             hint=f"write {KINDS[kind].example}",
             name=kind,
             value=dict(what),

@@ -1,4 +1,4 @@
-"""What undoes a change, as the journal holds it (`crates/knobs/src/step.rs`): no shell reads any of it."""
+"""Steps that undo a change, in the journal's form (`crates/knobs/src/step.rs`); no shell runs them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hindmost.documents import read_kernel
 Step = dict[str, Any]
 
 
-def started(task: int) -> int | None:
-    """When a process or thread started, clock ticks since the boot; None if it has ended."""
+def start_time(task: int) -> int | None:
+    """Return when a process or thread started, in clock ticks since the boot; None if it has ended."""
     try:
         return int(read_kernel(f"/proc/{task}/stat").rpartition(")")[2].split()[19])
     except (OSError, IndexError):
@@ -21,28 +21,28 @@ def started(task: int) -> int | None:
 
 
 def _tasks(numbers: Iterable[int]) -> list[dict[str, int]]:
-    known = ((one, started(one)) for one in numbers)
-    return [{"pid": one, "started": start} for one, start in known if start is not None]
+    started = ((number, start_time(number)) for number in numbers)
+    return [{"pid": number, "started": start} for number, start in started if start is not None]
 
 
 def write(path: Path, value: str) -> Step:
-    """Write a line into a file; symbolic links are resolved now, and refused then."""
+    """Write a line into a file; symbolic links are resolved now, and refused at the undo."""
     return {"do": "write", "path": str(path.parent.resolve() / path.name), "value": value}
 
 
 def go_on(pids: Iterable[int]) -> Step:
-    """Let stopped processes go on."""
+    """Let stopped processes continue."""
     return {"do": "continue", "processes": _tasks(pids)}
 
 
 def place(cpus_of: Mapping[int, Iterable[int]]) -> list[Step]:
-    """Let each thread run on its own processors."""
-    return [{"do": "place", "thread": one, "cpus": sorted(cpus_of[one["pid"]])} for one in _tasks(cpus_of)]
+    """Let each thread run on its own CPUs."""
+    return [{"do": "place", "thread": task, "cpus": sorted(cpus_of[task["pid"]])} for task in _tasks(cpus_of)]
 
 
 def schedule(policies: Mapping[int, int]) -> list[Step]:
     """Give each thread a policy without priorities: ``os.SCHED_OTHER``, ``SCHED_BATCH`` or ``SCHED_IDLE``."""
-    return [{"do": "schedule", "thread": one, "policy": policies[one["pid"]]} for one in _tasks(policies)]
+    return [{"do": "schedule", "thread": task, "policy": policies[task["pid"]]} for task in _tasks(policies)]
 
 
 def move(source: Path, to: Path) -> Step:
@@ -56,7 +56,7 @@ def kill(members: Path) -> Step:
 
 
 def shape(device: str, rate: int, burst: int, limit: int) -> Step:
-    """Set an interface's token bucket: bits a second, bytes, bytes."""
+    """Set an interface's token bucket: bits per second, bytes, bytes."""
     return {"do": "shape", "device": device, "rate": rate, "burst": burst, "limit": limit}
 
 
@@ -80,15 +80,15 @@ def describe(steps: Sequence[Step]) -> str:
     >>> describe([])
     'nothing'
     """
-    return "; ".join(map(_described, steps)) or "nothing"
+    return "; ".join(map(_describe_step, steps)) or "nothing"
 
 
-def _described(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     match step["do"]:
         case "write":
             return f"write {step['value']!r} to {shlex.quote(step['path'])}"
         case "continue":
-            return f"resume {', '.join(str(one['pid']) for one in step['processes'])}"
+            return f"resume {', '.join(str(process['pid']) for process in step['processes'])}"
         case "place":
             return f"move thread {step['thread']['pid']} to CPUs {','.join(map(str, step['cpus']))}"
         case "schedule":

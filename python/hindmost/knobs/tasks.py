@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit, TargetError
-from hindmost.knobs.knob import undone
+from hindmost.knobs.knob import undo_on_exit
 from hindmost.targets import ManagedServer
 
 Setting = TypeVar("Setting")
 
-_ROUNDS = 20  # threads may come while we look; a server that is ready makes few
+_ROUNDS = 20  # threads may start meanwhile; a ready server starts few
 
 
 @dataclass(frozen=True, order=True)
@@ -28,11 +28,11 @@ class Task:
     Attributes
     ----------
     process
-        Its process's place among the server's processes.
+        Index of its process among the server's processes.
     tid
-        Its own number.
+        Its thread id.
     name
-        What the server calls it (at most 15 characters).
+        Its name, set by the server (at most 15 characters).
     """
 
     process: int
@@ -42,30 +42,30 @@ class Task:
 
 
 def tasks(server: ManagedServer, pattern: str = "*") -> list[Task]:
-    """Threads whose names fit `pattern`, process by process in the order of their starts.
+    """Return the threads whose names match `pattern`, process by process in the order of their starts.
 
     Raises
     ------
     TargetError
-        If no thread has such a name; says which there are.
+        If no thread has such a name; lists the names.
     """
-    found: list[Task] = []
+    all_tasks: list[Task] = []
     for process, pid in enumerate(sorted(server.pids())):
         with contextlib.suppress(OSError):
             for tid in sorted(int(entry) for entry in os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
                 with contextlib.suppress(OSError):
                     name = read_kernel(f"/proc/{pid}/task/{tid}/comm").rstrip("\n")
-                    found.append(Task(process, pid, tid, name))
-    fit = [task for task in found if fnmatchcase(task.name, pattern)]
-    if not fit:
-        names = ", ".join(sorted({task.name for task in found})) or "none"
+                    all_tasks.append(Task(process, pid, tid, name))
+    matching = [task for task in all_tasks if fnmatchcase(task.name, pattern)]
+    if not matching:
+        names = ", ".join(sorted({task.name for task in all_tasks})) or "none"
         raise TargetError(
             "no-such-thread",
             f"the server has no thread called {pattern!r}; its threads: {names}",
             value=pattern,
-            known=sorted({task.name for task in found}),
+            known=sorted({task.name for task in all_tasks}),
         )
-    return fit
+    return matching
 
 
 @contextmanager
@@ -73,42 +73,42 @@ def set_on_each(
     knob: str,
     server: ManagedServer,
     pattern: str,
-    wanted: Callable[[int, Task], Setting],
+    goal_for: Callable[[int, Task], Setting],
     read: Callable[[int], Setting],
     write: Callable[[int, Setting], None],
 ) -> Iterator[None]:
-    """Set something on every thread, read it again, put back on exit what was found.
+    """Set something on every thread, verify it, and restore the old values on exit.
 
     Parameters
     ----------
-    wanted
-        What a thread shall have, given its place among those set so far.
+    goal_for
+        Returns the setting of a thread, given its index among those set so far.
     read, write
-        By the thread's number.
+        Read and write the setting of a thread id.
 
     Raises
     ------
     HostUnfit
-        The kernel refuses it, or a thread has something else after the write.
+        If the kernel refuses it, or a thread has another setting after the write.
     """
-    found: dict[int, Setting] = {}
+    old: dict[int, Setting] = {}
     goal: dict[int, Setting] = {}
 
     def undo() -> None:
-        for tid, setting in found.items():
-            with contextlib.suppress(OSError):  # the thread is gone
+        for tid, setting in old.items():
+            with contextlib.suppress(OSError):  # the thread has ended
                 write(tid, setting)
 
-    with undone(undo):
+    with undo_on_exit(undo):
         for _ in range(_ROUNDS):
             fresh = [task for task in tasks(server, pattern) if task.tid not in goal]
             if not fresh:
                 break
             for task in fresh:
-                with _gone_is_fine():
+                with _ignore_ended():
                     before = read(task.tid)
-                    goal[task.tid] = wanted(len(goal), task)
-                    found[task.tid] = before
+                    goal[task.tid] = goal_for(len(goal), task)
+                    old[task.tid] = before
                     try:
                         write(task.tid, goal[task.tid])
                     except PermissionError as error:
@@ -121,7 +121,7 @@ def set_on_each(
                             value=str(goal[task.tid]),
                         ) from None
         for tid, setting in goal.items():
-            with _gone_is_fine():
+            with _ignore_ended():
                 if (is_now := read(tid)) != setting:
                     raise HostUnfit(
                         "setting-differs",
@@ -134,7 +134,7 @@ def set_on_each(
 
 
 @contextmanager
-def _gone_is_fine() -> Iterator[None]:
+def _ignore_ended() -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -17,8 +17,8 @@ from typing import Any
 from hindmost import _engine
 from hindmost.errors import HindmostError, HostUnfit, TargetError, UsageError
 from hindmost.knobs import Knob, kind_of, knob_of
-from hindmost.knobs.force import in_force, processors, refuse_words, started_with
-from hindmost.knobs.journal import FOLDER, put_back, told
+from hindmost.knobs.force import in_force, processors, refuse_words, start_spec
+from hindmost.knobs.journal import FOLDER, call_engine, check_restored
 from hindmost.targets import Managed, ManagedServer, parse_target
 
 TARGETS = Path("/etc/hindmost/targets")
@@ -70,7 +70,7 @@ class Serving:
                 value=name,
             )
         self._pairs = [_check_setting(setting["what"], setting["level"], target) for setting in settings]
-        spec = started_with(target.spec, self._pairs)
+        spec = start_spec(target.spec, self._pairs)
         cpus = processors(target.spec, spec, cpus)
         self._server = ManagedServer(spec.model_copy(update={"host": listen}), cpus=cpus)
         self._stack = ExitStack()
@@ -128,7 +128,7 @@ def _check_setting(what: Mapping[str, Any], level: str, target: Managed) -> tupl
 
 def set_knob(name: str, value: str) -> str:
     """Set a setting in this host's catalogue, with its old value in the journal first."""
-    return told(lambda: _engine.set_knob(name, value, str(FOLDER), "/", os.getpid()))
+    return call_engine(lambda: _engine.set_knob(name, value, str(FOLDER), "/", os.getpid()))
 
 
 def unset_knob(name: str) -> None:
@@ -139,4 +139,4 @@ def unset_knob(name: str) -> None:
     HindmostError
         If it cannot be restored; it stays in the journal.
     """
-    put_back(json.loads(told(lambda: _engine.undo_knob(name, str(FOLDER), os.getpid()))))
+    check_restored(json.loads(call_engine(lambda: _engine.undo_knob(name, str(FOLDER), os.getpid()))))

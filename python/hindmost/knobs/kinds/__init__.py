@@ -1,1 +1,1 @@
-"""The kinds of knobs: one file each, registered in `hindmost.knobs.registry`."""
+"""The kinds of settings: one file each, registered in `hindmost.knobs.registry`."""

@@ -1,4 +1,4 @@
-"""Arguments after the target's command line, such as ``-o no_lru_maintainer`` of memcached."""
+"""Arguments after the target's command, such as ``-o no_lru_maintainer`` of memcached."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LEVEL = "{level}"
 
 @dataclass(frozen=True)
 class Argument(Idle):
-    """Words that are appended to the command; nothing for the level ``""``.
+    """Arguments appended to the command; none for the level ``""``.
 
     Attributes
     ----------
     template
-        With ``{level}`` in it, levels are words of the shell; without it they are ``off`` and ``on``.
+        If it contains ``{level}``, levels are shell words; otherwise they are ``off`` and ``on``.
     """
 
     template: str
@@ -37,8 +37,8 @@ class Argument(Idle):
     def sets(self) -> frozenset[str]:  # noqa: D102
         return frozenset({f"target:argument.{self.template}"})
 
-    def words(self, level: str) -> list[str]:
-        """What is appended."""
+    def arguments(self, level: str) -> list[str]:
+        """Return the arguments to append."""
         if LEVEL not in self.template:
             if level not in ("off", "on"):
                 raise refuse_level(
@@ -52,25 +52,25 @@ class Argument(Idle):
         if not level:
             return []
         try:
-            # Alone, it may be several words; inside one, it stays in that one.
+            # On its own, a level may be several words; inside a word, it is part of that word.
             parts = [[part] if part != LEVEL else shlex.split(level) for part in shlex.split(self.template)]
         except ValueError as error:
-            raise refuse_level(self.name, level, f"not words of the shell: {error}") from None
+            raise refuse_level(self.name, level, f"not shell words: {error}") from None
         return [word.replace(LEVEL, level) for part in parts for word in part]
 
     def check(self, level: str) -> None:  # noqa: D102
-        for word in self.words(level):
+        for word in self.arguments(level):
             try:
                 placeholders.check(word, [*placeholders.BUILT_IN, *self.target.options])
             except ValueError as error:
                 raise refuse_level(self.name, level, str(error)) from None
 
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
-        return spec.model_copy(update={"command": [*spec.command, *self.words(level)]})
+        return spec.model_copy(update={"command": [*spec.command, *self.arguments(level)]})
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Argument:
-    """The knob ``argument = "WORDS"``."""
+    """Make the setting ``argument = "WORDS"``."""
     try:
         if not shlex.split(what["argument"]):
             raise ValueError("it is empty")

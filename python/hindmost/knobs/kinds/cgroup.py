@@ -1,9 +1,8 @@
-"""Files of a control group that the server is put into: CPU quota, weight, cpuset, memory.
+"""Files of a cgroup for the server: CPU quota, weight, cpuset, memory.
 
-A study file writes the names of version 2 (``cpu.max``, ``cpuset.cpus``, ``memory.max``, ``cpu.weight``);
-where a controller is to be had in version 1 only, these are translated, and its own names may be written.
-
-The group is made when the server is ready: what it allocated until then is not charged to it.
+A study file uses the names of version 2 (``cpu.max``, ``cpuset.cpus``, ``memory.max``, ``cpu.weight``). For a
+controller that is available only in version 1 they are translated, and its own names are accepted. The group
+is created when the server is ready: earlier allocations are not charged to it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from typing import Any
 from hindmost import _engine
 from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit, UsageError
-from hindmost.knobs.journal import put_back, told
-from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.knobs.journal import call_engine, check_restored
+from hindmost.knobs.knob import Idle, refuse_level, undo_on_exit
 from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer
 from hindmost.targets.cpus import parse_cpus
@@ -36,7 +35,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Where groups of one controller are made.
+    """The hierarchy of groups of one controller.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class Hierarchy:
     version
         1 or 2.
     root
-        The group that is mounted there: in a container it may be the container's own.
+        The group mounted there: in a container possibly the container's own.
     """
 
     top: Path
@@ -67,7 +66,7 @@ class Hierarchy:
         return self.top / inside.relative_to(self.root if inside.is_relative_to(self.root) else "/")
 
     def group_of(self, pid: int) -> Path | None:
-        """The group that a process is in."""
+        """Return the folder of a process's group."""
         with contextlib.suppress(OSError):
             for line in read_kernel(f"/proc/{pid}/cgroup").splitlines():
                 _, controllers, path = line.split(":", 2)
@@ -77,12 +76,12 @@ class Hierarchy:
 
 
 def hierarchy(controller: str) -> Hierarchy:
-    """The one that has a controller, version 2 first.
+    """Return the hierarchy of a controller, version 2 first.
 
     Raises
     ------
     HostUnfit
-        None has it, or no group can be made there.
+        If no hierarchy has it, or no group can be created there.
     """
     tops: dict[str, Hierarchy] = {}
     for line in read_kernel("/proc/self/mountinfo").splitlines():  # proc_pid_mountinfo(5)
@@ -97,19 +96,19 @@ def hierarchy(controller: str) -> Hierarchy:
                     tops[folder] = Hierarchy(top, 2, controller, root)
         elif kind == "cgroup" and controller in options.split(","):
             tops[folder] = Hierarchy(top, 1, controller, root)
-    found = sorted(tops.values(), key=lambda one: -one.version)
-    if not found:
+    candidates = sorted(tops.values(), key=lambda candidate: -candidate.version)
+    if not candidates:
         raise HostUnfit(
             "setting-unavailable",
             f"no cgroup hierarchy has the controller {controller}",
             hint="mount | grep cgroup",
             name=controller,
         )
-    usable = [one for one in found if os.access(one.top, os.W_OK) and _enabled(one)]
+    usable = [h for h in candidates if os.access(h.top, os.W_OK) and _is_enabled(h)]
     if not usable:
-        top = found[0].top
+        top = candidates[0].top
         fields: dict[str, Any] = {"name": controller, "path": str(top)}
-        if _enabled(found[0]):
+        if _is_enabled(candidates[0]):
             raise HostUnfit("needs-root", f"only root may write {top}", hint="run as root", **fields)
         raise HostUnfit(
             "setting-unavailable",
@@ -120,18 +119,20 @@ def hierarchy(controller: str) -> Hierarchy:
     return usable[0]
 
 
-def _enabled(one: Hierarchy) -> bool:
-    return one.version == 1 or one.controller in (one.top / "cgroup.subtree_control").read_text().split()
+def _is_enabled(candidate: Hierarchy) -> bool:
+    if candidate.version == 1:
+        return True
+    return candidate.controller in (candidate.top / "cgroup.subtree_control").read_text().split()
 
 
-def translated(file: str, level: str) -> dict[str, str]:
-    """What version 1 calls a file of version 2, and its value; other files stay what they are."""
+def translate_to_v1(file: str, level: str) -> dict[str, str]:
+    """Return the version 1 names and values of a version 2 file; other files stay unchanged."""
     words = level.split()
     match file:
         case "cpu.max":
             period = words[1] if len(words) > 1 else "100000"
             return {"cpu.cfs_period_us": period, "cpu.cfs_quota_us": "-1" if words[0] == "max" else words[0]}
-        case "cpu.weight":  # 100 is usual there, 1024 here
+        case "cpu.weight":  # the default is 100 in version 2, 1024 in version 1
             return {"cpu.shares": str(max(2, int(words[0]) * 1024 // 100))}
         case "memory.max":
             return {"memory.limit_in_bytes": "-1" if level == "max" else level}
@@ -140,7 +141,7 @@ def translated(file: str, level: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cgroup(Idle):
-    """One file of the server's group; for the level ``free`` there is no group."""
+    """One file of the server's group; the level ``free`` creates no group."""
 
     file: str
     journal: Path
@@ -165,35 +166,37 @@ class Cgroup(Idle):
             return
         place = hierarchy(self.file.split(".")[0])
         group = place.top / f"hindmost-check-{os.getpid()}-{secrets.token_hex(4)}"
-        with made(self.name, group, level, self.journal):
+        with temporary_group(self.name, group, level, self.journal):
             self._write(place, group, level)
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
-        return nullcontext() if level == FREE else self._inside(level, server)
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        return nullcontext() if level == FREE else self._in_group(level, server)
 
     @contextmanager
-    def _inside(self, level: str, server: ManagedServer) -> Iterator[None]:
+    def _in_group(self, level: str, server: ManagedServer) -> Iterator[None]:
         place = hierarchy(self.file.split(".")[0])
         group = place.top / f"hindmost-{os.getpid()}-{secrets.token_hex(4)}"
         before: dict[int, Path] = {}
 
-        def back() -> None:
-            for pid in server.pids():  # also those that were forked in the group
+        def move_back() -> None:
+            for pid in server.pids():  # including those forked in the group
                 with contextlib.suppress(OSError):
                     (before.get(pid, place.top) / "cgroup.procs").write_text(str(pid))
 
-        with made(self.name, group, level, self.journal):
+        with temporary_group(self.name, group, level, self.journal):
             self._write(place, group, level)
-            with undone(back):
+            with undo_on_exit(move_back):
                 self._move(place, group, server, before)
                 yield
 
     def _write(self, place: Hierarchy, group: Path, level: str) -> None:
         try:
-            files = translated(self.file, level) if place.version == 1 else {self.file: level}
+            files = translate_to_v1(self.file, level) if place.version == 1 else {self.file: level}
         except ValueError:
-            raise refuse_level(self.name, level, "not a value of it") from None
-        if place.version == 1 and place.controller == "cpuset":  # a new one is empty, and takes nobody
+            raise refuse_level(self.name, level, "it cannot have this value") from None
+        if (
+            place.version == 1 and place.controller == "cpuset"
+        ):  # a new group has no CPUs, so no process can enter
             for name in ("cpuset.cpus", "cpuset.mems"):
                 (group / name).write_text((place.top / name).read_text())
         for name, value in files.items():
@@ -246,21 +249,21 @@ class Cgroup(Idle):
 
 
 @contextmanager
-def made(name: str, group: Path, level: str, journal: Path) -> Iterator[None]:
-    """A group that is in the journal, as `name`, before it is there; removed at the end, when it is empty.
+def temporary_group(name: str, group: Path, level: str, journal: Path) -> Iterator[None]:
+    """Create a group, with its entry `name` in the journal first; remove it at the end, when it is empty.
 
     Raises
     ------
     HostUnfit
-        It cannot be made.
+        If it cannot be created.
     """
     folder = str(group).lstrip("/")
 
     def undo() -> None:
-        put_back(json.loads(told(lambda: _engine.undo_knob(name, str(journal), os.getpid()))))
+        check_restored(json.loads(call_engine(lambda: _engine.undo_knob(name, str(journal), os.getpid()))))
 
-    with undone(undo):
-        told(lambda: _engine.promise_folder(name, folder, level, str(journal), os.getpid()))
+    with undo_on_exit(undo):
+        call_engine(lambda: _engine.promise_folder(name, folder, level, str(journal), os.getpid()))
         try:
             group.mkdir()
         except OSError as error:
@@ -274,26 +277,26 @@ def made(name: str, group: Path, level: str, journal: Path) -> Iterator[None]:
         yield
 
 
-def same(asked: str, found: str) -> bool:
-    """Whether the kernel's spelling is of the value that was written: sizes, ranges, words left out."""
+def same(written: str, actual: str) -> bool:
+    """Whether the kernel's form means the value that was written: sizes, ranges, omitted words."""
     with contextlib.suppress(ValueError):
-        return parse_cpus(asked) == parse_cpus(found)
-    pairs = list(zip(asked.split(), found.split(), strict=False))
-    return len(asked.split()) <= len(found.split()) and all(_same_word(*pair) for pair in pairs)
+        return parse_cpus(written) == parse_cpus(actual)
+    pairs = list(zip(written.split(), actual.split(), strict=False))
+    return len(written.split()) <= len(actual.split()) and all(_same_word(*pair) for pair in pairs)
 
 
-def _same_word(asked: str, found: str) -> bool:
-    if asked == found:
+def _same_word(written: str, actual: str) -> bool:
+    if written == actual:
         return True
-    size = re.fullmatch(r"(\d+)([KMGkmg]?)", asked)
-    if size is None or not found.isdigit():
-        return asked == "-1" and found.isdigit()  # no limit, told as the largest number there is
+    size = re.fullmatch(r"(\d+)([KMGkmg]?)", written)
+    if size is None or not actual.isdigit():
+        return written == "-1" and actual.isdigit()  # no limit, reported as the largest number
     number = int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2].lower()]
-    return 0 <= number - int(found) < _PAGE  # memory is counted in pages
+    return 0 <= number - int(actual) < _PAGE  # the kernel rounds to pages
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cgroup:
-    """The knob ``cgroup = "cpu.max"``."""
+    """Make the setting ``cgroup = "cpu.max"``."""
     if not re.fullmatch(r"[a-z]\w*\.[\w.]+", what["cgroup"], re.ASCII):
         raise UsageError(
             "bad-value",

@@ -1,4 +1,4 @@
-"""Anything else: commands of the user's that read, write and undo."""
+"""Any other setting: commands of the user that read, write and undo it."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from typing import IO, Any
 from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs import steps
-from hindmost.knobs.journal import put_back, told
-from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.knobs.journal import call_engine, check_restored
+from hindmost.knobs.knob import Idle, refuse_level, undo_on_exit
 from hindmost.notes import Note
 from hindmost.targets import Managed
 from hindmost.targets.guard import PR_SET_PDEATHSIG, prctl
 
 LEVEL, FOUND = "{level}", "{found}"
 RUNNING = "commands.lock"
-"""Next to the journal: held while a command writes (crates/knobs/src/journal.rs)."""
+"""Next to the journal: locked while a command writes (crates/knobs/src/journal.rs)."""
 PATIENCE_S = 60.0
-"""The same as the journal's undo grants (crates/knobs/src/undo.rs)."""
+"""Timeout in s, the same as of the journal's undo (crates/knobs/src/undo.rs)."""
 
 
 @dataclass(frozen=True)
 class Command(Idle):
-    """Programs with arguments, read by no shell; ``{level}`` and ``{found}`` are replaced within words.
+    """Programs with arguments, run without a shell; ``{level}`` and ``{found}`` are replaced within words.
 
     Attributes
     ----------
     write
-        Sets it to ``{level}``.
+        Sets the value to ``{level}``.
     read
-        Prints what it is set to; ``""``: what was set is not verified, and `undo` needs no ``{found}``.
+        Prints the present value; ``""``: the value is not verified, and `undo` has no ``{found}``.
     undo
-        Puts it back; by default `write`, with what `read` printed before. It stands in the journal before the
-        write, and is run by the next study if this one is killed.
+        Restores the old value; default: `write` with what `read` printed before. It is in the journal before
+        the write, and the next study runs it if this one is killed.
     """
 
     write: str
@@ -73,11 +73,14 @@ class Command(Idle):
     @contextmanager
     def _set(self, level: str) -> Iterator[None]:
         found = self._output(self.read) if self.read else ""
-        undo = json.dumps([steps.run(_filled(self.undo, FOUND, found))])
-        with undone(self._undo):
-            told(lambda: _engine.promise_steps(self.name, undo, found, level, str(self.journal), os.getpid()))
-            with _ours(self.journal / RUNNING) as running:
-                # What the command starts holds this, too: an undo after our end waits for the last of it.
+        undo = json.dumps([steps.run(_fill(self.undo, FOUND, found))])
+        with undo_on_exit(self._undo):
+            call_engine(
+                lambda: _engine.promise_steps(self.name, undo, found, level, str(self.journal), os.getpid())
+            )
+            with _open_private(self.journal / RUNNING) as running:
+                # Programs started by the command hold this lock too: an undo after our end waits for all of
+                # them.
                 fcntl.flock(running, fcntl.LOCK_SH)
                 self._output(self.write, running.fileno(), level=level)
             if self.read and (is_now := self._output(self.read)) != level:
@@ -92,49 +95,53 @@ class Command(Idle):
             yield
 
     def _undo(self) -> None:
-        put_back(json.loads(told(lambda: _engine.undo_knob(self.name, str(self.journal), os.getpid()))))
+        check_restored(
+            json.loads(call_engine(lambda: _engine.undo_knob(self.name, str(self.journal), os.getpid())))
+        )
 
-    def _output(self, command: str, *held: int, level: str = "") -> str:
-        """What it prints, without the white space around it; a failure is told."""
-        program = _filled(command, LEVEL, level)
+    def _output(self, command: str, *descriptors: int, level: str = "") -> str:
+        """Run a command and return its output, stripped; raise an error if it fails."""
+        program = _fill(command, LEVEL, level)
         try:
-            status, words = run(program, *held)
+            status, output = run(program, *descriptors)
         except OSError as error:
-            status, words = 127, f"{program[0]}: {error.strerror}"
+            status, output = 127, f"{program[0]}: {error.strerror}"
         if status != 0:
-            how = f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
-            last = words.strip().splitlines()[-1:] or ["no output"]
+            outcome = (
+                f"exited with status {status}" if status is not None else f"did not end in {PATIENCE_S:g} s"
+            )
+            last = output.strip().splitlines()[-1:] or ["no output"]
             raise HostUnfit(
                 "command-failed",
-                f"{self.name}: {command!r} {how}: {last[0][:200]}",
+                f"{self.name}: {command!r} {outcome}: {last[0][:200]}",
                 hint="run it by hand",
                 name=self.name,
                 command=command,
                 status=status,
             )
-        return words.strip()
+        return output.strip()
 
 
-def _ours(path: Path) -> IO[bytes]:
-    """A file of the journal's folder, opened; nobody else's whatever the umask, and not through a link."""
+def _open_private(path: Path) -> IO[bytes]:
+    """Open a file of the journal's folder, private to us whatever the umask, and not through a link."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.fdopen(os.open(path, flags, 0o600), "ab")
     os.fchmod(file.fileno(), 0o600)
     return file
 
 
-def _filled(command: str, place: str, value: str) -> list[str]:
-    """The program, by its absolute path, and its arguments with a value in them."""
-    program, *arguments = (word.replace(place, value) for word in shlex.split(command))
+def _fill(command: str, placeholder: str, value: str) -> list[str]:
+    """Return the program's absolute path, and its arguments with the value filled in."""
+    program, *arguments = (word.replace(placeholder, value) for word in shlex.split(command))
     return [shutil.which(program) or program, *arguments]
 
 
-def run(command: Sequence[str], *held: int) -> tuple[int | None, str]:
-    """Run one in a session of its own; its status (None: killed after a minute), its words.
+def run(command: Sequence[str], *descriptors: int) -> tuple[int | None, str]:
+    """Run a command in its own session; return its status (None: killed after a minute) and its output.
 
-    Words go to a file in memory: a pipe would be held open by whatever the command left in the background. It
-    ends with us, so that it does not write after an undo; what it has started by then still holds `held`
-    (descriptors).
+    The output goes to a file in memory: processes that the command left in the background would keep a pipe
+    open. The command ends with us, so that it does not write after an undo; processes that it started still
+    hold `descriptors`.
     """
     here = os.getpid()
 
@@ -143,16 +150,16 @@ def run(command: Sequence[str], *held: int) -> tuple[int | None, str]:
         if os.getppid() != here:
             os._exit(1)
 
-    with os.fdopen(os.memfd_create("words"), "w+b") as words:
+    with os.fdopen(os.memfd_create("words"), "w+b") as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=words,
-            stderr=words,
+            stdout=output,
+            stderr=output,
             cwd="/",
             start_new_session=True,
             preexec_fn=end_with_us,
-            pass_fds=held,
+            pass_fds=descriptors,
         )
         try:
             status: int | None = process.wait(PATIENCE_S)
@@ -163,12 +170,12 @@ def run(command: Sequence[str], *held: int) -> tuple[int | None, str]:
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             status = None
-        words.seek(0)
-        return status, words.read().decode(errors="replace")
+        output.seek(0)
+        return status, output.read().decode(errors="replace")
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
-    """The knob ``command = "WRITE {level}"`` with ``read`` or ``undo``, or both."""
+    """Make the setting ``command = "WRITE {level}"`` with ``read`` or ``undo``, or both."""
     write, read, undo = what["command"], what.get("read", ""), what.get("undo", "")
     for key in ("command", "read", "undo"):
         _refuse_shell(key, what.get(key, ""))
@@ -198,7 +205,7 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Command:
 
 
 def _refuse_shell(key: str, command: str) -> None:
-    """Refuse what only a shell understands: unbalanced quotes, redirections, pipes, lists."""
+    """Refuse what needs a shell: unbalanced quotes, redirections, pipes, lists."""
     try:
         shlex.split(command)
         lexer = shlex.shlex(command, posix=False, punctuation_chars=True)  # quotes are kept
@@ -211,7 +218,7 @@ def _refuse_shell(key: str, command: str) -> None:
     if operators:
         raise UsageError(
             "bad-value",
-            f"{key} = {command!r} runs without a shell, which alone understands {operators[0]}",
+            f"{key} = {command!r} runs without a shell, but {operators[0]} needs one",
             hint=f"""{key} = "sh -c 'echo $1 > FILE' sh {{level}}\"""",
             key=key,
             value=command,
@@ -219,5 +226,5 @@ def _refuse_shell(key: str, command: str) -> None:
 
 
 def missing() -> Note | None:
-    """Return nothing: a program is looked for when it is run."""
+    """Return None: programs are looked up when they run."""
     return None

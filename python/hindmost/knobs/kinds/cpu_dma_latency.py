@@ -1,7 +1,7 @@
-"""The longest wake-up from idle states that is allowed: a device that must be held open while it is in force.
+"""The longest permitted wake-up from idle states: a device that must stay open while the setting is in force.
 
-Documentation/power/pm_qos_interface.rst of the kernel: a 32-bit number of microseconds is written; the
-request ends when the file is closed, so that the kernel itself undoes it after a ``kill -9``.
+Documentation/power/pm_qos_interface.rst of the kernel: the value is a 32-bit number of microseconds, and
+closing the file ends the request, so that the kernel itself undoes it after a ``kill -9``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FREE = "free"
 
 @dataclass(frozen=True)
 class CpuDmaLatency(Idle):
-    """Microseconds that a wake-up may take (0: never sleep deeper than a pause), or ``free``."""
+    """Microseconds that a wake-up may take (0: no idle state), or ``free``."""
 
     name: str = "cpu_dma_latency"
     sets: frozenset[str] = frozenset({"host:cpu_dma_latency"})
 
     def microseconds(self, level: str) -> int | None:
-        """The level as a number."""
+        """Return the level as a number."""
         if level == FREE:
             return None
         if not level.isascii() or not level.isdigit() or int(level) > 2_000_000_000:
@@ -52,21 +52,21 @@ class CpuDmaLatency(Idle):
             )
 
     def before(self, level: str) -> AbstractContextManager[None]:  # noqa: D102
-        wanted = self.microseconds(level)
-        return nullcontext() if wanted is None else self._held(wanted)
+        limit_us = self.microseconds(level)
+        return nullcontext() if limit_us is None else self._hold(limit_us)
 
     @contextmanager
-    def _held(self, wanted: int) -> Iterator[None]:
+    def _hold(self, limit_us: int) -> Iterator[None]:
         with DEVICE.open("r+b", buffering=0) as device:
-            device.write(struct.pack("=i", wanted))
-            if (is_now := in_force()) != wanted:
+            device.write(struct.pack("=i", limit_us))
+            if (is_now := in_force()) != limit_us:
                 raise HostUnfit(
                     "setting-differs",
-                    f"{self.name} was set to {wanted} µs, but {is_now} µs are in force: "
-                    "another program asks for less",
+                    f"{self.name} was set to {limit_us} µs, but {is_now} µs are in force: "
+                    "another program requests less",
                     hint=f"fuser -v {DEVICE}",
                     name=self.name,
-                    value=wanted,
+                    value=limit_us,
                     found=is_now,
                     unit="us",
                 )
@@ -74,14 +74,14 @@ class CpuDmaLatency(Idle):
 
 
 def in_force() -> int:
-    """What all requests come to, in microseconds."""
+    """Return the limit from all requests together, in microseconds."""
     with DEVICE.open("rb", buffering=0) as device:
         value: int = struct.unpack("=i", device.read(4))[0]
     return value
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> CpuDmaLatency:
-    """The knob ``cpu_dma_latency = true``."""
+    """Make the setting ``cpu_dma_latency = true``."""
     return CpuDmaLatency()
 
 

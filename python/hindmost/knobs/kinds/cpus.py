@@ -1,4 +1,4 @@
-"""The server's processors."""
+"""The server's CPUs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FREE = "free"
 
 @dataclass(frozen=True)
 class Cpus(Idle):
-    """The processors that the server starts on: a list such as ``0-3,5``, or ``free``."""
+    """The CPUs that the server starts on: a list such as ``0-3,5``, or ``free``."""
 
     target: TargetSpec
     name: str = "cpus"
     sets: frozenset[str] = frozenset({"server:cpus"})
 
     def cpus(self, level: str) -> list[int] | None:
-        """The level as numbers; None: any."""
+        """Return the level as numbers; None: any."""
         try:
             return None if level == FREE else parse_cpus(level)
         except ValueError as error:
@@ -39,26 +39,26 @@ class Cpus(Idle):
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
         return spec.model_copy(update={"cpus": self.cpus(level)})
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
-        wanted = self.cpus(level)
-        for pid in server.pids() if wanted else []:
-            found = cpu_affinity(pid)
-            if not set(found) <= set(wanted or []):
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        allowed = self.cpus(level)
+        for pid in server.pids() if allowed else []:
+            actual = cpu_affinity(pid)
+            if not set(actual) <= set(allowed or []):
                 raise HostUnfit(
                     "setting-differs",
                     f"cpus were set to {level}, but process {pid} of the server may run on "
-                    f"{format_cpus(found)}: it chooses its CPUs itself",
+                    f"{format_cpus(actual)}: it chooses its CPUs itself",
                     hint="leave this factor out, or see the server's own options",
                     name=self.name,
                     value=level,
-                    found=format_cpus(found),
+                    found=format_cpus(actual),
                     pid=pid,
                 )
         return nullcontext()
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Cpus:
-    """The knob ``cpus = true``."""
+    """Make the setting ``cpus = true``."""
     return Cpus(target.spec)
 
 

@@ -16,7 +16,7 @@ from hindmost.targets import Managed, TargetSpec, placeholders
 
 @dataclass(frozen=True)
 class Env(Idle):
-    """One variable; for the level ``""`` it is what the target file or Hindmost's own environment says."""
+    """One variable; the level ``""`` leaves it as in the target file or Hindmost's own environment."""
 
     variable: str
     target: TargetSpec
@@ -31,7 +31,7 @@ class Env(Idle):
 
     def check(self, level: str) -> None:  # noqa: D102
         if "\0" in level:
-            raise refuse_level(self.name, level, "a variable holds no NUL")
+            raise refuse_level(self.name, level, "a variable cannot contain NUL")
         try:
             placeholders.check(level, [*placeholders.BUILT_IN, *self.target.options])
         except ValueError as error:
@@ -42,7 +42,7 @@ class Env(Idle):
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Env:
-    """The knob ``env = "NAME"``."""
+    """Make the setting ``env = "NAME"``."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", what["env"], re.ASCII):
         raise UsageError(
             "bad-value",

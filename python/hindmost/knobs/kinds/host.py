@@ -1,4 +1,4 @@
-"""Settings of the host: every knob of ``hindmost host knobs list``, through the journal."""
+"""Settings of the host: those of ``hindmost host knobs list``, changed through the journal."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
-from hindmost.knobs.journal import FOLDER, knobs, known, put_back, told
-from hindmost.knobs.knob import Idle, undone
+from hindmost.knobs.journal import FOLDER, call_engine, check_name, check_restored, knobs
+from hindmost.knobs.knob import Idle, undo_on_exit
 from hindmost.notes import Note
 from hindmost.targets import Managed
 
 
 @dataclass(frozen=True)
 class HostKnob(Idle):
-    """One knob of the host's files.
+    """One setting in the host's files.
 
     Attributes
     ----------
     knob
         Its name in ``hindmost host knobs list``.
     root
-        Where /proc and /sys are; a test's tree.
+        Root of /proc and /sys; tests use another tree.
     """
 
     knob: str
@@ -39,7 +39,7 @@ class HostKnob(Idle):
         return f"host {self.knob}"
 
     def check(self, level: str) -> None:  # noqa: D102
-        told(
+        call_engine(
             lambda: _engine.check_knob(self.knob, level, str(self.journal), self.root), **self._fields(level)
         )
 
@@ -49,8 +49,8 @@ class HostKnob(Idle):
     @contextmanager
     def _set(self, level: str) -> Iterator[None]:
         journal = str(self.journal)
-        with undone(self._undo):
-            told(
+        with undo_on_exit(self._undo):
+            call_engine(
                 lambda: _engine.set_knob(self.knob, level, journal, self.root, os.getpid()),
                 **self._fields(level),
             )
@@ -60,17 +60,17 @@ class HostKnob(Idle):
         return {"name": self.knob, "value": level}
 
     def _undo(self) -> None:
-        call = told(lambda: _engine.undo_knob(self.knob, str(self.journal), os.getpid(), self.root))
-        put_back(json.loads(call))
+        done = call_engine(lambda: _engine.undo_knob(self.knob, str(self.journal), os.getpid(), self.root))
+        check_restored(json.loads(done))
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path, root: str = "/") -> HostKnob:
-    """The knob ``knob = "NAME"``; the files that it shares with others are in `sets`."""
-    every = knobs(journal, root)
-    knob = known(what["knob"], list(every))
-    files = set(every[knob]["files"])
-    meets = {name for name, other in every.items() if files & set(other["files"])} | {knob}
-    return HostKnob(knob, journal, frozenset(f"host:{name}" for name in meets), root)
+    """Make the setting ``knob = "NAME"``; `sets` includes settings that share files with it."""
+    settings = knobs(journal, root)
+    knob = check_name(what["knob"], list(settings))
+    files = set(settings[knob]["files"])
+    overlapping = {name for name, other in settings.items() if files & set(other["files"])} | {knob}
+    return HostKnob(knob, journal, frozenset(f"host:{name}" for name in overlapping), root)
 
 
 def missing() -> Note | None:

@@ -1,6 +1,6 @@
-"""Interference: something that runs next to the server, or does not.
+"""Interference: a program that runs next to the server, or does not.
 
-It runs below a guard of its own (`hindmost.targets.guard`), which ends it whatever happens to us.
+It runs below its own guard (`hindmost.targets.guard`), which ends it whatever happens to Hindmost.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Interference(Idle):
     what
         ``spin``, ``memory``, or a command.
     cpus
-        Where it runs; empty: anywhere. The built-in ones run one process on each.
+        Where it runs; empty: anywhere. The built-in programs run one process on each CPU.
     share
-        Of every 10 ms, how much a built-in one is busy.
+        Share of every 10 ms in which a built-in program is busy.
     mib
-        What ``memory`` walks through, in MiB.
+        Size of the memory that ``memory`` copies, in MiB.
     """
 
     what: str
@@ -74,10 +74,10 @@ class Interference(Idle):
     def _argv(self) -> list[str]:
         if self.what not in BUILT_IN:
             return shlex.split(self.what)
-        where = [str(cpu) for cpu in self.cpus] or ["any"]
-        return [sys.executable, "-I", "-S", noise.__file__, self.what, str(self.share), str(self.mib), *where]
+        cpus = [str(cpu) for cpu in self.cpus] or ["any"]
+        return [sys.executable, "-I", "-S", noise.__file__, self.what, str(self.share), str(self.mib), *cpus]
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         return self._running() if level == "on" else nullcontext()
 
     @contextmanager
@@ -116,7 +116,7 @@ class Interference(Idle):
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Interference:
-    """The knob ``interference = "spin"``, ``"memory"`` or a command; with ``on``, ``share``, ``mib``."""
+    """Make the setting ``interference = "spin"``, ``"memory"`` or a command."""
     mode = what["interference"].strip()
     try:
         if not shlex.split(mode):

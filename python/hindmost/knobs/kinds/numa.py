@@ -1,4 +1,4 @@
-"""Memory policy of the server: which NUMA node its memory comes from, by numactl(8) before its command."""
+"""Memory policy of the server: the NUMA node of its memory, set with numactl(8)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NODES = Path("sys/devices/system/node/has_memory")
 
 @dataclass(frozen=True)
 class Numa(Idle):
-    """Where memory comes from: the node that asks (``local``), all in turn (``interleave``), ``node:N``."""
+    """Where memory comes from: the requesting node (``local``), all in turn (``interleave``), ``node:N``."""
 
     root: Path = Path("/")
     name: str = "numa"
     sets: frozenset[str] = frozenset({"server:numa"})
 
     def prefix(self, level: str) -> list[str]:
-        """What stands before the server's command."""
+        """Return the words before the server's command."""
         if level == FREE:
             return []
         node = re.fullmatch(r"node:(\d+)", level, re.ASCII)
@@ -59,34 +59,34 @@ class Numa(Idle):
     def spec(self, spec: TargetSpec, level: str) -> TargetSpec:  # noqa: D102
         return spec.model_copy(update={"command": [*self.prefix(level), *spec.command]})
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
-        if level != FREE and not fits(level, found := policy(server.pid)):
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        if level != FREE and not fits(level, actual := policy(server.pid)):
             raise HostUnfit(
                 "setting-differs",
-                f"numa was set to {level}, but the memory of process {server.pid} has the policy {found}",
+                f"numa was set to {level}, but the memory of process {server.pid} has the policy {actual}",
                 hint=f"cat /proc/{server.pid}/numa_maps",
                 name=self.name,
                 value=level,
-                found=found,
+                found=actual,
                 pid=server.pid,
             )
         return nullcontext()
 
 
 def policy(pid: int) -> str:
-    """The policy of most of a process's areas (``proc_pid_numa_maps(5)``), such as ``bind:0``."""
+    """Return the policy of most areas of a process (``proc_pid_numa_maps(5)``), such as ``bind:0``."""
     lines = read_kernel(f"/proc/{pid}/numa_maps").splitlines()
     return Counter(line.split()[1] for line in lines).most_common(1)[0][0]
 
 
-def fits(level: str, found: str) -> bool:
-    """Whether a policy is what a level asks for; ``local`` may be told as the default, which it is."""
+def fits(level: str, policy_text: str) -> bool:
+    """Whether a policy is the one of a level; ``local`` may be reported as the default, which it is."""
     kinds = {"local": ("default", "local", "prefer"), "interleave": ("interleave:",)}
-    return found.startswith(kinds.get(level, (f"bind:{level[5:]}",)))
+    return policy_text.startswith(kinds.get(level, (f"bind:{level[5:]}",)))
 
 
 def nodes(root: Path) -> list[int]:
-    """The nodes that have memory."""
+    """Return the nodes that have memory."""
     try:
         return parse_cpus((root / NODES).read_text().strip())
     except (OSError, ValueError):
@@ -94,7 +94,7 @@ def nodes(root: Path) -> list[int]:
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Numa:
-    """The knob ``numa = true``."""
+    """Make the setting ``numa = true``."""
     return Numa()
 
 

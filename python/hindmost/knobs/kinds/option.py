@@ -1,4 +1,4 @@
-"""Options of the target: what ``TARGET?name=value`` overrides, also ``threads``."""
+"""Options of the target, as in ``TARGET?name=value``; also ``threads``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hindmost.targets import Managed, TargetSpec
 
 @dataclass(frozen=True)
 class Option(Idle):
-    """One option of a preset or target file, and thereby any part of its command line or configuration."""
+    """One option of a preset or target file, and so any part of its command or configuration."""
 
     option: str
     target: TargetSpec
@@ -44,7 +44,7 @@ class Option(Idle):
 
 
 def _value(level: str) -> object:
-    """JSON where it is some (as on the command line), else the text."""
+    """Parse the level as JSON if possible (as on the command line), else return the text."""
     try:
         value: object = json.loads(level)
     except ValueError:
@@ -53,13 +53,13 @@ def _value(level: str) -> object:
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Option:
-    """The knob ``option = "NAME"``."""
+    """Make the setting ``option = "NAME"``."""
     option, options = what["option"], sorted({"threads", *target.spec.options})
     if option not in options:
         raise UsageError(
             "unknown-name",
             f"target {target.name} has no option {option!r}{nearest(option, options)}",
-            hint=f"it takes {', '.join(options)}; a target file may add any, or use argument or env",
+            hint=f"options: {', '.join(options)}; a target file may add more, or use argument or env",
             key="option",
             value=option,
             known=options,

@@ -1,7 +1,7 @@
-"""Pinning of the server's threads: each to a processor, or each process to one.
+"""Pinning of the server's threads: each to a CPU, or each process to one.
 
-The variability paper (WWW '19, section 8) pins all threads of an Apache process to one core, another for each
-process: the level ``process``.
+The variability paper (WWW '19, section 8) pins all threads of an Apache process to one core, and the next
+process to another: the level ``process``.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ LEVELS = "free, each, process, each:CPUS, process:CPUS, CPUS"
 
 
 class Processors(frozenset[int]):
-    """A set of processors that prints as people write it."""
+    """A set of CPUs that prints as users write it."""
 
     def __repr__(self) -> str:
-        return f"processors {format_cpus(self)}"
+        return f"CPUs {format_cpus(self)}"
 
     __str__ = __repr__
 
 
 @dataclass(frozen=True)
 class Pinning(Idle):
-    """Where each thread may run, on the server's processors in turn or on those of the level.
+    """Where each thread may run, on the server's CPUs in turn or on those of the level.
 
-    ``each``: every thread has one processor, in turn; ``process``: all threads of a process have the same
-    one, the next process the next; ``0-1``: every thread may run on these.
+    ``each``: every thread has one CPU, in turn; ``process``: all threads of a process have the same one, the
+    next process the next; ``0-1``: every thread may run on these.
     """
 
     target: TargetSpec
@@ -53,46 +53,46 @@ class Pinning(Idle):
         return frozenset({f"server:pinning.{self.pattern}"})
 
     def parts(self, level: str) -> tuple[str, list[int] | None]:
-        """How they are dealt out, and over which processors (None: the server's)."""
+        """Return how threads are distributed, and over which CPUs (None: the server's)."""
         if level in (FREE, EACH, PROCESS):
             return level, None
-        how, colon, cpus = level.rpartition(":")
+        mode, colon, cpus = level.rpartition(":")
         try:
-            if colon and how not in (EACH, PROCESS):
+            if colon and mode not in (EACH, PROCESS):
                 raise ValueError(f"only {LEVELS}")
-            return how, parse_cpus(cpus)
+            return mode, parse_cpus(cpus)
         except ValueError as error:
             raise refuse_level(self.name, level, str(error), f"levels are {LEVELS}") from None
 
     def check(self, level: str) -> None:  # noqa: D102
         check_cpus(self.target, self.parts(level)[1])
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
-        how, cpus = self.parts(level)
-        if how == FREE:
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+        mode, cpus = self.parts(level)
+        if mode == FREE:
             return nullcontext()
-        turn = cpus or sorted(set().union(*(read(task.tid) for task in tasks(server))))
+        available = cpus or sorted(set().union(*(read(task.tid) for task in tasks(server))))
 
-        def wanted(place: int, task: Task) -> Processors:
-            if not how:
-                return Processors(turn)
-            return Processors({turn[(place if how == EACH else task.process) % len(turn)]})
+        def assign(index: int, task: Task) -> Processors:
+            if not mode:
+                return Processors(available)
+            return Processors({available[(index if mode == EACH else task.process) % len(available)]})
 
-        return set_on_each(self.name, server, self.pattern, wanted, read, write)
+        return set_on_each(self.name, server, self.pattern, assign, read, write)
 
 
 def read(tid: int) -> Processors:
-    """Where a thread may run."""
+    """Return the CPUs that a thread may use."""
     return Processors(os.sched_getaffinity(tid))
 
 
 def write(tid: int, cpus: Processors) -> None:
-    """Let a thread run there."""
+    """Set the CPUs that a thread may use."""
     os.sched_setaffinity(tid, cpus)
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Pinning:
-    """The knob ``pinning = true``, or ``pinning = "PATTERN"`` for threads of such names."""
+    """Make the setting ``pinning = true``, or ``pinning = "PATTERN"`` for threads with such names."""
     pattern = what["pinning"]
     return Pinning(target.spec) if pattern is True else Pinning(target.spec, pattern)
 

@@ -26,7 +26,7 @@ FOUND = "found"
 
 @dataclass(frozen=True)
 class Setting:
-    """How one thread is scheduled: policy, its real-time priority, its nice value (``sched(7)``)."""
+    """Scheduling of one thread: policy, real-time priority, nice value (``sched(7)``)."""
 
     policy: int
     priority: int = 0
@@ -38,7 +38,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Schedule(Idle):
-    """Policy and nice value of all threads, or of those whose names fit a pattern; they pass it on."""
+    """Policy and nice value of all threads, or of those matching a pattern by name; children inherit them."""
 
     pattern: str = "*"
 
@@ -51,7 +51,7 @@ class Schedule(Idle):
         return frozenset({f"server:schedule.{self.pattern}"})
 
     def setting(self, level: str) -> Setting | None:
-        """The level; None: as found."""
+        """Return the setting of a level; None: unchanged."""
         if level == FOUND:
             return None
         if level in POLICIES:
@@ -66,7 +66,7 @@ class Schedule(Idle):
 
     def check(self, level: str) -> None:  # noqa: D102
         setting = self.setting(level)
-        if setting is not None and (refusal := _tried(setting)):
+        if setting is not None and (refusal := _try_setting(setting)):
             raise HostUnfit(
                 "setting-refused",
                 f"{self.name} cannot be {level} here: {refusal}",
@@ -75,7 +75,7 @@ class Schedule(Idle):
                 value=level,
             )
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         setting = self.setting(level)
         if setting is None:
             return nullcontext()
@@ -83,39 +83,39 @@ class Schedule(Idle):
 
 
 def read(tid: int) -> Setting:
-    """How a thread is scheduled; 0: the caller."""
+    """Return the scheduling of a thread; 0: the caller."""
     policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
-    # A nice value rests while a thread is a real-time one; priorities rest otherwise.
+    # A nice value has no effect on a real-time thread; a priority has none on others.
     nice = 0 if policy in REAL_TIME.values() else os.getpriority(os.PRIO_PROCESS, tid)
     return Setting(policy, os.sched_getparam(tid).sched_priority, nice)
 
 
 def write(tid: int, setting: Setting) -> None:
-    """Schedule a thread so; 0: the caller."""
+    """Set the scheduling of a thread; 0: the caller."""
     os.sched_setscheduler(tid, setting.policy, os.sched_param(setting.priority))
     if setting.policy not in REAL_TIME.values():
         os.setpriority(os.PRIO_PROCESS, tid, setting.nice)
 
 
-def _tried(setting: Setting) -> str | None:
-    """Whether the kernel lets a thread of ours, made for this, have it."""
-    said: list[str | None] = []
+def _try_setting(setting: Setting) -> str | None:
+    """Try a setting on a new thread of ours; return why the kernel refuses it, or None."""
+    outcome: list[str | None] = []
 
     def probe() -> None:
         try:
             write(0, setting)
-            said.append(None)
+            outcome.append(None)
         except OSError as error:
-            said.append(error.strerror)
+            outcome.append(error.strerror)
 
     thread = threading.Thread(target=probe)
     thread.start()
     thread.join()
-    return said[0]
+    return outcome[0]
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> Schedule:
-    """The knob ``schedule = true``, or ``schedule = "PATTERN"`` for threads of such names."""
+    """Make the setting ``schedule = true``, or ``schedule = "PATTERN"`` for threads with such names."""
     return Schedule() if what["schedule"] is True else Schedule(what["schedule"])
 
 
@@ -129,4 +129,7 @@ def missing() -> Note | None:
 
 
 def _refusals() -> list[tuple[str, str | None]]:
-    return [("real-time policies", _tried(Setting(os.SCHED_FIFO, 1))), ("nice:-1", _tried(Setting(0, 0, -1)))]
+    return [
+        ("real-time policies", _try_setting(Setting(os.SCHED_FIFO, 1))),
+        ("nice:-1", _try_setting(Setting(0, 0, -1))),
+    ]

@@ -1,9 +1,9 @@
 """Options of the server's TCP sockets, set from outside.
 
-Sockets are borrowed by ``pidfd_getfd(2)`` (Linux 5.6): the listening ones, and what is connected already.
-The load's connections come later; what they inherit from the listening socket is tried on this kernel before
-anything starts, and looked at on a connection to the server itself: one that sets the option on its own would
-undo ours unseen.
+The sockets are duplicated by ``pidfd_getfd(2)`` (Linux 5.6): listening ones and existing connections. The
+load's connections come later. Whether they inherit an option from the listening socket is tested on this
+kernel before anything starts, and then on a connection to the server itself: a server that sets the option
+itself would silently undo ours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from hindmost.documents import read_kernel
 from hindmost.errors import HostUnfit, UsageError
-from hindmost.knobs.knob import Idle, refuse_level, undone
+from hindmost.knobs.knob import Idle, refuse_level, undo_on_exit
 from hindmost.names import nearest
 from hindmost.notes import Note
 from hindmost.targets import Managed, ManagedServer
@@ -40,11 +40,11 @@ class Option:
     level, number
         As in ``setsockopt(2)``.
     force
-        The number that root may use beyond the system's limit; None: there is none.
+        The option number with which root may exceed the system's limit; None: there is none.
     flag
-        Its levels are ``off`` and ``on``.
+        Whether its levels are ``off`` and ``on``.
     times
-        The kernel keeps this many times what is written (``socket(7)``, SO_RCVBUF).
+        The kernel stores this multiple of the written value (``socket(7)``, SO_RCVBUF).
     """
 
     level: int
@@ -54,7 +54,7 @@ class Option:
     times: int = 1
 
 
-# Numbers that the socket module does not name: asm-generic/socket.h.
+# Numbers without a name in the socket module: asm-generic/socket.h.
 OPTIONS: Mapping[str, Option] = {
     "busy_poll": Option(socket.SOL_SOCKET, 46),
     "incoming_cpu": Option(socket.SOL_SOCKET, 49),
@@ -80,15 +80,15 @@ class SocketOption(Idle):
         return frozenset({f"server:socket.{self.option}"})
 
     @property
-    def known(self) -> Option:
-        """Its numbers."""
+    def constants(self) -> Option:
+        """Its constants."""
         return OPTIONS[self.option]
 
     def value(self, level: str) -> int | None:
-        """The level as a number; None: as found."""
+        """Return the level as a number; None: unchanged."""
         if level == FOUND:
             return None
-        if self.known.flag:
+        if self.constants.flag:
             if level not in ("off", "on"):
                 raise refuse_level(self.name, level, "only found, off, on", known=["found", "off", "on"])
             return int(level == "on")
@@ -104,25 +104,25 @@ class SocketOption(Idle):
             raise HostUnfit(
                 why.code, f"{self.name} cannot be {level} here: {why}", name=self.name, value=level
             )
-        listening, accepted = self.tried(value)
-        wanted = value * self.known.times
-        if listening != wanted:
+        listening, accepted = self.try_value(value)
+        expected = value * self.constants.times
+        if listening != expected:
             raise HostUnfit(
                 "setting-differs",
-                f"{self.name} was set to {wanted}, but a socket of this process then has {listening}",
-                **self._differs(wanted, listening),
+                f"{self.name} was set to {expected}, but a socket of this process then has {listening}",
+                **self._differs(expected, listening),
             )
-        if accepted != wanted:
+        if accepted != expected:
             raise HostUnfit(
                 "setting-differs",
                 f"{self.name}: on this kernel an accepted socket does not inherit it (it has {accepted}, not "
-                f"{wanted}), so the load's connections would not have it",
+                f"{expected}), so the load's connections would not have it",
                 hint="look for an option of the server itself",
-                **self._differs(wanted, accepted),
+                **self._differs(expected, accepted),
             )
 
-    def tried(self, value: int) -> tuple[int, int]:
-        """What a listening socket of our own has after the write, and a connection that it accepted."""
+    def try_value(self, value: int) -> tuple[int, int]:
+        """Set a value on our own listening socket; return the values of it and of an accepted connection."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             self._write(server, value)
             with socket.create_connection(server.getsockname()):
@@ -130,28 +130,28 @@ class SocketOption(Idle):
                 with accepted:
                     return self._read(server), self._read(accepted)
 
-    def beside(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
+    def on_server(self, level: str, server: ManagedServer) -> AbstractContextManager[None]:  # noqa: D102
         value = self.value(level)
         return nullcontext() if value is None else self._set(value, server)
 
     @contextmanager
     def _set(self, value: int, server: ManagedServer) -> Iterator[None]:
-        found: dict[str, int] = {}
+        old_values: dict[str, int] = {}
 
         def undo() -> None:
-            for inode, at, number in sockets(server):
-                if inode in found:
-                    with contextlib.suppress(OSError), borrowed(at, number) as one:
-                        self._write(one, found[inode] // self.known.times)
+            for inode, pid, number in sockets(server):
+                if inode in old_values:
+                    with contextlib.suppress(OSError), borrow_socket(pid, number) as borrowed_socket:
+                        self._write(borrowed_socket, old_values[inode] // self.constants.times)
 
-        with undone(undo):
-            for inode, at, number in sockets(server):
-                if inode not in found:  # several processes hold the same one
-                    with borrowed(at, number) as one:
-                        found[inode] = self._read(one)
-                        self._write(one, value)
-                        self._verify(self._read(one), value, "a socket of the server")
-            if not found:
+        with undo_on_exit(undo):
+            for inode, pid, number in sockets(server):
+                if inode not in old_values:  # several processes may share a socket
+                    with borrow_socket(pid, number) as borrowed_socket:
+                        old_values[inode] = self._read(borrowed_socket)
+                        self._write(borrowed_socket, value)
+                        self._verify(self._read(borrowed_socket), value, "a socket of the server")
+            if not old_values:
                 raise HostUnfit(
                     "not-listening",
                     f"{self.name}: this user can see no socket of the server on port {server.port}",
@@ -162,13 +162,13 @@ class SocketOption(Idle):
             yield
 
     def _accepted(self, server: ManagedServer) -> int:
-        """What a fresh connection has at the server's end."""
+        """Return the value at the server's end of a new connection."""
         with socket.create_connection((server.spec.host, server.port), timeout=_ACCEPT_PATIENCE_S) as ours:
             deadline = time.monotonic() + _ACCEPT_PATIENCE_S
             while time.monotonic() < deadline:
-                for _, at, number in sockets(server, peer=ours.getsockname()[1]):
-                    with borrowed(at, number) as theirs:
-                        time.sleep(0.01)  # a server sets its own options right after it accepted
+                for _, pid, number in sockets(server, peer=ours.getsockname()[1]):
+                    with borrow_socket(pid, number) as theirs:
+                        time.sleep(0.01)  # a server sets its own options right after accepting
                         return self._read(theirs)
                 time.sleep(0.005)
         raise HostUnfit(
@@ -180,28 +180,28 @@ class SocketOption(Idle):
         )
 
     def _verify(self, is_now: int, value: int, where: str) -> None:
-        if is_now != value * self.known.times:
+        if is_now != value * self.constants.times:
             raise HostUnfit(
                 "setting-differs",
-                f"{self.name} was set to {value * self.known.times}, but {where} has {is_now}",
+                f"{self.name} was set to {value * self.constants.times}, but {where} has {is_now}",
                 hint="the server may set it itself: see its options",
-                **self._differs(value * self.known.times, is_now),
+                **self._differs(value * self.constants.times, is_now),
             )
 
-    def _differs(self, wanted: int, found: int) -> dict[str, Any]:
-        return {"name": self.name, "value": wanted, "found": found}
+    def _differs(self, expected: int, actual: int) -> dict[str, Any]:
+        return {"name": self.name, "value": expected, "found": actual}
 
-    def _read(self, one: socket.socket) -> int:
-        value = one.getsockopt(self.known.level, self.known.number)
-        return int(value != 0) if self.known.flag else value
+    def _read(self, connection: socket.socket) -> int:
+        value = connection.getsockopt(self.constants.level, self.constants.number)
+        return int(value != 0) if self.constants.flag else value
 
-    def _write(self, one: socket.socket, value: int) -> None:
-        if self.known.force is not None:
+    def _write(self, connection: socket.socket, value: int) -> None:
+        if self.constants.force is not None:
             with contextlib.suppress(PermissionError):
-                one.setsockopt(self.known.level, self.known.force, value)
+                connection.setsockopt(self.constants.level, self.constants.force, value)
                 return
         try:
-            one.setsockopt(self.known.level, self.known.number, value)
+            connection.setsockopt(self.constants.level, self.constants.number, value)
         except PermissionError as error:
             raise HostUnfit(
                 "setting-refused",
@@ -213,8 +213,8 @@ class SocketOption(Idle):
 
 
 def sockets(server: ManagedServer, peer: int | None = None) -> list[tuple[str, int, int]]:
-    """Inode, process, descriptor of the server's TCP sockets on its port; `peer`: only those to that port."""
-    found: list[tuple[str, int, int]] = []
+    """Return inode, pid, descriptor of TCP sockets on the server's port; `peer`: with this remote port."""
+    entries: list[tuple[str, int, int]] = []
     for pid in server.pids():
         inodes = _inodes(pid, server.port, peer)
         with contextlib.suppress(OSError):
@@ -222,26 +222,26 @@ def sockets(server: ManagedServer, peer: int | None = None) -> list[tuple[str, i
                 with contextlib.suppress(OSError):
                     inode = str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]")
                     if inode in inodes:
-                        found.append((inode, pid, int(descriptor.name)))
-    return found
+                        entries.append((inode, pid, int(descriptor.name)))
+    return entries
 
 
 def _inodes(pid: int, port: int, peer: int | None) -> set[str]:
-    """Inodes of TCP sockets in a process's network namespace (``proc_net_tcp(5)``)."""
-    found = set()
+    """Return the inodes of TCP sockets in a process's network namespace (``proc_net_tcp(5)``)."""
+    inodes = set()
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
             for line in read_kernel(f"/proc/{pid}/net/{table}").splitlines()[1:]:
                 fields = line.split()
-                local, remote = (int(fields[place].rpartition(":")[2], 16) for place in (1, 2))
+                local, remote = (int(fields[index].rpartition(":")[2], 16) for index in (1, 2))
                 if local == port and peer in (None, remote):
-                    found.add(fields[9])
-    return found
+                    inodes.add(fields[9])
+    return inodes
 
 
 @contextmanager
-def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
-    """A second descriptor of another process's socket, held as shortly as can be: it keeps a port open."""
+def borrow_socket(pid: int, descriptor: int) -> Iterator[socket.socket]:
+    """Duplicate a socket of another process, for as short as possible, because it keeps a port open."""
     process = os.pidfd_open(pid)
     try:
         number = ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_GETFD, process, descriptor, 0)
@@ -249,12 +249,12 @@ def borrowed(pid: int, descriptor: int) -> Iterator[socket.socket]:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     finally:
         os.close(process)
-    with socket.socket(fileno=number) as one:
-        yield one
+    with socket.socket(fileno=number) as duplicate:
+        yield duplicate
 
 
 def make(what: Mapping[str, Any], target: Managed, journal: Path) -> SocketOption:
-    """The knob ``socket = "NAME"``."""
+    """Make the setting ``socket = "NAME"``."""
     if what["socket"] not in OPTIONS:
         raise UsageError(
             "unknown-name",
@@ -268,10 +268,10 @@ def make(what: Mapping[str, Any], target: Managed, journal: Path) -> SocketOptio
 
 
 def missing() -> Note | None:
-    """Return why the sockets of another process cannot be borrowed."""
-    with socket.socket() as one:
+    """Return why sockets of another process cannot be duplicated."""
+    with socket.socket() as probe:
         try:
-            with borrowed(os.getpid(), one.fileno()):
+            with borrow_socket(os.getpid(), probe.fileno()):
                 return None
         except OSError as error:
             text = f"pidfd_getfd: {error.strerror} (it needs Linux 5.6)"

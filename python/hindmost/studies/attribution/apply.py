@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hindmost import _engine
 from hindmost.knobs import kind_of
-from hindmost.knobs.journal import FOLDER, told
+from hindmost.knobs.journal import FOLDER, call_engine
 from hindmost.store.attribution import Attribution
 from hindmost.studies.attribution.confirm import find_recommended
 from hindmost.studies.attribution.plan import AttributionPlan
@@ -14,7 +14,7 @@ from hindmost.studies.attribution.plan import AttributionPlan
 
 def set_knob(knob: str, level: str) -> None:
     """Set a host setting until it is restored."""
-    told(lambda: _engine.set_knob(knob, level, str(FOLDER)))
+    call_engine(lambda: _engine.set_knob(knob, level, str(FOLDER)))
 
 
 def apply_recommendation(

@@ -10,7 +10,7 @@ from hindmost.design.cost import duration_text
 from hindmost.design.offer import Offer
 from hindmost.design.precision import DEFAULT_CV
 from hindmost.errors import UsageError
-from hindmost.knobs.knob import takes_a_trial
+from hindmost.knobs.knob import needs_attempt
 from hindmost.plan import MeasurePlan, parse_runs
 from hindmost.plan.factorial import StudyFile, load_study_file, read_study
 from hindmost.plan.secrets import trust
@@ -126,7 +126,7 @@ def preview(plan: AttributionPlan) -> str:
 def note_untried(plan: AttributionPlan) -> str:
     """Name the factors that a dry run leaves untried; empty if there are none."""
     factors = zip(plan.file.factor, plan.knobs, strict=True)
-    names = [one.name for one, knob in factors if takes_a_trial(knob)]
+    names = [one.name for one, knob in factors if needs_attempt(knob)]
     return f"note: a dry run does not try {', '.join(names)}" if names else ""
 
 

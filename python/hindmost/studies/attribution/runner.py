@@ -15,7 +15,7 @@ from hindmost.design import Cell
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 from hindmost.fleet import HERE, Fleet, Moment, Setting
 from hindmost.knobs import Knob
-from hindmost.knobs.force import in_force, processors, started_with
+from hindmost.knobs.force import in_force, processors, start_spec
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
@@ -195,7 +195,7 @@ class Runner:
         return list(self.plan.levels(cell).values())
 
     def _target(self, cell: Cell) -> Managed:
-        return replace(self._server, spec=started_with(self._server.spec, self._pairs(cell)))
+        return replace(self._server, spec=start_spec(self._server.spec, self._pairs(cell)))
 
     @property
     def _server(self) -> Managed:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hindmost.fleet import HERE, Fleet, Setting
 from hindmost.knobs import Knob
-from hindmost.knobs.force import in_force, processors, started_with
+from hindmost.knobs.force import in_force, processors, start_spec
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
@@ -67,7 +67,7 @@ class Arm:
         self._knobs = [(one.knob, one.level) for one in levels]
         self._remote = [Setting(one.what, one.level) for one in levels] if fleet.serves else []
         if levels and isinstance(target, Managed):
-            spec = started_with(target.spec, self._knobs)
+            spec = start_spec(target.spec, self._knobs)
             plan = plan.model_copy(update={"server_cpus": processors(target.spec, spec, plan.server_cpus)})
             target = replace(target, spec=spec)
         self.study = study

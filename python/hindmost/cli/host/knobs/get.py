@@ -9,7 +9,7 @@ from hindmost.cli.host.knobs.journal import FOLDER, Journal
 from hindmost.cli.host.knobs.list import format_setting
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.exits import Exit
-from hindmost.knobs.journal import knobs, known
+from hindmost.knobs.journal import check_name, knobs
 from hindmost.store.knobs import SCHEMA_NAME
 
 
@@ -21,7 +21,7 @@ def get(
 ) -> int:
     """Show a setting: its value, its choices, its effect."""
     every = knobs(journal)
-    knob = every[known(name, list(every))]
+    knob = every[check_name(name, list(every))]
     print(
         json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {format_setting(knob)}"
     )

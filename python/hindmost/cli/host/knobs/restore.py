@@ -8,7 +8,7 @@ from hindmost import _engine
 from hindmost.cli.host.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import Json
 from hindmost.exits import Exit
-from hindmost.knobs.journal import told
+from hindmost.knobs.journal import call_engine
 from hindmost.store.knobs import SCHEMA_NAME
 
 
@@ -18,7 +18,7 @@ def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
     Settings that a running study is using stay as they are. The command exits with 1 if a setting could not
     be restored. Such a setting stays in the journal.
     """
-    done = json.loads(told(lambda: _engine.restore_knobs(str(journal))))
+    done = json.loads(call_engine(lambda: _engine.restore_knobs(str(journal))))
     if json_:
         print(json.dumps({"schema": SCHEMA_NAME, "restored": done}))
     elif not done:

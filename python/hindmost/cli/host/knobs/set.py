@@ -10,7 +10,7 @@ from hindmost.cli.host.knobs.journal import FOLDER, Journal
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.cli.streams import say
 from hindmost.exits import Exit
-from hindmost.knobs.journal import told
+from hindmost.knobs.journal import call_engine
 from hindmost.store.knobs import SCHEMA_NAME
 
 
@@ -26,7 +26,7 @@ def set_(
     The value stays until `hindmost host knobs restore` restores the old one. Settings do not survive a
     reboot.
     """
-    knob = json.loads(told(lambda: _engine.set_knob(name, value, str(journal))))
+    knob = json.loads(call_engine(lambda: _engine.set_knob(name, value, str(journal))))
     if json_:
         print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
     else:

@@ -224,7 +224,7 @@ def _create_group(
     """Give the replica its own cgroup if a quota is suspected."""
     if any(name.startswith("quota of ") for name in suspects.tried):
         group = Cgroup("cpu.max", request.journal)
-        stack.enter_context(group.beside(FREE, server))
+        stack.enter_context(group.on_server(FREE, server))
         real_time = (hierarchy("cpu").group_of(server.pid) or Path("/")) / "cpu.rt_runtime_us"
         if (
             real_time.is_file()
