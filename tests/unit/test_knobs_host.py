@@ -103,11 +103,11 @@ def test_what_a_person_set_by_hand_is_found_by_a_study_and_stays(tree, capsys) -
 VICTIM = """
 import signal, sys, time
 from pathlib import Path
-from hindmost.cli.app import ENDS, _terminated
+from hindmost.cli.app import END_SIGNALS, _raise_interrupted
 from hindmost.knobs.kinds import host
 from hindmost.targets import parse_target
-for number in ENDS:
-    signal.signal(number, _terminated)  # as the command line does
+for number in END_SIGNALS:
+    signal.signal(number, _raise_interrupted)  # as the command line does
 root = Path(sys.argv[1])
 knob = host.make({"knob": "swappiness"}, parse_target("memcached"), root / "journal", str(root))
 with knob.before(sys.argv[2]):
