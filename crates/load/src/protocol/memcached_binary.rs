@@ -222,7 +222,7 @@ mod tests {
         let mut head = Vec::new();
         let bytes = reply(SET, 3, b"Too large.");
         Reader::new::<MemcachedBinary>()
-            .next(&codec, &mut Session::default(), Kind::SET, &bytes, |words| head.extend_from_slice(head))
+            .next(&codec, &mut Session::default(), Kind::SET, &bytes, |bytes| head.extend_from_slice(bytes))
             .unwrap();
         assert_eq!(&*MemcachedBinary::error_text(&head), b"Too large.");
     }
