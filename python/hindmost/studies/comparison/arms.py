@@ -11,6 +11,7 @@ from hindmost.knobs import Knob
 from hindmost.knobs.force import in_force, processors, start_spec
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
+from hindmost.report.common import numbers
 from hindmost.run.making import make_run
 from hindmost.run.soundness import RepeatBudget
 from hindmost.store import Study
@@ -130,6 +131,23 @@ def make_rounds(arms: Mapping[str, Arm], seed: str, plan: MeasurePlan, talk: Tal
             talk.say(f"run {step.done} of {step.of}: {step.arm}{why}")
 
     interleave(arms, seed, RepeatBudget(plan.runs[0], plan.remake), report)
+
+
+def announce(study: Study, plan: MeasurePlan, arms: str, runs: int, talk: Talk) -> None:
+    """Say what is compared, how many rounds there are, and how long they take.
+
+    Parameters
+    ----------
+    arms : str
+        Description of the arms.
+    runs : int
+        Runs in each round.
+    """
+    rounds = plan.runs[0]
+    talk.say(
+        f"{arms}: {rounds} rounds of {numbers.plural(runs, 'run')}, {plan.duration_s:g} s each,"
+        f" about {numbers.seconds(rounds * runs * run_seconds(plan))}; study {study.folder}"
+    )
 
 
 def run_seconds(plan: MeasurePlan) -> float:

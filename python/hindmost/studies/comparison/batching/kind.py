@@ -11,7 +11,7 @@ from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.batching import Batching
-from hindmost.studies.comparison.arms import Arm, make_rounds, run_seconds
+from hindmost.studies.comparison.arms import Arm, announce, make_rounds
 from hindmost.studies.comparison.batching.answer import answer
 from hindmost.studies.comparison.batching.request import BatchingRequest, arm_name
 from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
@@ -25,12 +25,9 @@ FILE = "batching.json"
 def run(study: Study, talk: Talk) -> Batching:
     """Make the runs that are missing; return the answer."""
     plan, request = plan_of(study), BatchingRequest.read(study)
-    rounds = plan.runs[0]
-    talk.say(
-        f"{plan.target} at {', '.join(numbers.rate(rate) for rate in request.rates)}, batching"
-        f" {', '.join(map(batching_text, request.modes))}: {rounds} rounds, about"
-        f" {numbers.seconds(rounds * len(request.arms) * run_seconds(plan))}; study {study.folder}"
-    )
+    rates, modes = map(numbers.rate, request.rates), map(batching_text, request.modes)
+    text = f"{plan.target} at {', '.join(rates)}, batching {', '.join(modes)}"
+    announce(study, plan, text, len(request.arms), talk)
     target = parse_target(plan.target)
     with fleet_of(plan, talk.say) as fleet:
         arms: dict[str, Arm] = {}

@@ -13,7 +13,7 @@ from hindmost.store import Study
 from hindmost.store.predictions import Prediction
 from hindmost.store.verification import Verification as Document
 from hindmost.store.verification import VerifiedPoint
-from hindmost.studies.comparison.arms import make_rounds, run_seconds
+from hindmost.studies.comparison.arms import announce, make_rounds
 from hindmost.studies.comparison.clone.answer import FILE, answer, describe_load, document_of, predict
 from hindmost.studies.comparison.clone.ratios import SERIES, LoadPoint
 from hindmost.studies.comparison.clone.request import CloneRequest
@@ -32,14 +32,11 @@ SPOKEN = ("memcached", "http")
 def run(study: Study, talk: Talk) -> Document:
     """Make the pairs that are missing; return the answer."""
     plan, request = plan_of(study), CloneRequest.read(study)
-    pairs = plan.runs[0]
     servers = _servers(study, request, plan.target)
     original, copy = servers["original"], servers["clone"]
-    seconds = len(request.points) * pairs * len(SERIES) * run_seconds(plan)
-    talk.say(
-        f"{request.clone.name} against {original.name}: {pairs} pairs at {len(request.points)} load(s),"
-        f" {plan.duration_s:g} s each, about {seconds / 60:.0f} min; study {study.folder}"
-    )
+    loads = ", ".join(f"{point.load:.0%}" for point in request.points)
+    text = f"{request.clone.name} against {original.name} at {loads} of capacity"
+    announce(study, plan, text, len(SERIES) * len(request.points), talk)
     if original.protocol != copy.protocol:
         talk.warn(
             f"clones do not speak {original.protocol}, so the clone speaks {copy.protocol}, which takes a"

@@ -16,7 +16,7 @@ from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.trial import Trial
 from hindmost.studies.attribution.apply import set_knob
-from hindmost.studies.comparison.arms import Arm, Level, make_rounds, run_seconds
+from hindmost.studies.comparison.arms import Arm, Level, announce, make_rounds
 from hindmost.studies.comparison.setting.answer import STAGE, answer, folder_name
 from hindmost.studies.comparison.setting.request import NEAR_BEST, SettingRequest
 from hindmost.studies.kind import Kind, PublishedAnswer, write_answer
@@ -46,12 +46,8 @@ def run(study: Study, talk: Talk, *, keep: bool = False) -> Trial:
     request = SettingRequest.read(study)
     for one in recover(FOLDER):
         talk.say(f"restored after a study that was killed: {one['name']} is {one['value']} again")
-    rounds = plan.runs[0]
-    runs = len(request.stages[0]) + (1 + NEAR_BEST) * request.refine
-    talk.say(
-        f"{plan.target} at {numbers.rate(plan.rate_per_s)}, {', '.join(request.levels)}: {rounds} rounds,"
-        f" about {numbers.seconds(rounds * runs * run_seconds(plan))}; study {study.folder}"
-    )
+    text = f"{plan.target} at {numbers.rate(plan.rate_per_s)}, {', '.join(request.levels)}"
+    announce(study, plan, text, len(request.stages[0]) + (1 + NEAR_BEST) * request.refine, talk)
     if plan.server_host is None:
         knob = request.knob()
         for level in request.levels:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hindmost.fleet.opening import fleet_of
-from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
 from hindmost.store import Study
 from hindmost.store.comparison import Comparison
-from hindmost.studies.comparison.arms import Arm, make_rounds, run_seconds
+from hindmost.studies.comparison.arms import Arm, announce, make_rounds
 from hindmost.studies.comparison.targets.answer import answer
 from hindmost.studies.comparison.targets.limits import exit_code
 from hindmost.studies.comparison.targets.request import TargetsRequest
@@ -25,11 +24,7 @@ FILE = "comparison.json"
 def run(study: Study, talk: Talk) -> Comparison:
     """Make the runs that are missing; return the answer."""
     plan, request = plan_of(study), TargetsRequest.read(study)
-    pairs = plan.runs[0]
-    talk.say(
-        f"{' against '.join(request.labels)}: {pairs} rounds of {plan.duration_s:g} s each, about"
-        f" {numbers.seconds(pairs * len(request.plans) * run_seconds(plan))}; study {study.folder}"
-    )
+    announce(study, plan, " against ".join(request.labels), len(request.plans), talk)
     with fleet_of(plan, talk.say) as fleet:
         arms = {
             label: Arm(open_part(study, study.folder / str(place), one), one, parse_target(one.target), fleet)
