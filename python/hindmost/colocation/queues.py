@@ -12,7 +12,6 @@ from hindmost.colocation.profiles import Array
 from hindmost.colocation.tail import LEAST_SERVICES, Queue, block_of, mm1, stretch_service
 
 LEVELS = np.array([0.5, 0.99])
-MODELS = ("M/M/1", "M/G/1", "quantile map", "regimes")
 _REQUESTS = 50_000
 _STRETCH_LEVELS = np.concatenate([np.linspace(0, 0.98, 50), [0.99, 0.995, 1.0]])
 

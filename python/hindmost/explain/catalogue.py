@@ -198,7 +198,7 @@ def _find_obstacle(target: Target, one: Candidate) -> HindmostError | None:
     kind = kind_of(one.what, "setting")
     if not target.managed and kind not in RUNNING:
         return HindmostError(
-            "needs-managed-target", "the server runs already, and only a restart changes this"
+            "needs-managed-target", "the server is already running, and only a restart changes this"
         )
     try:
         knob = setting_of(target, one)

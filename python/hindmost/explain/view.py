@@ -83,7 +83,7 @@ def remarks(doc: Explanation) -> list[str]:
     spent = f"{numbers.seconds(doc.spent_s)} of {numbers.seconds(doc.budget_s)} were spent on runs"
     able = ""
     if doc.resolution.decides is not None:
-        able = f"; this budget decides a {doc.by} that is {doc.resolution.decides:.2f} times as high"
+        able = f"; this budget can detect a {doc.by} ratio of {doc.resolution.decides:.2f}"
     more = ""
     if (need := doc.resolution.budget_s) is not None:
         what = "allow the fewest pairs that can decide" if doc.resolution.scatter is None else "decide 10 %"

@@ -295,7 +295,7 @@ def _notes(
         note(
             "unmatched-requests",
             f"The trace could not follow {1 - matched:.2%} of the requests (see unmatched). If these are the"
-            " slow ones, the figures are too good.",
+            " slow ones, the figures are too optimistic.",
             share=1 - matched,
         )
     if not traced["handover"]:

@@ -148,7 +148,9 @@ def _add_design(
             name=plan.main_quantile,
             known=list(plan.labels),
         )
-    return _within(_set_control(plan), file.design.budget)
+    if file.design.control:
+        plan = replace(plan, control=plan.cell(file.design.control))
+    return _within(plan, file.design.budget)
 
 
 def _smallest(file: StudyFile) -> Smallest:
@@ -177,10 +179,6 @@ def _smallest(file: StudyFile) -> Smallest:
             value=file.delta,
         )
     return Smallest(us=us)
-
-
-def _set_control(plan: AttributionPlan) -> AttributionPlan:
-    return replace(plan, control=plan.cell(plan.file.design.control)) if plan.file.design.control else plan
 
 
 def _within(plan: AttributionPlan, budget: str | None) -> AttributionPlan:

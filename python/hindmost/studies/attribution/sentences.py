@@ -30,7 +30,8 @@ def write_answer(plan: AttributionPlan, document: Evidence) -> Answer:
         }
     effects = _effects(plan, document)
     undecided = any(reason["code"] == "undecided-factors" for reason in reasons)
-    summary = [effects[0] if effects else _nothing(plan), _setting(document), _sure(plan, document)]
+    nothing = f"no factor is shown to change {plan.main_quantile} by {plan.delta.text} or more"
+    summary = [effects[0] if effects else nothing, _setting(document), _sure(plan, document)]
     return {
         "verdict": "open" if undecided else "answered",
         "headline": summary[0],
@@ -38,10 +39,6 @@ def write_answer(plan: AttributionPlan, document: Evidence) -> Answer:
         "findings": [*effects[1:], *_reversals(plan, document)],
         "reasons": reasons,
     }
-
-
-def _nothing(plan: AttributionPlan) -> str:
-    return f"no factor is shown to change {plan.main_quantile} by {plan.delta.text} or more"
 
 
 def _setting(document: Evidence) -> str:

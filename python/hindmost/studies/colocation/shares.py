@@ -23,22 +23,22 @@ chance. With it, 95 % intervals of four or five normal draws cover the truth in 
 
 
 def shares_lost(
-    rounds: Sequence[Sequence[WindowResult]], ruler: str, of: str, base: tuple[str, bool]
+    rounds: Sequence[Sequence[WindowResult]], ruler: str, rate: str, base: tuple[str, bool]
 ) -> Share | None:
     """Estimate what a program, or a stressor next to it, loses relative to the base; None with few rounds.
 
     Parameters
     ----------
-    seen : sequence of sequence of WindowResult
+    rounds : sequence of sequence of WindowResult
         Windows by round.
-    of : str
+    rate : str
         Which rate of `WindowResult` to use: ``program`` or ``of_ruler``.
     base : tuple of str and bool
         The stressor of the base, and whether the program runs too.
     """
     lost = []
     for windows in rounds:
-        by = {(one.ruler, one.with_program): getattr(one, of) for one in windows if one.is_usable}
+        by = {(one.ruler, one.with_program): getattr(one, rate) for one in windows if one.is_usable}
         mine, alone = by.get((ruler, True)), by.get(base)
         if mine and alone:
             lost.append(1 - mine / alone)

@@ -128,10 +128,10 @@ def _try_first(
         return run_stages(request, session, windows, suspects, every, None, say)
     say(f"first the suspects from the trace: {', '.join(first)}")
     few = {name: every[name] for name in ("sham", *first)}
-    found = run_stages(request, session, windows, suspects, few, None, say, "first", stages=2)
+    found = run_stages(request, session, windows, suspects, few, None, say, "first", searches=2)
     if found.decision.ruling == "cause":
         return found
-    return run_stages(request, session, windows, suspects, every, None, say, stages=2)
+    return run_stages(request, session, windows, suspects, every, None, say, searches=2)
 
 
 @contextmanager

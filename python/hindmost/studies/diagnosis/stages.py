@@ -40,7 +40,7 @@ def run_stages(
     base: Intervention | None,
     say: Callable[[str], None],
     name: str = "",
-    stages: int = 1,
+    searches: int = 1,
 ) -> DiagnosisResult:
     """Run up to three stages of experiments with all suspects in `every`, with `base` removed throughout.
 
@@ -50,10 +50,10 @@ def run_stages(
         Suspects by name, including ``sham``.
     name : str
         Name of this search, which seeds its random orders.
-    stages : int
+    searches : int
         Number of searches that share the risk of a wrong name.
     """
-    gates, seed = Gates(looks=stages * len(STAGES)), f"{request.seed} {name}".strip()
+    gates, seed = Gates(looks=searches * len(STAGES)), f"{request.seed} {name}".strip()
     trials = {each: Trial(one, session, windows, seed, base=base) for each, one in every.items()}
     if len(trials) == 1:
         note = Note("no-suspect", "no suspect could be tried")
@@ -73,8 +73,8 @@ def run_stages(
     load = frozenset[str]() if request.twin is not None else suspects.demand & trials.keys()
     suspects.left_out.update(dict.fromkeys(load, LOAD_NOT_TRIED))
     live, signatures = {each: one for each, one in trials.items() if each not in load}, dict[str, Signature]()
-    for look in STAGES:
-        live = measure_pairs(live, seed, look * request.pairs)
+    for multiple in STAGES:
+        live = measure_pairs(live, seed, multiple * request.pairs)
         dropped = {each: one.dropped for each, one in trials.items() if one.dropped is not None}
         suspects.left_out.update(dropped)
         load |= {each for each, note in dropped.items() if note.code == LOAD_NOT_TRIED.code}
@@ -91,7 +91,7 @@ def run_stages(
         by_load = bool(grew) and request.twin is None and _only_load_remains(decision, demand, load)
         if by_load:
             decision = replace(decision, ruling="inconclusive", note=_load_or_code(decision, demand))
-        say(f"{look * request.pairs} pairs: {decision.ruling}: {decision.why}")
+        say(f"{multiple * request.pairs} pairs: {decision.ruling}: {decision.why}")
         if windows.bound.is_exhausted and decision.ruling != "cause":
             harmful = [each for each, trial in trials.items() if trial.harmed]
             note = Note("harm-spent", f"{SPENT}: {', '.join(harmful)}", {"names": harmful})
@@ -102,7 +102,7 @@ def run_stages(
         decision = replace(decision, ruling="inconclusive", note=_unanswered_note(windows))
     arm = Arm("sham", sham, math.nan, math.nan, math.nan, "open")
     measured = {each: trial.pairs for each, trial in live.items()}
-    also = _also(decision, live, gates)
+    also = _equal_causes(decision, live, gates)
     return DiagnosisResult(
         request, now_us, suspects, decision, arm, measured, also=also, signatures=signatures
     )
@@ -137,7 +137,7 @@ def signatures_of(
     return found
 
 
-def _also(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[str, ...]:
+def _equal_causes(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[str, ...]:
     """Return the suspects that explain it as well and are not clearly worse than the leader."""
     if decision.ruling != "cause" or decision.leader is None:
         return ()

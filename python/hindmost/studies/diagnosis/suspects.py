@@ -198,15 +198,12 @@ def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
 
 
 def _links(found: Suspects, policy: Policy, hour: int) -> None:
+    no_root = None if os.geteuid() == 0 else Note("needs-root", "only root may change a shaper")
     for link in links():
-        if why := policy.allows("link", hour) or _no_root():
+        if why := policy.allows("link", hour) or no_root:
             found.left_out[link.name] = why
         else:
             found.tried[link.name] = link
-
-
-def _no_root() -> Note | None:
-    return None if os.geteuid() == 0 else Note("needs-root", "only root may change a shaper")
 
 
 def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int) -> None:

@@ -58,7 +58,7 @@ class Procedure:
         Receives the progress.
     rule : Rule, optional
         Decides when there are enough runs; default: the plan's precision.
-    saw : callable, optional
+    exclude : callable, optional
         Called with the figures of every run, including stored ones, before the rule. Returns why the run is
         excluded, if it is. Default: excludes runs with interference (`hindmost.run.soundness`).
     fleet : Fleet, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -184,11 +185,12 @@ class _Supervision:
         """Supervise window after window, until the job ends, the time is up, or an interruption."""
         found = SupervisionResult(self.request, self.job.name, self.controller.most)
         start = time.monotonic()
+        seconds = math.inf if self.request.seconds is None else self.request.seconds
         with self.session.lease(f"job {self.job.name}", LEASE_S) as renew:
             try:
                 self.job.allow(self.controller.cpu_count)
                 self.windows.begin()
-                while found.code is None and not self._is_over(start):
+                while found.code is None and time.monotonic() - start < seconds:
                     found.windows.append(window := self._window())
                     self.on_window(window)
                     renew()
@@ -197,9 +199,6 @@ class _Supervision:
                 found.interrupted = True
         found.took_s = time.monotonic() - start
         return found
-
-    def _is_over(self, start: float) -> bool:
-        return self.request.seconds is not None and time.monotonic() - start >= self.request.seconds
 
     def _window(self) -> WindowOutcome:
         controller, why = self.controller, None

@@ -167,8 +167,8 @@ def _run_doses(
             name: Trial(one, session, windows, seed, reproduces=name not in doses.shields)
             for name, one in every.items()
         }
-        for look in STAGES:
-            trials, live = live, measure_pairs(live, seed, look * request.pairs)
+        for multiple in STAGES:
+            trials, live = live, measure_pairs(live, seed, multiple * request.pairs)
             found.left_out |= {
                 name: trial.dropped for name, trial in trials.items() if trial.dropped is not None
             }
@@ -184,7 +184,7 @@ def _run_doses(
                 gates,
                 found.signatures,
             )
-            say(f"replica, {look * request.pairs} pairs: {found.reproduction.outcome}")
+            say(f"replica, {multiple * request.pairs} pairs: {found.reproduction.outcome}")
             if found.reproduction.outcome != "inconclusive" or not effects:
                 break
         found.sham = Arm("sham", live["sham"].effect, math.nan, math.nan, math.nan, "open")
