@@ -2,8 +2,7 @@
 //! drive the engine with a scripted fake.
 //!
 //! A transport only moves bytes. One with kernel time stamps implements [`StampedTransport`] in full. Any
-//! other has
-//! `impl StampedTransport for Mine {}`, which reports no stamps.
+//! other has `impl StampedTransport for Mine {}`, which reports no stamps.
 
 mod peers;
 mod poller;
