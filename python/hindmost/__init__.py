@@ -1,6 +1,7 @@
 """Hindmost: a laboratory for tail latency.
 
-The public face. Names are loaded when first used, so that ``hindmost --help`` and load agents start fast.
+The public interface. Each name is imported when it is first used, so that ``hindmost --help`` and load
+clients start fast.
 
 =====================  ======================================================================
 measuring              `measure`, `attribute`, `compare`, `explain`, `open_study`: each gives a `Result`;
@@ -9,12 +10,12 @@ clones of servers      `synth` (fit, simulate, sweep, serve, verify), `Clone`, `
 parts of these         `MeasureRequest`, `MeasurePlan`, `parse_target`, `Study`, `Procedure`, `answer`,
                        `render_terminal`, `render_page`; `read_log`, `fit_clone`, `simulate`, `sweep`, `Vary`
 statistics             `Histogram`, `mean_interval`, `Estimate`
-failures               `HindmostError` and what derives from it, in `hindmost.errors`
+errors                 `HindmostError` and its subclasses, in `hindmost.errors`
 =====================  ======================================================================
 
 Examples
 --------
-A distribution knows of requests that were never answered: they are infinitely late.
+A histogram also counts requests that were never answered. Their latency counts as infinite.
 
 >>> import hindmost
 >>> latencies = hindmost.Histogram()
@@ -23,19 +24,19 @@ A distribution knows of requests that were never answered: they are infinitely l
 >>> round(latencies.quantile(0.95) / 1000), latencies.quantile(0.99)
 (31, inf)
 
-The run is the unit of inference, so intervals are over the values of runs:
+The run is the statistical unit, so an interval is computed from one value per run:
 
 >>> print(hindmost.mean_interval([30.1, 31.0, 30.4, 30.9, 30.6, 30.2]))
 30.53 [30.15, 30.95] (95 %, n=6)
 
-A clone predicts what a server would do under loads and changes that nobody has tried:
+A clone predicts the latency of a server under loads and changes that were never measured:
 
 >>> silo = hindmost.load_clone("silo")
 >>> found = hindmost.sweep(silo, [hindmost.Vary("threads", (1, 2))], [{"rate_per_s": 30_000.0}])
 >>> [point["latency_us"]["p99"]["value"] < 60.0 for point in found["points"]]
 [False, True]
 
-A server is measured, and the stored study answered again, years later, by::
+Measure a server, and read the stored study again later::
 
     found = hindmost.measure("memcached://127.0.0.1:11211", rate=50_000)
     found.verdict, found.latency, found.runs, found.requests(), found.plot()

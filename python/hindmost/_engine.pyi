@@ -1,4 +1,4 @@
-"""The Rust engine: everything crosses coarsely, as JSON text or files."""
+"""The Rust engine. Arguments and results are large units: JSON text, arrays or files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Histogram:
     def bins(self) -> list[bytes]: ...
 
 class QuantileCells:
-    """Samples sorted by cell, for quantile regression: made once, for any number of models and levels."""
+    """Samples sorted by cell, for quantile regression. One object serves any number of models and levels."""
 
     def __init__(
         self, samples: Floats, cell_of: Cells, cells: int, weights: Floats | None = None
@@ -147,16 +147,16 @@ def tcp_counters(pid: int | None = None) -> str: ...
 def socket_queues(port: int, pid: int | None = None) -> str: ...
 
 class Sentinel:
-    """Threads, one on each processor: what others take of it, until `end`.
+    """Threads, one per processor, that measure how much time other tasks take from it, until `end`.
 
-    At real-time priority; where that is denied, or not asked for, at the highest usual one.
+    They run at real-time priority if that is requested and permitted, else at the highest normal priority.
     """
 
     def __init__(self, cpus: list[int], period_ns: int, real_time: bool = True) -> None: ...
     def end(self) -> str: ...
 
 class Trace:
-    """Probes in the kernel that follow requests to a TCP port, from the making until `end`."""
+    """Kernel probes that follow requests to a TCP port, from construction until `end`."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Trace:
     def end(self) -> str: ...
 
 class Ruler:
-    """A stressor of one resource, ready to work; ``knees`` as `cache_knees` gives them."""
+    """A stressor of one resource, ready to run; ``knees`` is the result of `cache_knees`."""
 
     def __init__(self, name: str, knees: str, folder: str | Path, seed: int) -> None: ...
     def run(self, asked: str) -> str: ...
@@ -203,13 +203,13 @@ def read_ring(
 ]: ...
 
 class Sampler:
-    """Single samples of an application and its host: one value for each of `watch_counters`."""
+    """Reads the present counters of an application and its host: one value for each of `watch_counters`."""
 
     def __init__(self, pid: int | None = None, cgroup: str | None = None) -> None: ...
     def now(self) -> list[int]: ...
 
 class Prober:
-    """A light open-loop probe that keeps each request, from the making until `end`."""
+    """A light open-loop probe that records each request, from construction until `end`."""
 
     def __init__(self, asked: str) -> None: ...
     def take(self) -> tuple[list[tuple[int, int]], int, int]: ...

@@ -1,11 +1,11 @@
-"""What runs on a load host: ``python -m hindmost.agent``. Enters Rust at once and stays there.
+"""The entry point on a load host: ``python -m hindmost.agent``. It calls Rust at once and stays there.
 
 ``instance PLAN.json PLACE``
-    One load instance; talks one JSON document a line over standard input and output, and ends when the
-    input does, so that it never outlives whoever started it.
+    One load client. It reads and writes one JSON document per line on standard input and output. It ends when
+    its input ends, so it never outlives the process that started it.
 ``synth CONFIG``
-    The embedded server, from a JSON text; runs until SIGTERM or SIGINT. Its ``clone`` may be the name of a
-    document: a file, or an application that ships with Hindmost.
+    The embedded server, configured by a JSON text. It runs until SIGTERM or SIGINT. Its ``clone`` may be a
+    name: a file with a document, or an application that ships with Hindmost.
 
 Imports nothing but the engine: a load host needs the wheel and none of its dependencies.
 """
@@ -24,14 +24,14 @@ from hindmost.exits import Exit
 
 
 def main(argv: list[str]) -> int:
-    """Run one role; returns the exit code."""
+    """Run one role and return the exit code."""
     match argv:
         case ["instance", plan, place]:
-            # Ctrl-C reaches the whole terminal group; the controller decides what it means.
+            # Ctrl-C reaches the whole terminal group. The controller decides what to do about it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            work = partial(_instance, plan, place)
+            work = partial(_run_client, plan, place)
         case ["synth", config]:
-            work = partial(_synth, config)
+            work = partial(_serve_synth, config)
         case _:
             print("usage: python -m hindmost.agent instance PLAN.json PLACE | synth CONFIG", file=sys.stderr)
             return Exit.USAGE
@@ -39,28 +39,28 @@ def main(argv: list[str]) -> int:
         work()
     except _engine.EngineError as error:
         code, message = error.args
-        return _failed(code, message)
+        return _report_failure(code, message)
     except HindmostError as error:
-        return _failed("usage", error.message)
+        return _report_failure("usage", error.message)
     return Exit.DONE
 
 
-def _failed(code: str, message: str) -> int:
+def _report_failure(code: str, message: str) -> int:
     print(json.dumps({"event": "failed", "code": code, "message": message}), flush=True)
     return Exit.ERROR
 
 
-def _instance(plan: str, place: str) -> None:
+def _run_client(plan: str, place: str) -> None:
     _engine.run_instance(Path(plan).read_text(encoding="utf-8"), place, controlled=True)
 
 
-def _synth(config: str) -> None:
-    """Serve; a clone that is not a document but a name is looked up first."""
+def _serve_synth(config: str) -> None:
+    """Serve. A clone that is given by name is loaded first."""
     try:
         options = json.loads(config)
         name = options["clone"] if isinstance(options, dict) else None
     except (ValueError, KeyError):
-        name = None  # the engine says what is wrong, if anything is
+        name = None  # the engine reports the error, if there is one
     if isinstance(name, str):
         del options["clone"]
         if name:

@@ -1,6 +1,7 @@
-"""Doubles of servers, from Python: fit one, simulate it, sweep it, serve it, verify it.
+"""Clones of servers, from Python: fit, simulate, sweep, serve and verify them.
 
-The same as the verbs of ``hindmost clone``; ``import hindmost`` makes it ``hindmost.clone``.
+These functions do what the subcommands of ``hindmost clone`` do. ``import hindmost`` makes this module
+available as ``hindmost.clone``.
 
 Examples
 --------
@@ -42,7 +43,7 @@ from hindmost.targets import Managed, ManagedServer, parse_target
 __all__ = ["Serving", "fit", "serve", "simulate", "sweep", "verify"]
 
 Amount = str | float
-"""A rate (``2_000`` or ``"2k"``), or a share (``0.7`` or ``"70%"``)."""
+"""A rate (``2_000`` or ``"2k"``) or a share (``0.7`` or ``"70%"``)."""
 Arrivals = Literal["exponential", "deterministic"]
 
 
@@ -61,24 +62,24 @@ def fit(
     Parameters
     ----------
     *logs : str, Path, DataFrame, array or Log
-        Logs of a server, at several loads or of 1, 2 and 4 threads; studies; times alone.
+        Logs of a server at several loads, or of 1, 2 and 4 threads; studies; or times alone.
     column, unit : str, optional
-        The column of times, and its unit, where a log does not say it.
+        The column of times and its unit, if a log does not state them.
     threads : int, optional
-        Worker threads of the clone; those in the log otherwise.
+        Worker threads of the clone; by default those in the log.
     demand : {"auto", "cpu", "wall"}
-        Which time of a server's log is the demand.
+        Whether demand is the CPU time or the wall-clock time in a server's log.
     same_host : bool
-        The clone will run where the log was made: leave out what the host took.
+        Whether the clone will run on the host where the log was made. If so, host interference is left out.
     name : str, optional
-        What it is a clone of.
+        The name of the original.
     frames
-        As `hindmost.measure`.
+        As for `hindmost.measure`.
 
     Raises
     ------
     UsageError, Inconclusive
-        As `hindmost.fit_clone`.
+        As for `hindmost.fit_clone`.
 
     Examples
     --------
@@ -118,16 +119,16 @@ def simulate(
     Parameters
     ----------
     clone : Clone, str or Path
-        A clone; or a document's file, or an application's name.
+        A clone, the file of a document, or the name of an application.
     rate, utilisation : float or str, optional
-        Requests a second, or a share of the capacity (by default 70 %).
+        Requests per second, or a share of the capacity (by default 70 %).
     arrivals, threads, quantiles, requests, seed, backlog
-        As the options of that verb.
+        As the options of ``hindmost clone simulate``.
 
     Raises
     ------
     UsageError
-        Something of it cannot be meant, or more would arrive than can be served.
+        An argument is not valid, or more requests would arrive than the clone can serve.
 
     Examples
     --------
@@ -137,8 +138,8 @@ def simulate(
     ['quantile', 'value', 'low', 'high']
     """
     check_counts(requests, seed)
-    loaded = _clone(clone, threads)
-    load = one_load(_text(rate), _text(utilisation))
+    loaded = _load(clone, threads)
+    load = one_load(_as_text(rate), _as_text(utilisation))
     design = Design(
         requests=requests, seed=seed, arrivals=arrivals, quantiles=parse_quantiles(quantiles), backlog=backlog
     )
@@ -166,24 +167,24 @@ def sweep(
     Parameters
     ----------
     clone : Clone, str or Path
-        As `simulate`.
+        As for `simulate`.
     vary : mapping, or sequence of Vary or str
         Parameters and their values: ``{"threads": (1, 2, 4)}``, or ``["threads=1,2,4"]``.
     together : bool
-        Vary the parameters together, not in all combinations.
+        Change the parameters together, instead of in all combinations.
     rate, utilisation : float, str, or sequence of them, optional
         Loads: ``[1_000, 2_000]`` or ``"1k..9k:5"``; shares of the capacity, by default 10 % to 90 %.
     find, by, between : optional
-        Search for the last value of a parameter at which an objective holds: ``find="p99<500us"``.
+        Search for the last value of a parameter at which an objective is met: ``find="p99<500us"``.
     progress : callable, optional
-        Told how many points are done, and of how many.
+        Called with the number of points that are done, and the number of all points.
     arrivals, requests, seed
-        As the options of that verb.
+        As the options of ``hindmost clone sweep``.
 
     Raises
     ------
     UsageError
-        Something of it cannot be meant.
+        An argument is not valid.
     """
     check_counts(requests, seed)
     if isinstance(vary, Mapping):
@@ -191,11 +192,11 @@ def sweep(
     else:
         varied = [one if isinstance(one, Vary) else parse_vary(one) for one in vary]
     document = swept(
-        _clone(clone, None),
+        _load(clone, None),
         varied,
         together=together,
-        rate=_text(rate),
-        utilisation=_text(utilisation),
+        rate=_as_text(rate),
+        utilisation=_as_text(utilisation),
         find=find,
         by=by,
         between=between if between is None or isinstance(between, str) else "..".join(map(str, between)),
@@ -224,25 +225,25 @@ def verify(
     Parameters
     ----------
     clone : Clone, str or Path
-        As `simulate`.
+        As for `simulate`.
     original : str or Path
-        What it is a clone of: a preset, or a target file that starts it.
+        The server that was cloned: a preset, or a target file that starts it.
     loads : str
         Shares of the clone's capacity.
     logged : sequence of str or Path
-        Studies in which the clone's logs were made.
+        Studies in which the logs for the clone were made.
     pairs : int
         Pairs of runs at each load.
     **options
         Options of `hindmost.measure` for each run: ``duration`` ("5s"), ``warmup`` ("1s"), ``connections``
         (16), ``server_cpus``, ``seed``, ``remake``.
     out, progress, frames
-        As `hindmost.measure`.
+        As for `hindmost.measure`.
 
     Raises
     ------
     HindmostError
-        As `hindmost.measure`.
+        As for `hindmost.measure`.
     """
     folder = None if out is None else Path(out)
     with restored_affinity():
@@ -263,14 +264,14 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A clone that serves.
+    """A running clone that serves requests.
 
     Attributes
     ----------
     target : str
-        What to give to `hindmost.measure`: ``memcached://127.0.0.1:20417``.
+        The argument for `hindmost.measure`: ``memcached://127.0.0.1:20417``.
     address : str
-        ``HOST:PORT`` for any other client.
+        ``HOST:PORT``, for any other client.
     """
 
     target: str
@@ -288,12 +289,12 @@ def serve(
     occupy: Literal["wall", "cpu"] = "wall",
     seed: int = 1,
 ) -> Iterator[Serving]:
-    """Serve a clone for as long as the block lasts, in a process of its own, on a free port.
+    """Serve a clone in a separate process, on a free port, until the ``with`` block ends.
 
     Parameters
     ----------
     clone : Clone, str or Path
-        As `simulate`.
+        As for `simulate`.
     cpus : sequence of int, optional
         Its processors.
     protocol, threads, idle, occupy, seed
@@ -302,7 +303,7 @@ def serve(
     Raises
     ------
     TargetError
-        It cannot be started.
+        The clone cannot be started.
 
     Examples
     --------
@@ -310,24 +311,24 @@ def serve(
     >>> with hindmost.clone.serve("silo", protocol="http") as server:  # doctest: +SKIP
     ...     hindmost.measure(server.target, rate="5k")
     """
-    document = _clone(clone, threads)
+    document = _load(clone, threads)
     with TemporaryDirectory(prefix="hindmost-") as folder:
         file = Path(folder) / "clone.json"
         file.write_text(json.dumps(document.document), encoding="utf-8")
-        words = f"protocol={protocol}&idle={idle}&occupy={occupy}&seed={seed}"
-        target = parse_target(f"synth?clone={quote(str(file))}&{words}")
+        options = f"protocol={protocol}&idle={idle}&occupy={occupy}&seed={seed}"
+        target = parse_target(f"synth?clone={quote(str(file))}&{options}")
         assert isinstance(target, Managed), "a preset"
         with ManagedServer(target.spec, cpus=cpus) as server:
             yield Serving(f"{protocol}://{server.address}", server.address)
 
 
-def _clone(clone: Clone | str | Path, threads: int | None) -> Clone:
+def _load(clone: Clone | str | Path, threads: int | None) -> Clone:
     loaded = clone if isinstance(clone, Clone) else load_clone(clone)
     return loaded if threads is None else loaded.with_changes(threads=threads)
 
 
-def _text(amount: Amount | Sequence[Amount] | None) -> str | None:
-    """Numbers in the words that people write; grids as they are."""
+def _as_text(amount: Amount | Sequence[Amount] | None) -> str | None:
+    """Write a number, or a list of them, as on the command line."""
     if amount is None or isinstance(amount, str):
         return amount
     if isinstance(amount, Sequence):

@@ -1,7 +1,8 @@
-"""Reads files from elsewhere (regular, of bounded size and depth), and writes files whole or not at all.
+"""Reads files from elsewhere, and writes files atomically.
 
-Anything else (a pipe, a device, a file that never ends) is an ``OSError``, and a document that is nested
-beyond the interpreter's depth an error of its own parser: callers handle both as they handle the usual ones.
+Only regular files of limited size and nesting depth are read. Any other file (a pipe, a device, an endless
+file) raises ``OSError``. A document that is nested too deeply for Python raises the error of its parser.
+Callers handle these errors like the usual ones.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import tomllib
 from pathlib import Path
 from typing import Any, TextIO
 
-MOST_BYTES = 256 << 20
-"""More than any document that Hindmost writes, and a fraction of any host's memory."""
-DEEP = "it is nested too deeply"
+MAX_BYTES = 256 << 20
+"""Larger than any document that Hindmost writes, and a small part of the memory of any host."""
+TOO_DEEP = "it is nested too deeply"
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -27,9 +28,9 @@ def open_regular(path: Path) -> io.BufferedReader:
     Raises
     ------
     OSError
-        It cannot be read, or is no regular file.
+        The file cannot be read, or is not a regular file.
     """
-    # A pipe without a writer would be waited for.
+    # Without O_NONBLOCK, opening a pipe that has no writer would wait.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     mode = os.fstat(file.fileno()).st_mode
     if not stat.S_ISREG(mode):
@@ -39,51 +40,52 @@ def open_regular(path: Path) -> io.BufferedReader:
     return file
 
 
-def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """Read a regular file.
 
     Parameters
     ----------
     path : Path
-    most : int
-        Bytes that it may have.
+    max_bytes : int
+        The largest size that is read.
 
     Raises
     ------
     OSError
-        It cannot be read, is no regular file, or is larger than `most`.
+        The file cannot be read, is not a regular file, or is larger than `max_bytes`.
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        if size > most:
-            raise OSError(errno.EFBIG, f"it is larger than {most} bytes", str(path))
-        # What grows meanwhile is read as it was: room is taken for all that is asked for.
+        if size > max_bytes:
+            raise OSError(errno.EFBIG, f"it is larger than {max_bytes} bytes", str(path))
+        # If the file grows meanwhile, only the first `size` bytes are read: read() allocates what it is asked
+        # for.
         return file.read(size)
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None, *, synced: bool = True) -> Path:
-    """Write a file under a hidden name next to it, and rename it: it is whole or absent, whatever happens.
+    """Write a file under a hidden name next to it, and rename it. It is complete or absent, whatever happens.
 
-    A link that somebody left at either name is replaced, never followed.
+    A symbolic link at either name is replaced, not followed.
 
     Parameters
     ----------
     path : Path
     content : bytes
     mode : int, optional
-        Permissions; by default those that the umask leaves.
+        Permissions; by default those of the umask.
     synced : bool
-        Whether it outlives a loss of power; what can be made again need not.
+        Whether the file must survive a loss of power. Not necessary for a file that can be made again.
 
     Raises
     ------
     OSError
-        It cannot be written.
+        The file cannot be written.
     """
-    part = path.with_name(f".part-{path.name}")
-    part.unlink(missing_ok=True)
+    part_file = path.with_name(f".part-{path.name}")
+    part_file.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(part, flags, 0o666 if mode is None else 0o600)
+    handle = os.open(part_file, flags, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -92,28 +94,28 @@ def write_whole(path: Path, content: bytes, mode: int | None = None, *, synced: 
             file.flush()
             if synced:
                 os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:  # Ctrl-C and a full disk too leave what was there, and nothing next to it
-        part.unlink(missing_ok=True)
+        part_file.replace(path)
+    except BaseException:  # after Ctrl-C or on a full disk, the old file stays and no part file is left
+        part_file.unlink(missing_ok=True)
         raise
     return path
 
 
-def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Read a regular file of UTF-8, without the byte order mark that some editors write at its start.
+def read_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
+    """Read a regular UTF-8 file, without the byte order mark that some editors write at its start.
 
     Raises
     ------
     OSError
-        As `read_bytes`.
+        As for `read_bytes`.
     UnicodeDecodeError
-        It is not UTF-8.
+        The file is not UTF-8.
     """
-    return read_bytes(path, most).decode("utf-8-sig")
+    return read_bytes(path, max_bytes).decode("utf-8-sig")
 
 
 def is_name(field: str) -> bool:
-    """Whether a field of a table's first line may name its column; a number with a typing error does not.
+    """Whether a field in the first line of a table can be a column name. A mistyped number cannot.
 
     >>> is_name("seconds"), is_name("O"), is_name("1O"), is_name("3.5")
     (True, False, False, False)
@@ -123,51 +125,51 @@ def is_name(field: str) -> bool:
 
 
 def open_table(path: Path) -> TextIO:
-    """Open a table that people or their programs wrote, such as a CSV file, to read it line by line.
+    """Open a table, such as a CSV file from elsewhere, to read it line by line.
 
-    UTF-8 with or without a byte order mark, or UTF-16 with one; other bytes are taken as Latin-1.
+    The table is UTF-8 with or without a byte order mark, or UTF-16 with one. Other bytes are read as Latin-1.
 
     Raises
     ------
     OSError
-        It cannot be read, or is no regular file.
+        The file cannot be read, or is not a regular file.
     """
     file = open_regular(path)
-    marked = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    encoding = "utf-16" if marked else "utf-8-sig"
+    is_utf16 = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    encoding = "utf-16" if is_utf16 else "utf-8-sig"
     return io.TextIOWrapper(file, encoding=encoding, errors=_LATIN_1, newline="")
 
 
 _LATIN_1 = "hindmost-latin-1"
 
 
-def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+def _decode_latin_1(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return error.object[error.start : error.end].decode("latin-1"), error.end
 
 
-codecs.register_error(_LATIN_1, _as_latin_1)
+codecs.register_error(_LATIN_1, _decode_latin_1)
 
 
 def read_kernel(path: Path | str) -> str:
-    """Read a file of the kernel's, such as ``/proc/PID/stat``: a name there may hold any bytes.
+    """Read a kernel file such as ``/proc/PID/stat``. A name in it may have any bytes.
 
     Raises
     ------
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     return Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def parse_json(text: str) -> Any:  # noqa: ANN401 (whatever stands there)
-    """Parse JSON; NaN, which JSON does not have, is None.
+    """Parse JSON. NaN, which JSON does not have, becomes None.
 
     Raises
     ------
     json.JSONDecodeError
-        It is no JSON, or too deep.
+        The text is not JSON, or is nested too deeply.
 
     Examples
     --------
@@ -177,17 +179,17 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 (whatever stands there)
     try:
         return json.loads(text, parse_constant=lambda word: None if word == "NaN" else float(word))
     except RecursionError:
-        raise json.JSONDecodeError(DEEP, "", 0) from None
+        raise json.JSONDecodeError(TOO_DEEP, "", 0) from None
 
 
-def read_json(path: Path, most: int = MOST_BYTES) -> Any:  # noqa: ANN401 (whatever stands there)
-    """Read a file of JSON.
+def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:  # noqa: ANN401 (whatever stands there)
+    """Read a JSON file.
 
     Raises
     ------
     OSError, UnicodeDecodeError, json.JSONDecodeError
     """
-    return parse_json(read_text(path, most))
+    return parse_json(read_text(path, max_bytes))
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -196,19 +198,19 @@ def parse_toml(text: str) -> dict[str, Any]:
     Raises
     ------
     tomllib.TOMLDecodeError
-        It is no TOML, or too deep.
+        The text is not TOML, or is nested too deeply.
     """
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise tomllib.TOMLDecodeError(DEEP) from None
+        raise tomllib.TOMLDecodeError(TOO_DEEP) from None
 
 
-def read_toml(path: Path, most: int = MOST_BYTES) -> dict[str, Any]:
-    """Read a file of TOML.
+def read_toml(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """Read a TOML file.
 
     Raises
     ------
     OSError, UnicodeDecodeError, tomllib.TOMLDecodeError
     """
-    return parse_toml(read_text(path, most))
+    return parse_toml(read_text(path, max_bytes))

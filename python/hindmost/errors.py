@@ -1,4 +1,4 @@
-"""One tree of errors. Each error has a code, an exit code, fields, and says what to do next.
+"""The hierarchy of errors. Each error has a code, an exit code and fields, and a hint about what to do next.
 
 Programs and tests read ``code`` and ``fields``; people read ``message`` and ``hint``. All codes are listed in
 ``hindmost.codes``.
@@ -13,20 +13,20 @@ from hindmost.exits import Exit
 
 
 class HindmostError(Exception):
-    """Anything that Hindmost reports to a person instead of a traceback.
+    """An error that Hindmost reports to a person instead of a traceback.
 
     Parameters
     ----------
     code : str
         The kind of problem: one of ``hindmost.codes.CODES``. Codes are stable; messages are not.
     message : str
-        What happened, with numbers, and why it matters.
+        What happened, with the numbers, and why it matters.
     hint : str, optional
-        What to do next; an exact command where there is one.
+        What to do next: an exact command, if there is one.
     exit_code : int, optional
-        Overrides the class's own exit code.
+        Replaces the exit code of the class.
     **fields
-        The values that the message is about, by name: ``option``, ``value``, ``path``, ``line``, ``limit``.
+        The values in the message, by name: ``option``, ``value``, ``path``, ``line``, ``limit``.
     """
 
     exit_code: int = Exit.ERROR
@@ -62,39 +62,38 @@ def _restore(kind: type[HindmostError], args: tuple[Any, ...], state: dict[str, 
 
 
 class UsageError(HindmostError):
-    """A bad option, plan, workload or target file (exit 2)."""
+    """A bad option, plan, workload or target file (exit code 2)."""
 
     exit_code = Exit.USAGE
 
 
 class ArgumentError(HindmostError, ValueError):
-    """A Python argument that a function cannot accept (exit 2): a ``ValueError``, as Python users expect."""
+    """A bad argument of a Python function (exit code 2). It is also a ``ValueError``, as users expect."""
 
     exit_code = Exit.USAGE
 
 
-Shows = Literal["silent", "failing", "missing"]
-"""How a server answers all requests: not at all, with errors, with misses."""
+ServerState = Literal["silent", "failing", "missing"]
+"""How a server answers all requests: not at all, with errors, or with misses."""
 
 
 class TargetError(HindmostError):
-    """The server under test could not be started, reached or recognised (exit 1).
+    """The server under test could not be started, reached or recognised (exit code 1).
 
-    ``shows``: what this tells about the server itself, for limits; None where a person has to correct
-    something first.
+    ``shows`` is the state of the server, for limits. It is None if a person has to correct something first.
     """
 
-    shows: Shows | None = None
+    shows: ServerState | None = None
 
 
 class InstanceError(HindmostError):
-    """A client failed during a run (exit 1); ``code`` is the engine's name for the failure, if any."""
+    """A client failed during a run (exit code 1); ``code`` is the engine's code for it, if it has one."""
 
-    shows: Shows | None = None
+    shows: ServerState | None = None
 
 
 class HostLost(InstanceError):
-    """A load host was lost during a run (exit 1). The run is void, and is repeated if the host comes back."""
+    """A load host was lost during a run (exit code 1). The run is void, and is repeated if it comes back."""
 
     def __init__(self, host: str, why: str) -> None:
         super().__init__(
@@ -107,29 +106,29 @@ class HostLost(InstanceError):
 
 
 class StudyError(HindmostError):
-    """A study folder cannot be read or written (exit 1)."""
+    """A study folder cannot be read or written (exit code 1)."""
 
 
 class Inconclusive(HindmostError):
-    """The machine or the sample cannot support the claim (exit 4)."""
+    """The machine or the sample cannot support the claim (exit code 4)."""
 
     exit_code = Exit.INCONCLUSIVE
 
 
 class HostUnfit(HindmostError):
-    """The host cannot do what was requested (exit 5)."""
+    """The host cannot do what was requested (exit code 5)."""
 
     exit_code = Exit.UNFIT
 
 
 class InvalidMeasurement(HindmostError):
-    """The instrument distorted the result (exit 6)."""
+    """The load generator distorted the result (exit code 6)."""
 
     exit_code = Exit.INVALID
 
 
 class Interrupted(HindmostError):
-    """A person pressed Ctrl-C, or a signal asked the process to end (exit 130)."""
+    """A person pressed Ctrl-C, or a signal asked the process to end (exit code 130)."""
 
     exit_code = Exit.INTERRUPTED
 

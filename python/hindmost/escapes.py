@@ -1,4 +1,4 @@
-"""Text from elsewhere, made safe for a terminal: a server, a process or a file may say anything."""
+"""Makes text from elsewhere safe for a terminal: a server, a process or a file may contain any characters."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from typing import TextIO
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""All but tab and new line, those that turn the direction of writing, and halves of characters."""
+"""Control characters except tab and new line, those that change the direction of writing, and surrogates."""
 _COLOUR = re.compile(r"(\x1b\[(?:[0-7]|[39][0-7]|;)*m)")
 
 
 def plain(text: str) -> str:
-    """Show control characters (a server may send any as its version) instead of obeying them.
+    """Replace control characters. A server may send any, for example as its version.
 
     Examples
     --------
@@ -22,13 +22,13 @@ def plain(text: str) -> str:
 
 
 class Plain:
-    """A stream of text that passes on no control characters; colours only to a terminal."""
+    """A text stream that replaces control characters, and keeps colours only on a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write what is left of a text."""
+        """Write the text without its control characters."""
         if self._stream.isatty() and "\x1b" in text:
             parts = _COLOUR.split(text)
             text = "".join(part if at % 2 else plain(part) for at, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""What the exit code of a command means; ``docs/reference/exit-codes.md`` says it at length."""
+"""The exit codes of commands; ``docs/reference/exit-codes.md`` describes them."""
 
 from __future__ import annotations
 

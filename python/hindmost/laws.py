@@ -1,7 +1,7 @@
-"""The laws of arrivals, as the engine's table (``crates/arrivals``) has them; Python knows none by name.
+"""Arrival processes, as in the table of ``crates/arrivals``. Python code contains none of their names.
 
-A law is written as its name, ``"exponential"``, or as an object, ``{"kind": "gamma", "shape": 2.0}``. On the
-command line that is ``gamma:shape=2``, and ``gamma:2`` where a law asks for one parameter only.
+In a document, a law is a name, ``"exponential"``, or an object, ``{"kind": "gamma", "shape": 2.0}``. On the
+command line, the latter is ``gamma:shape=2``, or ``gamma:2`` if only one parameter of the law is required.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hindmost import _engine
 from hindmost.errors import UsageError
 from hindmost.names import nearest
 
-Written = str | dict[str, Any]
-"""A law as documents have it."""
+LawDocument = str | dict[str, Any]
+"""A law as documents contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a law; one without ``default`` has to be given."""
+    """A parameter of a law. One whose ``default`` is None is required."""
 
     name: str
     purpose: str
@@ -33,46 +33,46 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A row of the table."""
+    """A row of the table of laws."""
 
     name: str
     purpose: str
     parameters: tuple[Parameter, ...]
 
     @property
-    def required(self) -> list[str]:
-        """Parameters that have to be given."""
+    def required_names(self) -> list[str]:
+        """Names of the parameters that are required."""
         return [one.name for one in self.parameters if one.default is None]
 
 
-def _row(one: Mapping[str, Any]) -> Kind:
+def _parse_kind(one: Mapping[str, Any]) -> Kind:
     return Kind(one["name"], one["purpose"], tuple(Parameter(**each) for each in one["parameters"]))
 
 
-KINDS: dict[str, Kind] = {one["name"]: _row(one) for one in json.loads(_engine.arrival_laws())}
-"""Every kind of law by its name, the usual one first."""
+KINDS: dict[str, Kind] = {one["name"]: _parse_kind(one) for one in json.loads(_engine.arrival_laws())}
+"""Every kind of law by its name, the default first."""
 
-USUAL = next(iter(KINDS))
+DEFAULT_LAW = next(iter(KINDS))
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law of arrivals at a rate, and what it says of itself.
+    """An arrival process at a rate, and its known properties.
 
     Attributes
     ----------
     written
-        As JSON text.
+        The law, as JSON text.
     dispersion
-        Index of dispersion of the counts of all workers together, variance over mean, in spans much longer
-        than a gap: 1 for a Poisson process. Of independent gaps it is their squared coefficient of variation;
-        of a trace or a schedule it is unknown.
+        Index of dispersion of the arrivals at all workers together: variance over mean of their number in
+        time spans much longer than a gap. It is 1 for a Poisson process. For independent gaps it is their
+        squared coefficient of variation. For a trace or a schedule it is unknown.
     part_dispersion
-        The same of one worker's part, where it is the same for any number of workers.
+        The index of dispersion of the arrivals at one worker, if it does not depend on the number of workers.
     cumulants
-        First four cumulants of the gaps of the whole, in mean gaps; None where gaps are not independent.
+        First four cumulants of the gaps between all arrivals, in mean gaps; None if gaps are not independent.
     gaps
-        Whether the gaps of one worker have a distribution that sends can be compared with.
+        Whether the gaps of one worker have a known distribution, with which send times can be compared.
     """
 
     written: str
@@ -82,25 +82,25 @@ class Law:
     gaps: bool
 
     def with_schedule(self) -> Law:
-        """The same at a rate that changes: nothing of the above is known then."""
+        """Return the same law at a rate that changes. None of its properties are known then."""
         return replace(self, dispersion=None, part_dispersion=None, cumulants=None, gaps=False)
 
     def below(self, x: Iterable[float]) -> list[float]:
-        """Share of gaps below `x` mean gaps."""
+        """Return the share of gaps below `x` mean gaps."""
         return _engine.gap_law(self.written, list(x))[0]
 
     def log_above(self, x: Iterable[float]) -> list[float]:
-        """Logarithm of the share of gaps above `x` mean gaps, finite however small that share is."""
+        """Return the logarithm of the share of gaps above `x` mean gaps; it is finite for any share."""
         return _engine.gap_law(self.written, list(x))[1]
 
 
-def law(written: Written, rate_per_s: float = 1.0) -> Law:
-    """What a law says of itself at a rate.
+def law(written: LawDocument, rate_per_s: float = 1.0) -> Law:
+    """Return a law with its properties at a rate.
 
     Raises
     ------
     ValueError
-        If there is no such law.
+        There is no such law.
 
     Examples
     --------
@@ -112,29 +112,29 @@ def law(written: Written, rate_per_s: float = 1.0) -> Law:
 
 @cache
 def _law(text: str, rate_per_s: float) -> Law:
-    told = json.loads(_engine.arrival_law(text, rate_per_s))
-    cumulants = told["cumulants"]
+    properties = json.loads(_engine.arrival_law(text, rate_per_s))
+    cumulants = properties["cumulants"]
     return Law(
-        written=json.dumps(told["written"]),
-        dispersion=told["dispersion"],
-        part_dispersion=told["part_dispersion"],
+        written=json.dumps(properties["written"]),
+        dispersion=properties["dispersion"],
+        part_dispersion=properties["part_dispersion"],
         cumulants=None if cumulants is None else tuple(cumulants),
-        gaps=told["gaps"],
+        gaps=properties["gaps"],
     )
 
 
 LEAST_MEASURED_S = 0.1
-"""A run that ends with its trace measures so long, or is refused; ``--duration`` takes no less, too."""
+"""The shortest measurement of a run that ends with its trace; ``--duration`` has the same minimum."""
 
 
 HANDOVER_S = 0.5
-"""From the end of a warm-up to the calibration, at most: instances look up every 100 ms, and are told ahead.
-So much of a trace's end is left out where runs end with it, so that it is not over before they are."""
+"""The longest time from the end of a warm-up to the calibration. Instances check every 100 ms, and are told
+ahead. A run that must end with its trace leaves this much of the trace unused, so that it ends in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a trace holds: how many moments, at which rate a second; what becomes of a run that is longer."""
+    """A trace: how many arrivals it has, its rate per second, and what happens in a run that is longer."""
 
     file: str
     count: int
@@ -142,19 +142,19 @@ class Replay:
     end: Literal["again", "refuse", "stop"]
 
     def refuse_shorter_than(self, run_s: float, rate_per_s: float) -> None:
-        """Refuse a run that outlasts the trace at a rate, if it must not begin again.
+        """Refuse a run that is longer than the trace at a rate, if the trace must not repeat.
 
         Parameters
         ----------
         run_s
-            Seconds of warm-up, calibration and measurement; what lies between them (`HANDOVER_S`) is added.
+            Seconds of warm-up, calibration and measurement; the time between them (`HANDOVER_S`) is added.
         rate_per_s
-            Requests a second, to which the trace is scaled.
+            Requests per second, to which the trace is scaled.
 
         Raises
         ------
         UsageError
-            Says how long both are.
+            The trace is too short. The message states both times.
         """
         lasts_s, run_s = self.count / rate_per_s, run_s + HANDOVER_S
         if self.end != "refuse" or run_s <= lasts_s:
@@ -174,17 +174,17 @@ class Replay:
         )
 
     def refuse_other_rates(self, whose: str) -> None:
-        """Refuse measurements at several rates, unless the trace begins again when it is over.
+        """Refuse measurements at several rates, unless the trace repeats when it ends.
 
         Parameters
         ----------
         whose
-            The rates: `--find-rate`, say.
+            The option that sets the rates: `--find-rate`, say.
 
         Raises
         ------
         UsageError
-            Says that runs would measure different lengths, or nothing at all.
+            Runs would measure for different times, or not at all.
         """
         if self.end == "again":
             return
@@ -199,21 +199,21 @@ class Replay:
         )
 
     def measured_s(self, asked_s: float, before_s: float | None, rate_per_s: float) -> float:
-        """How long a run measures that ends with the trace, if it must: what was asked for, or less.
+        """Return the measurement time of a run that must end with its trace: the requested time or less.
 
         Parameters
         ----------
         asked_s
-            Seconds of measurement that were asked for.
+            Seconds of measurement that were requested.
         before_s
-            Seconds of warm-up and calibration, which the trace covers, too; None if that is not known yet.
+            Seconds of warm-up and calibration, which are part of the trace; None if that is not known yet.
         rate_per_s
-            Requests a second, to which the trace is scaled.
+            Requests per second, to which the trace is scaled.
 
         Raises
         ------
         UsageError
-            If that is not known, or the trace is over by then.
+            The time of warm-up is not known, or the trace ends before the measurement.
         """
         if self.end != "stop":
             return asked_s
@@ -242,13 +242,13 @@ class Replay:
         return min(asked_s, lasts_s - before_s)
 
 
-def replay_of(written: Written) -> Replay | None:
-    """Read the trace that a law replays; None of a law that replays none.
+def replay_of(written: LawDocument) -> Replay | None:
+    """Read the trace that a law replays; None if it replays none.
 
     Raises
     ------
     UsageError
-        If its file cannot be replayed; names file and line.
+        The file cannot be replayed. The error names the file and the line.
     """
     if isinstance(written, str) or written["kind"] != "trace":
         return None
@@ -277,13 +277,13 @@ def replay_of(written: Written) -> Replay | None:
     return Replay(written["file"], count, rate_per_s, written.get("end", "again"))
 
 
-def parse_law(text: str) -> Written:
-    """Read a law as the command line has it.
+def parse_law(text: str) -> LawDocument:
+    """Parse a law as it is written on the command line.
 
     Raises
     ------
     UsageError
-        If it is not written like that, or no law has such a name or parameter.
+        The text does not have that form, or no law has such a name or parameter.
 
     Examples
     --------
@@ -294,16 +294,21 @@ def parse_law(text: str) -> Written:
     """
     name, _, rest = text.partition(":")
     if name not in KINDS:
-        told = f"--arrivals {name!r} is not an arrival process{nearest(name, KINDS)}"
+        message = f"--arrivals {name!r} is not an arrival process{nearest(name, KINDS)}"
         raise UsageError(
-            "unknown-name", told, hint=_usage(USUAL), option="--arrivals", name=name, known=list(KINDS)
+            "unknown-name",
+            message,
+            hint=_usage(DEFAULT_LAW),
+            option="--arrivals",
+            name=name,
+            known=list(KINDS),
         )
     known = [one.name for one in KINDS[name].parameters]
-    required = KINDS[name].required
-    found: dict[str, Any] = {}
+    required = KINDS[name].required_names
+    values: dict[str, Any] = {}
     for part in rest.split(",") if rest else []:
         key, sign, value = part.partition("=")
-        if not sign and len(required) == 1 and required[0] not in found:
+        if not sign and len(required) == 1 and required[0] not in values:
             key, value = required[0], part
         elif not sign:
             raise UsageError(
@@ -324,7 +329,7 @@ def parse_law(text: str) -> Written:
                 key=key,
                 known=known,
             )
-        if key in found:
+        if key in values:
             raise UsageError(
                 "duplicate-name",
                 f"{key!r} is given twice in --arrivals {text}",
@@ -332,8 +337,8 @@ def parse_law(text: str) -> Written:
                 option="--arrivals",
                 key=key,
             )
-        found[key] = _value(value)
-    if missing := [key for key in required if key not in found]:
+        values[key] = _parse_value(value)
+    if missing := [key for key in required if key not in values]:
         raise UsageError(
             "missing-argument",
             f"{name} arrivals need {' and '.join(missing)}",
@@ -341,11 +346,11 @@ def parse_law(text: str) -> Written:
             option="--arrivals",
             key=missing[0],
         )
-    return {"kind": name, **found} if found else name
+    return {"kind": name, **values} if values else name
 
 
-def law_text(written: Written) -> str:
-    """A law as the command line has it.
+def law_text(written: LawDocument) -> str:
+    """Return a law as it is written on the command line.
 
     Examples
     --------
@@ -354,28 +359,28 @@ def law_text(written: Written) -> str:
     """
     if isinstance(written, str):
         return written
-    given = [f"{key}={_shown(value)}" for key, value in written.items() if key != "kind"]
-    return f"{written['kind']}:{','.join(given)}" if given else str(written["kind"])
+    parameters = [f"{key}={_format_value(value)}" for key, value in written.items() if key != "kind"]
+    return f"{written['kind']}:{','.join(parameters)}" if parameters else str(written["kind"])
 
 
-def _value(text: str) -> object:
+def _parse_value(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
         return text
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _usage(name: str) -> str:
-    given = ",".join(
-        f"{one.name}={_EXAMPLES.get(one.name, 2) if one.default is None else _shown(one.default)}"
+    parameters = ",".join(
+        f"{one.name}={_EXAMPLES.get(one.name, 2) if one.default is None else _format_value(one.default)}"
         for one in KINDS[name].parameters
     )
-    return f"--arrivals {name}{':' if given else ''}{given}"
+    return f"--arrivals {name}{':' if parameters else ''}{parameters}"
 
 
 _EXAMPLES = {"ratio": 10, "c2": 20, "file": "times.csv"}
-"""Values for hints."""
+"""Example values for hints."""

@@ -1,4 +1,4 @@
-"""Nearest right name for a wrong one."""
+"""Suggests the correct name that is closest to a wrong one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def nearest(wrong: str, right: Iterable[str], *, form: str = "{}") -> str:
-    """Suggest the nearest right name, or list them all when none is near.
+    """Suggest the closest correct name, or list them all if none is close.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A note: something to know about a result that is not an error."""
+"""A note: information about a result that is not an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for people, with its code and parameters for programs; codes are in ``hindmost.codes``."""
+    """A sentence for people, with a code and values for programs; the codes are in ``hindmost.codes``."""
 
     code: str
     text: str
@@ -28,12 +28,12 @@ class Note:
         return self.text
 
     def document(self) -> NoteDocument:
-        """Return the note as it stands in a result document."""
+        """Return the note as a part of a result document."""
         return {"code": self.code, "text": self.text, "values": dict(self.values)}
 
 
 def most_common(notes: Sequence[Note]) -> Note | None:
-    """The first note with the most common code, if there is any note."""
+    """Return the first note with the most common code, or None if there are no notes."""
     if not notes:
         return None
     ((code, _),) = Counter(one.code for one in notes).most_common(1)

@@ -1,4 +1,4 @@
-"""What each command needs of the kernel: a table that ``hindmost host doctor`` shows and a test checks.
+"""The privileges that each command needs: a table that ``hindmost host doctor`` shows and a test checks.
 
 ``tests/security/test_privileges.py`` runs each command with exactly these capabilities (``capabilities(7)``),
 and without each of them.
@@ -25,22 +25,22 @@ NAMES = {
     "CAP_PERFMON": 38,
     "CAP_BPF": 39,
 }
-"""Bits of ``/proc/self/status``, by the names of ``capability.h``."""
+"""Bit numbers in ``/proc/self/status``, by the names in ``capability.h``."""
 
 TO_SWITCH = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_SETUID", "CAP_SETGID", "CAP_KILL")
-"""What root needs to start a server as another user, to keep its folder, and to end it."""
+"""The capabilities that root needs to start a server as another user, to set up its folder, and to end it."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a command needs.
+    """The privileges that a command needs.
 
     Attributes
     ----------
     command : str
     capabilities : tuple of str
     owner : bool
-        Whether it writes files of the kernel that are root's: the user must be 0.
+        Whether the command writes kernel files that root owns, so the user must be root.
     why : str
     """
 
@@ -49,19 +49,19 @@ class Need:
     owner: bool = False
     why: str = ""
 
-    def met(self) -> bool:
-        """Whether this process has what it needs."""
+    def is_met(self) -> bool:
+        """Whether this process has the privileges."""
         held = capabilities()
         return held.issuperset(self.capabilities) and not (self.owner and os.geteuid() != 0)
 
     def document(self) -> dict[str, object]:
-        """Return the row as ``hindmost host doctor --json`` has it."""
+        """Return the row for ``hindmost host doctor --json``."""
         return {
             "command": self.command,
             "capabilities": list(self.capabilities),
             "owner": self.owner,
             "why": self.why,
-            "met": self.met(),
+            "met": self.is_met(),
         }
 
 
@@ -124,7 +124,7 @@ NEEDS = (
 
 
 def capabilities() -> set[str]:
-    """Names of the capabilities that this process may use, of those in the table."""
+    """Names of the capabilities that this process has, among those in the table."""
     for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
         key, _, value = line.partition(":")
         if key == "CapEff":

@@ -1,4 +1,4 @@
-"""Long steps: what each does and how far it is. The command line shows them; elsewhere they are silent."""
+"""Long steps: what each does and how far it is. Only the command line shows them."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Step:
-    """A step that runs: ``done`` of ``of`` parts; an ``of`` of 0 is not known."""
+    """A running step, with ``done`` of ``total`` parts done; a ``total`` of 0 is unknown."""
 
     what: str
-    of: int = 0
+    total: int = 0
     done: int = 0
-    began: float = field(default_factory=time.monotonic)
+    start_time: float = field(default_factory=time.monotonic)
 
     def __str__(self) -> str:
-        far = f": {self.done:,} of {self.of:,}" if self.of else ""
-        return f"{self.what}{far}, {time.monotonic() - self.began:.0f} s"
+        far = f": {self.done:,} of {self.total:,}" if self.total else ""
+        return f"{self.what}{far}, {time.monotonic() - self.start_time:.0f} s"
 
 
 Show = Callable[[Step, threading.Event], None]
-"""Shows a step, from a thread of its own, until the event is set."""
+"""Shows a step, from a separate thread, until the event is set."""
 _show: Show | None = None
-_within = threading.local()
+_thread_state = threading.local()
 
 
 def show_steps(show: Show | None) -> None:
-    """Show every step that begins from now on; None for none."""
+    """Show every step that begins from now on; None shows none."""
     global _show
     _show = show
 
 
 @contextmanager
-def step(what: str, of: int = 0) -> Iterator[Step]:
-    """Run a step; one within another is not shown next to it."""
-    one, show = Step(what, of), _show
-    if show is None or getattr(_within, "step", False):
-        yield one
+def step(what: str, total: int = 0) -> Iterator[Step]:
+    """Run a step. A step inside another is not shown."""
+    current, show = Step(what, total), _show
+    if show is None or getattr(_thread_state, "step", False):
+        yield current
         return
     ended = threading.Event()
-    thread = threading.Thread(target=show, args=(one, ended), daemon=True)
-    _within.step = True
+    thread = threading.Thread(target=show, args=(current, ended), daemon=True)
+    _thread_state.step = True
     thread.start()
     try:
-        yield one
+        yield current
     finally:
-        _within.step = False
+        _thread_state.step = False
         ended.set()
         thread.join()
 
 
-def counted(what: str, parts: Sequence[T]) -> Iterator[T]:
-    """Iterate over the parts of a step."""
-    with step(what, len(parts)) as one:
-        for one.done, part in enumerate(parts):
+def iterate_parts(what: str, parts: Sequence[T]) -> Iterator[T]:
+    """Iterate over the parts of a step, and count them."""
+    with step(what, len(parts)) as current:
+        for current.done, part in enumerate(parts):
             yield part

@@ -1,14 +1,14 @@
 """Quicker defaults for the tests of Hindmost itself: ``HINDMOST_TEST_PLAN``, a JSON object.
 
-The variable shortens what a test does not look at. It is refused outside pytest, and what it changes in a
-plan is stored with the study like any other value.
+The variable shortens times that a test does not check. It is refused outside pytest. The values that it
+changes in a plan are stored with the study like all others.
 
 =================  ========================================================================
 ``calibration_s``  seconds of calibration before each measurement
-``remake``         repeated runs, as a share of those asked for
-``pacing``         how clients wait where the command says ``auto``: ``spin`` or ``sleep``
-``host_looks``     how often an unfit host is examined before a study begins
-``host_spin_s``    seconds of spinning in one examination of the host
+``remake``         repeated runs, as a share of the planned runs
+``pacing``         how clients wait if the command says ``auto``: ``spin`` or ``sleep``
+``host_looks``     how often an unfit host is checked before a study begins
+``host_spin_s``    seconds of spinning in one check of the host
 =================  ========================================================================
 """
 
@@ -27,19 +27,19 @@ T = TypeVar("T")
 
 
 def default_of(name: str, usual: T) -> T:
-    """Return a default as the tests want it, or the usual one.
+    """Return the default for tests, or the usual one.
 
     Parameters
     ----------
     name : str
         One of ``FIELDS``.
     usual : object
-        The value of users; the one in the variable must have its type.
+        The default for users; the value in the variable must have the same type.
 
     Raises
     ------
     UsageError
-        ``test-only`` outside pytest; ``bad-value`` if the variable cannot be read.
+        ``test-only`` outside pytest; ``bad-value`` if the variable is not valid.
     """
     text = os.environ.get(VARIABLE)
     if text is None:

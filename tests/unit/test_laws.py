@@ -9,7 +9,7 @@ from messages import raises
 from rows import each_row
 
 from hindmost.errors import UsageError
-from hindmost.laws import KINDS, USUAL, law, law_text, parse_law, replay_of
+from hindmost.laws import DEFAULT_LAW, KINDS, law, law_text, parse_law, replay_of
 
 WRITTEN = [
     "exponential",
@@ -28,7 +28,7 @@ WRITTEN = [
 
 def test_every_law_is_tried_here_and_the_usual_one_is_a_poisson_process() -> None:
     assert {text.partition(":")[0] for text in WRITTEN} == set(KINDS)
-    assert USUAL == "exponential"
+    assert DEFAULT_LAW == "exponential"
 
 
 @each_row("text", WRITTEN)

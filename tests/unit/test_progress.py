@@ -23,13 +23,13 @@ def test_a_step_tells_how_far_it_is_and_one_within_another_is_not_shown():
     shown = []
     progress.show_steps(lambda step, ended: (shown.append(step), ended.wait()))
     try:
-        for part in progress.counted("reading", ["a", "b"]):
+        for part in progress.iterate_parts("reading", ["a", "b"]):
             with progress.step("within"):
                 last = part
     finally:
         progress.show_steps(None)
     assert last == "b"
-    assert [(one.what, one.done, one.of) for one in shown] == [("reading", 1, 2)]
+    assert [(one.what, one.done, one.total) for one in shown] == [("reading", 1, 2)]
 
 
 def test_without_a_terminal_a_step_over_two_seconds_has_a_line_every_ten(monkeypatch):

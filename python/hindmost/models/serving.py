@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, UsageError
-from hindmost.laws import USUAL, Written
+from hindmost.laws import DEFAULT_LAW, LawDocument
 from hindmost.models.document import Clone
 from hindmost.models.refusals import refusal
 
@@ -69,7 +69,9 @@ class Serving:
             account: dict[str, Any] = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
         return account
 
-    def inside(self, requests: int, rate_per_s: float | None = None, law: Written = USUAL) -> dict[str, Any]:
+    def inside(
+        self, requests: int, rate_per_s: float | None = None, law: LawDocument = DEFAULT_LAW
+    ) -> dict[str, Any]:
         """Serve requests generated in the process, back to back or at a rate; return the account."""
         arrivals: dict[str, Any] = {"kind": "back_to_back"}
         if rate_per_s is not None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from hindmost import _engine
 from hindmost.errors import Interrupted, UsageError
-from hindmost.laws import USUAL, Written
+from hindmost.laws import DEFAULT_LAW, LawDocument
 from hindmost.models.document import Clone, load_clone
 from hindmost.models.refusals import refusal
 from hindmost.models.uncertainty import drawn_changes
@@ -65,7 +65,7 @@ class Design:
     requests: int = 1_000_000
     warmup: int | None = None
     seed: int = 1
-    arrivals: Written | Sequence[float] = USUAL
+    arrivals: LawDocument | Sequence[float] = DEFAULT_LAW
     clients: int | None = None
     think_us: float = 0.0
     quantiles: tuple[float, ...] = QUANTILES

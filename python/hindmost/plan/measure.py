@@ -53,7 +53,9 @@ class MeasurePlan(BaseModel):
     target: str
     loop: Literal["open", "closed"] = "open"
     rate_per_s: float | None = 10_000.0
-    arrivals: laws.Written = Field(default=laws.USUAL, description="a law's name, or an object with its kind")
+    arrivals: laws.LawDocument = Field(
+        default=laws.DEFAULT_LAW, description="a law's name, or an object with its kind"
+    )
     schedule: tuple[tuple[float, float], ...] | None = Field(
         default=None, description="seconds of the measurement, and the rate there, as a share of the mean"
     )

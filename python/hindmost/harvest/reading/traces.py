@@ -15,7 +15,7 @@ from hindmost.errors import UsageError
 from hindmost.harvest.reading.formats import FORMATS, Layout, layout_of, line_of, readable
 from hindmost.harvest.reading.tenants import NAMES, Tenant, read_tenants
 from hindmost.names import nearest
-from hindmost.progress import counted, step
+from hindmost.progress import iterate_parts, step
 from hindmost.store.harvest import TraceColumns
 
 if TYPE_CHECKING:
@@ -127,7 +127,9 @@ def read_traces(
     layouts = [layout_of(path, format_) for path in paths]
     sources = [json.dumps(layout.source(path)) for path, layout in zip(paths, layouts, strict=True)]
     reader = _engine.TraceReader()
-    for path, layout, source in counted("reading traces", list(zip(paths, layouts, sources, strict=True))):
+    for path, layout, source in iterate_parts(
+        "reading traces", list(zip(paths, layouts, sources, strict=True))
+    ):
         with readable(path):
             _check(json.loads(reader.survey(source)), path, layout)
     facts = json.loads(reader.facts() or "null")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hindmost.laws import KINDS, USUAL
+from hindmost.laws import DEFAULT_LAW, KINDS
 from hindmost.run.request.options import Option
 
 
@@ -134,7 +134,7 @@ class LoadOptions:
             "LAW",
             f"Distribution of the gaps between requests, like gamma:shape=2: {', '.join(KINDS)}.",
         ),
-    ] = USUAL
+    ] = DEFAULT_LAW
     schedule: Annotated[
         str | None,
         Option(

@@ -13,7 +13,7 @@ from hindmost._engine import Histogram
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
-from hindmost.progress import counted
+from hindmost.progress import iterate_parts
 from hindmost.run import verdict
 from hindmost.run.batches import batches
 from hindmost.run.capacity import saturation
@@ -170,7 +170,7 @@ def answer(study: Study) -> documents.Measure:
 
 def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
     """Read all runs, and merge the totals of the runs that count."""
-    made = [run_figures(one, plan) for one in counted(step, stored)]
+    made = [run_figures(one, plan) for one in iterate_parts(step, stored)]
     totals = Totals()
     for run in partition_runs(made, plan).counted:
         totals.merge(run.totals)

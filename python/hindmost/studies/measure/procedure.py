@@ -9,7 +9,7 @@ from typing import Protocol
 from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
-from hindmost.progress import counted
+from hindmost.progress import iterate_parts
 from hindmost.run.calm import RunCalm, find_refusal
 from hindmost.run.capacity import fell_short
 from hindmost.run.exclusion import exclusion, exhausted_budget
@@ -116,7 +116,7 @@ class Procedure:
             return self._decide(values, calm, short, aside), why
 
         decision = self.rule.decide(values)
-        for finished in counted("reading finished runs", self.study.runs()):
+        for finished in iterate_parts("reading finished runs", self.study.runs()):
             decision, _ = process(run_figures(finished, self.plan))
         number = max((run.number for run in self.study.runs()), default=0)  # numbers may have gaps
         while not decision.stop:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hindmost.errors import InstanceError, Shows, TargetError
+from hindmost.errors import InstanceError, ServerState, TargetError
 from hindmost.plan import Term
 from hindmost.store import measure as documents
 from hindmost.store.estimates import number
 
 WORST = {"failed": 1.0, "errors": 1.0, "unanswered": 1.0, "misses": 1.0, "throughput": 0.0}
 """Figures if every request has the same outcome; latencies are infinite."""
-SPOKEN: dict[Shows, tuple[str, ...]] = {
+SPOKEN: dict[ServerState, tuple[str, ...]] = {
     "silent": ("failed", "errors", "unanswered", "throughput"),
     "failing": ("failed", "errors", "throughput"),
     "missing": ("misses",),
@@ -34,14 +34,14 @@ def judge_unmeasured(error: TargetError | InstanceError, terms: Sequence[Term]) 
     return [_limit(term, error, error.shows) for term in terms]
 
 
-def _is_crossed(term: Term, shows: Shows) -> bool:
+def _is_crossed(term: Term, shows: ServerState) -> bool:
     """Whether such a server is on the wrong side of a limit."""
     if term.is_latency:
         return shows != "missing" and not term.above
     return term.name in SPOKEN[shows] and term.above == (term.name == "throughput")
 
 
-def _limit(term: Term, error: TargetError | InstanceError, shows: Shows) -> documents.Limit:
+def _limit(term: Term, error: TargetError | InstanceError, shows: ServerState) -> documents.Limit:
     crossed = _is_crossed(term, shows)
     value = WORST.get(term.name, math.inf) if crossed else None
     text = f"nothing could be measured: {error.message.splitlines()[0]}"
