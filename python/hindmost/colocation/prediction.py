@@ -17,7 +17,7 @@ from hindmost.colocation.queues import Solo, has_enough_services, measure_stretc
 from hindmost.colocation.tail import mm1
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Predicted
+    from hindmost.store.colocation import PredictedLoss
 
 DRAWS = 60
 """Random draws of uncertain figures, for the interval of a prediction."""
@@ -30,7 +30,7 @@ _Guess = tuple[float, float, float]
 
 def predict_growth(
     server: Mapping[str, Any], job: Mapping[str, Any], solo: Solo | None = None, *, seed: int = 1
-) -> list[Predicted]:
+) -> list[PredictedLoss]:
     """Predict the loss of rate, and the growth of p50 and p99 as shares.
 
     Parameters
@@ -45,7 +45,7 @@ def predict_growth(
 
     Returns
     -------
-    list of Predicted
+    list of PredictedLoss
         *zero*; *mean ruler*: the server next to a stressor, whatever the job; *product*: sensitivities times
         the job's contentiousness, summed (Eq 3.3 with coefficients of 1, on logarithms of growth); *worst
         ruler*: the worst of the stressors that the job certainly slows; *M/M/1*: Eq 3.6 with the loss of
@@ -75,7 +75,7 @@ def predict_growth(
 
 def predict_from_lighter(
     lighter: Sequence[Array], with_job: Sequence[Array], growth: _Guess, solo: Solo, *, seed: int = 1
-) -> list[Predicted]:
+) -> list[PredictedLoss]:
     """Predict growth under a load from measurements under a lighter one; only the queue is modelled.
 
     Parameters
@@ -91,7 +91,7 @@ def predict_from_lighter(
 
     Returns
     -------
-    list of Predicted
+    list of PredictedLoss
         *lighter: no more*: the same growth as measured; and the models of queues. Empty with too few
         requests.
     """
@@ -114,9 +114,11 @@ def predict_from_lighter(
     ]  # type: ignore[typeddict-item]
 
 
-def write_predictions(found: Mapping[str, _Guess], drawn: Sequence[Mapping[str, _Guess]]) -> list[Predicted]:
+def write_predictions(
+    found: Mapping[str, _Guess], drawn: Sequence[Mapping[str, _Guess]]
+) -> list[PredictedLoss]:
     """Write predictions for a document, with the 95 % interval of p99 from the random draws."""
-    guesses: list[Predicted] = []
+    guesses: list[PredictedLoss] = []
     for model, (lost, p50, p99) in found.items():
         low, high = np.quantile([one[model][2] for one in drawn], [0.025, 0.975], method="nearest")
         guesses.append(

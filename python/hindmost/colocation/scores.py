@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import Beside, Score
+    from hindmost.store.colocation import JobEffect, Score
 
 
-def scores(ran: Sequence[Beside]) -> list[Score]:
+def scores(ran: Sequence[JobEffect]) -> list[Score]:
     """Score each model over all jobs.
 
     Parameters
     ----------
-    ran : sequence of Beside
+    ran : sequence of JobEffect
 
     Returns
     -------

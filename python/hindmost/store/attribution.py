@@ -136,7 +136,7 @@ class Reversal(TypedDict):
     text: str
 
 
-class Explained(TypedDict):
+class VarianceShares(TypedDict):
     """Shares of the variance of the runs' figures: between cells, between runs of a cell, within runs.
 
     ``sampling``: within runs; null if unknown, and then part of ``runs``. ``model``: R^2 of the model on
@@ -177,7 +177,7 @@ class QuantileAnswer(TypedDict):
     pooled: PooledEffects | None
     predicted: list[Prediction]
     reversals: list[Reversal]
-    explained: Explained | None
+    explained: VarianceShares | None
     best: list[Candidate]
 
 
@@ -278,7 +278,7 @@ class Confirmation(TypedDict):
     text: str
 
 
-class Unconfirmed(TypedDict):
+class UnconfirmedLoad(TypedDict):
     """A load at which the recommended setting was not confirmed, and why."""
 
     load: str
@@ -350,7 +350,7 @@ class Evidence(TypedDict):
     loads: list[Load]
     recommendation: Recommendation
     confirmations: list[Confirmation]
-    unconfirmed: list[Unconfirmed]
+    unconfirmed: list[UnconfirmedLoad]
     applied: Levels | None
     seconds_total: float
     host: dict[str, Any]

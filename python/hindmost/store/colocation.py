@@ -114,7 +114,7 @@ class Growth(TypedDict):
 class Axis(TypedDict):
     """A program next to one stressor: the losses of both; null if windows were lost.
 
-    ``latency``: of a server under load (`Loaded`).
+    ``latency``: of a server under load (`LoadedServer`).
     """
 
     ruler: str
@@ -123,7 +123,7 @@ class Axis(TypedDict):
     latency: NotRequired[Growth]
 
 
-class Loaded(TypedDict):
+class LoadedServer(TypedDict):
     """A server under a probe's open loop, next to the inert stressor: medians of windows.
 
     ``asked_per_s``: scheduled rate. ``requests``, ``failed``: in all windows. ``busy``: CPU time of the
@@ -192,14 +192,14 @@ class Profile(TypedDict):
     spread: float
     presence: Share | None
     axes: list[Axis]
-    loaded: NotRequired[Loaded]
+    loaded: NotRequired[LoadedServer]
     noise: float
     method: Method
     notes: list[Note]
     rows: NotRequired[list[WindowRow]]
 
 
-class Predicted(TypedDict):
+class PredictedLoss(TypedDict):
     """A prediction: loss of rate, growth of percentiles, p99 with interval; null if the queue diverges.
 
     It comes from two profiles, or (``lighter: ...``) from the measured effect of the job at a lighter load.
@@ -213,7 +213,7 @@ class Predicted(TypedDict):
     p99_high: float | None
 
 
-class Beside(TypedDict):
+class JobEffect(TypedDict):
     """A server next to one job, at one load, compared with the inert stressor in the job's place.
 
     ``promise``: whether the growth of p99 stayed within the limit, judged by its interval.
@@ -223,10 +223,10 @@ class Beside(TypedDict):
     promise: Literal["kept", "broken", "undecided"]
     lost: Share | None
     latency: Growth
-    predicted: list[Predicted]
+    predicted: list[PredictedLoss]
 
 
-class CoRan(Beside):
+class JobEffectAtProfileLoad(JobEffect):
     """The same at the load of the server's profile.
 
     ``answer``: from the profiles, whether the job may run there. ``axes``: of the job's profile.
@@ -253,8 +253,8 @@ class Score(TypedDict):
 class AtLoad(TypedDict):
     """A server next to jobs at one additional load."""
 
-    loaded: Loaded
-    jobs: list[Beside]
+    loaded: LoadedServer
+    jobs: list[JobEffect]
     scores: list[Score]
 
 
@@ -269,9 +269,9 @@ class CoRun(TypedDict):
     processor: Processor
     placement: Placement
     within: float
-    loaded: Loaded
+    loaded: LoadedServer
     axes: list[Axis]
-    jobs: list[CoRan]
+    jobs: list[JobEffectAtProfileLoad]
     scores: list[Score]
     loads: list[AtLoad]
     window_ms: float

@@ -23,7 +23,7 @@ class Source(TypedDict):
     cpu_us: dict[str, float] | None
 
 
-class Asked(TypedDict):
+class DemandKind(TypedDict):
     """Which time was fitted, CPU time or wall time, and how far the two differ."""
 
     of: Literal["cpu", "wall"]
@@ -57,7 +57,7 @@ class Curves(TypedDict):
     law_us: list[float]
 
 
-class Fitted(TypedDict):
+class FittedLaw(TypedDict):
     """The law of all requests, or of one kind.
 
     ``floor``: how much parts of the log differ from one another, measured like the candidates' errors.
@@ -165,9 +165,9 @@ class FitResult(TypedDict):
     mean_busy_us: float
     capacity_per_s: float | None
     log: Source
-    demand: Asked
-    law: Fitted
-    kinds: list[Fitted]
+    demand: DemandKind
+    law: FittedLaw
+    kinds: list[FittedLaw]
     by_kind_error: float | None
     floor: float
     order: OrderFound

@@ -179,7 +179,7 @@ class Unknown(TypedDict):
     why: str
 
 
-class Who(TypedDict):
+class DelaySources(TypedDict):
     """What delayed requests within their stages, and which programs; largest variance first."""
 
     requests: Count
@@ -190,7 +190,7 @@ class Who(TypedDict):
     slowest: Slowest | None
 
 
-class Predicted(TypedDict):
+class PredictedGain(TypedDict):
     """Latency now and without a part: mean and standard deviation, from the measured values.
 
     ``queue_us``: mean of waiting and service at one worker by Pollaczek and Khinchine, if the part belongs to
@@ -222,7 +222,7 @@ class Advice(TypedDict):
     knob: str | None
     levels: list[str]
     trial: NotRequired[str | None]
-    predicted: Predicted | None
+    predicted: PredictedGain | None
 
 
 class Service(TypedDict):
@@ -308,7 +308,7 @@ class Trace(TypedDict):
     threads: list[Group]
     connections: list[Group]
     records: Records | None
-    who: Who | None
+    who: DelaySources | None
     taken: CpuUseByOthers | None
     service: Service | None
     advice: list[Advice]

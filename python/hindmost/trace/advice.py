@@ -20,7 +20,7 @@ from hindmost.stats.stages.queueing import break_even_us, sojourn_us
 from hindmost.targets.presets import preset_names
 
 if TYPE_CHECKING:
-    from hindmost.store.trace import Advice, Predicted
+    from hindmost.store.trace import Advice, PredictedGain
     from hindmost.trace.inbound import Inbound
 
 LEAST_SHARE = 0.05
@@ -350,12 +350,12 @@ def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) ->
     return f"hindmost compare {target} --rate {rate} --set {setting}"
 
 
-def _predict(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> Predicted:
+def _predict(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> PredictedGain:
     """Predict latency without the part."""
     latency = document["all"]["latency"]
     mean, sd = latency["mean_us"]["value"], latency["variance_us2"]["value"] ** 0.5
     own = part["mean_us"]["value"]
-    found: Predicted = {
+    found: PredictedGain = {
         "mean_us": [mean, mean - own],
         "sd_us": [sd, part["sd_without_us"]],
         "queue_us": None,

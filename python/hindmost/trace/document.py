@@ -194,7 +194,9 @@ def _ratio(estimate: Estimate) -> Ratio:
     return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
 
 
-def _list_culprits(traced: Mapping[str, Any] | None, names: Mapping[int, str]) -> documents.Who | None:
+def _list_culprits(
+    traced: Mapping[str, Any] | None, names: Mapping[int, str]
+) -> documents.DelaySources | None:
     requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
     if traced is None or not requests:
         return None

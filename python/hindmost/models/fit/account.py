@@ -17,7 +17,7 @@ from hindmost.models.fit.own_load import OwnLoad
 from hindmost.models.fit.pauses.found import Pauses
 from hindmost.models.fit.procedure import Fit
 from hindmost.notes import Note
-from hindmost.store.fit import Curves, FitResult, Fitted, Gaps, Law, Own
+from hindmost.store.fit import Curves, FitResult, FittedLaw, Gaps, Law, Own
 
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 BARS = 120
@@ -128,7 +128,7 @@ def _own(found: OwnLoad | Note) -> Own:
     }
 
 
-def part_account(part: Part) -> Fitted:
+def part_account(part: Part) -> FittedLaw:
     """Describe one law: the candidates with their errors, and the curves to draw."""
     choice, sample = part.choice, part.sample
     return {

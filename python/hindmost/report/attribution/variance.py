@@ -7,12 +7,12 @@ from hindmost.report.common import numbers
 from hindmost.report.common.svg import Plot
 
 if TYPE_CHECKING:
-    from hindmost.store.attribution import Attribution, Explained
+    from hindmost.store.attribution import Attribution, VarianceShares
 
 PARTS = (("cells", "i0"), ("runs", "i2"), ("sampling", "i7"))
 
 
-def explained_variance(document: "Attribution") -> list[tuple[str, str, "Explained"]]:
+def explained_variance(document: "Attribution") -> list[tuple[str, str, "VarianceShares"]]:
     """Return load, quantile and shares of the variance for which they are known."""
     return [
         (load["name"], label, found)

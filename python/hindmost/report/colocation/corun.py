@@ -9,7 +9,7 @@ from hindmost.escapes import plain
 from hindmost.report.colocation.profile import share_text
 from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.numbers import number
-from hindmost.store.colocation import AtLoad, Beside, CoRun, Predicted
+from hindmost.store.colocation import AtLoad, CoRun, JobEffect, PredictedLoss
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +55,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
     return console_text(console)
 
 
-def _beside(console: Console, job: Beside, within: float, answer: str) -> None:
+def _beside(console: Console, job: JobEffect, within: float, answer: str) -> None:
     console.print()
     print_text(console, f"next to {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
     console.print(f"  {'':<22} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True)
@@ -68,7 +68,7 @@ def _beside(console: Console, job: Beside, within: float, answer: str) -> None:
         console.print(row.rstrip(), soft_wrap=True, highlight=False)
 
 
-def between(guess: Predicted) -> str:
+def between(guess: PredictedLoss) -> str:
     """Format the interval of a predicted p99. A prediction without an error estimate has none."""
     low, high = guess["p99_low"], guess["p99_high"]
     return "" if low == high else f"{percent(low).strip()} to {percent(high).strip()}"

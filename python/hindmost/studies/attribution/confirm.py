@@ -36,13 +36,13 @@ def find_recommended(plan: AttributionPlan, document: documents.Evidence) -> Cel
 
 def confirmations(
     runner: Runner, document: documents.Evidence
-) -> tuple[list[documents.Confirmation], list[documents.Unconfirmed]]:
+) -> tuple[list[documents.Confirmation], list[documents.UnconfirmedLoad]]:
     """Compare the fresh runs of both settings at each load; also return the loads without any, and why."""
     after = find_recommended(runner.plan, document)
     if after is None:
         return [], []
     done: list[documents.Confirmation] = []
-    left: list[documents.Unconfirmed] = []
+    left: list[documents.UnconfirmedLoad] = []
     for load, answer in zip(runner.plan.loads, document["loads"], strict=True):
         found = _confirm_load(runner, load, answer, after)
         if isinstance(found, Note):

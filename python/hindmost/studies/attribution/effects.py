@@ -176,7 +176,7 @@ def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
     return [levels[name][at] for name, at in zip(effect.term, effect.column.levels, strict=True)]
 
 
-def _explain_variance(found: FittedModel, label: str) -> documents.Explained | None:
+def _explain_variance(found: FittedModel, label: str) -> documents.VarianceShares | None:
     """Return shares of the variance of run figures, and the paper's pseudo-R² of the same values."""
     if found.fit is None:
         return None

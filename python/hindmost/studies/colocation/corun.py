@@ -31,7 +31,7 @@ from hindmost.studies.colocation.windows import WindowResult, WindowRunner, plac
 from hindmost.watch import Application, latency_from
 
 if TYPE_CHECKING:
-    from hindmost.store.colocation import AtLoad, Beside, CoRun, Loaded, Share
+    from hindmost.store.colocation import AtLoad, CoRun, JobEffect, LoadedServer, Share
 
 _RESERVED = ("alone", "null")
 MOST_PROBED = 10_000
@@ -206,7 +206,7 @@ class _LoadResult:
     jobs: Sequence[Mapping[str, Any]]
     rate: float
     rounds: list[list[WindowResult]]
-    loaded: Loaded
+    loaded: LoadedServer
 
     def services(self, beside: str) -> list[Array]:
         """Return the service times of each window, µs."""
@@ -235,7 +235,7 @@ class _LoadResult:
 
     def _summarize_job(
         self, job: Mapping[str, Any], within: float, solo: Solo | None, lighter: _LoadResult | None
-    ) -> Beside:
+    ) -> JobEffect:
         name = str(job["name"])
         grown, guesses = growth(self.rounds, name, "null"), predict_growth(self.server, job, solo)
         if (

@@ -13,7 +13,7 @@ from hindmost.studies.colocation.windows import WindowResult
 
 if TYPE_CHECKING:
     from hindmost.stats.estimate import Estimate
-    from hindmost.store.colocation import Growth, Loaded, Share
+    from hindmost.store.colocation import Growth, LoadedServer, Share
 
 LEAST_ROUNDS = 4
 _FEW = 8
@@ -91,7 +91,7 @@ def _growth_of(
 
 def summarize_load(
     rounds: Sequence[Sequence[WindowResult]], subject: ServerUnderLoad, window_ms: float
-) -> Loaded:
+) -> LoadedServer:
     """Summarise the probe's results: its requests, and medians next to the inert stressor."""
     asked = [one.probe_result for windows in rounds for one in windows if one.probe_result is not None]
     inert = [
