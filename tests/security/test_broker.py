@@ -197,7 +197,7 @@ def test_a_broker_that_does_not_start_leaves_nothing(script, tmp_path, monkeypat
 
 def test_the_controller_has_no_dask():
     code = (
-        "import sys; from hindmost.fleet.dask import fleet, compute, given; from hindmost.fleet.opening import need_dask;"
+        "import sys; from hindmost.fleet.dask import fleet, compute, scheduler; from hindmost.fleet.opening import need_dask;"
         "need_dask(); sys.exit(bool({'dask', 'distributed', 'cloudpickle'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0

@@ -210,7 +210,7 @@ def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch
     assert fault.code == "no-such-interface"
     # In a user namespace of its own even root may not look at the host's packets.
     if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0:
-        script = "from hindmost.capture import capture_fault; print(capture_fault().code)"
+        script = "from hindmost.capture import find_capture_fault; print(find_capture_fault().code)"
         asked = subprocess.run(
             ["unshare", "-Ur", sys.executable, "-c", script], capture_output=True, text=True, check=True
         )

@@ -267,7 +267,7 @@ def test_a_servers_sockets_are_set_and_what_it_accepts_inherits_it(memcached, tm
         # The kernel goes on from there as it sees traffic (tcp(7)), so only the beginning is looked at.
         knob = made(memcached, tmp_path, socket="quickack")
         with knob.on_server("off", server):
-            assert knob._accepted(server) == 0
+            assert knob._read_accepted(server) == 0
     assert tried, "buffers can be set everywhere"
 
 

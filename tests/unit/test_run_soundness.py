@@ -98,7 +98,7 @@ def test_a_disturbance_is_told_whatever_the_latency_was(case, given, kind, code,
         one.values[what] = {name: slower * us for name, us in one.values[what].items()}
     found = soundness(one, evidence().plan)
     assert (found.kind, found.code) == (kind, code)
-    assert bool(found.why) != found.sound
+    assert bool(found.why) != found.is_sound
 
 
 @each_row(
@@ -134,14 +134,14 @@ def test_a_closed_loop_and_counters_that_are_not_known_are_no_reason():
     one = thread()
     one["run_delay_share"] = None
     unknown = [instance(0, threads=[one], steal_share=None, host=None, arrivals=None)]
-    assert judged(instances=unknown).sound
-    assert judged({"loop": "closed", "rate_per_s": None}, {"p99": 100.0}, slip={"p99": 90.0}).sound
+    assert judged(instances=unknown).is_sound
+    assert judged({"loop": "closed", "rate_per_s": None}, {"p99": 100.0}, slip={"p99": 90.0}).is_sound
 
 
 def test_lateness_counts_beside_a_figure_that_stood_before_and_its_blame_is_told():
-    assert judged(against={"p99": 100.0}, slip={"p99": 4.0}).sound  # below what a quiet host does
+    assert judged(against={"p99": 100.0}, slip={"p99": 4.0}).is_sound  # below what a quiet host does
     assert judged(against={"p99": 30.0}, slip={"p99": 6.0}).kind == "host"
-    assert judged(against={"p99": 1e3}, slip={"p99": 6.0}).sound
+    assert judged(against={"p99": 1e3}, slip={"p99": 6.0}).is_sound
     busy = judged(against={"p99": 30.0}, slip={"p99": 6.0}, instances=[instance(0, busy=0.7), instance(1)])
     assert (busy.kind, busy.code) == ("client", "late-sends")
     assert judged({"pacing": "sleep"}, {"p99": 30.0}, slip=dict.fromkeys(LABELS, 60.0)).kind == "client"
@@ -150,7 +150,7 @@ def test_lateness_counts_beside_a_figure_that_stood_before_and_its_blame_is_told
 def test_errors_disturb_nothing_where_they_are_what_is_asked_for():
     e = evidence(runs=[run(1)])
     one = run(1, record={"target": e.target}, counts={"done": 95_000, "errors": 5_000})
-    assert soundness(one, e.plan, errors_judged=True).sound
+    assert soundness(one, e.plan, errors_judged=True).is_sound
 
 
 def test_half_as_many_runs_are_made_again_as_were_asked_for_and_each_of_them_twice():

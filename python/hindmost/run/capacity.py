@@ -103,12 +103,12 @@ def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | Non
     """Return the share of requested requests answered in time; None if no rate was requested."""
     if plan.rate_per_s is None or not runs:
         return None
-    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / _requested(
+    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / _count_requested(
         plan, plan.rate_per_s, runs
     )
 
 
-def _requested(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
+def _count_requested(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
     """Count the requested requests. For a trace or schedule these are the scheduled ones; its rate varies."""
     if plan.law.dispersion is None:
         return max(1.0, sum(run.counts["due"] for run in runs))
@@ -120,7 +120,7 @@ def fell_short(plan: MeasurePlan, runs: Sequence[RunFigures]) -> bool:
     share = answered_share(plan, runs)
     if share is None or plan.rate_per_s is None:
         return False
-    requested = _requested(plan, plan.rate_per_s, runs)
+    requested = _count_requested(plan, plan.rate_per_s, runs)
     chance = 4.0 * math.sqrt((plan.law.dispersion or 0.0) / requested)
     limit = max(limits.RATE_SHORTFALL, chance)
     if 1.0 - share <= limit:

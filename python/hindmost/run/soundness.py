@@ -50,7 +50,7 @@ class Soundness:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def sound(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the run counts."""
         return self.kind == "sound"
 
@@ -222,7 +222,7 @@ def _interference(run: RunFigures) -> Iterator[Soundness]:
     if stolen > limits.STEAL_INCONCLUSIVE:
         text = f"the hypervisor used {percent(stolen)} of a CPU in use"
         yield Soundness("host", text, "steal-time", values={"share": stolen, "by": "hypervisor"})
-    if (seen := _unremoved(run)) > limits.STEAL_INCONCLUSIVE:
+    if (seen := _unremoved_interference(run)) > limits.STEAL_INCONCLUSIVE:
         text = (
             f"interference used {percent(seen)} of the server's CPUs, and isolated latency cannot exclude it"
         )
@@ -235,7 +235,7 @@ def _interference(run: RunFigures) -> Iterator[Soundness]:
         yield Soundness("host", text, "throttled", values={"share": stopped})
 
 
-def _unremoved(run: RunFigures) -> float:
+def _unremoved_interference(run: RunFigures) -> float:
     """Return the interference on the server's CPUs, if isolated latency cannot remove it; else 0.
 
     Interference on a client shows in its own counters and clock.

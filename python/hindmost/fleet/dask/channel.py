@@ -47,7 +47,7 @@ class Channel(Protocol):
     """Commands to hosts."""
 
     @property
-    def confined(self) -> bool:
+    def is_confined(self) -> bool:
         """Whether the kernel restricts the broker's access to files."""
 
     @property
@@ -81,7 +81,7 @@ class ThreadedChannel:
         self._thread.start()
 
     @property
-    def confined(self) -> bool:
+    def is_confined(self) -> bool:
         """Whether the kernel restricts the broker's access to files."""
         return self.broker is not None and self.broker.rights.confined
 

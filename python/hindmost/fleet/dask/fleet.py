@@ -66,7 +66,7 @@ class DaskFleet:
         self._folders = {host.name: host.folder for host in plan.host}
         self.channel = channel(plan)
         try:
-            if not self.channel.confined:
+            if not self.channel.is_confined:
                 text = (
                     "the kernel does not confine the fleet's broker completely (Landlock): a load host that"
                     " is taken over may reach your files"

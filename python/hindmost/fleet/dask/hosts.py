@@ -141,7 +141,7 @@ def parse_fleet(text: str) -> Hosts:
         If it is neither a file nor an address, or the file is invalid: names file and place.
     """
     if text.startswith(SCHEMES):
-        return _checked({"scheduler": text}, f"--fleet {text}")
+        return _validate({"scheduler": text}, f"--fleet {text}")
     path = Path(text)
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -166,7 +166,7 @@ def parse_fleet(text: str) -> Hosts:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError("bad-file", f"{path}: {error}", hint=_EXAMPLE, option="--fleet", path=text) from None
-    return _checked(document, str(path), SourceText(written, toml=True, path=str(path)))
+    return _validate(document, str(path), SourceText(written, toml=True, path=str(path)))
 
 
 _MODELS: Models = {
@@ -178,7 +178,7 @@ _MODELS: Models = {
 }
 
 
-def _checked(document: Mapping[str, Any], where: str, written: SourceText | None = None) -> Hosts:
+def _validate(document: Mapping[str, Any], where: str, written: SourceText | None = None) -> Hosts:
     try:
         return Hosts.model_validate(document)
     except ValidationError as error:

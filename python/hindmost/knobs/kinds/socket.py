@@ -158,10 +158,10 @@ class SocketOption(Idle):
                     name=self.name,
                     port=server.port,
                 )
-            self._verify(self._accepted(server), value, "a connection that the server accepted")
+            self._verify(self._read_accepted(server), value, "a connection that the server accepted")
             yield
 
-    def _accepted(self, server: ManagedServer) -> int:
+    def _read_accepted(self, server: ManagedServer) -> int:
         """Return the value at the server's end of a new connection."""
         with socket.create_connection((server.spec.host, server.port), timeout=_ACCEPT_PATIENCE_S) as ours:
             deadline = time.monotonic() + _ACCEPT_PATIENCE_S

@@ -176,7 +176,7 @@ class Readings:
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
             overloaded=found.note if overloaded else None,
-            unsound=None if overloaded or found.sound else found.note,
+            unsound=None if overloaded or found.is_sound else found.note,
             bins=_bins(figures.latency),
             calm=figures.calm,
         )

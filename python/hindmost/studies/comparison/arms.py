@@ -109,7 +109,7 @@ def why_excluded(study: Study, number: int) -> Note | None:
     """
     found = judge_run(study, number)
     servers = found.kind == "errors" or (found.kind == "short" and found.by in SERVERS_OWN)
-    return None if found.sound or servers else found.note
+    return None if found.is_sound or servers else found.note
 
 
 def make_rounds(arms: Mapping[str, Arm], seed: str, plan: MeasurePlan, talk: Talk) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from hindmost.errors import HostUnfit
 from hindmost.knobs import steps
-from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, made
+from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, temporary_group
 from hindmost.knobs.steps import Step
 from hindmost.targets.cpus import parse_cpus
 from hindmost.targets.procfs import process_tree
@@ -214,5 +214,5 @@ def new_group(journal: Path) -> Iterator[Group]:
     group = Group(f"hindmost-job-{os.getpid()}-{secrets.token_hex(4)}", places)
     with ExitStack() as stack:
         for folder in group.folders:
-            stack.enter_context(made(f"job group {folder.parent.name}", folder, "", journal))
+            stack.enter_context(temporary_group(f"job group {folder.parent.name}", folder, "", journal))
         yield group

@@ -90,7 +90,7 @@ def why_excluded(study: Study, number: int, predicted: Prediction) -> Note | Non
     """Return why the run of a pair is excluded; None if it counts."""
     latency = {name: one["value"] for name, one in predicted["latency_us"].items()}
     found = judge_run(study, number, latency)
-    return None if found.sound else found.note
+    return None if found.is_sound else found.note
 
 
 def excluded_pairs(series: Mapping[str, Study], predicted: Prediction) -> dict[int, Note]:
