@@ -19,7 +19,7 @@ class Design:
     Parameters
     ----------
     factors
-        Their order is that of cells and terms.
+        In the same order as in cells and terms.
     kind
         ``full``: all cells. ``fraction``: a regular fraction of two-level factors. ``screening``: many
         suspects, main effects only. ``subset``: chosen among the allowed cells.

@@ -1,4 +1,4 @@
-"""Why a client failed, in words, and hints."""
+"""Sentences that explain why a client failed, and hints."""
 
 from __future__ import annotations
 

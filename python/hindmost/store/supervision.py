@@ -35,7 +35,7 @@ class SupervisedWindow(TypedDict):
 class Supervision(TypedDict):
     """A job next to a server whose latency limit was watched.
 
-    ``kept``, ``broken``: windows within the limit and above it. ``broken_paused``: those of the latter in
+    ``kept``, ``broken``: windows within the limit and above it. ``broken_paused``: windows above it in
     which the job was paused throughout, so that it is not the cause. ``got``: the job's share of the CPU time
     that the server and all others left free; null if none was free. ``processors``: the CPUs it could have.
     ``fixed``: its constant number of CPUs, if nothing was adapted. ``job_exit``: null if it kept running.

@@ -258,7 +258,7 @@ class CpuUseByOthers(TypedDict):
     """Interference on the CPUs on which the server may run.
 
     ``hypervisor_share``: of their time, by the kernel's steal ticks; None if unknown. ``other_programs``:
-    with ``--who``. ``calm``: both are too small to make a tail of their own.
+    with ``--who``. ``calm``: both are too small to cause a tail.
     """
 
     cpus: str

@@ -29,9 +29,9 @@ would exceed the memory."""
 _MOST_IN_ALL = 2_000_000
 """Most values of all requests together."""
 _LARGEST = 2**53
-"""Larger bounds are those of the type, as generators write them, and count as none."""
+"""A larger bound is only the limit of a type, written by a generator, and is ignored."""
 _LONGEST_DRAWN = 64
-"""Most letters of a text whose schema sets no smaller bound."""
+"""Maximum length of a text whose schema sets no smaller limit."""
 _BOUNDARY = "hindmost-boundary"
 _FORMATS = {
     "uuid": "{{uuid}}",

@@ -56,7 +56,7 @@ class CpuInterference:
 
 
 def measure_interference(e: Evidence, *, whole: bool = True) -> CpuInterference:
-    """Measure interference in all runs that were made, or (not `whole`) only in those that count."""
+    """Measure interference in all runs, or, if not `whole`, only in the runs that count."""
     runs = (e.made or e.runs) if whole else e.runs
     others = [other for other in instrument.list_neighbours(runs) if not (other.server or other.tracer)]
     return CpuInterference(
