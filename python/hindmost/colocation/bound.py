@@ -141,7 +141,7 @@ def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bo
     def rate(share: Mapping[str, float]) -> Mapping[str, float]:
         return share
 
-    found = {
+    bounds = {
         "rate": _bound(
             job, [(one["ruler"], one["sensitivity"]) for one in server["axes"]], server["presence"], rate
         )
@@ -154,8 +154,8 @@ def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bo
 
         for name in ("p50", "p99"):
             costs = [(one["ruler"], one.get("latency", {}).get(name)) for one in server["axes"]]
-            found[name] = _bound(job, costs, server["loaded"]["presence"][name], loss_from_growth)
-    return found
+            bounds[name] = _bound(job, costs, server["loaded"]["presence"][name], loss_from_growth)
+    return bounds
 
 
 def _bound(

@@ -114,12 +114,12 @@ def decide(
             value=pairs["processor"]["name"],
             need=server["processor"]["name"],
         )
-    found = _decide_by_pair(answer, pairs) or _decide_by_model(answer, job, server, pairs, violations)
+    decision = _decide_by_pair(answer, pairs) or _decide_by_model(answer, job, server, pairs, violations)
     latency = [one.worst for name, one in bounds_of(job, server).items() if name != "rate"]
-    if found["answer"] == "yes" and any(worst > found["allowed"] for worst in latency):
+    if decision["answer"] == "yes" and any(worst > decision["allowed"] for worst in latency):
         # Pairs measure the loss of rate, not the growth of a percentile.
-        return {**found, "answer": "unknown", "by": "bound"}
-    return found
+        return {**decision, "answer": "unknown", "by": "bound"}
+    return decision
 
 
 def rank_jobs(
@@ -135,11 +135,11 @@ def rank_jobs(
 
     Jobs with unknown loss come last within an answer.
     """
-    found = [
+    answers = [
         decide(job, server, within=within, load=load, pairs=pairs, violations=violations) for job in jobs
     ]
-    found.sort(key=_rank)
-    return {"schema": NEIGHBOURS_SCHEMA, "server": str(server["name"]), "jobs": found}
+    answers.sort(key=_rank)
+    return {"schema": NEIGHBOURS_SCHEMA, "server": str(server["name"]), "jobs": answers}
 
 
 def _rank(one: Answer) -> tuple[int, float, float]:

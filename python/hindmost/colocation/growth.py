@@ -29,7 +29,7 @@ def read_services(path: Path) -> Array:
         The file cannot be read, contains something other than numbers, or has too few.
     """
     try:
-        found = np.array([float(line) for line in read_text(path).split()])
+        times = np.array([float(line) for line in read_text(path).split()])
     except OSError as error:
         raise UsageError(
             "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
@@ -44,16 +44,16 @@ def read_services(path: Path) -> Array:
             hint="write one service time per line",
             path=str(path),
         ) from None
-    if len(found) < LEAST_SERVICES or not (np.isfinite(found).all() and found.min() > 0):
+    if len(times) < LEAST_SERVICES or not (np.isfinite(times).all() and times.min() > 0):
         raise UsageError(
             "bad-file",
-            f"{path} has {len(found)} numbers; at least {LEAST_SERVICES} times above 0 are needed",
+            f"{path} has {len(times)} numbers; at least {LEAST_SERVICES} times above 0 are needed",
             hint="write one service time per line",
             path=str(path),
-            have=len(found),
+            have=len(times),
             need=LEAST_SERVICES,
         )
-    return found
+    return times
 
 
 def predict_growth(

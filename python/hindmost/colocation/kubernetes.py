@@ -35,10 +35,10 @@ def read_cards(folder: Path) -> Cards:
     UsageError
         The folder has no profile, one cannot be read, or two have the same name.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    cards: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.json")):
         card = load_card(path)
-        if card["name"] in found:
+        if card["name"] in cards:
             raise UsageError(
                 "duplicate-name",
                 f"{path}: another profile in this folder is also named {card['name']!r}",
@@ -46,15 +46,15 @@ def read_cards(folder: Path) -> Cards:
                 path=str(path),
                 name=card["name"],
             )
-        found[card["name"]] = card
-    if not found:
+        cards[card["name"]] = card
+    if not cards:
         raise UsageError(
             "no-such-file",
             f"{folder} contains no profile (*.json)",
             hint="hindmost colocate profile --out FILE.json",
             path=str(folder),
         )
-    return found
+    return cards
 
 
 @dataclass
@@ -79,27 +79,27 @@ class CardJudge:
 
     def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
         """Refuse nodes on which the pod's job would slow a server too much."""
-        found = {}
+        refusals = {}
         for node in nodes:
             answers = self._answers(pod, node)
             if isinstance(answers, Note):
-                found[node.name] = answers
+                refusals[node.name] = answers
                 continue
             for answer in answers:
                 if answer["answer"] == "no" or (self.strict and answer["answer"] == "unknown"):
-                    found[node.name] = _refusal(answer)
+                    refusals[node.name] = _refusal(answer)
                     break
-        return found
+        return refusals
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
         """Score nodes whose servers tolerate the job: from 1 to the highest, by the remaining tolerance."""
-        found = {}
+        scores = {}
         for node in nodes:
             answers = self._answers(pod, node)
             if answers and not isinstance(answers, Note) and all(one["answer"] == "yes" for one in answers):
                 left = min(1 - one["worst"] / one["allowed"] for one in answers)
-                found[node.name] = max(1, round(MOST_SCORE * left))
-        return found
+                scores[node.name] = max(1, round(MOST_SCORE * left))
+        return scores
 
     def gauges(self) -> dict[str, float]:
         """Return the figures on profiles for ``/metrics``."""
@@ -120,16 +120,16 @@ class CardJudge:
                 shares[key] = share
         within, load = shares["hindmost/within"], min(MOST_LOAD, shares["hindmost/load"])
         names = [name for name in re.split(r"[.,\s]+", _label(node, "hindmost/servers") or "") if name]
-        found = []
+        answers = []
         for name in names:
             if name not in cards:
-                found.append(_unknown(job, name, within, load))
+                answers.append(_unknown(job, name, within, load))
                 continue
             try:
-                found.append(judge_pair(job, cards[name], within=within, load=load))
+                answers.append(judge_pair(job, cards[name], within=within, load=load))
             except UsageError:  # the profiles come from different processors
-                found.append(_unknown(job, name, within, load))
-        return found
+                answers.append(_unknown(job, name, within, load))
+        return answers
 
 
 def _label(node: Node, key: str) -> str | None:

@@ -163,7 +163,7 @@ def answer(study: Study) -> Explanation:
     verdict = _verdict(confirmation, state.by)
     trials = _trials(study, state, verdict)
     left_out = [*([state.untraced] if state.untraced else []), *state.left_out]
-    found = Explanation(
+    explanation = Explanation(
         schema=SCHEMA,
         version=__version__,
         created=now_utc(),
@@ -187,14 +187,14 @@ def answer(study: Study) -> Explanation:
         applied=tuple(state.applied),
         undo=UNDO if state.applied else None,
     )
-    return _add_sentences(found, study)
+    return _add_sentences(explanation, study)
 
 
-def _add_sentences(found: Explanation, study: Study) -> Explanation:
+def _add_sentences(explanation: Explanation, study: Study) -> Explanation:
     return msgspec.structs.replace(
-        found,
-        headline=headline(found),
-        answer=write_sentences(found, _present_us(study, found.by), resume_command(study)),
+        explanation,
+        headline=headline(explanation),
+        answer=write_sentences(explanation, _present_us(study, explanation.by), resume_command(study)),
     )
 
 

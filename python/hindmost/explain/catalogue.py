@@ -161,7 +161,7 @@ def list_candidates(
     parts, culprits : sequence
         Parts of the path and culprits of that trace.
     """
-    found: dict[tuple[str, str], Candidate] = {}
+    candidates: dict[tuple[str, str], Candidate] = {}
     left_out: list[Note] = []
     for one in (
         *_from_trace(trace, culprits),
@@ -170,15 +170,15 @@ def list_candidates(
         *_from_catalogue(target, plan, trace, parts, culprits),
     ):
         key = (repr(one.what), one.level)
-        if key in found or 1.0 - one.predicted < LEAST_GAIN or _is_in_force(target, plan, one):
+        if key in candidates or 1.0 - one.predicted < LEAST_GAIN or _is_in_force(target, plan, one):
             continue
         if CLIENT not in one.what and (why := _find_obstacle(target, one)) is not None:
             left_out.append(
                 Note("not-tried", f"{one.label}: {why.message}", {"setting": one.label, "why": why.code})
             )
             continue
-        found[key] = one
-    ranked = sorted(found.values(), key=lambda one: -(1.0 - one.predicted) * RISKS[one.risk])
+        candidates[key] = one
+    ranked = sorted(candidates.values(), key=lambda one: -(1.0 - one.predicted) * RISKS[one.risk])
     return ranked[:MOST], list({one.text: one for one in left_out}.values())
 
 

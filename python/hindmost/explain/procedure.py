@@ -69,13 +69,13 @@ def run(study: Study, talk: Talk, *, apply: bool = False) -> Explanation:
         state = _try(study, state, plan, talk)
         state = _combine(study, state, plan, talk)
         _confirm(study, state, plan, talk)
-    found = answer(study)
-    if apply and found.verdict == "gain":
+    explanation = answer(study)
+    if apply and explanation.verdict == "gain":
         _apply(study, state, talk)
-        found = answer(study)
+        explanation = answer(study)
     elif apply:
         talk.say("nothing to apply: no gain was confirmed")
-    return found
+    return explanation
 
 
 def _abilities(plan: MeasurePlan) -> str:

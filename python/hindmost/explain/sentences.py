@@ -15,11 +15,11 @@ OWN = 0.5
 
 def headline(doc: Explanation) -> str:
     """Return the answer in one sentence."""
-    found = doc.confirmation
-    ratio = None if found is None else found.ratios.get(doc.by)
-    if found is None or ratio is None:
+    confirmation = doc.confirmation
+    ratio = None if confirmation is None else confirmation.ratios.get(doc.by)
+    if confirmation is None or ratio is None:
         return f"undecided: no change could be confirmed within {numbers.seconds(doc.budget_s)}"
-    changes = " and ".join(found.labels)
+    changes = " and ".join(confirmation.labels)
     if doc.verdict == "gain":
         return f"{changes} lowers {doc.by} by {_gain(ratio)}"
     if doc.verdict == "no-gain":
@@ -60,13 +60,13 @@ def _origin(doc: Explanation) -> str:
 
 
 def _confirmation(doc: Explanation) -> str:
-    found = doc.confirmation
-    if found is None:
+    confirmation = doc.confirmation
+    if confirmation is None:
         return "Nothing was confirmed."
-    change = f"{' and '.join(found.labels)} changes {doc.by} by {_change(found.ratios[doc.by])}"
-    text = f"{change} in {found.pairs} fresh pairs"
-    names = [name for name in ("p50", "throughput") if name in found.ratios and name != doc.by]
-    others = " and ".join(f"{name} by {_change(found.ratios[name])}" for name in names)
+    change = f"{' and '.join(confirmation.labels)} changes {doc.by} by {_change(confirmation.ratios[doc.by])}"
+    text = f"{change} in {confirmation.pairs} fresh pairs"
+    names = [name for name in ("p50", "throughput") if name in confirmation.ratios and name != doc.by]
+    others = " and ".join(f"{name} by {_change(confirmation.ratios[name])}" for name in names)
     word = "Confirmed" if doc.verdict == "gain" else "No gain" if doc.verdict == "no-gain" else "Not decided"
     return f"{word}: {text}{', ' + others if others else ''}."
 

@@ -95,15 +95,15 @@ def _charged_shares(trace: Mapping[str, Any]) -> list[tuple[str, str | None, str
     if trace["who"] is None:
         return [(one["stage"], None, None, "", share_of(one)) for one in stages]
     rest = {(one["stage"], one["cause"]): share_of(one) for one in trace["who"]["parts"]}
-    found: list[tuple[str, str | None, str | None, str, float]] = []
+    shares: list[tuple[str, str | None, str | None, str, float]] = []
     for one in trace["who"]["culprits"]:
         key = (one["stage"], one["cause"])
         if key in rest:
             rest[key] -= share_of(one)
-            found.append((*key, one["who"]["relation"], one["who"]["name"], share_of(one)))
-    found += [(*key, None, "", share) for key, share in rest.items()]
-    inside = {stage for stage, *_ in found}
-    return found + [
+            shares.append((*key, one["who"]["relation"], one["who"]["name"], share_of(one)))
+    shares += [(*key, None, "", share) for key, share in rest.items()]
+    inside = {stage for stage, *_ in shares}
+    return shares + [
         (one["stage"], None, None, "", share_of(one)) for one in stages if one["stage"] not in inside
     ]
 
@@ -130,7 +130,7 @@ def find_culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -
         if not is_ours(one["who"]) and not INSTRUMENT.fullmatch(one["who"]["name"]):
             groups[one["who"]["name"], one["who"]["process"], kind_of(one)].append(one)
     slowest = who["slowest"] or {"parts": [], "latency_us": 0.0}
-    found = []
+    culprits = []
     for (name, process, kind), ones in groups.items():
         causes = {(one["stage"], one["cause"]) for one in ones}
         slow_us = sum(
@@ -138,7 +138,7 @@ def find_culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -
             for one in slowest["parts"]
             if (one["name"], one["process"]) == (name, process) and (one["stage"], one["cause"]) in causes
         )
-        found.append(
+        culprits.append(
             Culprit(
                 name,
                 kind,
@@ -150,8 +150,8 @@ def find_culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -
                 tuple(sorted({f"{one['cause']} in {one['stage']}" for one in ones})),
             )
         )
-    found = [one for one in found if max(one.of_variance or 0.0, one.of_slowest or 0.0) >= LEAST_SHARE]
-    return tuple(sorted(found, key=weight, reverse=True)[:MOST_CULPRITS])
+    culprits = [one for one in culprits if max(one.of_variance or 0.0, one.of_slowest or 0.0) >= LEAST_SHARE]
+    return tuple(sorted(culprits, key=weight, reverse=True)[:MOST_CULPRITS])
 
 
 def weight(one: Part | Culprit) -> float:

@@ -77,18 +77,18 @@ def advise(
     packets : Inbound, optional
         Where the requests' packets arrive.
     """
-    found: list[Advice] = []
+    advice: list[Advice] = []
     for part in [] if document["who"] is None else document["who"]["culprits"]:
         rule = _rule_for_culprit(part, document, packets)
         if rule is not None and share_of(part) >= LEAST_SHARE:
-            found.append(_candidate(rule, part, document, service))
-    covered = {one["stage"] for one in found}
+            advice.append(_candidate(rule, part, document, service))
+    covered = {one["stage"] for one in advice}
     for stage in document["all"]["stages"]:
         rule = _rule_for_stage(stage, document, service, packets)
         if rule is not None and stage["stage"] not in covered and share_of(stage) >= LEAST_SHARE:
-            found.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
-    found.sort(key=lambda one: -one["share_of_variance"])
-    return _merge_alike(found)[:MOST]
+            advice.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
+    advice.sort(key=lambda one: -one["share_of_variance"])
+    return _merge_alike(advice)[:MOST]
 
 
 def _merge_alike(found: Sequence[Advice]) -> list[Advice]:
@@ -355,14 +355,14 @@ def _predict(part: Mapping[str, Any], document: Mapping[str, Any], service: Serv
     latency = document["all"]["latency"]
     mean, sd = latency["mean_us"]["value"], latency["variance_us2"]["value"] ** 0.5
     own = part["mean_us"]["value"]
-    found: PredictedGain = {
+    prediction: PredictedGain = {
         "mean_us": [mean, mean - own],
         "sd_us": [sd, part["sd_without_us"]],
         "queue_us": None,
         "service_may_grow_to_us": None,
     }
     if service is None or part["stage"] not in ("start_to_response", "response_to_network"):
-        return found
+        return prediction
     # A part of the service: the variance it adds, assuming that it is independent of the rest.
     less = max(0.0, latency["variance_us2"]["value"] - part["sd_without_us"] ** 2)
     less = min(less, service.variance_us2)
@@ -371,6 +371,8 @@ def _predict(part: Mapping[str, Any], document: Mapping[str, Any], service: Serv
     now = sojourn_us(service.rate_per_s, whole, service.variance_us2)
     then = sojourn_us(service.rate_per_s, rest, service.variance_us2 - less)
     if now < float("inf"):
-        found["queue_us"] = [now, then]
-        found["service_may_grow_to_us"] = break_even_us(service.rate_per_s, whole, service.variance_us2, less)
-    return found
+        prediction["queue_us"] = [now, then]
+        prediction["service_may_grow_to_us"] = break_even_us(
+            service.rate_per_s, whole, service.variance_us2, less
+        )
+    return prediction

@@ -164,17 +164,17 @@ def _ended_notes(used_ns: Mapping[int, int]) -> list[Note]:
     ]
 
 
-def _parts(found: Decomposition) -> Parts:
+def _parts(decomposition: Decomposition) -> Parts:
     return {
-        "requests": found.requests,
-        "latency": _figures(found.latency),
-        "stages": [_figures(stage) for stage in found.stages],
-        "covariance_us2": found.covariance_us2.tolist(),
-        "closure": number(found.closure),
+        "requests": decomposition.requests,
+        "latency": _figures(decomposition.latency),
+        "stages": [_figures(stage) for stage in decomposition.stages],
+        "covariance_us2": decomposition.covariance_us2.tolist(),
+        "closure": number(decomposition.closure),
         "batch": {
-            "mean": found.batch_mean,
-            "variance": found.batch_variance,
-            "correlation": [number(float(one)) for one in found.batch_correlation],
+            "mean": decomposition.batch_mean,
+            "variance": decomposition.batch_variance,
+            "correlation": [number(float(one)) for one in decomposition.batch_correlation],
         },
     }
 
@@ -200,15 +200,15 @@ def _list_culprits(
     requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
     if traced is None or not requests:
         return None
-    found = causes(traced)
+    decomposition = causes(traced)
     threads: list[documents.ThreadSums] = traced["threads"]
     for one in threads:  # the probes do not name a thread that never left its CPU
         one["name"] = one["name"] or names.get(one["thread"], "")
     return {
         "requests": requests,
-        "parts": [_part(one) for one in found.parts],
-        "culprits": [_part(one) for one in found.culprits if _has_culprit(one)],
-        "unknown": [_unknown(one) for one in found.culprits if not _has_culprit(one)],
+        "parts": [_part(one) for one in decomposition.parts],
+        "culprits": [_part(one) for one in decomposition.culprits if _has_culprit(one)],
+        "unknown": [_unknown(one) for one in decomposition.culprits if not _has_culprit(one)],
         "threads": threads,
         "slowest": _slowest(traced["slowest"]),
     }
@@ -261,15 +261,15 @@ def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> fl
 
 
 def _list_unmatched(counts: Mapping[str, int]) -> list[UnmatchedRequests]:
-    found: list[UnmatchedRequests] = [
+    unmatched: list[UnmatchedRequests] = [
         {"cause": cause, "requests": counts[cause], "why": why}
         for cause, why in CAUSES.items()
         if counts[cause]
     ]
-    still = counts["seen"] - counts["done"] - sum(one["requests"] for one in found)
+    still = counts["seen"] - counts["done"] - sum(one["requests"] for one in unmatched)
     if still > 0:
-        found.append({"cause": "open", "requests": still, "why": _OPEN})
-    return found
+        unmatched.append({"cause": "open", "requests": still, "why": _OPEN})
+    return unmatched
 
 
 def _notes(

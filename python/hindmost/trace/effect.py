@@ -22,7 +22,7 @@ def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[N
     service : Service or None
         CPU time per request, including the probes'.
     """
-    found: list[Note] = []
+    notes: list[Note] = []
     cost = document["cost"]
     if service is not None and cost["costed_requests"]:
         # The probes are attached only during windows.
@@ -30,7 +30,7 @@ def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[N
         probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
         share = probes_us / service.mean_us
         if share > MOST_COST:
-            found.append(
+            notes.append(
                 Note(
                     "probe-overhead",
                     f"Per request, the probes used {probes_us:.2g} µs of CPU time and the server"
@@ -43,7 +43,7 @@ def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[N
     culprits = [] if document["who"] is None else document["who"]["culprits"]
     shares = [share_of(one) for one in culprits if is_ours(one["who"])]
     if shares and sum(shares) >= LEAST_SHARE:
-        found.append(
+        notes.append(
             Note(
                 "trace-interference",
                 f"The trace itself causes {sum(shares):.0%} of the variance: its reader used the CPU that"
@@ -52,4 +52,4 @@ def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[N
                 {"share": sum(shares)},
             )
         )
-    return found
+    return notes

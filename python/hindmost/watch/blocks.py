@@ -67,7 +67,7 @@ def metrics_of(
     if not len(ends):
         return {name: np.empty(0) for name in ring.names if not name.startswith(OWN)}
     inside = (number < len(ends)) & (ring.at_s > ends[0] - block_s)
-    found = {}
+    metrics = {}
     for name in ring.names:
         if name.startswith(OWN):
             continue
@@ -76,8 +76,8 @@ def metrics_of(
         sums = np.bincount(number[fine], weights=values[fine], minlength=len(ends))
         counts = np.bincount(number[fine], minlength=len(ends))
         with np.errstate(invalid="ignore"):
-            found[name] = sums / np.where(counts > 0, counts, np.nan)
-    return found
+            metrics[name] = sums / np.where(counts > 0, counts, np.nan)
+    return metrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,12 +43,12 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
     runs = _read_runs(runner)
     blocks = blocks_of(runs)
     confidence = plan.confidence(blocks)
-    found = {
+    models = {
         (load.name, label): model.fit_model(plan, runs[load.name], label, confidence)
         for load in plan.loads
         for label in plan.labels
     }
-    adjustment, answers = effects.answer_quantiles(plan, found)
+    adjustment, answers = effects.answer_quantiles(plan, models)
     loads = [
         _load(runner, load, runs[load.name], {q: answers[load.name, q] for q in plan.labels})
         for load in plan.loads
@@ -69,7 +69,7 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         "factors": _factors(plan),
         "design": _design(plan, runs, blocks),
         "loads": loads,
-        "recommendation": recommendation(plan, found, runs),
+        "recommendation": recommendation(plan, models, runs),
         "confirmations": [],
         "unconfirmed": [],
         "applied": None if applied is None else dict(applied),
@@ -93,11 +93,11 @@ def _read_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
 
 def runs_of(runner: Runner, load: LoadPoint) -> dict[Cell, CellRuns]:
     """Read the runs of every cell of the design at a load; the control's runs are added to its cell."""
-    found = {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
+    cells = {cell: _read(runner, load, folder_of(cell), cell) for cell in runner.plan.design.cells}
     control = runner.plan.control
-    if control in found:
-        found[control] = found[control].join(control_of(runner, load))
-    return found
+    if control in cells:
+        cells[control] = cells[control].join(control_of(runner, load))
+    return cells
 
 
 def control_of(runner: Runner, load: LoadPoint) -> CellRuns:

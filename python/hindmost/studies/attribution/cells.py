@@ -132,18 +132,18 @@ class Readings:
 
     def cell(self, part: Study | None, cell: Cell, attempts: Attempts, where: tuple[str, str]) -> CellRuns:
         """Read a cell's study, if it exists; ``where``: the folders of its load and of the cell."""
-        found = CellRuns(cell)
+        cell_runs = CellRuns(cell)
         runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
         sound = {run.block: run for run in reversed(runs) if run.unsound is None}  # the first of each block
-        found.runs = [sound[block] for block in sorted(sound)]
+        cell_runs.runs = [sound[block] for block in sorted(sound)]
         unsound = [run.unsound for run in runs if run.unsound is not None]
-        found.invalid = len(unsound)
-        found.why_invalid = most_common(unsound)
-        found.failure = next((run.overloaded for run in found.runs if run.overloaded), None)
+        cell_runs.invalid = len(unsound)
+        cell_runs.why_invalid = most_common(unsound)
+        cell_runs.failure = next((run.overloaded for run in cell_runs.runs if run.overloaded), None)
         failures = attempts.failures(*where)
-        if failures and (len(failures) >= MOST_FAILURES or not found.runs):
-            found.failure = failures[-1]
-        return found
+        if failures and (len(failures) >= MOST_FAILURES or not cell_runs.runs):
+            cell_runs.failure = failures[-1]
+        return cell_runs
 
     def run(self, part: Study, number: int) -> RunValues:
         """Read one run, by isolated latency unless that is refused for the run or for all."""
@@ -166,8 +166,8 @@ class Readings:
         run = part.run(number)
         assert run is not None
         figures = run_figures(run, plan)
-        found = soundness(figures, plan)
-        overloaded = found.kind == "short" and found.by != "client"
+        validity = soundness(figures, plan)
+        overloaded = validity.kind == "short" and validity.by != "client"
         measured = RunValues(
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
@@ -175,12 +175,12 @@ class Readings:
             requests=figures.counts["due"],
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
-            overloaded=found.note if overloaded else None,
-            unsound=None if overloaded or found.is_sound else found.note,
+            overloaded=validity.note if overloaded else None,
+            unsound=None if overloaded or validity.is_sound else validity.note,
             bins=_bins(figures.latency),
             calm=figures.calm,
         )
-        return measured, found.kind == "host"
+        return measured, validity.kind == "host"
 
 
 def by_calm(measured: RunValues, *, host: bool) -> RunValues:

@@ -41,7 +41,7 @@ class JudgedEffect:
 
 def judge_effects(
     plan: AttributionPlan,
-    found: Mapping[Key, FittedModel],
+    models: Mapping[Key, FittedModel],
     coding: Coding,
     permuted: Mapping[Key, list[float]],
 ) -> tuple[Adjustment, dict[Key, list[JudgedEffect]]]:
@@ -49,14 +49,14 @@ def judge_effects(
 
     ``permuted``: p-values by exchange of runs, which judge a screening.
     """
-    fits = {key: one.fit for key, one in found.items() if one.fit is not None}
-    effects = {key: _whole(found[key].effects(coding), coding) for key in fits}
+    fits = {key: one.fit for key, one in models.items() if one.fit is not None}
+    effects = {key: _whole(models[key].effects(coding), coding) for key in fits}
     how, ps = adjust_ps(fits, effects, coding, permuted, screening=plan.design.kind == "screening")
     family = max(1, sum(map(len, ps.values())))
     out = {}
-    for key in found:
-        smallest = found[key].scale(coding).smallest(plan.delta)
-        alpha = 1.0 - found[key].confidence
+    for key in models:
+        smallest = models[key].scale(coding).smallest(plan.delta)
+        alpha = 1.0 - models[key].confidence
         out[key] = [
             _judge(effect, p, smallest, alpha, family)
             for effect, p in zip(effects.get(key, []), [math.nan, *ps.get(key, [])], strict=False)
@@ -91,20 +91,20 @@ def _judge(effect: Effect, p: float, smallest: float, alpha: float, family: int)
 
 
 def answer_quantiles(
-    plan: AttributionPlan, found: Mapping[Key, FittedModel]
+    plan: AttributionPlan, models: Mapping[Key, FittedModel]
 ) -> tuple[Adjustment, dict[Key, documents.QuantileAnswer]]:
     """Answer each load and quantile, with p-values adjusted over all of them; also return how."""
-    permuted = exchange_ps({key: one.fit for key, one in found.items() if one.fit is not None})
+    permuted = exchange_ps({key: one.fit for key, one in models.items() if one.fit is not None})
     tables: dict[str, dict[Key, list[documents.Effect]]] = {}
     how: Adjustment = "holm"
     for coding in get_args(Coding):
-        how, rows = judge_effects(plan, found, coding, permuted)
+        how, rows = judge_effects(plan, models, coding, permuted)
         exchanges = permuted if coding == "average" else {}
         tables[coding] = {
-            key: _effects(plan, found[key], coding, of, exchanges.get(key, [])) for key, of in rows.items()
+            key: _effects(plan, models[key], coding, of, exchanges.get(key, [])) for key, of in rows.items()
         }
     out: dict[Key, documents.QuantileAnswer] = {}
-    for key, one in found.items():
+    for key, one in models.items():
         out[key] = {
             "corner": tables["corner"][key],
             "average": tables["average"][key],
@@ -119,17 +119,17 @@ def answer_quantiles(
 
 def _effects(
     plan: AttributionPlan,
-    found: FittedModel,
+    model: FittedModel,
     coding: Coding,
     rows: Sequence[JudgedEffect],
     permuted: Sequence[float],
 ) -> list[documents.Effect]:
-    scale = found.scale(coding)
+    scale = model.scale(coding)
     written: list[documents.Effect] = []
     exchanges = [None, *permuted] if permuted else [None] * len(rows)
     for row, exchange in zip(rows, exchanges, strict=True):
         effect = row.effect
-        base, value, low, high = _microseconds(found, effect, coding)
+        base, value, low, high = _microseconds(model, effect, coding)
         share = scale.share if effect.term else scale.figure_share
         if effect.term and not scale.ratio and base is not None and base > 0.0:
             share = replace(scale, base_us=base).share
@@ -157,17 +157,17 @@ def _effects(
 
 
 def _microseconds(
-    found: FittedModel, effect: Effect, coding: Coding
+    model: FittedModel, effect: Effect, coding: Coding
 ) -> tuple[float | None, float, float, float]:
     """Return the base of an effect, and the effect with its interval, µs; for the intercept its figure."""
     if not effect.term:
-        figure = found.scale(coding).figure
+        figure = model.scale(coding).figure
         return None, figure(effect.value), figure(effect.low), figure(effect.high)
-    assert found.fit is not None
-    if found.ratio:
-        one = term_difference(found.fit, effect.column, coding, confidence=found.confidence)
+    assert model.fit is not None
+    if model.ratio:
+        one = term_difference(model.fit, effect.column, coding, confidence=model.confidence)
         return one.base, one.value, one.low, one.high
-    (base,), _, _ = found.fit.estimate(base_row(found.fit, effect.column, coding)[None, :])
+    (base,), _, _ = model.fit.estimate(base_row(model.fit, effect.column, coding)[None, :])
     return float(base), effect.value, effect.low, effect.high
 
 
@@ -176,18 +176,21 @@ def _levels(plan: AttributionPlan, effect: Effect) -> list[str]:
     return [levels[name][at] for name, at in zip(effect.term, effect.column.levels, strict=True)]
 
 
-def _explain_variance(found: FittedModel, label: str) -> documents.VarianceShares | None:
+def _explain_variance(fitted_model: FittedModel, label: str) -> documents.VarianceShares | None:
     """Return shares of the variance of run figures, and the paper's pseudo-R² of the same values."""
-    if found.fit is None:
+    if fitted_model.fit is None:
         return None
-    within = {cell: [_within(run, label, found.ratio) for run in of] for cell, of in found.runs.items()}
+    within = {
+        cell: [_within(run, label, fitted_model.ratio) for run in of]
+        for cell, of in fitted_model.runs.items()
+    }
     known = all(one is not None for of in within.values() for one in of)
-    parts = explained(found.fit, within if known else None)
+    parts = explained(fitted_model.fit, within if known else None)
     if parts.cells is None or parts.runs is None or parts.model is None:
         return None
-    fitted = {one.cell: one.value for one in found.fit.predicted()}
-    values = [run.values[label] for of in found.runs.values() for run in of]
-    model = [fitted[cell] for cell, of in found.runs.items() for _ in of]
+    fitted = {one.cell: one.value for one in fitted_model.fit.predicted()}
+    values = [run.values[label] for of in fitted_model.runs.values() for run in of]
+    model = [fitted[cell] for cell, of in fitted_model.runs.items() for _ in of]
     return {
         "cells": parts.cells,
         "runs": parts.runs,
@@ -204,11 +207,11 @@ def _within(run: RunValues, label: str, ratio: bool) -> float | None:
     return one / run.values[label] ** 2 if one is not None and ratio else one
 
 
-def list_undecided(plan: AttributionPlan, found: Mapping[Key, FittedModel]) -> list[tuple[str, str, Effect]]:
+def list_undecided(plan: AttributionPlan, models: Mapping[Key, FittedModel]) -> list[tuple[str, str, Effect]]:
     """Return average effects that are neither shown nor too small to matter, with load and quantile."""
-    fits = {key: one.fit for key, one in found.items() if one.fit is not None}
+    fits = {key: one.fit for key, one in models.items() if one.fit is not None}
     permuted = exchange_ps(fits) if plan.design.kind == "screening" else {}
-    _, rows = judge_effects(plan, found, "average", permuted)
+    _, rows = judge_effects(plan, models, "average", permuted)
     return [
         (*key, row.effect)
         for key, of in rows.items()

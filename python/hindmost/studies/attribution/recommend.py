@@ -27,7 +27,7 @@ Cells = Mapping[str, Mapping[Cell, CellRuns]]
 
 
 def recommendation(
-    plan: AttributionPlan, found: Mapping[Key, FittedModel], cells: Cells
+    plan: AttributionPlan, all_models: Mapping[Key, FittedModel], cells: Cells
 ) -> documents.Recommendation:
     """Return the setting to use, or why there is none yet.
 
@@ -35,12 +35,12 @@ def recommendation(
     ----------
     plan : AttributionPlan
         Determines which quantile should be low, and at which loads.
-    found : mapping
+    all_models : mapping
         The model of each load and quantile.
     cells : mapping
         The runs behind the models.
     """
-    models = [found[load.name, plan.main_quantile] for load in plan.main_loads]
+    models = [all_models[load.name, plan.main_quantile] for load in plan.main_loads]
     if any(one.fit is None or plan.control not in one.runs for one in models):
         return _open(plan, _too_little(plan, cells))
     candidates = [
@@ -58,7 +58,7 @@ def recommendation(
     by_cell = {one.cell: one for one in compared}
     lower = [by_cell[cell] for cell in counted if by_cell[cell].lower]
     if lower:
-        return _better(plan, found, models, lower)
+        return _better(plan, all_models, models, lower)
     if any(one.lower for one in compared):
         return _open(plan, _too_little(plan, cells))
     if all(by_cell[cell].higher for cell in counted):
@@ -76,14 +76,17 @@ def _counts(models: list[FittedModel], cells: Cells, cell: Cell) -> bool:
 
 
 def _better(
-    plan: AttributionPlan, found: Mapping[Key, FittedModel], models: list[FittedModel], lower: list[Against]
+    plan: AttributionPlan,
+    all_models: Mapping[Key, FittedModel],
+    models: list[FittedModel],
+    lower: list[Against],
 ) -> documents.Recommendation:
     """Recommend, among settings practically as low as the lowest, the one with the fewest changes."""
     enough = min(one.value for one in lower) + smallest(plan, models)
     near = [one for one in lower if one.value <= enough]
     pick = min(near, key=lambda one: (changes(plan, one.cell), one.value, one.cell))
     gain = _ratio_to_control(plan, models, pick)
-    prices = _prices(plan, found, pick.cell, 1.0 / gain["value"])
+    prices = _prices(plan, all_models, pick.cell, 1.0 / gain["value"])
     first = [one for one in prices if one["more_than_gained"]]
     gain_text = f"{plan.main_quantile}{_at_loads(plan)} is then {times(gain)}"
     setting = changed_text(plan, pick.cell)
@@ -196,7 +199,7 @@ def smallest(plan: AttributionPlan, models: list[FittedModel]) -> float:
 
 def _ratio_to_control(plan: AttributionPlan, models: list[FittedModel], one: Against) -> documents.Ratio:
     """Return a difference from the control as a ratio; on the additive scale, to the mean of the loads."""
-    base = sum(_figure(found, plan.control) for found in models) / len(models)
+    base = sum(_figure(model, plan.control) for model in models) / len(models)
     if plan.file.scale == "ratio":
         value, low, high = map(Scale(True, 1.0).figure, (one.value, one.low, one.high))
     else:
@@ -205,22 +208,22 @@ def _ratio_to_control(plan: AttributionPlan, models: list[FittedModel], one: Aga
     return {"value": value, **bounds(low, high)}
 
 
-def _figure(found: FittedModel, cell: Cell) -> float:
+def _figure(model: FittedModel, cell: Cell) -> float:
     """Return a cell's figure by the model, µs."""
-    assert found.fit is not None
-    (value,), _, _ = found.fit.estimate(found.fit.rows([cell]))
-    return math.exp(value) if found.ratio else float(value)
+    assert model.fit is not None
+    (value,), _, _ = model.fit.estimate(model.fit.rows([cell]))
+    return math.exp(value) if model.ratio else float(value)
 
 
 def _prices(
-    plan: AttributionPlan, found: Mapping[Key, FittedModel], after: Cell, gained: float
+    plan: AttributionPlan, all_models: Mapping[Key, FittedModel], after: Cell, gained: float
 ) -> list[documents.Price]:
     """Return other percentiles and loads that the setting makes notably longer, worst first."""
     models = (
         {(load.name, plan.main_quantile) for load in plan.main_loads} if len(plan.main_loads) == 1 else set()
     )
     prices: list[documents.Price] = []
-    for (load, label), one in found.items():
+    for (load, label), one in all_models.items():
         if (load, label) in models or one.fit is None or not {after, plan.control} <= set(one.runs):
             continue
         (compared,) = against([one.fit], plan.control, [after], one.confidence)

@@ -17,14 +17,14 @@ def is_allowed(plan: AttributionPlan, cell: Cell) -> bool:
     return not is_forbidden(cell, plan.design.factors, plan.design.forbidden)
 
 
-def predict_cells(plan: AttributionPlan, found: FittedModel) -> list[documents.Prediction]:
+def predict_cells(plan: AttributionPlan, model: FittedModel) -> list[documents.Prediction]:
     """Return every cell that the model covers, with its interval."""
-    if found.fit is None:
+    if model.fit is None:
         return []
     rows: list[documents.Prediction] = []
-    for one in found.fit.predicted():
-        if is_allowed(plan, one.cell) and covers(found, one.cell):
-            low, high = (one.low, one.high) if found.ratio else positive(one.value, one.low, one.high)
+    for one in model.fit.predicted():
+        if is_allowed(plan, one.cell) and covers(model, one.cell):
+            low, high = (one.low, one.high) if model.ratio else positive(one.value, one.low, one.high)
             run = one.runs > 0
             rows.append(
                 {"levels": plan.levels(one.cell), "run": run, "value": one.value, "low": low, "high": high}
@@ -32,21 +32,21 @@ def predict_cells(plan: AttributionPlan, found: FittedModel) -> list[documents.P
     return rows
 
 
-def covers(found: FittedModel, cell: Cell) -> bool:
+def covers(model: FittedModel, cell: Cell) -> bool:
     """Whether the model covers a cell: it was run, no term was lost, or the cell needs no lost term."""
-    assert found.fit is not None
-    high = {name for name, level in zip(found.fit.design.factors, cell, strict=True) if level}
-    return cell in found.runs or not any(set(term) <= high for term in found.fit.lost)
+    assert model.fit is not None
+    high = {name for name, level in zip(model.fit.design.factors, cell, strict=True) if level}
+    return cell in model.runs or not any(set(term) <= high for term in model.fit.lost)
 
 
-def reversals(plan: AttributionPlan, found: FittedModel) -> list[documents.Reversal]:
+def reversals(plan: AttributionPlan, model: FittedModel) -> list[documents.Reversal]:
     """Return factors that significantly raise the figure at one level of another and lower it at another."""
-    if found.fit is None:
+    if model.fit is None:
         return []
     levels = {factor.name: factor.levels for factor in plan.design.factors}
-    scale = found.scale("average")
+    scale = model.scale("average")
     out: list[documents.Reversal] = []
-    for one in crossings(found.fit):
+    for one in crossings(model.fit):
         if not one.shown:
             continue
         at = levels[one.by]
@@ -59,7 +59,7 @@ def reversals(plan: AttributionPlan, found: FittedModel) -> list[documents.Rever
                 "level": level,
                 "by": one.by,
                 "at": list(at),
-                "effects_us": [_at_level(found, one, place) for place in range(len(at))],
+                "effects_us": [_at_level(model, one, place) for place in range(len(at))],
                 "text": f"{one.factor} = {level} lowers it by {-scale.share(down.value):.0%} while"
                 f" {one.by} is {low}, and raises it by {scale.share(up.value):.0%} while {one.by} is {high}",
             }
@@ -67,27 +67,27 @@ def reversals(plan: AttributionPlan, found: FittedModel) -> list[documents.Rever
     return out
 
 
-def _at_level(found: FittedModel, one: Crossing, place: int) -> Value:
+def _at_level(model: FittedModel, one: Crossing, place: int) -> Value:
     """Return the effect of a factor at one level of another, µs."""
     effect = one.effects[place]
-    if not found.ratio:
+    if not model.ratio:
         return _value(effect.value, effect.low, effect.high)
-    assert found.fit is not None
-    difference = low_level_difference(found.fit, one.factor, {one.by: place}, one.level)
+    assert model.fit is not None
+    difference = low_level_difference(model.fit, one.factor, {one.by: place}, one.level)
     return _value(difference.value, difference.low, difference.high)
 
 
-def rank_cells(plan: AttributionPlan, found: FittedModel) -> list[documents.Candidate]:
+def rank_cells(plan: AttributionPlan, model: FittedModel) -> list[documents.Candidate]:
     """Compare each cell with the best of the others (Hsu), lowest figure first."""
-    if found.fit is None:
+    if model.fit is None:
         return []
-    among = [cell for cell in found.fit.spoken_of if is_allowed(plan, cell) and covers(found, cell)]
+    among = [cell for cell in model.fit.spoken_of if is_allowed(plan, cell) and covers(model, cell)]
     if len(among) < 2:
         return []
-    plain = Scale(found.ratio, 1.0)
+    plain = Scale(model.ratio, 1.0)
     rows: list[documents.Candidate] = []
-    for one in best(found.fit, among, found.confidence):
-        other = Scale(found.ratio, plain.figure(one.value - one.behind))
+    for one in best(model.fit, among, model.confidence):
+        other = Scale(model.ratio, plain.figure(one.value - one.behind))
         rows.append(
             {
                 "levels": plan.levels(one.cell),

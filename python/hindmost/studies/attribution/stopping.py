@@ -16,19 +16,19 @@ def should_stop(runner: Runner, made: int) -> bool:
     plan = runner.plan
     if made not in plan.looks.looks or made >= plan.blocks[1]:
         return False
-    found: dict[tuple[str, str], FittedModel] = {}
+    models: dict[tuple[str, str], FittedModel] = {}
     left: set[str] = set()
     for load in plan.loads:
         runs = runs_of(runner, load)
         for label in plan.labels:
-            one = found[load.name, label] = fit_model(plan, runs, label, plan.confidence(made))
+            one = models[load.name, label] = fit_model(plan, runs, label, plan.confidence(made))
             if any(cell.failure is None and not cell.usable(label) for cell in runs.values()):
                 lost = plan.model.terms if one.fit is None else one.fit.lost
                 short = (term for term in lost if 1 <= len(term) <= 2)
                 left |= {f"{'x'.join(term)} on {label} at {load.name}" for term in short}
     left |= {
         f"{effect.name} on {label} at {load}"
-        for load, label, effect in list_undecided(plan, found)
+        for load, label, effect in list_undecided(plan, models)
         if len(effect.term) <= 2
     }
     return plan.looks.decide(made, left).stop

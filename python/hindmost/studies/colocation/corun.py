@@ -119,10 +119,10 @@ def corun(
         )
     start = time.monotonic()
     there = _Setup(server, jobs, choose_cpus(cpu, other), random.Random(seed), seed, budget_s, say)
-    found = [there.measure_under(rate) for rate in (first["asked_per_s"], *rates)]
-    windows = [one for load in found for each in load.rounds for one in each]
+    loads = [there.measure_under(rate) for rate in (first["asked_per_s"], *rates)]
+    windows = [one for load in loads for each in load.rounds for one in each]
     placement, notes = placement_of(windows)
-    lightest = found[0].summarize(within)
+    lightest = loads[0].summarize(within)
     return {
         "schema": CORUN_SCHEMA,
         "server": server["name"],
@@ -141,7 +141,7 @@ def corun(
             for one, job, answer in zip(lightest["jobs"], jobs, answers, strict=True)
         ],
         "scores": lightest["scores"],
-        "loads": [one.summarize(within, found[0]) for one in found[1:]],
+        "loads": [one.summarize(within, loads[0]) for one in loads[1:]],
         "window_ms": server["method"]["window_ms"],
         "windows": len(windows),
         "dropped": sum(not one.is_usable for one in windows),

@@ -121,8 +121,8 @@ def pairs(
             "seed": seed,
             "took_s": time.monotonic() - start,
         }
-    found = compute_pairs(results, cards, method)
-    return {**found, "processor": here, "rows": rows}
+    document = compute_pairs(results, cards, method)
+    return {**document, "processor": here, "rows": rows}
 
 
 def compute_pairs(

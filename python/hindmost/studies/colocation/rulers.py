@@ -50,16 +50,16 @@ def certify(
     """
     start = time.monotonic()
     mine, kind = choose_cpu(cpu), read_processor()
-    rates, seen, certificate_s = _measure_undisturbed(mine, kind, bursts, say)
+    rates, certificate, certificate_s = _measure_undisturbed(mine, kind, bursts, say)
     say("measuring cache sizes and the nearness of other CPUs")
     return {
         "schema": RULERS_SCHEMA,
         "processor": kind,
         "cpu": mine,
-        "ghz": seen["ghz"],
+        "ghz": certificate["ghz"],
         "rates": [_rate(one) for one in rates],
-        "overlaps": seen["overlaps"],
-        "groups": seen["groups"],
+        "overlaps": certificate["overlaps"],
+        "groups": certificate["groups"],
         "caches": cache_sizes(call_engine(_engine.cache_knees, mine, 1)),
         "neighbours": [measure_neighbour(mine, other) for other in allowed_cpus() if other != mine][
             :MOST_NEIGHBOURS
@@ -85,12 +85,12 @@ def _measure_undisturbed(
     for _ in range(ATTEMPTS):
         say("measuring which instructions share ports")
         started = time.monotonic()
-        seen = call_engine(_engine.core_certificate, mine, bursts)
+        certificate = call_engine(_engine.core_certificate, mine, bursts)
         certificate_s = time.monotonic() - started
         passes.append(rates())
-        odd, cell = find_disagreement(passes), find_impossible(seen["overlaps"])
+        odd, cell = find_disagreement(passes), find_impossible(certificate["overlaps"])
         if odd is None and cell is None:
-            return passes[-1], seen, certificate_s
+            return passes[-1], certificate, certificate_s
         if cell is not None:
             say(f"{cell['a']} measured {cell['value']:.2f} with itself, which is impossible; repeating")
     if odd is None:
@@ -168,12 +168,12 @@ def make_rulers(names: Iterable[str], knees: str, folder: str, seed: int) -> dic
 
 def measure_neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
     """Measure how another CPU is placed relative to `mine`."""
-    seen = call_engine(_engine.look_at_placement, mine, other, ports=ports)
+    reading = call_engine(_engine.look_at_placement, mine, other, ports=ports)
     return {
         "cpu": other,
-        "placement": seen["placement"],
-        "one_way_ns": seen["one_way_ns"],
-        "same_port": seen["same_port"],
+        "placement": reading["placement"],
+        "one_way_ns": reading["one_way_ns"],
+        "same_port": reading["same_port"],
     }
 
 
@@ -208,10 +208,10 @@ def choose_cpus(cpu: int | None, other: str | None) -> tuple[int, int]:
                 value=other,
             )
         return mine, choose_cpu(int(other), "--other")
-    seen = [measure_neighbour(mine, one) for one in allowed_cpus() if one != mine][:MOST_NEIGHBOURS]
-    found = next((one["cpu"] for one in seen if one["placement"] == "siblings"), None)
+    neighbours = [measure_neighbour(mine, one) for one in allowed_cpus() if one != mine][:MOST_NEIGHBOURS]
+    found = next((one["cpu"] for one in neighbours if one["placement"] == "siblings"), None)
     if found is None:
-        near = min(seen, key=lambda one: one["one_way_ns"])
+        near = min(neighbours, key=lambda one: one["one_way_ns"])
         raise HostUnfit(
             "no-sibling",
             f"CPU {mine} has no sibling thread that this process may use: the nearest, {near['cpu']},"

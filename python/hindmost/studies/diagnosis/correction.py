@@ -27,16 +27,16 @@ ALPHA = 0.05
 
 
 def correct(
-    session: Session, windows: Windows, found: DiagnosisResult, say: Callable[[str], None]
+    session: Session, windows: Windows, result: DiagnosisResult, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Apply corrections, gentlest first, until one restores the percentile. Undo all others."""
-    leader = found.decision.leader
+    leader = result.decision.leader
     assert leader is not None
-    offered = found.suspects.corrections.get(leader, [found.suspects.tried[leader]])
+    offered = result.suspects.corrections.get(leader, [result.suspects.tried[leader]])
     if not offered:
         missing = Note("no-correction", "no permitted lasting change removes the cause", {"name": leader})
         return {"kept": False, **_why(missing), "refused": []}
-    arm = next(arm for arm in found.decision.arms if arm.name == leader)
+    arm = next(arm for arm in result.decision.arms if arm.name == leader)
     wanted = max(CAME_BACK * arm.effect.log, math.log(Gates().least_ratio))
     refused: list[str] = []
     summary: dict[str, Any] = {}

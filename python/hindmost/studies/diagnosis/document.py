@@ -33,86 +33,86 @@ _INTERVAL = 0.975
 
 
 def document_of(
-    found: DiagnosisResult, moved: Sequence[Moved] | None = None, wait: Note | None = None
+    result: DiagnosisResult, moved: Sequence[Moved] | None = None, wait: Note | None = None
 ) -> Diagnosis:
     """Build the document of a diagnosis.
 
     Parameters
     ----------
-    found : Found
+    result : Found
     moved : sequence of Moved, optional
         Metrics that moved with latency in a ring, used if no experiment found a cause.
     wait : Note, optional
         Why the ring cannot rank metrics yet.
     """
-    request, decision = found.request, found.decision
-    every = [pair for each in found.measured.values() for pair in each]
-    if found.twin is not None:
-        every += [pair for each in found.twin.measured.values() for pair in each]
+    request, decision = result.request, result.decision
+    every = [pair for each in result.measured.values() for pair in each]
+    if result.twin is not None:
+        every += [pair for each in result.twin.measured.values() for pair in each]
     first_s = min((pair["at_s"] for pair in every), default=0.0)
     return {
         "schema": SCHEMA_NAME,
         "created": now_utc(),
         "application": request.application.name,
         "percentile": 100 * request.quantile,
-        "now_us": found.now_us,
+        "now_us": result.now_us,
         "normal_us": request.normal_us,
         "explains_above": Gates().share_low,
         "struck_out_below": Gates().share_out,
         "ruling": decision.ruling,
         "leader": decision.leader,
-        "also": list(found.also),
+        "also": list(result.also),
         "why": decision.why,
         "why_note": decision.note.document(),
         "pairs_needed": decision.pairs,
-        "suspects": _suspects(found, first_s),
-        "sham": _sham(found, first_s),
-        **_not_tried(found.suspects.left_out),
-        "took_s": found.took_s,
-        "correction": _correction(found, first_s),
-        "next": None if found.second is None else _next(found.second, first_s),
+        "suspects": _suspects(result, first_s),
+        "sham": _sham(result, first_s),
+        **_not_tried(result.suspects.left_out),
+        "took_s": result.took_s,
+        "correction": _correction(result, first_s),
+        "next": None if result.second is None else _next(result.second, first_s),
         "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
         "moved_wait": None if wait is None else wait.text,
         "moved_wait_note": None if wait is None else wait.document(),
-        "twin": None if found.twin is None else _twin(found.twin, first_s),
+        "twin": None if result.twin is None else _twin(result.twin, first_s),
     }
 
 
-def _next(found: DiagnosisResult, first_s: float) -> Next:
+def _next(result: DiagnosisResult, first_s: float) -> Next:
     return {
-        "now_us": found.now_us,
-        "ruling": found.decision.ruling,
-        "leader": found.decision.leader,
-        "also": list(found.also),
-        "why": found.decision.why,
-        "why_note": found.decision.note.document(),
-        "suspects": _suspects(found, first_s),
-        "sham": _sham(found, first_s),
-        "correction": _correction(found, first_s),
+        "now_us": result.now_us,
+        "ruling": result.decision.ruling,
+        "leader": result.decision.leader,
+        "also": list(result.also),
+        "why": result.decision.why,
+        "why_note": result.decision.note.document(),
+        "suspects": _suspects(result, first_s),
+        "sham": _sham(result, first_s),
+        "correction": _correction(result, first_s),
     }
 
 
-def _suspects(found: DiagnosisResult, first_s: float) -> list[Evidence]:
+def _suspects(result: DiagnosisResult, first_s: float) -> list[Evidence]:
     return [
         _evidence(
             arm,
-            found.suspects.tried[arm.name].description,
-            _since(found.measured[arm.name], first_s),
-            found.signatures.get(arm.name),
+            result.suspects.tried[arm.name].description,
+            _since(result.measured[arm.name], first_s),
+            result.signatures.get(arm.name),
         )
-        for arm in found.decision.arms
+        for arm in result.decision.arms
     ]
 
 
-def _twin(found: TwinResult, first_s: float) -> Twin:
-    ruling = found.reproduction
+def _twin(result: TwinResult, first_s: float) -> Twin:
+    ruling = result.reproduction
     return {
-        "name": found.name,
-        "rate_per_s": found.rate_per_s,
-        "processors": found.processors,
-        "host_processors": found.host_processors,
-        "now_us": found.now_us,
-        "base_us": found.base_us,
+        "name": result.name,
+        "rate_per_s": result.rate_per_s,
+        "processors": result.processors,
+        "host_processors": result.host_processors,
+        "now_us": result.now_us,
+        "base_us": result.base_us,
         "ruling": ruling.outcome,
         "leader": ruling.leader,
         "also": list(ruling.also),
@@ -121,19 +121,19 @@ def _twin(found: TwinResult, first_s: float) -> Twin:
         "suspects": [
             _evidence(
                 arm,
-                found.doses[arm.name].description,
-                _since(found.measured[arm.name], first_s),
-                found.signatures.get(arm.name),
+                result.doses[arm.name].description,
+                _since(result.measured[arm.name], first_s),
+                result.signatures.get(arm.name),
                 arm.reach,
             )
             for arm in ruling.arms
         ],
-        "sham": _evidence(found.sham, "nothing is changed", _since(found.measured["sham"], first_s))
-        if found.sham is not None
+        "sham": _evidence(result.sham, "nothing is changed", _since(result.measured["sham"], first_s))
+        if result.sham is not None
         else None,
-        **_not_tried(found.left_out),
-        "removal": found.removal.text,
-        "removal_note": found.removal.document(),
+        **_not_tried(result.left_out),
+        "removal": result.removal.text,
+        "removal_note": result.removal.document(),
     }
 
 
@@ -145,28 +145,28 @@ def _not_tried(left_out: Mapping[str, Note]) -> UntriedSuspects:
     }
 
 
-def _likeness(found: Signature) -> Likeness:
+def _likeness(result: Signature) -> Likeness:
     return {
-        "residual": _finite(found.residual),
-        "low": _finite(found.low),
-        "high": _finite(found.high),
-        "fits": found.fits,
-        "stays": [{"name": name, "left": _finite(left)} for name, left in found.stays],
-        "why": found.why,
-        "why_note": None if found.note is None else found.note.document(),
+        "residual": _finite(result.residual),
+        "low": _finite(result.low),
+        "high": _finite(result.high),
+        "fits": result.fits,
+        "stays": [{"name": name, "left": _finite(left)} for name, left in result.stays],
+        "why": result.why,
+        "why_note": None if result.note is None else result.note.document(),
     }
 
 
-def _sham(found: DiagnosisResult, first_s: float) -> Evidence | None:
-    if found.sham is None:
+def _sham(result: DiagnosisResult, first_s: float) -> Evidence | None:
+    if result.sham is None:
         return None
-    return _evidence(found.sham, "nothing is changed", _since(found.measured["sham"], first_s))
+    return _evidence(result.sham, "nothing is changed", _since(result.measured["sham"], first_s))
 
 
-def _correction(found: DiagnosisResult, first_s: float) -> Correction | None:
-    if found.correction is None:
+def _correction(result: DiagnosisResult, first_s: float) -> Correction | None:
+    if result.correction is None:
         return None
-    correction: Correction = Correction(**found.correction)  # type: ignore[typeddict-item]
+    correction: Correction = Correction(**result.correction)  # type: ignore[typeddict-item]
     if "measured" in correction:
         correction["measured"] = _since(correction["measured"], first_s)
     return correction

@@ -57,14 +57,14 @@ def find_neighbours(
         names[pid] = comm
         top = _top(pid, comm, up, spared)
         shares[top] = shares.get(top, 0.0) + share
-    found: list[Neighbour] = []
+    neighbours: list[Neighbour] = []
     seen: set[str] = set()
     named = {pid for pid in shares if first and has_thread(process_tree(pid), first)}
     for pid in sorted(shares, key=lambda pid: (pid not in named, -shares[pid])):
         if shares[pid] < LEAST_SHARE and pid not in named:
             break
         kind = (not known.clients.isdisjoint(process_tree(pid)), spares(names.get(pid, "?")) is None)
-        if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in found) == MOST:
+        if pid in spared or sum((one.client, spares(one.comm) is None) == kind for one in neighbours) == MOST:
             continue
         with contextlib.suppress(SuspectGone):
             one = _make_neighbour(pid, names.get(pid, "?"), kind[0], spared)
@@ -72,8 +72,8 @@ def find_neighbours(
             one = replace(one, share=shares[pid], backend=backend)
             if one.change.name not in seen:
                 seen.add(one.change.name)
-                found.append(one)
-    return found
+                neighbours.append(one)
+    return neighbours
 
 
 def has_thread(pids: list[int], names: Collection[str]) -> bool:

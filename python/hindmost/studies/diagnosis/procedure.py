@@ -46,12 +46,12 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
         if request.twin is not None:
             from hindmost.studies.diagnosis.twin.procedure import through_twin
 
-            found = through_twin(request, request.twin, session, windows, say)
+            result = through_twin(request, request.twin, session, windows, say)
         else:
             suspects = find_suspects(pid, request.policy, first=request.first)
-            found = run_experiments(request, session, windows, suspects, say)
-    found.took_s = time.monotonic() - start
-    return found
+            result = run_experiments(request, session, windows, suspects, say)
+    result.took_s = time.monotonic() - start
+    return result
 
 
 def run_experiments(
@@ -64,14 +64,14 @@ def run_experiments(
     """Search for a cause and, if it leaves part of a known anomaly unexplained, for the next one."""
     assert request.application.pid is not None
     with closing(Requests(request.application.pid)) as windows.requests:
-        found = _search(request, session, windows, suspects, say)
+        result = _search(request, session, windows, suspects, say)
     windows.requests = None
-    seen = {*found.measured, *(found.second.measured if found.second is not None else ())}
-    if found.decision.ruling == "cause":
+    seen = {*result.measured, *(result.second.measured if result.second is not None else ())}
+    if result.decision.ruling == "cause":
         for name in suspects.tried:
             if name not in seen:
                 suspects.left_out.setdefault(name, NOT_NEEDED)
-    return found
+    return result
 
 
 def _search(
@@ -128,9 +128,9 @@ def _try_first(
         return run_stages(request, session, windows, suspects, every, None, say)
     say(f"first the suspects from the trace: {', '.join(first)}")
     few = {name: every[name] for name in ("sham", *first)}
-    found = run_stages(request, session, windows, suspects, few, None, say, "first", searches=2)
-    if found.decision.ruling == "cause":
-        return found
+    result = run_stages(request, session, windows, suspects, few, None, say, "first", searches=2)
+    if result.decision.ruling == "cause":
+        return result
     return run_stages(request, session, windows, suspects, every, None, say, searches=2)
 
 
@@ -143,6 +143,6 @@ def _journal_all(session: Session, suspects: Mapping[str, Intervention]) -> Iter
         yield
 
 
-def _correct(session: Session, windows: Windows, found: DiagnosisResult, say: Callable[[str], None]) -> bool:
-    found.correction = correct(session, windows, found, say)
-    return bool(found.correction["kept"])
+def _correct(session: Session, windows: Windows, result: DiagnosisResult, say: Callable[[str], None]) -> bool:
+    result.correction = correct(session, windows, result, say)
+    return bool(result.correction["kept"])

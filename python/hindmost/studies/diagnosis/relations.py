@@ -57,7 +57,7 @@ def find_related(own: list[int], proc: Path = PROC) -> Relations:
     own : list of int
         All processes of the application.
     """
-    found = Relations()
+    relations = Relations()
     ours = set(own)
     sockets, pipes = _descriptors(proc)
     holders: dict[str, set[int]] = {}
@@ -74,7 +74,7 @@ def find_related(own: list[int], proc: Path = PROC) -> Relations:
     def add_backends(inodes: set[str], how: str) -> None:
         for inode in inodes:
             for pid in holders.get(inode, set()) - ours:
-                found.backends.setdefault(pid, how)
+                relations.backends.setdefault(pid, how)
 
     links, listening = _tcp(proc, sockets)
     peers_of, accepted = _unix(sockets, proc)
@@ -100,16 +100,16 @@ def find_related(own: list[int], proc: Path = PROC) -> Relations:
         add_backends(listening.get(port, set()), "tcp")
     add_backends({peers_of[one] for one in (mine & peers_of.keys()) - accepted}, "unix")
     for pid, how in _by_pipe(ours, pipes):
-        found.backends.setdefault(pid, how)
+        relations.backends.setdefault(pid, how)
     for pid in _by_memory(ours, proc):
-        found.backends.setdefault(pid, "memory")
-    found.clients = callers(ours) - ours
-    for pid in found.clients:
-        found.backends.pop(pid, None)
-    more = found.clients
-    while more := callers(more) - ours - found.clients - found.backends.keys():
-        found.clients |= more
-    return found
+        relations.backends.setdefault(pid, "memory")
+    relations.clients = callers(ours) - ours
+    for pid in relations.clients:
+        relations.backends.pop(pid, None)
+    more = relations.clients
+    while more := callers(more) - ours - relations.clients - relations.backends.keys():
+        relations.clients |= more
+    return relations
 
 
 def _pids(proc: Path) -> list[int]:

@@ -128,13 +128,13 @@ def signatures_of(
     """Return the signature of each suspect except load, which changes all metrics."""
     if normal is None:
         return {}
-    found = {}
+    signatures = {}
     for name, trial in live.items():
         there, gone = trial.metric_rows(there=True), trial.metric_rows(there=False)
         if name != "sham" and name not in suspects.demand and len(there):
             direct = suspects.direct.get(name, frozenset())
-            found[name] = signature_of(normal, there, there, gone, direct, paired=True)
-    return found
+            signatures[name] = signature_of(normal, there, there, gone, direct, paired=True)
+    return signatures
 
 
 def _equal_causes(decision: Decision, live: Mapping[str, Trial], gates: Gates) -> tuple[str, ...]:

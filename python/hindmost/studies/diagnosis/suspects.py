@@ -69,24 +69,24 @@ def find_suspects(pid: int, policy: Policy, hour: int | None = None, first: Coll
         Names of threads whose programs are tried before all others.
     """
     hour = time.localtime().tm_hour if hour is None else hour
-    found = Suspects()
+    suspects = Suspects()
     own = process_tree(pid)
     online = frozenset(os.sched_getaffinity(1) if os.geteuid() == 0 else os.sched_getaffinity(0))
-    _quota(found, pid, policy, hour)
-    _neighbours(found, own, online, policy, hour, first)
-    _spread(found, own, online, policy, hour)
-    _receive(found, online, policy, hour)
-    _links(found, policy, hour)
+    _quota(suspects, pid, policy, hour)
+    _neighbours(suspects, own, online, policy, hour, first)
+    _spread(suspects, own, online, policy, hour)
+    _receive(suspects, online, policy, hour)
+    _links(suspects, policy, hour)
     for touch, one, path in find_hardware(own):
         if why := policy.allows(touch, hour) or (None if path is None else _not_writable(path)):
-            found.left_out[one.name] = why
+            suspects.left_out[one.name] = why
         else:
-            found.tried[one.name] = one
-    return found
+            suspects.tried[one.name] = one
+    return suspects
 
 
 def _neighbours(
-    found: Suspects,
+    suspects: Suspects,
     own: list[int],
     online: frozenset[int],
     policy: Policy,
@@ -97,30 +97,30 @@ def _neighbours(
     elsewhere = online - home
     for one in find_neighbours(own, policy.spares, first):
         name, comm = one.change.name, one.comm
-        found.programs[name] = one
+        suspects.programs[name] = one
         if first and has_thread(one.pids, first):
-            found.first.append(name)
+            suspects.first.append(name)
         if why := policy.spares(comm):
-            found.left_out[name] = why
+            suspects.left_out[name] = why
             continue
         if one.backend is not None:
-            found.left_out[name] = _backend(one)
+            suspects.left_out[name] = _backend(one)
             continue
         touch: Touch = "clients" if one.client else "pause"
         why = policy.allows(touch, hour)
         if one.client:
             if why:
-                found.left_out[name] = why
+                suspects.left_out[name] = why
                 continue
-            found.tried[name] = one.change
-            found.corrections[name] = []  # its requests are wanted, so no lasting change is offered
+            suspects.tried[name] = one.change
+            suspects.corrections[name] = []  # its requests are wanted, so no lasting change is offered
             continue
-        by_group = _by_group(found, one, elsewhere, own, policy, hour)
+        by_group = _by_group(suspects, one, elsewhere, own, policy, hour)
         if why and not by_group:
-            found.left_out[name] = why
+            suspects.left_out[name] = why
             continue
         # If it may not be paused, the strongest permitted limit on its cgroup is used.
-        found.tried[name] = by_group[-1] if why else one.change
+        suspects.tried[name] = by_group[-1] if why else one.change
         gentle: list[Intervention] = []
         idles = any(change.path.name == "cpu.idle" for change in by_group)
         if policy.allows("idle", hour) is None and not idles:
@@ -130,7 +130,7 @@ def _neighbours(
         if policy.allows("confine", hour) is None and elsewhere and not confines:
             description = f"confine {comm} to CPUs {cpu_list(set(elsewhere))}"
             gentle.append(Places(name, description, places(one.pids), elsewhere))
-        found.corrections[name] = [*gentle, *by_group]
+        suspects.corrections[name] = [*gentle, *by_group]
 
 
 def _backend(one: Neighbour) -> Note:
@@ -140,7 +140,7 @@ def _backend(one: Neighbour) -> Note:
 
 
 def _by_group(
-    found: Suspects, one: Neighbour, elsewhere: frozenset[int], own: list[int], policy: Policy, hour: int
+    suspects: Suspects, one: Neighbour, elsewhere: frozenset[int], own: list[int], policy: Policy, hour: int
 ) -> list[GroupFile]:
     """Return the permitted limits on a neighbour's cgroup, gentlest first; record why others are left out."""
     name, pid, spared = one.change.name, one.pids[0], protected_pids(own)
@@ -156,57 +156,57 @@ def _by_group(
             if policy.allows(touch, hour) is None and (change := offers[touch]()) is not None:
                 changes.append(change)
         except ChangeRefused as refused:
-            found.left_out[f"{name}, to {touch}"] = refused.note
+            suspects.left_out[f"{name}, to {touch}"] = refused.note
         except OSError as error:
-            found.left_out[f"{name}, to {touch}"] = Note(
+            suspects.left_out[f"{name}, to {touch}"] = Note(
                 "no-such-file", f"its cgroup no longer exists: {error.strerror}", {"path": error.filename}
             )
     return changes
 
 
-def _spread(found: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
+def _spread(suspects: Suspects, own: list[int], online: frozenset[int], policy: Policy, hour: int) -> None:
     now = places(own)
     narrow = {tid: cpus for tid, cpus in now.items() if cpus < online}
     name = "threads on few processors"
     if not narrow:
         return
     if why := policy.allows("spread", hour):
-        found.left_out[name] = why
+        suspects.left_out[name] = why
         return
     held = cpu_list(set(frozenset().union(*narrow.values())))
-    found.tried[name] = Places(
+    suspects.tried[name] = Places(
         name, f"let threads confined to {held} run on {cpu_list(set(online))}", narrow, online
     )
 
 
-def _quota(found: Suspects, pid: int, policy: Policy, hour: int) -> None:
+def _quota(suspects: Suspects, pid: int, policy: Policy, hour: int) -> None:
     for group, second in groups(pid, "cpu"):
         place = group / ("cpu.max" if second else "cpu.cfs_quota_us")
         name = f"quota of {group.name}"
-        if not place.is_file() or name in found.tried:
+        if not place.is_file() or name in suspects.tried:
             continue
         value, free = place.read_text().strip(), "max" if second else "-1"
         if value.split()[0] == free:
             continue
         if why := policy.allows("quota", hour) or _not_writable(place):
-            found.left_out[name] = why
+            suspects.left_out[name] = why
             continue
         wanted = " ".join([free, *value.split()[1:]])
         description = f"lift {place.name} of {group.name} from {value} to {wanted}"
-        found.tried[name] = File(name, description, place, value, wanted)
-        found.direct[name] = SET_BY["quota"]
+        suspects.tried[name] = File(name, description, place, value, wanted)
+        suspects.direct[name] = SET_BY["quota"]
 
 
-def _links(found: Suspects, policy: Policy, hour: int) -> None:
+def _links(suspects: Suspects, policy: Policy, hour: int) -> None:
     no_root = None if os.geteuid() == 0 else Note("needs-root", "only root may change a shaper")
     for link in links():
         if why := policy.allows("link", hour) or no_root:
-            found.left_out[link.name] = why
+            suspects.left_out[link.name] = why
         else:
-            found.tried[link.name] = link
+            suspects.tried[link.name] = link
 
 
-def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int) -> None:
+def _receive(suspects: Suspects, online: frozenset[int], policy: Policy, hour: int) -> None:
     every = f"{sum(1 << cpu for cpu in online):x}"
     for place in sorted(Path("/sys/class/net").glob("*/queues/rx-*/rps_cpus")):
         with contextlib.suppress(OSError):
@@ -216,10 +216,10 @@ def _receive(found: Suspects, online: frozenset[int], policy: Policy, hour: int)
                 continue
             name = f"receive processing of {place.parts[-4]}"
             if why := policy.allows("receive", hour) or _not_writable(place):
-                found.left_out[name] = why
+                suspects.left_out[name] = why
                 continue
             plain = f"{mask:x}"
-            found.tried[name] = File(
+            suspects.tried[name] = File(
                 name, f"handle its packets where they arrive (rps_cpus {plain} to 0)", place, plain, "0"
             )
 

@@ -81,14 +81,14 @@ def answer(study: Study) -> documents.Measure:
     plan = plan_of(study)
     stored = study.runs()
     made, totals = _read(f"reading the runs of {study.folder.name}", stored, plan)
-    found = partition_runs(made, plan)
-    runs = found.counted
+    partition = partition_runs(made, plan)
+    runs = partition.counted
     target = runs[-1].record["target"]
     latencies = {name: [run.values["latency"][name] for run in runs] for name in plan.labels}
     rule = rule_of(plan)
     decision = rule.decide(latencies)
     if not decision.stop and (
-        why := exhausted_budget(len(made) - len(found.excluded), len(found.excluded), plan)
+        why := exhausted_budget(len(made) - len(partition.excluded), len(partition.excluded), plan)
     ):
         decision = replace(decision, stop=True, reason=why.text, next_look=None)
     threshold = totals.whole["latency"].quantile(OWNED)
@@ -96,7 +96,7 @@ def answer(study: Study) -> documents.Measure:
     host = study.manifest["host"]
     proof = compare_captures(stored, plan)
     evidence = verdict.Evidence(
-        plan, target, runs, decision, owner, host["findings"], resume_command(study), proof, found, made
+        plan, target, runs, decision, owner, host["findings"], resume_command(study), proof, partition, made
     )
     reasons = verdict.judge(evidence)
     causes = verdict.causes(evidence, reasons)
@@ -140,8 +140,8 @@ def answer(study: Study) -> documents.Measure:
         "connections": connections(runs),
         "batches": batches(runs, plan, totals.writes),
         "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
-        "runs": [_run(plan, run, found.excluded.get(run.number)) for run in made],
-        "set_aside": _set_aside(plan, made, found),
+        "runs": [_run(plan, run, partition.excluded.get(run.number)) for run in made],
+        "set_aside": _set_aside(plan, made, partition),
         "variance": _variance(runs, plan),
         "hysteresis": _hysteresis(runs, plan, target, calm=not _had_interference(reasons)),
         "clients": _clients(runs, plan, threshold, owner, totals),
@@ -177,14 +177,14 @@ def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[li
     return made, totals
 
 
-def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], found: Partition) -> documents.ExcludedRuns:
+def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], partition: Partition) -> documents.ExcludedRuns:
     return {
         "share": plan.remake,
         "made": len(made),
-        "counted": len(made) - len(found.excluded),
+        "counted": len(made) - len(partition.excluded),
         "runs": [
             {"run": number, "why": why.text, "code": why.code, "values": dict(why.values)}
-            for number, why in found.excluded.items()
+            for number, why in partition.excluded.items()
         ],
     }
 
@@ -347,9 +347,9 @@ def _hysteresis(
     """Test whether runs keep the level at which they begin, at the highest quantile with enough sections."""
     sections = {name: _equal_lengths([run.sections.get(name, []) for run in runs]) for name in plan.labels}
     name = max(plan.labels, key=lambda one: (len(sections[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
-    found = hysteresis(sections[name], restarted=target["managed"], calm=calm)
-    visible, note, text = found.visible, found.note, f"{name}: {found.text}"
-    if not target["managed"] and math.isnan(found.sd):
+    result = hysteresis(sections[name], restarted=target["managed"], calm=calm)
+    visible, note, text = result.visible, result.note, f"{name}: {result.text}"
+    if not target["managed"] and math.isnan(result.sd):
         text = "the server was not restarted between runs, so hysteresis cannot be seen"
         visible, note = None, Note("hysteresis-not-restarted", text)
     return {
@@ -358,7 +358,7 @@ def _hysteresis(
         "text": f"{text}.",
         "values": dict(note.values),
         "quantile": name,
-        "p": number(found.p),
+        "p": number(result.p),
     }
 
 

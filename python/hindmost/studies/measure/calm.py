@@ -106,13 +106,13 @@ def decides(calm: documents.Calm | None, plan: MeasurePlan) -> bool:
     """Whether isolated latency decides the verdict: there was interference, and every percentile is valid."""
     if plan.decide_on == "raw" or calm is None or calm["refused"] or not calm["thefts"]:
         return False
-    found = [calm["latency_us"].get(name) for name in plan.labels if name not in calm["unsettled"]]
+    estimates = [calm["latency_us"].get(name) for name in plan.labels if name not in calm["unsettled"]]
     return (
         calm["verdict"] == "valid"
-        and len(found) == len(plan.labels)
+        and len(estimates) == len(plan.labels)
         and all(
             one is not None and one["verdict"] == "valid" and one["high"] not in (None, math.inf)
-            for one in found
+            for one in estimates
         )
     )
 
@@ -131,8 +131,10 @@ def describe_valid(calm: documents.Calm | None, plan: MeasurePlan) -> str:
     """Format the valid isolated latencies; empty if there was no interference."""
     if calm is None or not calm["thefts"]:
         return ""
-    found = [(name, calm["latency_us"].get(name)) for name in plan.labels if name not in calm["unsettled"]]
-    believed = [(name, one) for name, one in found if one is not None and one["verdict"] == "valid"]
+    estimates = [
+        (name, calm["latency_us"].get(name)) for name in plan.labels if name not in calm["unsettled"]
+    ]
+    believed = [(name, one) for name, one in estimates if one is not None and one["verdict"] == "valid"]
     good = [format_figure(name, one) for name, one in believed if one["low"] is not None]
     taken = f"excluding {percent(calm['taken_share'] or 0.0)} of CPU time used by the hypervisor or others"
     return f"{', '.join(good)}, {taken}" if good else ""

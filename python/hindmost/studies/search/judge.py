@@ -241,16 +241,16 @@ class StepRule:
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Decide whether to make another run."""
-        found, term = self.judgement, self.objective.leading
+        judgement, term = self.judgement, self.objective.leading
         sound = [one.values[term.key] for one in self.made if one.kind == "sound"]
         rule = rule_of(term, self.plan.runs)
         width = rule.interval(sound).relative_half_width if sound else math.inf
         runs = len(self.made)
         return Decision(
-            stop=found is not None,
-            reached=found is not None and found.outcome in ("holds", "fails"),
-            reason=found.why.text if found else f"after {runs} runs {term.key} may be on either side",
-            next_look=None if found else runs + 1,
+            stop=judgement is not None,
+            reached=judgement is not None and judgement.outcome in ("holds", "fails"),
+            reason=judgement.why.text if judgement else f"after {runs} runs {term.key} may be on either side",
+            next_look=None if judgement else runs + 1,
             runs=runs,
             widest=term.name,
             half_width=width,

@@ -42,10 +42,10 @@ def run(study: Study, talk: Talk) -> SearchFindings:
     )
 
     def on_step(step: Step) -> None:
-        found = f"{objective.leading.key} {format_figure(step)} over {format_runs(step)} runs"
+        findings = f"{objective.leading.key} {format_figure(step)} over {format_runs(step)} runs"
         has_reason = step.outcome in ("unmet", "spoiled")
         talk.say(
-            f"{format_rate(step)}: {IN_WORDS[step.outcome]}: {brief_reason(step) if has_reason else found}"
+            f"{format_rate(step)}: {IN_WORDS[step.outcome]}: {brief_reason(step) if has_reason else findings}"
         )
 
     with fleet_of(plan, talk.say) as fleet:
@@ -74,15 +74,15 @@ def objective_of(study: Study) -> Objective:
     return parse_objective(text)
 
 
-def publish(study: Study, found: SearchFindings, page: Path | None = None) -> PublishedAnswer:
+def publish(study: Study, findings: SearchFindings, page: Path | None = None) -> PublishedAnswer:
     """Write the page. The search has stored its findings after each step."""
     from hindmost.report.search.page import render_search_page
     from hindmost.report.search.terminal import render_search
 
-    document = found.document()
-    code = Exit.DONE if found.holds is not None else Exit.INCONCLUSIVE
+    document = findings.document()
+    code = Exit.DONE if findings.holds is not None else Exit.INCONCLUSIVE
     where = study.write_page(render_search_page(document, latencies(study, document)), page)
-    notes = (f"page: {where}", *_notes(study, found))
+    notes = (f"page: {where}", *_notes(study, findings))
     return PublishedAnswer(document, lambda: render_search(document), code, notes)
 
 
@@ -93,7 +93,7 @@ def latencies(study: Study, document: Search) -> dict[str, Estimates]:
     step's own answer, which gives a mean over few runs.
     """
     judged = parse_objective(document["objective"]).leading.key
-    found: dict[str, Estimates] = {}
+    findings: dict[str, Estimates] = {}
     for step in document["steps"]:
         path = study.folder / step["study"] / "result.json"
         if step["runs"] and path.is_file():
@@ -101,18 +101,18 @@ def latencies(study: Study, document: Search) -> dict[str, Estimates]:
             if judged in one and step["value_us"] is not None:
                 ends = {"low": step["low_us"], "high": step["high_us"]}
                 one[judged] |= {"value": step["value_us"], **ends}
-            found[step["study"]] = one
-    return found
+            findings[step["study"]] = one
+    return findings
 
 
-def _notes(study: Study, found: SearchFindings) -> list[str]:
+def _notes(study: Study, findings: SearchFindings) -> list[str]:
     notes = []
-    shown = found.holds or found.fails
+    shown = findings.holds or findings.fails
     if shown is not None and shown.runs:
         notes.append(f"page of a step: hindmost study report {study.folder / shown.study}")
-    if not found.finished:
+    if not findings.finished:
         notes.append(f"to resume: {study.resume_command}")
-    elif found.holds is not None and RATIO < found.span.ratio < math.inf:
+    elif findings.holds is not None and RATIO < findings.span.ratio < math.inf:
         more = 2 * study.manifest["plan"]["runs"][1]
         notes.append(
             "the span could be narrower with more runs per step, because runs differ:"

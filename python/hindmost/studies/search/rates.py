@@ -119,14 +119,14 @@ class RateSearch:
         if (self.study.folder / FILE).exists():
             self.steps = list(load_findings(self.study).steps)
         rate = next_rate(self.steps, self.plan.runs[1]) if self.steps else self.plan.rate_per_s or 10_000.0
-        found = SearchFindings.from_steps(self.objective.text, self.steps, finished=rate is None)
+        findings = SearchFindings.from_steps(self.objective.text, self.steps, finished=rate is None)
         while rate is not None:
             self.steps.append(self._try(rate))
             rate = next_rate(self.steps, self.plan.runs[1])
-            found = SearchFindings.from_steps(self.objective.text, self.steps, finished=rate is None)
-            self.study.write(FILE, encode(found.document()))
+            findings = SearchFindings.from_steps(self.objective.text, self.steps, finished=rate is None)
+            self.study.write(FILE, encode(findings.document()))
             self.on_step(self.steps[-1])
-        return found
+        return findings
 
     def _try(self, rate: float) -> Step:
         plan = self.plan.model_copy(update={"rate_per_s": rate})
@@ -168,8 +168,8 @@ class RateSearch:
         )
 
     def _step(self, rate: float, rule: StepRule, achieved: float, folder: Path) -> Step:
-        found = rule.judgement
-        if found is None:
+        judgement = rule.judgement
+        if judgement is None:
             raise StudyError(
                 "no-finished-runs",
                 f"the step in {folder} ended before it was decided",
@@ -177,23 +177,23 @@ class RateSearch:
                 path=str(folder),
             )
         figure = rule.interval()
-        thin = self._thin(rate) if found.outcome == "holds" else None
+        thin = self._thin(rate) if judgement.outcome == "holds" else None
         return Step(
             rate_per_s=rate,
-            outcome=found.outcome,
+            outcome=judgement.outcome,
             value_us=figure["value"],
             low_us=figure["low"],
             high_us=figure["high"],
             runs=len(rule.made),
             achieved_per_s=achieved,
-            why=found.why.text + (thin.text if thin else ""),
+            why=judgement.why.text + (thin.text if thin else ""),
             study=str(folder.relative_to(self.study.folder)),
-            left_out=len(rule.made) - found.judged,
-            error=found.error,
-            at_most_per_s=found.at_most_per_s,
+            left_out=len(rule.made) - judgement.judged,
+            error=judgement.error,
+            at_most_per_s=judgement.at_most_per_s,
             above=rule.above,
-            code=found.why.code,
-            values={**found.why.values, **(thin.values if thin else {})},
+            code=judgement.why.code,
+            values={**judgement.why.values, **(thin.values if thin else {})},
         )
 
     def _thin(self, rate: float) -> Note | None:
@@ -233,13 +233,13 @@ def next_rate(steps: Sequence[Step], most: int) -> float | None:
         here = sum(step.outcome == "spoiled" and step.rate_per_s == last.rate_per_s for step in steps)
         if here % RETRIES:
             return last.rate_per_s
-    found = SearchFindings.from_steps("", steps, finished=False)
-    span = found.span
+    findings = SearchFindings.from_steps("", steps, finished=False)
+    span = findings.span
     if span.high <= LOWEST or span.low >= HIGHEST:
         return None  # it holds at no rate, or at every rate
     tried = [step.rate_per_s for step in steps]
     if span.ratio <= (RATIO if spent < WORTH * most else WIDE):
-        return _confirmation(found, min(tried) / LEAP)
+        return _confirmation(findings, min(tried) / LEAP)
     middle = min(max(_most_informative(steps), min(tried) / LEAP), max(tried) * LEAP)
     return min(HIGHEST, max(LOWEST, _round(middle)))
 
@@ -255,13 +255,13 @@ def _most_informative(steps: Sequence[Step]) -> float:
     return half.low if open_here % 2 else half.high
 
 
-def _confirmation(found: SearchFindings, least: float) -> float | None:
+def _confirmation(findings: SearchFindings, least: float) -> float | None:
     """Return a rate at the low end of the span, if no rate near it has held; people want one that did."""
-    near = found.span.low / RATIO
-    if any(step.outcome == "holds" and step.rate_per_s >= near for step in found.steps):
+    near = findings.span.low / RATIO
+    if any(step.outcome == "holds" and step.rate_per_s >= near for step in findings.steps):
         return None
-    rate = _round(max(LOWEST, least, found.span.low))
-    tries = sum(near <= step.rate_per_s <= found.span.low for step in found.steps)
+    rate = _round(max(LOWEST, least, findings.span.low))
+    tries = sum(near <= step.rate_per_s <= findings.span.low for step in findings.steps)
     return rate if tries < CONFIRMATIONS else None
 
 

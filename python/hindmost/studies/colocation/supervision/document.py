@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from hindmost.studies.colocation.supervision.procedure import SupervisionResult, WindowOutcome
 
 
-def document_of(found: SupervisionResult) -> Supervision:
+def document_of(result: SupervisionResult) -> Supervision:
     """Build the document of a supervision."""
-    request = found.request
-    first = found.windows[0].window.begin_ns if found.windows else 0
-    windows = [window_of(one, first, request.rules.limit_us) for one in found.windows]
+    request = result.request
+    first = result.windows[0].window.begin_ns if result.windows else 0
+    windows = [window_of(one, first, request.rules.limit_us) for one in result.windows]
     used = sum(one["used_s"] for one in windows)
     free = used + sum(one["idle_s"] for one in windows)
     broken = [one for one in windows if not one["kept"]]
     return {
         "schema": SUPERVISION_SCHEMA,
         "application": request.application.name,
-        "job": found.job,
+        "job": result.job,
         "percentile": 100 * request.quantile,
         "limit_us": request.rules.limit_us,
         "window_s": request.window_s,
@@ -35,13 +35,13 @@ def document_of(found: SupervisionResult) -> Supervision:
         "paused": sum(not one["ran"] for one in windows),
         "cuts": sum(
             one["why"] is not None and one["processors"] < before
-            for one, before in _pairs(windows, found.most)
+            for one, before in _pairs(windows, result.most)
         ),
-        "processors": found.most,
+        "processors": result.most,
         "fixed": request.fixed,
-        "job_exit": found.code,
-        "interrupted": found.interrupted,
-        "took_s": found.took_s,
+        "job_exit": result.code,
+        "interrupted": result.interrupted,
+        "took_s": result.took_s,
     }
 
 

@@ -183,22 +183,22 @@ class _Supervision:
 
     def run(self) -> SupervisionResult:
         """Supervise window after window, until the job ends, the time is up, or an interruption."""
-        found = SupervisionResult(self.request, self.job.name, self.controller.most)
+        result = SupervisionResult(self.request, self.job.name, self.controller.most)
         start = time.monotonic()
         seconds = math.inf if self.request.seconds is None else self.request.seconds
         with self.session.lease(f"job {self.job.name}", LEASE_S) as renew:
             try:
                 self.job.allow(self.controller.cpu_count)
                 self.windows.begin()
-                while found.code is None and time.monotonic() - start < seconds:
-                    found.windows.append(window := self._window())
+                while result.code is None and time.monotonic() - start < seconds:
+                    result.windows.append(window := self._window())
                     self.on_window(window)
                     renew()
-                    found.code = self.job.code()
+                    result.code = self.job.code()
             except (KeyboardInterrupt, Interrupted):
-                found.interrupted = True
-        found.took_s = time.monotonic() - start
-        return found
+                result.interrupted = True
+        result.took_s = time.monotonic() - start
+        return result
 
     def _window(self) -> WindowOutcome:
         controller, why = self.controller, None

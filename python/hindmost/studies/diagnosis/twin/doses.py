@@ -71,49 +71,49 @@ class Doses:
 
 def doses_of(suspects: Suspects, scene: Scene) -> Doses:
     """Build a dose for each suspect that can be brought to the replica."""
-    found = Doses()
+    doses = Doses()
     company: list[str] = []
     clients: list[str] = []
     for name, one in suspects.tried.items():
         if name in suspects.programs:
             (clients if suspects.programs[name].client else company).append(name)
         elif isinstance(one, Places):
-            _add_places(found, name, one, scene)
+            _add_places(doses, name, one, scene)
         elif isinstance(one, Link):
-            _add_shaper(found, one, scene)
+            _add_shaper(doses, one, scene)
         elif isinstance(one, File) and one.path.name in ("cpu.max", "cpu.cfs_quota_us"):
-            _add_quota(found, name, one, scene)
+            _add_quota(doses, name, one, scene)
         elif isinstance(one, File) and one.path.name == "rps_cpus" and scene.network is not None:
-            found.interventions[name] = move_receive(name, scene.network, one.found)
+            doses.interventions[name] = move_receive(name, scene.network, one.found)
         else:
-            found.left_out[name] = Note("no-dose", "it cannot be brought to a replica")
-    _add_neighbours(found, company, scene)
-    _add_load(found, clients, scene)
-    return found
+            doses.left_out[name] = Note("no-dose", "it cannot be brought to a replica")
+    _add_neighbours(doses, company, scene)
+    _add_load(doses, clients, scene)
+    return doses
 
 
-def _add_places(found: Doses, name: str, one: Places, scene: Scene) -> None:
+def _add_places(doses: Doses, name: str, one: Places, scene: Scene) -> None:
     ((mask, _),) = collections.Counter(one.found.values()).most_common(1)
     now = places(scene.pids)
     if all(cpus <= mask for cpus in now.values()):
         held = cpu_list(set(mask))
-        found.left_out[name] = Note(
+        doses.left_out[name] = Note(
             "dose-in-force", f"the replica already runs on CPUs {held}", {"value": held}
         )
         return
-    found.interventions[name] = Places(
+    doses.interventions[name] = Places(
         name, f"confine the replica's threads to {cpu_list(set(mask))}", now, mask
     )
 
 
-def _add_quota(found: Doses, name: str, one: File, scene: Scene) -> None:
+def _add_quota(doses: Doses, name: str, one: File, scene: Scene) -> None:
     """Add a quota in proportion to the work, tuned to throttle the replica like the host's instance."""
     part = scene.work / scene.host_work if min(scene.work, scene.host_work) > 0.005 else 1.0
     words = one.found.split()
     place = hierarchy("cpu")
     group = place.group_of(scene.pids[0])
     if group is None:
-        found.left_out[name] = Note("no-own-group", "the replica has no control group of its own")
+        doses.left_out[name] = Note("no-own-group", "the replica has no control group of its own")
         return
     quota = max(LEAST_QUOTA_US, round(int(words[0]) * part))
     period = words[1] if len(words) > 1 else (one.path.parent / "cpu.cfs_period_us").read_text().strip()
@@ -124,12 +124,12 @@ def _add_quota(found: Doses, name: str, one: File, scene: Scene) -> None:
         (group / "cpu.cfs_period_us").write_text(period)
         path, wanted = group / "cpu.cfs_quota_us", str(quota)
     dose = File(name, description, path, path.read_text().strip(), wanted)
-    found.interventions[name] = tune_quota(dose, int(period), throttled_share(one.path.parent, LOOK_S))
+    doses.interventions[name] = tune_quota(dose, int(period), throttled_share(one.path.parent, LOOK_S))
 
 
-def _add_shaper(found: Doses, one: Link, scene: Scene) -> None:
+def _add_shaper(doses: Doses, one: Link, scene: Scene) -> None:
     if scene.network is None:
-        found.left_out[one.name] = Note("no-own-network", "the replica has no network of its own")
+        doses.left_out[one.name] = Note("no-own-network", "the replica has no network of its own")
         return
     network = scene.network
 
@@ -142,23 +142,23 @@ def _add_shaper(found: Doses, one: Link, scene: Scene) -> None:
     # The shaped rate stays in proportion to the traffic, as a quota does to the work.
     part = twin / host if min(twin, host) > 1_000 else 1.0
     rate = max(1_000, round(one.rate * part))
-    found.interventions[one.name] = shape_link(one.name, network, rate, one.burst, one.limit)
+    doses.interventions[one.name] = shape_link(one.name, network, rate, one.burst, one.limit)
 
 
-def _add_neighbours(found: Doses, names: list[str], scene: Scene) -> None:
+def _add_neighbours(doses: Doses, names: list[str], scene: Scene) -> None:
     if not names:
         return
     name = names[0] if len(names) == 1 else TOGETHER
     shield = Shield(name, scene.pids, names)
     if why := shield.refusal():
-        found.left_out |= dict.fromkeys(names, why)
+        doses.left_out |= dict.fromkeys(names, why)
         return
-    found.members[name] = names
-    found.interventions[name] = shield
-    found.shields.add(name)
+    doses.members[name] = names
+    doses.interventions[name] = shield
+    doses.shields.add(name)
 
 
-def _add_load(found: Doses, clients: list[str], scene: Scene) -> None:
+def _add_load(doses: Doses, clients: list[str], scene: Scene) -> None:
     name = clients[0] if len(clients) == 1 else "more load"
     if not scene.normal_rate < scene.rate:
         if math.isnan(scene.normal_rate):
@@ -167,10 +167,10 @@ def _add_load(found: Doses, clients: list[str], scene: Scene) -> None:
             )
         else:
             why = Note("normal-load", "the load is not higher than normal")
-        found.left_out |= dict.fromkeys(clients, why)
+        doses.left_out |= dict.fromkeys(clients, why)
         return
-    found.members[name] = clients
-    found.interventions[name] = MoreLoad(name, scene.load, scene.normal_rate, scene.rate)
+    doses.members[name] = clients
+    doses.interventions[name] = MoreLoad(name, scene.load, scene.normal_rate, scene.rate)
 
 
 class Shield:

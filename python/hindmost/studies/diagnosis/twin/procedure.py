@@ -88,9 +88,9 @@ def through_twin(
         return DiagnosisResult(
             request, sick.now_us, mark_not_tried(suspects), Decision("inconclusive", None, (), None, note)
         )
-    found = _on_twin(request, twin, session, suspects, sick, say)
-    say(f"on the replica: {found.reproduction.outcome}: {found.reproduction.why}")
-    return confirm_on_host(request, session, windows, found, say)
+    result = _on_twin(request, twin, session, suspects, sick, say)
+    say(f"on the replica: {result.reproduction.outcome}: {result.reproduction.why}")
+    return confirm_on_host(request, session, windows, result, say)
 
 
 def _on_twin(
@@ -127,7 +127,7 @@ def _on_twin(
             f" {scene.work:.2f} CPUs (the application {sick.work:.2f});"
             f" doses: {', '.join(doses.interventions) or 'none'}"
         )
-        found = TwinResult(
+        result = TwinResult(
             twin.target.name,
             rate,
             scene.work,
@@ -140,10 +140,10 @@ def _on_twin(
             doses.members,
         )
         if not doses.interventions:
-            found.base_us = windows.measure()
-            return found
-        _run_doses(request, session, windows, doses, suspects, sick, found, say)
-        return found
+            result.base_us = windows.measure()
+            return result
+        _run_doses(request, session, windows, doses, suspects, sick, result, say)
+        return result
 
 
 def _run_doses(
@@ -153,7 +153,7 @@ def _run_doses(
     doses: Doses,
     suspects: Suspects,
     sick: HostState,
-    found: TwinResult,
+    result: TwinResult,
     say: Callable[[str], None],
 ) -> None:
     """Run up to three stages of experiments with the doses and a sham."""
@@ -169,26 +169,26 @@ def _run_doses(
         }
         for multiple in STAGES:
             trials, live = live, measure_pairs(live, seed, multiple * request.pairs)
-            found.left_out |= {
+            result.left_out |= {
                 name: trial.dropped for name, trial in trials.items() if trial.dropped is not None
             }
             effects = {name: trial.effect for name, trial in live.items() if name != "sham"}
-            found.signatures = _signatures(live, request.normal_metrics, sick, suspects, doses)
-            found.base_us = min(_middle(trial.gone) for trial in live.values())
-            found.reproduction = reproduction_of(
+            result.signatures = _signatures(live, request.normal_metrics, sick, suspects, doses)
+            result.base_us = min(_middle(trial.gone) for trial in live.values())
+            result.reproduction = reproduction_of(
                 effects,
                 {name: _middle(trial.there) for name, trial in live.items()},
                 live["sham"].effect,
                 (sick.now_us, request.normal_us),
-                found.base_us,
+                result.base_us,
                 gates,
-                found.signatures,
+                result.signatures,
             )
-            say(f"replica, {multiple * request.pairs} pairs: {found.reproduction.outcome}")
-            if found.reproduction.outcome != "inconclusive" or not effects:
+            say(f"replica, {multiple * request.pairs} pairs: {result.reproduction.outcome}")
+            if result.reproduction.outcome != "inconclusive" or not effects:
                 break
-        found.sham = Arm("sham", live["sham"].effect, math.nan, math.nan, math.nan, "open")
-        found.measured = {name: trial.pairs for name, trial in live.items()}
+        result.sham = Arm("sham", live["sham"].effect, math.nan, math.nan, math.nan, "open")
+        result.measured = {name: trial.pairs for name, trial in live.items()}
 
 
 def _signatures(
@@ -197,14 +197,14 @@ def _signatures(
     """Return the signature of each dose except load, which sets all metrics."""
     if normal is None or not len(sick.metrics):
         return {}
-    found = {}
+    signatures = {}
     for name, trial in live.items():
         there, gone = trial.metric_rows(there=True), trial.metric_rows(there=False)
         loads = any(one in suspects.demand for one in doses.members.get(name, [name])) or name == "more load"
         if name != "sham" and not loads and len(there):
             direct = suspects.direct.get(name, frozenset())
-            found[name] = signature_of(normal, sick.metrics, there, gone, direct)
-    return found
+            signatures[name] = signature_of(normal, sick.metrics, there, gone, direct)
+    return signatures
 
 
 def _middle(values: Mapping[int, float]) -> float:

@@ -25,45 +25,51 @@ def confirm_on_host(
     request: DiagnosisRequest,
     session: Session,
     windows: Windows,
-    found: TwinResult,
+    twin_result: TwinResult,
     say: Callable[[str], None],
 ) -> DiagnosisResult:
     """Remove the leader on the host if that is allowed, which is the strongest evidence."""
     from hindmost.studies.diagnosis.procedure import run_experiments
 
-    ruling = found.reproduction
+    ruling = twin_result.reproduction
     pid = request.application.pid
     assert pid is not None
     allowed = find_suspects(pid, request.policy, first=request.first)
     if ruling.outcome != "reproduced" or ruling.leader is None:
-        found.removal = Note("not-on-host", "no suspect was reproduced, so nothing was changed on the host")
-        return _without_experiment(request, allowed, found)
-    leaders = [name for each in (ruling.leader, *ruling.also) for name in names_on_host(each, found.members)]
+        twin_result.removal = Note(
+            "not-on-host", "no suspect was reproduced, so nothing was changed on the host"
+        )
+        return _without_experiment(request, allowed, twin_result)
+    leaders = [
+        name for each in (ruling.leader, *ruling.also) for name in names_on_host(each, twin_result.members)
+    ]
     may = {name: one for name, one in allowed.tried.items() if name in leaders}
     if not may:
         whys = {name: allowed.left_out[name] for name in leaders if name in allowed.left_out}
         reasons = "; ".join(f"{name}: {why}" for name, why in whys.items()) or "it no longer exists"
-        found.removal = Note(
+        twin_result.removal = Note(
             "not-removed-on-host",
             f"it was not removed on the host: {reasons}",
             {"reasons": {name: why.code for name, why in whys.items()}},
         )
-        return _without_experiment(request, allowed, found)
+        return _without_experiment(request, allowed, twin_result)
     say(f"on the host: only {', '.join(may)}")
     allowed.left_out |= {name: NOT_REPRODUCED for name in allowed.tried if name not in may}
     allowed.tried = may
     done = run_experiments(request, session, windows, allowed, say)
-    done.twin = found
+    done.twin = twin_result
     text = f"removed on the host: {done.decision.ruling}"
-    found.removal = Note("removed-on-host", text, {"ruling": done.decision.ruling})
+    twin_result.removal = Note("removed-on-host", text, {"ruling": done.decision.ruling})
     return done
 
 
-def _without_experiment(request: DiagnosisRequest, allowed: Suspects, found: TwinResult) -> DiagnosisResult:
-    ruling = found.reproduction
+def _without_experiment(
+    request: DiagnosisRequest, allowed: Suspects, twin_result: TwinResult
+) -> DiagnosisResult:
+    ruling = twin_result.reproduction
     match ruling.outcome:
         case "reproduced":
-            note = replace(ruling.note, text=f"{ruling.why}; {found.removal}")
+            note = replace(ruling.note, text=f"{ruling.why}; {twin_result.removal}")
             decision = Decision("cause", ruling.leader, (), None, note)
         case "unknown factor":
             decision = Decision("unknown factor", None, (), None, ruling.note)
@@ -72,7 +78,7 @@ def _without_experiment(request: DiagnosisRequest, allowed: Suspects, found: Twi
         case _:
             decision = Decision("inconclusive", ruling.leader, (), ruling.pairs, ruling.note)
     return DiagnosisResult(
-        request, found.now_us, mark_not_tried(allowed), decision, also=ruling.also, twin=found
+        request, twin_result.now_us, mark_not_tried(allowed), decision, also=ruling.also, twin=twin_result
     )
 
 

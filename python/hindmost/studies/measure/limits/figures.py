@@ -29,7 +29,7 @@ class Figure:
     by_run: dict[int, float]
 
 
-def figure(document: documents.Measure, term: Term) -> Figure | None:
+def figure_of(document: documents.Measure, term: Term) -> Figure | None:
     """Return the figure of a limit; None if it is unknown, as isolated latency that is refused."""
     runs = _counted_runs(document)
     if term.is_share:

@@ -17,7 +17,7 @@ from hindmost.store import measure as documents
 from hindmost.store.estimates import number
 from hindmost.store.types import Blame
 from hindmost.studies.measure.limits.doubts import Doubt, find_doubts
-from hindmost.studies.measure.limits.figures import Figure, figure, unanswered_share
+from hindmost.studies.measure.limits.figures import Figure, figure_of, unanswered_share
 from hindmost.studies.measure.limits.requests import Requests, narrow
 
 NAMED = 5
@@ -85,7 +85,7 @@ def _limit(document: documents.Measure, term: Term, again: str, requests: Reques
     if limit["result"] != "undecided" or (beyond := _find_crossing(document, term)) is None:
         return limit
     prefix = "" if limit["value"] is None else limit["text"].partition("; ")[0] + "; "
-    found: documents.Limit = {
+    figure: documents.Limit = {
         **limit,
         "result": "crossed",
         "blame": None,
@@ -94,7 +94,7 @@ def _limit(document: documents.Measure, term: Term, again: str, requests: Reques
         "text": f"{prefix}{beyond}",
         "hint": None,
     }
-    return found
+    return figure
 
 
 def _without_requests(term: Term, requests: Requests) -> documents.Limit:
@@ -106,37 +106,38 @@ def _without_requests(term: Term, requests: Requests) -> documents.Limit:
 
 def _by_figure(document: documents.Measure, term: Term, again: str) -> documents.Limit:
     """Judge a limit by its own figure."""
-    found = figure(document, term)
-    if found is None:
+    figure = figure_of(document, term)
+    if figure is None:
         why, need = _no_calm(document)
         return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
-    says = judged(found.estimate, term.limit, above=term.above)
-    text = _format_figure(term, found)
+    says = judged(figure.estimate, term.limit, above=term.above)
+    text = _format_figure(term, figure)
     if says == "undecided":
-        why, hint = _explain_undecided(found, again)
-        return _document(term, found, says, "sample", f"{text}; {why}", hint, why)
+        why, hint = _explain_undecided(figure, again)
+        return _document(term, figure, says, "sample", f"{text}; {why}", hint, why)
     if (
         term.name == "errors"
         and says == "held"
         and (silent := _mostly_unanswered(document, term)) is not None
     ):
         hint = f"--require '{_failure_key(term)}<1%' counts errors and requests without a reply"
-        return _document(term, found, "undecided", "server", f"{text}; {silent}", hint, silent)
+        return _document(term, figure, "undecided", "server", f"{text}; {silent}", hint, silent)
     against = [
         doubt
         for doubt in find_doubts(document, term)
-        if not stands(says, doubt.bent, above=term.above) and not _is_far_beyond(document, term, found, doubt)
+        if not stands(says, doubt.bent, above=term.above)
+        and not _is_far_beyond(document, term, figure, doubt)
     ]
     if not against:
-        off = _runs_beyond(term, found, says)
-        limit = _document(term, found, says, None, text + _off_text(term, found, off), None)
+        off = _runs_beyond(term, figure, says)
+        limit = _document(term, figure, says, None, text + _off_text(term, figure, off), None)
         limit["off"] = off
         return limit
     if calm := _confirmed_by_calm(document, term, says, against):
-        return _document(term, found, says, None, f"{text}; {calm}", None)
+        return _document(term, figure, says, None, f"{text}; {calm}", None)
     worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
     why = _explain_doubt(says, worst)
-    return _document(term, found, "undecided", worst.blame, f"{text}; {why}", _hint(term, worst), why)
+    return _document(term, figure, "undecided", worst.blame, f"{text}; {why}", _hint(term, worst), why)
 
 
 def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
@@ -157,13 +158,13 @@ def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
         assert other.level is not None
         if other.level == term.level or (other.level > term.level) != term.above:
             continue
-        found = figure(document, other)
-        if found is None or judged(found.estimate, term.limit, above=term.above) != "crossed":
+        figure = figure_of(document, other)
+        if figure is None or judged(figure.estimate, term.limit, above=term.above) != "crossed":
             continue
         if all(stands("crossed", doubt.bent, above=term.above) for doubt in find_doubts(document, other)):
-            figure_text = _format_figure(other, found)
+            figure_text = _format_figure(other, figure)
             text = f"{figure_text}, and {term.key} is not {'above' if term.above else 'below'} it"
-            return Note("beyond-limit", text, {"name": name, "value": number(found.estimate.value)})
+            return Note("beyond-limit", text, {"name": name, "value": number(figure.estimate.value)})
     return None
 
 
@@ -179,22 +180,22 @@ def _no_answer(share: float, least: float) -> Note:
     )
 
 
-def _format_figure(term: Term, found: Figure) -> str:
+def _format_figure(term: Term, figure: Figure) -> str:
     """Format the figure and its interval."""
-    one = found.estimate
+    one = figure.estimate
     runs = "one run" if one.n == 1 else f"{one.n} runs"
-    over = f"over {runs}" if found.about == "share" else f"{found.about} over {runs}"
+    over = f"over {runs}" if figure.about == "share" else f"{figure.about} over {runs}"
     text = f"{term.key} {'are' if term.name in ('errors', 'misses') else 'is'} {term.write(one.value)}"
     if not one.known:
         return f"{text} in one run" if one.n == 1 else f"{text}, {over}"
     return f"{text} [{term.write(one.low)}, {term.write(one.high)}], {over}"
 
 
-def _explain_undecided(found: Figure, again: str) -> tuple[Note, str]:
+def _explain_undecided(figure: Figure, again: str) -> tuple[Note, str]:
     """Return why an interval decides nothing, and what would change that."""
-    runs = found.estimate.n
+    runs = figure.estimate.n
     more = f"{again} --runs {2 * runs}..{max(30, 4 * runs)}" if "measure" in again else again
-    if not found.estimate.known:
+    if not figure.estimate.known:
         few = f"{runs} run{'' if runs == 1 else 's'} give no interval"
         return Note("no-interval", few, {"runs": runs}), f"{again} --runs 10..30"
     return Note("limit-in-interval", "the interval includes the limit", {"runs": runs}), f"more runs: {more}"
@@ -221,21 +222,23 @@ def _failure_key(term: Term) -> str:
     return replace(term, name="failed", calm=False).key
 
 
-def _runs_beyond(term: Term, found: Figure, says: Judgement) -> list[int]:
+def _runs_beyond(term: Term, figure: Figure, says: Judgement) -> list[int]:
     """Return the runs on the wrong side of a limit that is held over all runs."""
-    if says != "held" or found.about == "share":
+    if says != "held" or figure.about == "share":
         return []
     return [
-        n for n, value in found.by_run.items() if (value <= term.limit if term.above else value >= term.limit)
+        n
+        for n, value in figure.by_run.items()
+        if (value <= term.limit if term.above else value >= term.limit)
     ]
 
 
-def _off_text(term: Term, found: Figure, off: Sequence[int]) -> str:
+def _off_text(term: Term, figure: Figure, off: Sequence[int]) -> str:
     if not off:
         return ""
     which = ", ".join(map(str, off[:NAMED])) + (", ..." if len(off) > NAMED else "")
     side = "below" if term.above else "above"
-    return f"; {len(off)} of {len(found.by_run)} runs are {side} the limit ({which})"
+    return f"; {len(off)} of {len(figure.by_run)} runs are {side} the limit ({which})"
 
 
 def _no_calm(document: documents.Measure) -> tuple[Note, str]:
@@ -257,15 +260,15 @@ def _confirmed_by_calm(
     if term.calm or term.level is None or not all(doubt.of_host for doubt in against):
         return None
     calm = replace(term, calm=True)
-    found = figure(document, calm)
-    if found is None or judged(found.estimate, term.limit, above=term.above) != says:
+    figure = figure_of(document, calm)
+    if figure is None or judged(figure.estimate, term.limit, above=term.above) != says:
         return None
     if not all(stands(says, doubt.bent, above=term.above) for doubt in find_doubts(document, calm)):
         return None
-    return f"{_format_figure(calm, found)}, so interference is not the cause"
+    return f"{_format_figure(calm, figure)}, so interference is not the cause"
 
 
-def _is_far_beyond(document: documents.Measure, term: Term, found: Figure, doubt: Doubt) -> bool:
+def _is_far_beyond(document: documents.Measure, term: Term, figure: Figure, doubt: Doubt) -> bool:
     """Whether throughput is so far from the limit that interference cannot explain it.
 
     A server that lost the share t of its CPU time would without the loss have answered at most 1 / (1 - t)
@@ -275,22 +278,22 @@ def _is_far_beyond(document: documents.Measure, term: Term, found: Figure, doubt
     taken = calm["taken_share"] if calm else None
     if term.unit != "per_s" or not doubt.of_host or taken is None or not taken < 1.0:
         return False
-    scaled = replace(found.estimate, high=found.estimate.high / (1.0 - taken))
+    scaled = replace(figure.estimate, high=figure.estimate.high / (1.0 - taken))
     return judged(scaled, term.limit, above=term.above) == judged(
-        found.estimate, term.limit, above=term.above
+        figure.estimate, term.limit, above=term.above
     )
 
 
 def _document(
     term: Term,
-    found: Figure | None,
+    figure: Figure | None,
     result: Judgement,
     blame: Blame | None,
     text: str,
     hint: str | None,
     why: Note | None = None,
 ) -> documents.Limit:
-    one = found.estimate if found else None
+    one = figure.estimate if figure else None
     limit: documents.Limit = {
         "limit": term.text,
         "figure": term.key,
@@ -306,8 +309,8 @@ def _document(
         "text": text,
         "hint": hint,
     }
-    if found:
-        limit["about"] = found.about
+    if figure:
+        limit["about"] = figure.about
     if why:
         limit |= {"code": why.code, "values": dict(why.values)}
     return limit
