@@ -267,9 +267,9 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
         "try": [
             {
                 "name": name,
-                "about": one.about,
+                "about": one.description,
                 "undo": one.undo,
-                "corrections": [each.about for each in suspects.corrections.get(name, [one])],
+                "corrections": [each.description for each in suspects.corrections.get(name, [one])],
             }
             for name, one in suspects.tried.items()
         ],
@@ -282,9 +282,9 @@ def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:
     if not suspects.tried:
         print("no suspect can be tested here")
     for name, one in suspects.tried.items():
-        print(f"would test {name}: {one.about}; undo: {describe(one.undo)}")
+        print(f"would test {name}: {one.description}; undo: {describe(one.undo)}")
         for each in suspects.corrections.get(name, []):
-            print(f"  --correct would {each.about}")
+            print(f"  --correct would {each.description}")
     for name, why in suspects.left_out.items():
         print(f"would not change {name}: {why}")
     return Exit.DONE

@@ -109,9 +109,9 @@ def predict_from_lighter(
     drawn = [guesses(resample(lighter), resample(with_job)) for _ in range(DRAWS)]
     flat = {"model": "lighter: no more", "lost": growth[0], "p50": growth[1], "p99": growth[2]}
     return [
-        {**flat, "p99_low": None, "p99_high": None},
+        {**flat, "p99_low": None, "p99_high": None},  # type: ignore[typeddict-item]
         *write_predictions(guesses(lighter, with_job), drawn),
-    ]  # type: ignore[typeddict-item]
+    ]
 
 
 def write_predictions(

@@ -51,8 +51,8 @@ class Wait:
 
     @property
     def why(self) -> str:
-        """The note as a sentence."""
         """The note's text."""
+        return self.note.text
 
     @property
     def note(self) -> Note:
