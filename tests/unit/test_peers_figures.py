@@ -18,7 +18,7 @@ from benches.peers.launch import Tick, share_of_load
 from benches.peers.registry import ABSENT, PEERS
 from benches.peers.rounds import steps
 from benches.peers.samples import figures
-from benches.peers.shown import Beside
+from benches.peers.shown import Claim
 from benches.peers.table import page
 
 SETTING = Setting(2.0, 16, 0, 1)
@@ -142,7 +142,7 @@ def test_the_tables_name_everybody_also_who_failed_or_is_absent() -> None:
     [([1.2, 1.1, 1.3], "held"), ([0.8, 1.05, 1.0], "broken"), ([1.0, 1.2, 1.1], "undecided")],
 )
 def test_a_claim_is_decided_only_where_all_rounds_agree(ratios: list[float], said: str) -> None:
-    row = Beside("redis", "redis-benchmark", ratios, 1.1).row()
+    row = Claim("redis", "redis-benchmark", ratios, 1.1).row()
     assert row.endswith(f"| 1.1 | {said} |")
     assert f"{sorted(ratios)[1]:.2f} [{min(ratios):.2f}, {max(ratios):.2f}]" in row
 
