@@ -78,7 +78,7 @@ def measure_round(
                 witness.finish()
 
         jobs = jobs_of([json.dumps(asked)], plan.client_cpus, HERE.hosts)
-        before = witness.measuring if witness is not None else lambda _: None
+        before = witness.start if witness is not None else lambda _: None
         (result,) = run_instances(HERE, jobs, place, (seconds, 30.0), watch, before)
         wholes: dict[str, Histogram] = {}
         for tag, _, _, histogram in _engine.read_hlog(str(place / "instance-0.hlog")):
