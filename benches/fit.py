@@ -20,7 +20,7 @@ import numpy as np
 from hindmost.models import load_clone
 from hindmost.models.fit import account, fit_clone, read_log
 from hindmost.models.fit.bins import Grid
-from hindmost.models.fit.laws.mixture import lognormals
+from hindmost.models.fit.laws.mixture import fit_lognormals
 
 
 def main() -> int:
@@ -52,7 +52,7 @@ def main() -> int:
 
 def ours(logs: np.ndarray) -> object:
     """Fit mixtures of 1 to 4 lognormals, as a fit does before it chooses."""
-    return lognormals(Grid.of(logs).binned)
+    return fit_lognormals(Grid.of(logs).binned)
 
 
 def compare_with_sklearn(logs: np.ndarray, rounds: int) -> None:

@@ -23,11 +23,11 @@ from typing import Any, Literal, cast
 from urllib.parse import quote
 
 from hindmost.models import Clone, load_clone
-from hindmost.models.asked import check_counts, one_load, swept
 from hindmost.models.fit import Log, account, fit_clone, read_log
 from hindmost.models.fit.reading import Source, as_logs, read_logs
 from hindmost.models.parameters import Value, Vary, parse_vary
-from hindmost.models.simulation import Design, simulated
+from hindmost.models.questions import check_counts, parse_load, sweep_from_text
+from hindmost.models.simulation import Design, simulation_document
 from hindmost.plan.units import parse_quantiles
 from hindmost.results.api import restored_affinity
 from hindmost.results.comparison import VerificationResult
@@ -139,11 +139,11 @@ def simulate(
     """
     check_counts(requests, seed)
     loaded = _load(clone, threads)
-    load = one_load(_as_text(rate), _as_text(utilisation))
+    load = parse_load(_as_text(rate), _as_text(utilisation))
     design = Design(
         requests=requests, seed=seed, arrivals=arrivals, quantiles=parse_quantiles(quantiles), backlog=backlog
     )
-    return SimulationResult(simulated(loaded, load, design), frames=frames)
+    return SimulationResult(simulation_document(loaded, load, design), frames=frames)
 
 
 def sweep(
@@ -191,7 +191,7 @@ def sweep(
         varied = [Vary(path, tuple(values)) for path, values in vary.items()]
     else:
         varied = [one if isinstance(one, Vary) else parse_vary(one) for one in vary]
-    document = swept(
+    document = sweep_from_text(
         _load(clone, None),
         varied,
         together=together,

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindmost.harvest.simulation import Kind, published, simulate
+from hindmost.harvest.simulation import Kind, published_center, simulate
 from reproduce.harvest.document import CurvePoint
 
 TENANTS_PER_SERVER = 0.15
@@ -48,7 +48,7 @@ class Sweep:
             "servers": self.servers,
             "tenants": max(9, round(self.servers * TENANTS_PER_SERVER)),
         }
-        center = published(asked.number, **(drawn | dict(asked.center)))
+        center = published_center(asked.number, **(drawn | dict(asked.center)))
         result = simulate(asked.kind, center, **asked.settings)["result"]
         return {name: number for name, number in result.items() if number is not None}
 

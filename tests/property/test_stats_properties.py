@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from hindmost.stats import (
     PrecisionRule,
+    find_owner,
     mean_interval,
     median_interval,
     modality,
     order_effect,
-    owners,
     run_value,
     variance_components,
 )
@@ -85,7 +85,7 @@ def test_run_value_lies_between_its_instances(values: list[float]) -> None:
 def test_shares_sum_to_one(runs: int, instances: int, data: st.DataObject) -> None:
     count = st.integers(0, 10_000)
     above = np.array([[data.draw(count) for _ in range(instances)] for _ in range(runs)])
-    result = owners(above, above + 1 + data.draw(st.integers(0, 100_000)))
+    result = find_owner(above, above + 1 + data.draw(st.integers(0, 100_000)))
     assert math.fsum(result.fair) == pytest.approx(1.0)
     assert not result.shares or math.fsum(result.shares) == pytest.approx(1.0)
     if result.owner is not None:

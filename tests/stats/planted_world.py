@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from theft_worlds import Floats, clock, had, served, stolen
 
-from hindmost.stats import Calm, Dependence, Service, Thefts, calm_latency
+from hindmost.stats import Dependence, Interruptions, IsolatedLatency, Service, isolated_latency
 from hindmost.studies.attribution.cells import CellRuns, RunValues
 
 Cell = tuple[int, ...]
@@ -90,16 +90,16 @@ def run(block: int, cell: Cell, g: np.random.Generator, *, calm: bool = True) ->
     raw = {name: float(np.quantile(made.latency, q)) / 1e3 for name, q in LEVELS.items()}
     values = raw
     if calm and made.on.size:
-        found = calm_latency(
+        found = isolated_latency(
             np.rint(made.due).astype(np.int64),
             np.rint(made.done).astype(np.int64),
-            Thefts.of(np.rint(made.on).astype(np.int64), np.rint(made.off).astype(np.int64)),
+            Interruptions.of(np.rint(made.on).astype(np.int64), np.rint(made.off).astype(np.int64)),
             Service(RATE_PER_S * WORK_NS / 1e9, WORK_NS),
             list(LEVELS.values()),
             least_spells=1,
             dependence=OTHERS,
         )
-        assert isinstance(found, Calm), found
+        assert isinstance(found, IsolatedLatency), found
         values = {name: one.estimate.value / 1e3 for name, one in zip(LEVELS, found.quantiles, strict=True)}
     mean = float(made.latency.mean()) / 1e3
     within = dict.fromkeys((*LEVELS, "mean"))

@@ -16,7 +16,7 @@ from table_iv import DESIGN, LEVELS, TABLE_IV, cells_of_table_iv
 
 from hindmost.stats import (
     Requests,
-    best,
+    best_differences,
     fit_pooled,
     fit_runs,
     holm_families,
@@ -93,7 +93,9 @@ def recovery(runs: int, tries: int, seed: int) -> tuple[float, float]:
             for e, t in zip(fit.effects(), TABLE_IV[tau], strict=True)
         ]
         together += all(inside)
-        chosen += next(one for one in best(fits[2], draws=1_000, seed=draw) if one.cell == winner).tied
+        chosen += next(
+            one for one in best_differences(fits[2], draws=1_000, seed=draw) if one.cell == winner
+        ).tied
     return together / tries, chosen / tries
 
 

@@ -8,7 +8,15 @@ from messages import raises
 from table_iv import DESIGN, cells_of_table_iv
 
 from hindmost.errors import ArgumentError
-from hindmost.stats import Estimate, Factorial, against, best, decide, fit_runs, more_runs
+from hindmost.stats import (
+    Estimate,
+    Factorial,
+    best_differences,
+    control_differences,
+    decide,
+    fit_runs,
+    more_runs,
+)
 
 
 def test_all_distances_from_the_best_are_covered_together() -> None:
@@ -19,7 +27,7 @@ def test_all_distances_from_the_best_are_covered_together() -> None:
     tries, together, kept = 60, 0, 0
     for seed in range(tries):
         runs = {cell: random.normal(value, 1.0 + value / 40.0, 6) for cell, value in truth.items()}
-        found = best(fit_runs(runs, design), draws=1_000, seed=seed)
+        found = best_differences(fit_runs(runs, design), draws=1_000, seed=seed)
         behind = {c: v - min(o for d, o in truth.items() if d != c) for c, v in truth.items()}
         together += all(one.low <= behind[one.cell] <= one.high for one in found)
         kept += all(one.tied for one in found if truth[one.cell] == 100.0)
@@ -34,7 +42,7 @@ def test_the_best_cell_of_table_iv_is_chosen_or_tied() -> None:
     truth = cells_of_table_iv(0.99)
     for seed in range(10):
         runs = {cell: value * random.lognormal(0.0, 0.05, 30) for cell, value in truth.items()}
-        found = best(fit_runs(runs, DESIGN, scale="log"), draws=2_000, seed=seed)
+        found = best_differences(fit_runs(runs, DESIGN, scale="log"), draws=2_000, seed=seed)
         assert next(one for one in found if one.cell == min(truth, key=truth.__getitem__)).tied
         assert not found[-1].tied
 
@@ -42,15 +50,15 @@ def test_the_best_cell_of_table_iv_is_chosen_or_tied() -> None:
 def test_only_those_that_may_be_set_are_compared() -> None:
     design = Factorial(["a", "b"])
     runs = {cell: [10.0 * sum(cell) + v for v in (0.0, 1.0, 2.0)] for cell in design.cells}
-    found = best(fit_runs(runs, design), among=[(0, 1), (1, 1)])
+    found = best_differences(fit_runs(runs, design), among=[(0, 1), (1, 1)])
     assert [one.cell for one in found] == [(0, 1), (1, 1)]
     assert [one.tied for one in found] == [True, False]
     with raises(ArgumentError, "bad-argument", argument="among"):
-        best(fit_runs(runs, design), among=[(0, 1)])
+        best_differences(fit_runs(runs, design), among=[(0, 1)])
 
 
 def test_cells_without_scatter_are_told_apart() -> None:
-    found = best(fit_runs({(0,): [5.0, 5.0], (1,): [7.0, 7.0]}, Factorial(["a"])))
+    found = best_differences(fit_runs({(0,): [5.0, 5.0], (1,): [7.0, 7.0]}, Factorial(["a"])))
     assert [(one.cell, one.tied, one.low, one.high) for one in found] == [
         ((0,), True, -2.0, 0.0),
         ((1,), False, 0.0, 2.0),
@@ -89,7 +97,7 @@ def test_settings_below_the_present_one_are_shown_with_few_false_ones() -> None:
     for seed in range(tries):
         runs = {(i,): random.lognormal(math.log(80.0 if i == 4 else 100.0), 0.1, 6) for i in range(5)}
         fit = fit_runs(runs, Factorial({"a": 5}), scale="log")
-        compared = against([fit], (0,), [(1,), (2,), (3,), (4,)], seed=seed)
+        compared = control_differences([fit], (0,), [(1,), (2,), (3,), (4,)], seed=seed)
         found += compared[3].lower
         false += any(one.lower or one.higher for one in compared[:3])
     assert found / tries > 0.5
@@ -103,12 +111,12 @@ def test_loads_are_compared_together() -> None:
     for _ in range(40):
         runs = [{(i,): random.lognormal(-0.1 * i, 0.1, 8) for i in (0, 1)} for _ in range(2)]
         fits = [fit_runs(of, Factorial(["a"]), scale="log") for of in runs]
-        alone += against(fits[:1], (0,), [(1,)])[0].lower
-        together += against(fits, (0,), [(1,)])[0].lower
+        alone += control_differences(fits[:1], (0,), [(1,)])[0].lower
+        together += control_differences(fits, (0,), [(1,)])[0].lower
     assert together > alone + 6
 
 
 def test_the_control_is_not_compared_with_itself() -> None:
     fit = fit_runs({(0,): [1.0, 2.0], (1,): [2.0, 3.0]}, Factorial(["a"]))
     with raises(ArgumentError, "bad-argument", argument="others"):
-        against([fit], (0,), [(0,), (1,)])
+        control_differences([fit], (0,), [(0,), (1,)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from block_worlds import DESIGN, WORLDS, coverage, interacting
 
-from hindmost.stats import Factorial, against, best, fit_runs, joint_draws, step_down
+from hindmost.stats import Factorial, best_differences, control_differences, fit_runs, joint_draws, step_down
 
 INTERACTING = "effect by block, sd 20 %"
 
@@ -41,9 +41,11 @@ def test_a_study_of_factors_that_do_nothing_on_average_raises_few_false_alarms()
         fit = fit_runs(runs, DESIGN, blocks=blocks, scale="log")
         t = [one.value / one.error for one in fit.effects("average")[1:]]
         by_steps += min(step_down(t, joint_draws([fit], ["average"], 300, seed))) < 0.05
-        compared = against([fit], DESIGN.cells[0], DESIGN.cells[1:], seed=seed)
+        compared = control_differences([fit], DESIGN.cells[0], DESIGN.cells[1:], seed=seed)
         by_control += any(one.lower or one.higher for one in compared)
-        tied += next(one.tied for one in best(fit, draws=500, seed=seed) if one.cell == DESIGN.cells[0])
+        tied += next(
+            one.tied for one in best_differences(fit, draws=500, seed=seed) if one.cell == DESIGN.cells[0]
+        )
     assert max(by_steps, by_control, tries - tied) <= 6  # of 30 at 5 %: more in one seed of 1,000
 
 

@@ -15,15 +15,22 @@ from hypothesis import strategies as st
 from messages import raises
 
 from hindmost.errors import ArgumentError
-from hindmost.stats.requests.calm import NEVER, Calm, CalmQuantile, Refused, calm_latency, watch
-from hindmost.stats.requests.dependence import Dependence, Onsets, theft_dependence
+from hindmost.stats.requests.dependence import Dependence, Onsets, interruption_dependence
+from hindmost.stats.requests.interruptions import Interruptions, Service
+from hindmost.stats.requests.isolation import (
+    NEVER,
+    IsolatedLatency,
+    IsolatedQuantile,
+    IsolationRefusal,
+    censor,
+    isolated_latency,
+)
 from hindmost.stats.requests.survival import Survival
-from hindmost.stats.requests.thefts import Service, Thefts
 from tests.stats import theft_worlds as worlds
 from tests.stats.theft_worlds import SCV, SERVICE_NS, Seen, World
 
 LEVELS = (0.5, 0.95, 0.99, 0.999)
-NONE = Thefts.of([], [])
+NONE = Interruptions.of([], [])
 NOTE = (
     World("exponential", 0.3, 0.05, 3.0),
     World("exponential", 0.7, 0.05, 3.0),
@@ -47,8 +54,8 @@ def service(world: World) -> Service:
     return Service(world.rho, SERVICE_NS, SCV[world.law])
 
 
-def calm(world: World, seen: Seen, levels: tuple[float, ...] = LEVELS) -> Calm | Refused:
-    return calm_latency(seen.due, seen.done, Thefts.of(seen.on, seen.off), service(world), levels)
+def calm(world: World, seen: Seen, levels: tuple[float, ...] = LEVELS) -> IsolatedLatency | IsolationRefusal:
+    return isolated_latency(seen.due, seen.done, Interruptions.of(seen.on, seen.off), service(world), levels)
 
 
 def truth(world: World, levels: tuple[float, ...], requests: int) -> list[float]:
@@ -62,7 +69,7 @@ def covered(world: World, seeds: int, requests: int, levels: tuple[float, ...]) 
     """Share of intervals that hold the truth, by level, and how many runs of all got one for each."""
     true = truth(world, levels, 20 * requests)
     found = [calm(world, worlds.simulate(world, requests, seed), levels) for seed in range(1, 1 + seeds)]
-    kept = [one.quantiles for one in found if isinstance(one, Calm)]
+    kept = [one.quantiles for one in found if isinstance(one, IsolatedLatency)]
     hits = [
         float(np.mean([row[i].estimate.low <= true[i] <= row[i].estimate.high for row in kept]))
         for i in range(len(levels))
@@ -77,7 +84,7 @@ def covered(world: World, seeds: int, requests: int, levels: tuple[float, ...]) 
 def test_calm_p99_is_that_of_the_server_alone_where_raw_is_many_times_it(world: World) -> None:
     seen = worlds.simulate(world, 200_000, seed=1)
     found = calm(world, seen)
-    assert isinstance(found, Calm)
+    assert isinstance(found, IsolatedLatency)
     p99 = found.quantiles[2].estimate
     true = float(np.quantile(seen.undisturbed - seen.due, 0.99))
     assert np.quantile(seen.done - seen.due, 0.99) > 3.0 * true
@@ -93,7 +100,7 @@ def test_table_of_the_research_note(world: World) -> None:
     true = truth(world, LEVELS, 6_000_000)
     seen = worlds.simulate(world, 1_500_000, seed=1)
     found = calm(world, seen)
-    assert isinstance(found, Calm)
+    assert isinstance(found, IsolatedLatency)
     ratios = [one.estimate.value / x for one, x in zip(found.quantiles, true, strict=True)]
     assert ratios[:3] == pytest.approx([1.0] * 3, abs=0.05)
     assert found.quantiles[3].too_short or ratios[3] == pytest.approx(1.0, abs=0.15)
@@ -106,8 +113,8 @@ def test_without_thefts_calm_is_raw_to_the_bit(n: int, seed: int, level: float) 
     random = np.random.default_rng(seed)
     due = np.cumsum(random.integers(0, 60_000, n))
     done = due + random.integers(0, 50_000, n)
-    found = calm_latency(due, done, NONE, Service(0.5, 20_000.0), [level])
-    assert isinstance(found, Calm)
+    found = isolated_latency(due, done, NONE, Service(0.5, 20_000.0), [level])
+    assert isinstance(found, IsolatedLatency)
     raw = np.sort(done - due)[math.ceil(level * n - 1e-9) - 1]
     assert found.quantiles[0].estimate.value == raw
     assert found.counted == 1.0
@@ -127,7 +134,7 @@ def test_without_thefts_the_interval_is_that_within_a_run() -> None:
         np.bincount(section, minlength=10).tolist(),
     ).estimate
     found = calm(World("exponential", 0.7, 0.0, 3.0), seen, (0.95,))
-    assert isinstance(found, Calm)
+    assert isinstance(found, IsolatedLatency)
     mine = found.quantiles[0].estimate
     assert (mine.value, mine.low, mine.high) == pytest.approx((plain.value, plain.low, plain.high), rel=2e-3)
 
@@ -136,7 +143,7 @@ def test_request_in_flight_at_a_theft_is_censored_and_not_dropped() -> None:
     """Dropped, the slow ones of short spells go missing: 4 to 8 % of p99 with these services."""
     world = World("bimodal", 0.3, 0.05, 0.3)
     seen = worlds.simulate(world, 300_000, seed=2)
-    watched = watch(seen.due, seen.done, Thefts.of(seen.on, seen.off), service(world))
+    watched = censor(seen.due, seen.done, Interruptions.of(seen.on, seen.off), service(world))
     true = float(np.quantile(seen.undisturbed - seen.due, 0.99))
     assert Survival(watched.times, watched.censored).quantile(0.99) == pytest.approx(true, rel=0.03)
     assert np.quantile(watched.times[~watched.censored], 0.99) < 0.96 * true
@@ -167,14 +174,14 @@ def test_waiting_twice_as_long_tells_when_one_wait_was_too_short() -> None:
     """A utilisation said to be 60 % where it is 70: backlogs are taken for gone that are not."""
     world = World("exponential", 0.7, 0.05, 3.0)
     seen = worlds.simulate(world, 200_000, seed=4)
-    thefts = Thefts.of(seen.on, seen.off)
-    wrong = calm_latency(seen.due, seen.done, thefts, Service(0.6, SERVICE_NS, 1.0), [0.95])
-    right = calm_latency(seen.due, seen.done, thefts, service(world), [0.95])
+    thefts = Interruptions.of(seen.on, seen.off)
+    wrong = isolated_latency(seen.due, seen.done, thefts, Service(0.6, SERVICE_NS, 1.0), [0.95])
+    right = isolated_latency(seen.due, seen.done, thefts, service(world), [0.95])
     assert [_only(wrong).settled, _only(right).settled] == [False, True]
 
 
-def _only(found: Calm | Refused) -> CalmQuantile:
-    assert isinstance(found, Calm)
+def _only(found: IsolatedLatency | IsolationRefusal) -> IsolatedQuantile:
+    assert isinstance(found, IsolatedLatency)
     return found.quantiles[0]
 
 
@@ -183,14 +190,14 @@ def _only(found: Calm | Refused) -> CalmQuantile:
 
 def test_busy_server_short_spells_and_few_thefts_are_refused() -> None:
     seen = worlds.simulate(World("exponential", 0.7, 0.05, 3.0), 20_000, seed=1)
-    thefts = Thefts.of(seen.on, seen.off)
-    busy = calm_latency(seen.due, seen.done, thefts, Service(0.95, SERVICE_NS, 1.0))
-    few = calm_latency(
-        seen.due, seen.done, Thefts(thefts.on[:5], thefts.off[:5]), Service(0.7, SERVICE_NS, 1.0)
+    thefts = Interruptions.of(seen.on, seen.off)
+    busy = isolated_latency(seen.due, seen.done, thefts, Service(0.95, SERVICE_NS, 1.0))
+    few = isolated_latency(
+        seen.due, seen.done, Interruptions(thefts.on[:5], thefts.off[:5]), Service(0.7, SERVICE_NS, 1.0)
     )
     crowded = World("bimodal", 0.85, 0.1, 0.3)
     little = calm(crowded, worlds.simulate(crowded, 50_000, seed=1))
-    found = [one.reason for one in (busy, few, little) if isinstance(one, Refused)]
+    found = [one.reason for one in (busy, few, little) if isinstance(one, IsolationRefusal)]
     assert found == ["utilisation", "spells", "counted"]
 
 
@@ -198,8 +205,10 @@ def test_quota_of_the_server_itself_is_refused() -> None:
     refused = 0
     for seed in range(1, 5):
         seen = worlds.throttled(0.5, 0.55, 10.0, 60_000, seed)
-        found = calm_latency(seen.due, seen.done, Thefts.of(seen.on, seen.off), Service(0.5, SERVICE_NS, 1.0))
-        refused += isinstance(found, Refused) and found.reason in ("dependence", "spells")
+        found = isolated_latency(
+            seen.due, seen.done, Interruptions.of(seen.on, seen.off), Service(0.5, SERVICE_NS, 1.0)
+        )
+        refused += isinstance(found, IsolationRefusal) and found.reason in ("dependence", "spells")
     assert refused == 4
 
 
@@ -208,15 +217,16 @@ def test_quota_is_refused_in_95_of_100_and_thefts_of_others_in_two_at_most() -> 
     quota = [worlds.throttled(0.5, 0.55, 10.0, 100_000, seed) for seed in range(100)]
     own = Service(0.5, SERVICE_NS, 1.0)
     alarms = [
-        theft_dependence([Onsets.of(s.due, s.done, Thefts.of(s.on, s.off), own)]).depends for s in quota
+        interruption_dependence([Onsets.of(s.due, s.done, Interruptions.of(s.on, s.off), own)]).depends
+        for s in quota
     ]
     assert np.mean(alarms) >= 0.95
     others = World("exponential", 0.7, 0.15, 0.3)
     false = 0
     for seed in range(400):
         seen = worlds.simulate(others, 50_000, seed)
-        false += theft_dependence(
-            [Onsets.of(seen.due, seen.done, Thefts.of(seen.on, seen.off), service(others))]
+        false += interruption_dependence(
+            [Onsets.of(seen.due, seen.done, Interruptions.of(seen.on, seen.off), service(others))]
         ).depends
     assert false / 400 <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 400)
 
@@ -224,8 +234,8 @@ def test_quota_is_refused_in_95_of_100_and_thefts_of_others_in_two_at_most() -> 
 def test_onsets_of_runs_too_short_by_themselves_convict_a_quota_together() -> None:
     own = Service(0.5, SERVICE_NS, 1.0)
     runs = [worlds.throttled(0.5, 0.6, 10.0, 100_000, seed) for seed in range(4)]
-    tables = [Onsets.of(s.due, s.done, Thefts.of(s.on, s.off), own) for s in runs]
-    assert theft_dependence(tables).depends
+    tables = [Onsets.of(s.due, s.done, Interruptions.of(s.on, s.off), own) for s in runs]
+    assert interruption_dependence(tables).depends
 
 
 # --- bad input ---
@@ -233,15 +243,15 @@ def test_onsets_of_runs_too_short_by_themselves_convict_a_quota_together() -> No
 
 def test_replies_before_their_requests_and_levels_that_are_none_are_refused() -> None:
     with raises(ArgumentError, "bad-argument", argument="done"):
-        calm_latency([5], [4], NONE, Service(0.5, 1.0))
+        isolated_latency([5], [4], NONE, Service(0.5, 1.0))
     with raises(ArgumentError, "bad-argument", argument="levels", value=[1.0]):
-        calm_latency([5], [6], NONE, Service(0.5, 1.0), [1.0])
+        isolated_latency([5], [6], NONE, Service(0.5, 1.0), [1.0])
     with raises(ArgumentError, "bad-argument", argument="utilisation", value=1.0):
         Service(1.0, 1.0)
     with raises(ArgumentError, "bad-argument", argument="off"):
-        Thefts.of([5], [4])
-    nothing = calm_latency([], [], NONE, Service(0.5, 1.0))
-    assert isinstance(nothing, Refused)
+        Interruptions.of([5], [4])
+    nothing = isolated_latency([], [], NONE, Service(0.5, 1.0))
+    assert isinstance(nothing, IsolationRefusal)
     assert nothing.reason == "empty"
 
 
@@ -251,15 +261,15 @@ def test_a_percentile_of_requests_that_were_cut_short_is_not_known() -> None:
     slow = onsets - 200_000
     due = np.sort(np.concatenate([np.arange(2_000) * 1_000_000, slow]))
     done = due + np.where(np.isin(due, slow), 600_000, 100_000)
-    found = calm_latency(
+    found = isolated_latency(
         due,
         done,
-        Thefts.of(onsets, onsets + 400_000),
+        Interruptions.of(onsets, onsets + 400_000),
         Service(0.05, 10_000.0),
         [0.5, 0.99],
         dependence=Dependence(False, 1.0, math.nan, 0, "not judged"),
     )
-    assert isinstance(found, Calm)
+    assert isinstance(found, IsolatedLatency)
     known, unknown = (one.estimate for one in found.quantiles)
     assert known is not None
     assert known.value == 100_000.0
@@ -270,13 +280,13 @@ def test_reply_that_never_came_is_slower_than_all_others() -> None:
     due = np.arange(1_000) * 1_000
     done = due + 100
     done[-20:] = NEVER
-    found = calm_latency(due, done, NONE, Service(0.5, 100.0), [0.5, 0.99])
-    assert isinstance(found, Calm)
+    found = isolated_latency(due, done, NONE, Service(0.5, 100.0), [0.5, 0.99])
+    assert isinstance(found, IsolatedLatency)
     assert [one.estimate.value for one in found.quantiles] == [100.0, math.inf]
 
 
 def test_thefts_of_two_processors_at_once_are_one_and_are_padded() -> None:
-    thefts = Thefts.of([100, 150, 400], [200, 300, 500], granularity_ns=10)
+    thefts = Interruptions.of([100, 150, 400], [200, 300, 500], granularity_ns=10)
     assert thefts.on.tolist() == [90, 390]
     assert thefts.off.tolist() == [310, 510]
     assert thefts.seen_ns == 10

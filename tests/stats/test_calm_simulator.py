@@ -14,7 +14,7 @@ import pytest
 
 from hindmost import _engine
 from hindmost.models.simulation import Design
-from hindmost.stats import Calm, Service, Thefts, calm_latency
+from hindmost.stats import Interruptions, IsolatedLatency, Service, isolated_latency
 
 THEFT_US = 2_000.0
 
@@ -53,14 +53,14 @@ def test_calm_quantiles_are_those_of_the_undisturbed_clone(threads: int, rho: fl
     due, done = run(arrivals, threads, law, thefts.tolist())
     _, alone = run(arrivals, threads, law, [])
     on = np.rint(1e3 * thefts).astype(np.int64)
-    found = calm_latency(
+    found = isolated_latency(
         due,
         done,
-        Thefts.of(on, on + int(1e3 * THEFT_US)),
+        Interruptions.of(on, on + int(1e3 * THEFT_US)),
         Service(rho, 1e3 * mean_us, 1.0, threads),
         (0.5, 0.95, 0.99),
     )
-    assert isinstance(found, Calm)
+    assert isinstance(found, IsolatedLatency)
     true = np.quantile(alone - due, [one.level for one in found.quantiles])
     raw = np.quantile(done - due, [one.level for one in found.quantiles])
     for one, expected in zip(found.quantiles, true, strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hindmost.models import Clone
-from hindmost.models.parameters import applied
+from hindmost.models.parameters import apply_changes
 from hindmost.models.simulation import Design, run_points
 from hindmost.stats import equivalence
 from hindmost.studies.comparison.clone import costs as control
@@ -41,7 +41,7 @@ def run(clone, rate, seed):
 
 
 def drifted(clone, factor):
-    longer = applied(clone.document, {"service_factor": factor})
+    longer = apply_changes(clone.document, {"service_factor": factor})
     return Clone.of(longer | {"arrival_us": factor * clone.document["arrival_us"]})
 
 

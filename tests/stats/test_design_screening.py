@@ -7,7 +7,7 @@ import pytest
 
 from hindmost.design import Design, Factor, fraction, random_settings, schedule, screening
 from hindmost.stats import Factorial, fit_runs
-from hindmost.stats.factors.permutation import screened
+from hindmost.stats.factors.permutation import screen_factors
 
 
 def suspects(count: int) -> list[Factor]:
@@ -52,7 +52,7 @@ def test_what_was_planted_among_many_suspects_is_found(design: Design, blocks: i
         named.append(
             {
                 one.column.term[0]
-                for one in screened(fit_runs(runs, model(design), blocks=labels), 499)
+                for one in screen_factors(fit_runs(runs, model(design), blocks=labels), 499)
                 if one.q < 0.05
             }
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from table_iv import DESIGN, cells_of_table_iv
 
-from hindmost.stats import Factorial, explained, fit_runs, pseudo_r2
+from hindmost.stats import Factorial, explained_variance, fit_runs, pseudo_r2
 
 
 def test_shares_are_those_that_were_planted() -> None:
@@ -16,7 +16,7 @@ def test_shares_are_those_that_were_planted() -> None:
     shares = []
     for _ in range(60):
         runs = {cell: value + random.normal(0.0, np.hypot(15.0, 8.0), 6) for cell, value in truth.items()}
-        found = explained(fit_runs(runs, DESIGN), {cell: [inside] * 6 for cell in truth})
+        found = explained_variance(fit_runs(runs, DESIGN), {cell: [inside] * 6 for cell in truth})
         assert found.cells + found.runs + found.sampling == pytest.approx(1.0)
         assert found.model == pytest.approx(found.cells)
         shares.append((found.cells, found.runs, found.sampling))
@@ -35,7 +35,7 @@ def test_a_model_without_interactions_explains_less_than_it_could() -> None:
     ]
     of_mains = np.var(grid @ np.array(effect))
     runs = {cell: value + random.normal(0.0, 10.0, 200) for cell, value in truth.items()}
-    found = explained(fit_runs(runs, mains))
+    found = explained_variance(fit_runs(runs, mains))
     total = np.var(list(truth.values())) + 100.0
     assert found.cells == pytest.approx((total - 100.0) / total, abs=0.02)
     assert found.model == pytest.approx(of_mains / total, abs=0.02)
@@ -44,11 +44,11 @@ def test_a_model_without_interactions_explains_less_than_it_could() -> None:
 def test_where_nothing_is_planted_nothing_is_explained() -> None:
     random = np.random.default_rng(3)
     cells = [
-        explained(fit_runs({c: random.normal(100, 5, 5) for c in DESIGN.cells}, DESIGN)).cells
+        explained_variance(fit_runs({c: random.normal(100, 5, 5) for c in DESIGN.cells}, DESIGN)).cells
         for _ in range(40)
     ]
     assert np.mean(cells) < 0.05  # a plain R^2 would say .19: 15 coefficients of 80 runs
-    same = explained(fit_runs({(0,): [5.0, 5.0], (1,): [5.0, 5.0]}, Factorial(["a"])))
+    same = explained_variance(fit_runs({(0,): [5.0, 5.0], (1,): [5.0, 5.0]}, Factorial(["a"])))
     assert (same.cells, same.model, same.runs) == (None, None, None)
 
 

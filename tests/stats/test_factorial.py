@@ -7,7 +7,7 @@ from rows import each_row
 from table_iv import DESIGN, FACTORS, TABLE_IV, cells_of_table_iv
 
 from hindmost.errors import ArgumentError
-from hindmost.stats import Factorial, crossings, fit_runs
+from hindmost.stats import Factorial, find_crossings, fit_runs
 
 P99 = cells_of_table_iv(0.99)
 
@@ -205,7 +205,7 @@ def test_a_block_that_lost_a_run_still_serves() -> None:
 
 def test_the_papers_change_of_sign_is_found() -> None:
     """Interrupts on all nodes and the governor (Table IV, p99; over all numa and turbo): +27 and -10 us."""
-    found = crossings(fit_runs(runs_of(P99, np.random.default_rng(12), 30), DESIGN))
+    found = find_crossings(fit_runs(runs_of(P99, np.random.default_rng(12), 30), DESIGN))
     nic = next(one for one in found if (one.factor, one.by) == ("nic", "dvfs"))
     assert nic.shown
     without, with_it = nic.effects
@@ -220,7 +220,7 @@ def test_a_sign_that_does_not_change_is_seldom_called_so() -> None:
     tries, alarms = 80, 0
     for _ in range(tries):
         runs = {cell: random.normal(100.0 + 6.0 * cell[0] * cell[1], 4.0, 6) for cell in design.cells}
-        alarms += any(one.shown for one in crossings(fit_runs(runs, design)))
+        alarms += any(one.shown for one in find_crossings(fit_runs(runs, design)))
     assert alarms <= 11  # of 80 at 5 %: more in one seed of 1,000
 
 

@@ -15,7 +15,7 @@ from autoregression import autoregressive
 from hindmost.models.fit.intervals import intervals
 from hindmost.models.fit.laws.choice import Sample
 from hindmost.models.fit.laws.families import Empirical, Lognormal, Mixture, mean_matched
-from hindmost.models.fit.laws.mixture import improved, ordered
+from hindmost.models.fit.laws.mixture import improve, sort_components
 
 SHORE = ((0.508, 92.8, 0.163), (0.45, 432.0, 0.24), (0.042, 1900.0, 0.124))
 MOSES = ((0.1425, 840.0, 0.133), (0.855, 1525.0, 0.14), (0.0025, 11450.0, 0.54))
@@ -50,7 +50,7 @@ def coverage(name, logs, seed):
     for number in range(logs):
         us = drawn(parts, rho, n, np.random.default_rng([seed, number]))
         sample = Sample.of(us)
-        model = mean_matched(ordered(improved(sample.binned, start)), float(us.mean()))
+        model = mean_matched(sort_components(improve(sample.binned, start)), float(us.mean()))
         found = intervals(sample, model, "service", seed=number)
         for key, value in wanted.items():
             hits[key] += found[key][0] <= value <= found[key][1]

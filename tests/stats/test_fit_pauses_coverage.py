@@ -14,7 +14,7 @@ from pausing import queue_with_pauses
 
 from hindmost.models.fit.demand import demand
 from hindmost.models.fit.order.successive import find_order
-from hindmost.models.fit.pauses.found import find_pauses
+from hindmost.models.fit.pauses.detection import find_pauses
 from hindmost.notes import Note
 
 WORLDS = {

@@ -12,7 +12,7 @@ from rows import each_row
 from hindmost.plan import parse_objective
 from hindmost.run.soundness import SOUND, Soundness
 from hindmost.stats.runs.intervals import median_interval
-from hindmost.stats.runs.objective import CONFIDENCE, FIRST_LOOK, ObjectiveRule, tolerated
+from hindmost.stats.runs.objective import CONFIDENCE, FIRST_LOOK, ObjectiveRule, tolerated_counts
 from hindmost.studies.search.judge import StepRun, judge
 
 LIMIT = 1_000.0
@@ -66,7 +66,7 @@ def test_intervals_that_err_in_five_per_cent_of_looks_err_in_an_eighth_of_steps_
 
 @each_row("first", [5, 8, 12])
 def test_what_the_looks_spend_is_counted_over_every_sequence_of_runs(first):
-    allowed = tolerated(14, first)
+    allowed = tolerated_counts(14, first)
     sides = np.array(list(product((0, 1), repeat=14))).cumsum(axis=1)
     assert (sides <= np.array(allowed[1:])).any(axis=1).mean() <= PROMISED
     assert max(allowed[:first]) == -1
@@ -84,4 +84,4 @@ def test_a_step_is_decided_the_sooner_the_clearer_it_is():
 @pytest.mark.parametrize("least", [5, 12])
 def test_more_runs_than_at_most_keep_the_promise_too(least):
     """Runs are made again, so a step may have more than it was allowed."""
-    assert tolerated(60, least)[:31] == tolerated(30, least)
+    assert tolerated_counts(60, least)[:31] == tolerated_counts(30, least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hindmost.stats import Onsets, Service, Thefts, calm_latency, theft_dependence
+from hindmost.stats import Interruptions, Onsets, Service, interruption_dependence, isolated_latency
 from hindmost.stats.requests.dependence import FALSE_ALARM
 from tests.stats import theft_worlds as worlds
 
@@ -23,8 +23,10 @@ def requests(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return due, done.astype(np.int64)
 
 
-def surely(due: np.ndarray, done: np.ndarray, thefts: Thefts, alike_ns: float) -> bool:
-    return theft_dependence([Onsets.of(due, done, thefts, SERVICE, alike_ns=alike_ns)]).p <= FALSE_ALARM
+def surely(due: np.ndarray, done: np.ndarray, thefts: Interruptions, alike_ns: float) -> bool:
+    return (
+        interruption_dependence([Onsets.of(due, done, thefts, SERVICE, alike_ns=alike_ns)]).p <= FALSE_ALARM
+    )
 
 
 @pytest.mark.parametrize("alike_ns", [200_000.0, 0.0])
@@ -35,7 +37,7 @@ def test_short_thefts_that_calls_hide_do_not_seem_to_avoid_the_work(alike_ns):
     flying = np.searchsorted(due, short) - np.searchsorted(np.sort(done), short)
     short = short[flying == 0]  # what a call hid
     long = np.sort(random.integers(0, SPAN_NS, 400))
-    thefts = Thefts.of(np.append(short, long), np.append(short + 50_000, long + 300_000))
+    thefts = Interruptions.of(np.append(short, long), np.append(short + 50_000, long + 300_000))
     assert not surely(due, done, thefts, alike_ns)
 
 
@@ -47,16 +49,16 @@ def test_thefts_too_short_to_be_seen_that_begin_with_others_do_not_seem_to_follo
     for at in on:  # the server stood still for half a millisecond before the client did
         first, last = np.searchsorted(due, [at - 500_000, at])
         done[first:last] = np.maximum(done[first:last], at + 300_000)
-    assert surely(due, done, Thefts.of(on, on + 2_000_000, seen_ns=seen_ns), 0.0) is found
+    assert surely(due, done, Interruptions.of(on, on + 2_000_000, seen_ns=seen_ns), 0.0) is found
 
 
 @pytest.mark.parametrize(("alike_ns", "found"), [(200_000.0, True), (0.0, False)])
 def test_short_thefts_do_not_hide_by_their_number_a_quota(alike_ns, found):
     seen = worlds.throttled(0.5, 0.55, 10.0, 100_000, seed=3)
     short = np.sort(np.random.default_rng(9).integers(0, int(seen.due[-1]), 1_000))
-    thefts = Thefts.of(np.append(short, seen.on), np.append(short + 50_000, seen.off))
+    thefts = Interruptions.of(np.append(short, seen.on), np.append(short + 50_000, seen.off))
     own = Service(0.5, worlds.SERVICE_NS, 1.0)
-    dependence = theft_dependence([Onsets.of(seen.due, seen.done, thefts, own, alike_ns=alike_ns)])
+    dependence = interruption_dependence([Onsets.of(seen.due, seen.done, thefts, own, alike_ns=alike_ns)])
     assert dependence.depends is found
 
 
@@ -65,7 +67,7 @@ def test_a_dependence_is_large_or_does_not_count_however_sure_it_is(more, depend
     random = np.random.default_rng(1)
     tables = [Onsets(random.poisson(1.0, (1_000, 21)).astype(float), random.random((1_000, 21)))]
     tables[0].busy[:, 0] += more
-    found = theft_dependence(tables)
+    found = interruption_dependence(tables)
     assert found.p <= FALSE_ALARM
     assert found.depends is depends
 
@@ -75,14 +77,14 @@ def test_thefts_that_begin_only_while_the_server_works_are_no_quota_and_do_no_ha
     """As a hypervisor's: it takes a processor from who uses it."""
     runs = [worlds.taken_while_busy(rho, 0.05, 300_000.0, 60_000, seed) for seed in range(2)]
     own = Service(rho, worlds.SERVICE_NS, 1.0)
-    thefts = [Thefts.of(run.on, run.off) for run in runs]
+    thefts = [Interruptions.of(run.on, run.off) for run in runs]
     tables = [Onsets.of(run.due, run.done, at, own) for run, at in zip(runs, thefts, strict=True)]
     idle = np.vstack([table.flying for table in tables])
     assert (idle[:, 0] > 0.0).all()
     assert (idle[:, 1:] == 0.0).mean() > 0.2
-    assert not theft_dependence(tables).depends
+    assert not interruption_dependence(tables).depends
     found = [
-        calm_latency(run.due, run.done, at, own, (0.5, 0.95, 0.99))
+        isolated_latency(run.due, run.done, at, own, (0.5, 0.95, 0.99))
         for run, at in zip(runs, thefts, strict=True)
     ]
     p50, p95, p99 = (np.mean([one.quantiles[i].estimate.value for one in found]) for i in range(3))

@@ -5,7 +5,7 @@ import pytest
 from messages import raises
 
 from hindmost.errors import ArgumentError
-from hindmost.stats import Factorial, coefficient_ps, fit_runs, randomisation_p, screened
+from hindmost.stats import Factorial, coefficient_ps, fit_runs, randomisation_p, screen_factors
 
 DESIGN = Factorial(["a", "b"])
 
@@ -65,7 +65,7 @@ def test_a_plackett_burman_screening_keeps_what_matters() -> None:
     names = [f"f{i}" for i in range(11)]
     random = np.random.default_rng(4)
     runs = {cell: [100.0 + 12.0 * cell[3] + random.normal(0.0, 4.0)] for cell in cells}
-    found = screened(fit_runs(runs, Factorial(names, terms=[(name,) for name in names])))
+    found = screen_factors(fit_runs(runs, Factorial(names, terms=[(name,) for name in names])))
     assert found[0].column.name == "f3"
     assert found[0].q < 0.05
     assert found[0].value == pytest.approx(12.0, abs=5.0)
@@ -78,7 +78,7 @@ def test_twenty_suspects_with_random_settings_need_no_grid_of_a_million_cells() 
     cells = [tuple(row) for row in random.integers(0, 2, (60, 20)).tolist()]
     runs = {cell: [100.0 + 9.0 * cell[7] - 9.0 * cell[12] + random.normal(0.0, 3.0)] for cell in cells}
     fit = fit_runs(runs, Factorial(names, terms=[(name,) for name in names]))
-    assert {one.column.name for one in screened(fit)[:2]} == {"f7", "f12"}
+    assert {one.column.name for one in screen_factors(fit)[:2]} == {"f7", "f12"}
     assert len(fit.predicted()) == len(runs)
 
 

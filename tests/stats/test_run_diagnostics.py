@@ -13,9 +13,9 @@ from rows import each_row
 
 from hindmost.errors import ArgumentError
 from hindmost.stats import (
+    find_owner,
     modality,
     order_effect,
-    owners,
     run_value,
     sections_allowed,
     variance_components,
@@ -73,16 +73,16 @@ def test_unknown_aggregate_lists_the_right_ones() -> None:
 def test_owner_is_named_when_it_matters_and_is_not_chance(
     above: list[int], total: list[int], owner: int | None
 ) -> None:
-    assert owners(above, total).owner == owner
+    assert find_owner(above, total).owner == owner
 
 
 def test_a_state_that_changes_owner_from_run_to_run_is_no_owner() -> None:
     total = np.full((6, 2), 50_000)
     moving = [[950, 50], [60, 940], [900, 100], [930, 70], [940, 60], [920, 80]]
     steady = [[750, 250], [740, 260], [800, 200], [730, 270], [780, 220], [760, 240]]
-    found = owners(moving, total)
+    found = find_owner(moving, total)
     assert (found.owner, max(found.shares) > 2 / 3) == (None, True)
-    assert owners(steady, total).owner == 0
+    assert find_owner(steady, total).owner == 0
 
 
 def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
@@ -97,7 +97,7 @@ def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
     for _ in range(300):
         bursts = g.poisson(6.0, (10, 4))
         above = np.array([[g.geometric(1 / 40, k).sum() for k in row] for row in bursts])
-        result = owners(above, total)
+        result = find_owner(above, total)
         alarms += result.owner is not None
         expected = above.sum() / 4
         plain += float(((above.sum(axis=0) - expected) ** 2 / expected).sum()) > 16.27
@@ -117,7 +117,7 @@ def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
 )
 def test_impossible_counts_are_refused(above: list[int], total: list[int], argument: str) -> None:
     with raises(ArgumentError, "bad-argument", argument=argument):
-        owners(above, total)
+        find_owner(above, total)
 
 
 # --- variance

@@ -13,7 +13,7 @@ from rows import each_row
 from hindmost.errors import ArgumentError
 from hindmost.stats import PrecisionRule
 from hindmost.stats.runs.intervals import mean_bounds
-from hindmost.stats.runs.typical import low_of_ratio
+from hindmost.stats.runs.summary import ratio_lower_bound
 from hindmost.stats.tables import t_quantile
 
 RunLaw = Any
@@ -144,7 +144,7 @@ class Simulation:
         self.hit = np.zeros((cap + 1, replications), dtype=bool)
         for n in range(2, cap + 1):
             mean, _, high = mean_bounds(x[:, :n])
-            low = np.minimum(low_of_ratio(x[:, :n]), mean)
+            low = np.minimum(ratio_lower_bound(x[:, :n]), mean)
             self.width[n] = (high - low) / 2.0 / mean
             self.hit[n] = (low <= law.mean) & (law.mean <= high)
 

@@ -17,16 +17,16 @@ from hindmost.errors import ArgumentError
 from hindmost.stats import (
     PrecisionRule,
     mean_interval,
+    outlying_runs,
     positive_mean_interval,
-    runs_off,
-    typical,
+    summarise_runs,
 )
 from hindmost.stats.runs.intervals import mean_bounds
 from tests.stats.conftest import ALL_LAWS
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
-# Share of runs off, their factor; documented coverage of the mean at 10 and 30 runs (`typical`).
+# Share of runs off, their factor; documented coverage of the mean at 10 and 30 runs (`summarise_runs`).
 MEANS = {
     (0.01, 2): (0.933, 0.869),
     (0.01, 5): (0.521, 0.277),
@@ -102,12 +102,12 @@ def test_table_of_contaminated_laws(share: float, factor: float) -> None:
 def test_hardly_a_run_of_tame_laws_is_off(name: str) -> None:
     """At most .7 % documented; 300 studies of 10 runs."""
     x = np.maximum(ALL_LAWS[name].draw(np.random.default_rng(1), (300, 10)), 0.01)
-    assert np.mean([len(runs_off(row).places) for row in x]) / 10 < 0.007 + slack(0.007, 3_000)
+    assert np.mean([len(outlying_runs(row).places) for row in x]) / 10 < 0.007 + slack(0.007, 3_000)
 
 
 def test_share_of_runs_off_is_covered() -> None:
     draw, g = contaminated(0.1, 5.0), np.random.default_rng(3)
-    shares = [runs_off(draw(g, (20,))).share for _ in range(400)]
+    shares = [outlying_runs(draw(g, (20,))).share for _ in range(400)]
     assert np.mean([one.low <= 0.1 <= one.high for one in shares]) >= 0.95 - slack(0.95, 400)
 
 
@@ -128,10 +128,10 @@ def test_low_end_on_the_scale_of_ratios_covers_tame_runs_as_the_plain_one_does()
 
 
 def test_runs_that_are_off_are_named() -> None:
-    assert typical([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51]).off.places == (4, 7, 9)
-    assert typical([30.1, 31.0, 30.4, 30.9, 30.6, 30.2]).off.places == ()
+    assert summarise_runs([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51]).off.places == (4, 7, 9)
+    assert summarise_runs([30.1, 31.0, 30.4, 30.9, 30.6, 30.2]).off.places == ()
 
 
 def test_values_that_are_not_positive_are_refused() -> None:
     with raises(ArgumentError, "bad-argument", argument="values"):
-        typical([0.0, 1.0])
+        summarise_runs([0.0, 1.0])

@@ -7,7 +7,7 @@ import pytest
 
 from hindmost.notes import Note
 from hindmost.run.calm import Refusal, RunCalm
-from hindmost.stats import Onsets, Service, Thefts
+from hindmost.stats import Interruptions, Onsets, Service
 from hindmost.studies.attribution.cells import Readings, RunValues, by_calm
 
 MEASURED = {"p50": 60.0, "p99": 9000.0, "mean": 400.0}
@@ -55,7 +55,7 @@ def onsets():
     due = np.cumsum(g.exponential(40_000.0, 50_000)).astype(np.int64)
     done = due + g.exponential(20_000.0, due.size).astype(np.int64)
     at = np.linspace(due[500], due[-500], 20).astype(np.int64)
-    return Onsets.of(due, done, Thefts.of(at, at + 3_000_000), Service(0.5, 20_000.0))
+    return Onsets.of(due, done, Interruptions.of(at, at + 3_000_000), Service(0.5, 20_000.0))
 
 
 def test_all_runs_together_may_refuse_calm_latency():

@@ -12,7 +12,7 @@ from hindmost.errors import InstanceError, UsageError
 from hindmost.fleet.dask.pieces import FIRST, PIECE_S, Sizes
 from hindmost.fleet.dask.version import identity, refuse_other
 from hindmost.models import batch, load_clone
-from hindmost.models.batch import job_of, predicted, predictions
+from hindmost.models.batch import job_of, predict_piece, predictions
 from hindmost.models.simulation import Design, run_points
 
 DESIGN = Design(requests=500)
@@ -28,7 +28,7 @@ def shuffled(job, items):
     firsts = list(range(0, len(items), 5))
     random.Random(3).shuffle(firsts)
     for first in firsts:
-        yield first, predicted(job, items[first : first + 5])
+        yield first, predict_piece(job, items[first : first + 5])
 
 
 @pytest.mark.parametrize("elsewhere", [None, shuffled])
@@ -68,7 +68,7 @@ def test_of_a_batch_with_a_point_without_sense_none_is_run(monkeypatch, elsewher
 
 
 def test_intervals_are_worked_out_where_the_piece_is():
-    (one,) = predicted(job_of(load_clone("silo"), DESIGN), POINTS[:1])
+    (one,) = predict_piece(job_of(load_clone("silo"), DESIGN), POINTS[:1])
     assert one["latency_us"]["p99"]["low"] <= one["latency_us"]["p99"]["value"]
     assert "sections_us" not in one
 

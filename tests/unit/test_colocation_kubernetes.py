@@ -12,7 +12,7 @@ from hindmost.cli import main
 from hindmost.colocation.bound import judge_pair
 from hindmost.colocation.kubernetes import CardJudge, read_cards
 from hindmost.errors import UsageError
-from hindmost.kubernetes import Extender, Node, Pod, Watched
+from hindmost.kubernetes import Extender, Node, Pod, WatchedFile
 
 NOTHING = {"l3": -0.02, "dram": -0.02}
 CARDS = {
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def judge(folder: Path) -> CardJudge:
-    return CardJudge(Watched(folder, read_cards))
+    return CardJudge(WatchedFile(folder, read_cards))
 
 
 def pod(job: str) -> Pod:

@@ -16,8 +16,17 @@ from messages import raises
 
 from hindmost.cli import main
 from hindmost.errors import UsageError
-from hindmost.harvest.kubernetes import LengthJudge, labels_text, read_known, read_runs
-from hindmost.kubernetes import Cluster, Extender, Node, Pod, Watched, filtered, prioritised, read_question
+from hindmost.harvest.kubernetes import LengthJudge, labels_text, read_index, read_runs
+from hindmost.kubernetes import (
+    Cluster,
+    Extender,
+    Node,
+    Pod,
+    WatchedFile,
+    filter_nodes,
+    prioritise_nodes,
+    read_question,
+)
 from hindmost.kubernetes.extender import cores_of, read_pod
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -59,7 +68,7 @@ def classes(tmp_path):
 
 @pytest.fixture
 def judge(classes):
-    return LengthJudge(Watched(classes, read_known))
+    return LengthJudge(WatchedFile(classes, read_index))
 
 
 def ask(address: str, verb: str, body: bytes, method: str = "POST") -> tuple[int, object]:
@@ -90,11 +99,11 @@ def test_a_recorded_question_is_read_in_both_forms(name):
 @pytest.mark.parametrize("name", ["whole", "named"])
 def test_nodes_that_cannot_spare_it_are_refused_and_come_back_in_the_form_they_came(judge, name):
     question = read_question(json.loads(recorded(name)))
-    found = filtered(judge, question)
+    found = filter_nodes(judge, question)
     # Half of its cores and a third kept leave 2 of 12, just what is wanted; new-0 is nobody's.
     assert found["FailedNodes"] == {}
     judge.reserve = 0.4
-    found = filtered(judge, question)
+    found = filter_nodes(judge, question)
     assert list(found["FailedNodes"]) == ["test-0"]
     (note,) = judge.refused(question.pod, question.nodes).values()
     assert note.code == "little-headroom"
@@ -140,7 +149,7 @@ def test_pods_of_a_job_get_one_class_and_a_busy_node_scores_less(judge):
 def test_an_unlabelled_job_is_as_long_as_its_last_run(classes, tmp_path):
     runs = tmp_path / "runs.csv"
     runs.write_text("job,duration_s\nq1,500\nq2,10\nq1,20\nq3,434\n")
-    judge = LengthJudge(Watched(classes, read_known), Watched(runs, read_runs))
+    judge = LengthJudge(WatchedFile(classes, read_index), WatchedFile(runs, read_runs))
     found = [judge.length(Pod("p", {"hindmost/job": name})) for name in ("q1", "q2", "q3", "q4")]
     assert found == ["short", "short", "long", "medium"]
     assert judge.length(Pod("q3", {"hindmost/length": "eternal"})) == "long"
@@ -207,7 +216,7 @@ def test_a_judge_that_fails_is_told_and_the_server_lives():
         assert (status, found["Code"]) == (500, "judge-failed")
         assert "no idea" in found["Error"]
         assert ask(server.address, "/prioritize", recorded("named"))[1][0]["Score"] == 10
-    assert prioritised(Broken(), read_question(json.loads(recorded("named"))))[1]["Score"] == 0
+    assert prioritise_nodes(Broken(), read_question(json.loads(recorded("named"))))[1]["Score"] == 0
 
 
 BATCH = {"hindmost/job": "q1"}
@@ -241,7 +250,7 @@ def test_a_utilisation_is_a_share_or_the_node_is_refused(judge, said, code):
 
 def test_pods_that_were_sent_to_a_node_leave_less_for_the_next(classes):
     now = [0.0]
-    judge = LengthJudge(Watched(classes, read_known), clock=lambda: now[0])
+    judge = LengthJudge(WatchedFile(classes, read_index), clock=lambda: now[0])
     node = Node("crawl-0", annotations={"hindmost/utilisation": "0.2"}, cores=12.0)  # 5.6 cores are spare
 
     def passed(count: int, *nodes: Node) -> int:
@@ -366,7 +375,7 @@ def test_bound_pods_and_named_nodes_are_as_the_api_server_has_them(classes, api_
         return {"metadata": {"name": name, "uid": name, "labels": BATCH}, "spec": spec, **more}
 
     with Cluster(url) as cluster:
-        judge = LengthJudge(Watched(classes, read_known), cluster=cluster)
+        judge = LengthJudge(WatchedFile(classes, read_index), cluster=cluster)
 
         def seen(condition) -> bool:
             until = time.monotonic() + 10

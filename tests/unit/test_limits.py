@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import each_row
 
-from hindmost.stats import over_runs
-from hindmost.stats.runs.limit import Bent, judged, stands
+from hindmost.stats import middle_interval
+from hindmost.stats.runs.limit import Distortion, is_robust, judge
 from hindmost.studies.measure.limits import exit_code, judge_limits
 from hindmost.studies.measure.limits.requests import RequestFigures
 
@@ -332,13 +332,13 @@ def test_a_crossed_limit_outweighs_an_undecided_one_and_the_instrument_one_that_
 
 
 VALUES = st.lists(st.floats(1.0, 1e6) | st.just(float("inf")), min_size=1, max_size=30)
-BENT = st.builds(Bent, st.booleans(), st.booleans())
+BENT = st.builds(Distortion, st.booleans(), st.booleans())
 
 
 @given(VALUES, st.sampled_from(["median", "mean"]), st.floats(1.0, 1e6), st.booleans())
 def test_what_is_held_or_crossed_never_has_the_limit_within_its_interval(values, about, bound, above):
-    figure = over_runs(values, about)
-    found = judged(figure, bound, above=above)
+    figure = middle_interval(values, about)
+    found = judge(figure, bound, above=above)
     if not figure.known:
         assert found == "undecided"
     elif found != "undecided":
@@ -350,8 +350,8 @@ def test_what_is_held_or_crossed_never_has_the_limit_within_its_interval(values,
 def test_a_wider_limit_is_never_judged_worse(values, one, other, above):
     tight, wide = sorted((one, other), reverse=above)
     order = ["crossed", "undecided", "held"]
-    figure = over_runs(values, "median")
-    first, second = (judged(figure, bound, above=above) for bound in (tight, wide))
+    figure = middle_interval(values, "median")
+    first, second = (judge(figure, bound, above=above) for bound in (tight, wide))
     assert order.index(first) <= order.index(second)
 
 
@@ -361,9 +361,9 @@ def test_a_judgement_that_stands_is_that_of_the_truth(truth, noise, bound, bent)
     for sign, allowed in ((1.0, bent.too_high), (-1.0, bent.too_low)):
         shown = [max(0.0, value + sign * noise) if allowed else value for value in truth]
         for above in (False, True):
-            said = judged(over_runs(shown, "median"), bound, above=above)
-            if said != "undecided" and stands(said, bent, above=above):
-                assert judged(over_runs(truth, "median"), bound, above=above) == said
+            said = judge(middle_interval(shown, "median"), bound, above=above)
+            if said != "undecided" and is_robust(said, bent, above=above):
+                assert judge(middle_interval(truth, "median"), bound, above=above) == said
 
 
 def rare(runs: int = 10, *, errors: int = 0, samples: int = 5_000, us: float = 100.0) -> dict[int, Any]:

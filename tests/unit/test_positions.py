@@ -55,11 +55,11 @@ def test_the_line_is_that_of_the_json_as_it_was_indented(tmp_path):
 
 
 def test_applications_know_the_line_of_each_of_their_fields():
-    from hindmost.models import APPLICATIONS, source_text
+    from hindmost.models import APPLICATIONS, read_source
     from hindmost.models.parameters import known_paths
 
     for name in APPLICATIONS:
-        text = source_text(name)
+        text = read_source(name)
         written = [path for path in known_paths(load_clone(name).document) if path.startswith("service[")]
         for path in written:
             leaf = path.rpartition(".")[2]

@@ -12,7 +12,7 @@ from hindmost.errors import UsageError
 from hindmost.models import load_clone
 from hindmost.models.document import Clone
 from hindmost.models.inverse import Question, answer
-from hindmost.models.parameters import Vary, applied, changes, known_paths, parse_vary, value_at
+from hindmost.models.parameters import Vary, apply_changes, changes, known_paths, parse_vary, value_at
 from hindmost.models.simulation import Design
 from hindmost.models.sweep import settings, sweep
 from hindmost.plan import parse_term
@@ -57,7 +57,7 @@ def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
         document = load_clone(name).document
         for path in known_paths(document):
             value = value_at(document, path)
-            assert Clone.of(applied(document, {path: value}))
+            assert Clone.of(apply_changes(document, {path: value}))
 
 
 @each_row("path", ["thread", "service[9].weight", "service", "note", "locks[0].law", "", "threads.x"])
@@ -71,20 +71,20 @@ def test_an_unknown_path_is_refused_and_the_nearest_are_named(path):
 
 def test_other_weights_fill_up_to_one():
     shore = load_clone("shore").document
-    after = applied(shore, {"service[2].weight": 0.521})
+    after = apply_changes(shore, {"service[2].weight": 0.521})
     assert [one["weight"] for one in after["service"]] == pytest.approx([0.254, 0.225, 0.521])
     with raises(UsageError, "weights-not-one", key="service", value=[1.0], left=0.0):
         changes(shore, {"service[2].weight": 1})
 
 
 def test_median_and_mean_take_each_others_place():
-    after = applied(load_clone("silo").document, {"service[0].law.mean_us": 20})
+    after = apply_changes(load_clone("silo").document, {"service[0].law.mean_us": 20})
     assert after["service"][0]["law"]["median_us"] is None
     assert Clone.of(after).mean_busy_us > load_clone("silo").mean_busy_us
 
 
 def test_a_factor_multiplies_all_service_times():
-    double = Clone.of(applied(queue().document, {"service_factor": 2}))
+    double = Clone.of(apply_changes(queue().document, {"service_factor": 2}))
     assert double.mean_busy_us == pytest.approx(200)
 
 

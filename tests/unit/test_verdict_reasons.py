@@ -21,7 +21,7 @@ from rows import each_row
 from hindmost.codes import CODES
 from hindmost.run import limits
 from hindmost.run.verdict import Cause, headline, judge, of_label, overall
-from hindmost.stats import Decision, Ownership, over_runs
+from hindmost.stats import Decision, Ownership, middle_interval
 
 
 def levels(code, **given):
@@ -331,7 +331,8 @@ def test_a_percentage_of_late_sending_is_of_the_figures_that_the_table_shows(run
     ]
     found = reasons(runs=made, plan={"over_runs": about, "runs": (2, 30)}).get("late-sends")
     latency, service = (
-        over_runs([one.values[what]["p99"] for one in made], about).value for what in ("latency", "service")
+        middle_interval([one.values[what]["p99"] for one in made], about).value
+        for what in ("latency", "service")
     )
     late = max(0.0, latency - service)
     if found is None:

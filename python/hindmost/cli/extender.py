@@ -111,11 +111,14 @@ def _answer_by_profiles(
     folder: Path, within: str, load: str, listen: str, port: int | None, *, strict: bool
 ) -> int:
     from hindmost.colocation.kubernetes import CardJudge, read_cards
-    from hindmost.kubernetes import Watched
+    from hindmost.kubernetes import WatchedFile
     from hindmost.plan import parse_percent, parse_share
 
     judge = CardJudge(
-        Watched(folder, read_cards), parse_share(within, "--within"), parse_percent(load, "--load"), strict
+        WatchedFile(folder, read_cards),
+        parse_share(within, "--within"),
+        parse_percent(load, "--load"),
+        strict,
     )
     return _answer(judge, listen, 9881 if port is None else port, judge.gauges, "hindmost_colocate")
 
@@ -129,8 +132,8 @@ def _answer_by_classes(
     listen: str,
     port: int | None,
 ) -> int:
-    from hindmost.harvest.kubernetes import LengthJudge, read_known, read_runs
-    from hindmost.kubernetes import Cluster, Watched
+    from hindmost.harvest.kubernetes import LengthJudge, read_index, read_runs
+    from hindmost.kubernetes import Cluster, WatchedFile
 
     if not 0.0 <= reserve < 1.0 or not cores > 0.0:
         raise UsageError(
@@ -142,7 +145,7 @@ def _answer_by_classes(
             option="--reserve" if not 0.0 <= reserve < 1.0 else "--cores",
             value=reserve if not 0.0 <= reserve < 1.0 else cores,
         )
-    past = None if runs is None else Watched(runs, read_runs)
+    past = None if runs is None else WatchedFile(runs, read_runs)
     if api is not None and not api.startswith("http://"):
         raise UsageError(
             "bad-value",
@@ -152,7 +155,7 @@ def _answer_by_classes(
             value=api,
         )
     with nullcontext() if api is None else Cluster(api) as cluster:
-        judge = LengthJudge(Watched(classes, read_known), past, reserve, cores, cluster=cluster)
+        judge = LengthJudge(WatchedFile(classes, read_index), past, reserve, cores, cluster=cluster)
         return _answer(judge, listen, 9880 if port is None else port, judge.gauges, "hindmost_harvest")
 
 

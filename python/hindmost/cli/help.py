@@ -24,7 +24,7 @@ class PlainHelp:
             return
         lines = ["", f"{panel.title}:"]
         for entry in panel.entries:
-            lines += _entry(_names(entry), _described(entry), min(console.width, _WIDEST))
+            lines += _entry(_names(entry), _describe(entry), min(console.width, _WIDEST))
         _print(console, "\n".join(lines))
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:  # noqa: ANN401
@@ -58,7 +58,7 @@ def _names(entry: HelpEntry) -> str:
     return f"{names} {entry.metavar}" if entry.metavar else names
 
 
-def _described(entry: HelpEntry) -> str:
+def _describe(entry: HelpEntry) -> str:
     parts = [" ".join(_plain(entry.description).split())]
     if entry.choices:
         parts.append(f"[{' | '.join(entry.choices)}]")

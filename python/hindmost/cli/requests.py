@@ -42,7 +42,7 @@ def add_request_options(
             if (earlier := before.get(one.name)) is not None:
                 ordered.append(arguments.pop(earlier))
             kind = Argument.POSITIONAL_OR_KEYWORD if place == 0 and not many else Argument.KEYWORD_ONLY
-            ordered.append(Argument(one.name, kind, default=one.default, annotation=_annotated(one)))
+            ordered.append(Argument(one.name, kind, default=one.default, annotation=_annotation(one)))
         ordered += arguments.values()
 
         def called(*words: Any, **options: Any) -> int:  # noqa: ANN401 (whatever cyclopts read)
@@ -63,7 +63,7 @@ def add_request_options(
     return spread
 
 
-def _annotated(one: OptionField) -> Any:  # noqa: ANN401 (a type)
+def _annotation(one: OptionField) -> Any:  # noqa: ANN401 (a type)
     option = one.option
     parameter = Parameter(
         group=GROUPS[option.group],

@@ -20,7 +20,7 @@ from typing import Any
 from hindmost.colocation.bound import judge_pair, load_card
 from hindmost.colocation.tail import MOST_LOAD, allowed_loss
 from hindmost.errors import UsageError
-from hindmost.kubernetes import Node, Pod, Watched
+from hindmost.kubernetes import Node, Pod, WatchedFile
 from hindmost.kubernetes.extender import MOST_SCORE, bad_share, share_of
 from hindmost.notes import Note
 
@@ -72,7 +72,7 @@ class CardJudge:
         Also refuse nodes for which the profiles cannot decide.
     """
 
-    cards: Watched[Cards]
+    cards: WatchedFile[Cards]
     within: float = 0.10
     load: float = 0.5
     strict: bool = False

@@ -3,7 +3,7 @@
 =====================================  ==================================================================
 from a folder of traces to classes     `read_traces`, `classify`
 from classes to decisions              `select`, `place`, `learn_thresholds`
-a synthetic data center                `published`, `simulate`
+a synthetic data center                `published_center`, `simulate`
 =====================================  ==================================================================
 
 The algorithms are in ``crates/harvest``, which the plug-ins of ``hadoop/`` must agree with. This package is
@@ -13,7 +13,7 @@ the interface: traces in, documents out. It measures nothing.
 from hindmost.harvest.classes import Settings, classify, load_classes
 from hindmost.harvest.decisions import learn_thresholds, place, select
 from hindmost.harvest.reading import Traces, read_traces
-from hindmost.harvest.simulation import published, simulate
+from hindmost.harvest.simulation import published_center, simulate
 
 __all__ = [
     "Settings",
@@ -22,7 +22,7 @@ __all__ = [
     "learn_thresholds",
     "load_classes",
     "place",
-    "published",
+    "published_center",
     "read_traces",
     "select",
     "simulate",

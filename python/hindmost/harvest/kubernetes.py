@@ -26,7 +26,7 @@ from hindmost.errors import UsageError
 from hindmost.harvest.classes import load_classes, read_error
 from hindmost.harvest.decisions import Length, select
 from hindmost.harvest.hosts import HostTable
-from hindmost.kubernetes import Cluster, Node, Pod, Watched
+from hindmost.kubernetes import Cluster, Node, Pod, WatchedFile
 from hindmost.kubernetes.extender import MOST_SCORE, bad_share, cores_of, share_of
 from hindmost.notes import Note
 from hindmost.store.harvest import Class, Classes
@@ -75,7 +75,7 @@ def read_runs(path: Path) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Known:
+class ClassIndex:
     """Classes, and the class of each server."""
 
     document: Classes
@@ -87,11 +87,11 @@ class Known:
         return None if at is None else self.document["classes"][at]
 
 
-def read_known(path: Path) -> Known:
+def read_index(path: Path) -> ClassIndex:
     """Read a document of ``hindmost harvest classify`` and index it by server."""
     found = load_classes(path)
     known = [one for one in found["tenants"] if one["class"] is not None]
-    return Known(
+    return ClassIndex(
         found,
         HostTable(
             (server, one["class"]) for one in known for server in one["servers"] if one["class"] is not None
@@ -100,7 +100,7 @@ def read_known(path: Path) -> Known:
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Hold:
     """Cores reserved for a pod on a node until the API server shows it bound, or `HOLD_S` have passed."""
 
     node: str
@@ -139,15 +139,15 @@ class LengthJudge:
         Number of requests about nodes of which only the name was known.
     """
 
-    known: Watched[Known]
-    runs: Watched[dict[str, float]] | None = None
+    known: WatchedFile[ClassIndex]
+    runs: WatchedFile[dict[str, float]] | None = None
     reserve: float = 1.0 / 3.0
     cores: float = 12.0
     thresholds: tuple[float, float] = (SHORT_BELOW_S, LONG_ABOVE_S)
     cluster: Cluster | None = None
     clock: Callable[[], float] = time.monotonic
     blind: int = 0
-    _held: dict[str, _Held] = field(default_factory=dict)
+    _held: dict[str, _Hold] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
@@ -198,12 +198,12 @@ class LengthJudge:
 
     def _hold(self, pod: Pod, node: str) -> None:
         with self._lock:
-            self._held[pod.uid or pod.name] = _Held(node, pod.cores, self.clock() + HOLD_S)
+            self._held[pod.uid or pod.name] = _Hold(node, pod.cores, self.clock() + HOLD_S)
 
     def _bound_pods(self) -> dict[str, Pod]:
         return self.cluster.bound() if self.cluster else {}
 
-    def _holds_of_others(self, pod: Pod) -> dict[str, _Held]:
+    def _holds_of_others(self, pod: Pod) -> dict[str, _Hold]:
         """Return the current holds of other pods by UID."""
         bound = self._bound_pods()
         with self._lock:
@@ -212,7 +212,7 @@ class LengthJudge:
             return {uid: one for uid, one in self._held.items() if uid != (pod.uid or pod.name)}
 
     def _rooms(
-        self, pod: Pod, nodes: Sequence[Node], held: Mapping[str, _Held]
+        self, pod: Pod, nodes: Sequence[Node], held: Mapping[str, _Hold]
     ) -> tuple[list[_Room], dict[str, Note]]:
         """Describe the nodes that have a class, and refuse those with an invalid utilisation."""
         known, batch = self.known.now(), dict[str, float]()
@@ -263,7 +263,7 @@ class LengthJudge:
             }
         return found
 
-    def _picked(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: Known) -> set[int]:
+    def _picked(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: ClassIndex) -> set[int]:
         """Draw the classes of the pod's job among those of the nodes, seeded by the job's name."""
         loads: dict[int, list[float]] = {}
         for room in rooms:

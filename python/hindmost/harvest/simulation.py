@@ -19,7 +19,7 @@ MOST_MISSING = 0.25
 """Tenants with a larger share of missing slots are excluded, as in `classify`."""
 
 
-def published(number: int, **changes: float) -> dict[str, Any]:
+def published_center(number: int, **changes: float) -> dict[str, Any]:
     """Return a synthetic model of one of the ten data centers of chapter IV, optionally changed.
 
     Published values lie within the ranges of the chapter; unpublished ones (sizes, waves of reimages,
@@ -51,7 +51,7 @@ def simulate(
         rare for a simulation; ``availability``: accesses that find all replicas busy; ``scheduling``: jobs
         and kills.
     center : dict, optional
-        A result of `published`. With traces, only the pattern of reimages (waves, seed) is used.
+        A result of `published_center`. With traces, only the pattern of reimages (waves, seed) is used.
     traces : Traces, optional
         A result of `read_traces` with servers, racks, reimages and loads. The first half is history, and the
         rest is simulated; loads are scaled only if ``utilisation`` is given.
@@ -67,18 +67,18 @@ def simulate(
 
     Examples
     --------
-    >>> small = published(9, servers=300, tenants=60)
+    >>> small = published_center(9, servers=300, tenants=60)
     >>> found = simulate("availability", small, utilisation=0.1, blocks=500, days=1.0)
     >>> found["result"]["failed"]
     0
     """
-    document = {**asked, "center": published(9) if center is None else center}
+    document = {**asked, "center": published_center(9) if center is None else center}
     check(document)
     if traces is None:
         result = engine(kind, document)
     else:
         document = _recorded_defaults(kind, traces) | document
-        result = _replayed(kind, document, traces)
+        result = _replay(kind, document, traces)
     return {
         "schema": SCHEMA,
         "kind": kind,
@@ -145,7 +145,7 @@ def _recorded_defaults(kind: Kind, traces: Traces) -> dict[str, Any]:
     return {} if most is None else {"utilisation": None, "days": min(days, most)}
 
 
-def _replayed(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str, float | None]:
+def _replay(kind: Kind, document: dict[str, Any], traces: Traces) -> dict[str, float | None]:
     import numpy as np
 
     missing = 1.0 - np.isfinite(traces.cpu).mean(axis=1)

@@ -1,9 +1,9 @@
 """A Kubernetes scheduler extender with exchangeable decisions; see `extender` and `serving`."""
 
 from hindmost.kubernetes.cluster import Cluster
-from hindmost.kubernetes.extender import Judge, Node, Pod, filtered, prioritised, read_question
+from hindmost.kubernetes.extender import Judge, Node, Pod, filter_nodes, prioritise_nodes, read_question
 from hindmost.kubernetes.serving import Extender
-from hindmost.kubernetes.watched import Watched
+from hindmost.kubernetes.watched_file import WatchedFile
 
 __all__ = [
     "Cluster",
@@ -11,8 +11,8 @@ __all__ = [
     "Judge",
     "Node",
     "Pod",
-    "Watched",
-    "filtered",
-    "prioritised",
+    "WatchedFile",
+    "filter_nodes",
+    "prioritise_nodes",
     "read_question",
 ]

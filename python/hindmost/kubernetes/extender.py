@@ -177,7 +177,7 @@ def read_question(document: object) -> Question:
     return Question(read_pod(pod), [read_node(one) for one in items], nodes)
 
 
-def filtered(judge: Judge, question: Question) -> dict[str, Any]:
+def filter_nodes(judge: Judge, question: Question) -> dict[str, Any]:
     """Make ``ExtenderFilterResult`` with the accepted nodes in the form in which they were sent."""
     refused = judge.refused(question.pod, question.nodes)
     left = [node.name for node in question.nodes if node.name not in refused]
@@ -193,7 +193,7 @@ def filtered(judge: Judge, question: Question) -> dict[str, Any]:
     return found | {"Nodes": {**question.whole, "items": items}}
 
 
-def prioritised(judge: Judge, question: Question) -> list[dict[str, Any]]:
+def prioritise_nodes(judge: Judge, question: Question) -> list[dict[str, Any]]:
     """Make ``HostPriorityList`` with the score of every node."""
     scores = judge.scores(question.pod, question.nodes)
     return [

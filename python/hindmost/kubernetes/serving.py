@@ -20,8 +20,8 @@ from hindmost.kubernetes.extender import (
     Judge,
     Unreadable,
     decode_question,
-    filtered,
-    prioritised,
+    filter_nodes,
+    prioritise_nodes,
     read_question,
 )
 
@@ -111,7 +111,7 @@ class Extender:
                 error = Unreadable(f"the body cannot be read: {error}")
             return 400, _error(error.code, error.message, **error.fields)
         try:
-            found = (filtered if verb == "filter" else prioritised)(self.judge, question)
+            found = (filter_nodes if verb == "filter" else prioritise_nodes)(self.judge, question)
         except Exception as error:
             self.count("failed")
             return 500, _error("judge-failed", f"the extender failed: {error}")

@@ -53,23 +53,23 @@ def predictions(
     with engine_errors():
         _engine.check_designs(clone.text, design.text(points))
     if elsewhere is None:
-        return _here(clone, points, design, progress)
+        return _predict_locally(clone, points, design, progress)
     found: list[Prediction | None] = [None] * len(points)
     done = 0
     for first, piece in elsewhere(job_of(clone, design), points):
-        found[first : first + len(piece)] = _checked(piece)
+        found[first : first + len(piece)] = _validate(piece)
         done += len(piece)
         if progress is not None:
             progress(done)
     return [one for one in found if one is not None]
 
 
-def _here(
+def _predict_locally(
     clone: Clone, points: Sequence[Point], design: Design, progress: Callable[[int], None] | None
 ) -> list[Prediction]:
     found: list[Prediction] = []
     for first in range(0, len(points), PIECE):
-        told = None if progress is None else _beyond(first, progress)
+        told = None if progress is None else _offset_progress(first, progress)
         outcomes = run_points(clone, points[first : first + PIECE], design, told)
         found += [one.prediction for one in outcomes]
     if progress is not None:
@@ -77,17 +77,17 @@ def _here(
     return found
 
 
-def _beyond(before: int, progress: Callable[[int], None]) -> Callable[[int], None]:
+def _offset_progress(before: int, progress: Callable[[int], None]) -> Callable[[int], None]:
     return lambda done: progress(before + done)
 
 
-def predicted(job: Job, points: Sequence[Point]) -> list[Prediction]:
+def predict_piece(job: Job, points: Sequence[Point]) -> list[Prediction]:
     """Predict one piece with its intervals, on whichever machine this runs."""
     clone, design = Clone(**job["clone"]), Design(**job["design"])
     return [one.prediction for one in run_points(clone, points, design)]
 
 
-def _checked(piece: list[Any]) -> list[Prediction]:
+def _validate(piece: list[Any]) -> list[Prediction]:
     try:
         return msgspec.convert(piece, list[Prediction])
     except msgspec.ValidationError as error:
@@ -96,5 +96,5 @@ def _checked(piece: list[Any]) -> list[Prediction]:
 
 
 def job_of(clone: Clone, design: Design) -> Job:
-    """Return the data that other machines need for `predicted`."""
+    """Return the data that other machines need for `predict_piece`."""
     return {"clone": asdict(clone), "design": asdict(design)}

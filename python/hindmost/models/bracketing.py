@@ -157,7 +157,7 @@ class Search:
         return low >= self.question.objective.limit
 
 
-def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> list[float]:
+def make_grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> list[float]:
     """Return values from low to high, spaced linearly or logarithmically."""
     steps = [step / (points - 1) for step in range(points)]
     if linear:
@@ -168,7 +168,7 @@ def grid(low: float, high: float, *, points: int, whole: bool, linear: bool) -> 
     return sorted({float(round(value)) for value in values} if whole else set(values))
 
 
-def wide(bracket: tuple[float, float], *, whole: bool) -> bool:
+def is_wide(bracket: tuple[float, float], *, whole: bool) -> bool:
     """Return whether the bracket is wide enough to be searched further."""
     low, high = bracket
     return high - low > 1.0 if whole else high / low > CLOSE

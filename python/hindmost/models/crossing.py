@@ -93,7 +93,7 @@ class Neighbourhood:
         half = max((high - low) / 2.0, NARROWEST * (abs(middle) if linear else 1.0))
         x = middle + half * np.linspace(-1.0, 1.0, VALUES)
         curves = self._latencies([back(one) for one in x])
-        places = np.array([_place(x, np.log(curve / self.limit_us)) for curve in curves])
+        places = np.array([_find_zero(x, np.log(curve / self.limit_us)) for curve in curves])
         reach = t_quantile(REPLICATIONS - 1, 0.975) * places.std(ddof=1) / math.sqrt(REPLICATIONS)
         ends = back(float(places.mean() - reach)), back(float(places.mean() + reach))
         safe = ends[0] if self.at_most else ends[1]
@@ -143,7 +143,7 @@ class Neighbourhood:
         return Estimate(mean, max(0.0, mean - half), mean + half, values.size, 0.95)
 
 
-def _place(x: Floats, over: Floats) -> float:
+def _find_zero(x: Floats, over: Floats) -> float:
     """Find the zero of log(latency / limit) between neighbours, or on a line through all values."""
     known = np.isfinite(over)
     signs = np.flatnonzero(np.diff(np.sign(over)) != 0)

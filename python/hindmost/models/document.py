@@ -141,7 +141,7 @@ def load_clone(source: str | Path) -> Clone:
     UsageError
         There is no such file or application, or the document is invalid.
     """
-    path, text = _find(source)
+    path, text = _read(source)
     try:
         document = json.loads(text) if path.suffix == ".json" else parse_toml(text)
     except (ValueError, RecursionError) as error:
@@ -163,7 +163,7 @@ def load_clone(source: str | Path) -> Clone:
     return Clone.of(document, str(path), SourceText(text, toml=path.suffix != ".json", path=str(path)))
 
 
-def source_text(source: str | Path) -> str:
+def read_source(source: str | Path) -> str:
     """Return the original text of a document's file.
 
     Raises
@@ -171,10 +171,10 @@ def source_text(source: str | Path) -> str:
     UsageError
         As for `load_clone`, except that the content is not checked.
     """
-    return _find(source)[1]
+    return _read(source)[1]
 
 
-def _find(source: str | Path) -> tuple[Path, str]:
+def _read(source: str | Path) -> tuple[Path, str]:
     """Return path and text of a document."""
     path = Path(source)
     if str(source) in APPLICATIONS:

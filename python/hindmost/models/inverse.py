@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from hindmost.errors import UsageError
-from hindmost.models.bracketing import Question, Search, grid, wide
+from hindmost.models.bracketing import Question, Search, is_wide, make_grid
 from hindmost.models.crossing import Crossing
 from hindmost.models.document import Clone
-from hindmost.models.parameters import FACTOR, Value, applied, value_at
+from hindmost.models.parameters import FACTOR, Value, apply_changes, value_at
 from hindmost.models.simulation import Design
 from hindmost.store.estimates import bounds
 from hindmost.store.predictions import InverseAnswer, SimulatedValue
@@ -56,16 +56,16 @@ def answer(
     """
     search = Search(clone, question, load, setting or {}, design or Design(requests=100_000))
     low, high = _range(clone, question, setting or {})
-    search.look(grid(low, high, points=GRID, whole=question.whole, linear=question.by == "rate"))
+    search.look(make_grid(low, high, points=GRID, whole=question.whole, linear=question.by == "rate"))
     for sure in (False, True):
-        while (bracket := search.bracket(sure=sure)) and wide(bracket, whole=question.whole):
-            finer = grid(*bracket, points=FINER, whole=question.whole, linear=question.by == "rate")
+        while (bracket := search.bracket(sure=sure)) and is_wide(bracket, whole=question.whole):
+            finer = make_grid(*bracket, points=FINER, whole=question.whole, linear=question.by == "rate")
             if not search.look(finer):
                 break
-    return _found(search)
+    return _answer_document(search)
 
 
-def _found(search: Search) -> InverseAnswer:
+def _answer_document(search: Search) -> InverseAnswer:
     """Return the result of the search as a document."""
     clear = search.changes_of_mind()
     crossings = clear if len(clear) > 1 else search.crossings()
@@ -93,7 +93,7 @@ def _found(search: Search) -> InverseAnswer:
         "value": int(last) if last is not None and whole else last,
         "surely": int(surely) if surely is not None and whole else surely,
         "side": "at_most" if at_most else "at_least",
-        **_again(again, whole=whole),
+        **_crossing_fields(again, whole=whole),
         "latency_us": None if last is None else search.tried[last],
         "crossings": [list(pair) for pair in crossings],
         "uneven_at": search.uneven(),
@@ -102,7 +102,7 @@ def _found(search: Search) -> InverseAnswer:
     return cast(InverseAnswer, document)
 
 
-def _again(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
+def _crossing_fields(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
     """Return the fields of an `InverseAnswer` that describe the crossing."""
     if found is None:
         return {"safe": None, "low": None, "high": None, "safe_latency_us": None}
@@ -122,7 +122,7 @@ def _again(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
 
 def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tuple[float, float]:
     if question.by == "rate":
-        capacity = Clone.of(applied(clone.document, setting)).capacity_per_s
+        capacity = Clone.of(apply_changes(clone.document, setting)).capacity_per_s
         if capacity is None:
             raise UsageError(
                 "no-capacity",

@@ -187,7 +187,7 @@ def changes(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[s
     for path, value in setting.items():
         value_at(document, path)
         if path == FACTOR:
-            out["/order/regimes"] = _scaled(document, float(value))
+            out["/order/regimes"] = _scale_regimes(document, float(value))
             continue
         keys = _keys(path)
         out[_pointer(keys)] = _plain(value)
@@ -203,11 +203,11 @@ def changes(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[s
             groups.setdefault(f"{group} {keys[-1]}", {})[int(keys[-2])] = float(value)
     for group, fixed in groups.items():
         pointer, _, name = group.partition(" ")
-        out |= _filled(document, pointer, name, fixed)
+        out |= _rescale_weights(document, pointer, name, fixed)
     return out
 
 
-def applied(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[str, Any]:
+def apply_changes(document: Mapping[str, Any], setting: Mapping[str, Value]) -> dict[str, Any]:
     """Return a copy of the document with parameters changed."""
     copy: dict[str, Any] = json.loads(json.dumps(document))
     for pointer, value in changes(document, setting).items():
@@ -223,13 +223,13 @@ def _pointer(keys: list[str | int]) -> str:
     return "".join(f"/{key}" for key in keys)
 
 
-def _scaled(document: Mapping[str, Any], factor: float) -> list[dict[str, float]]:
+def _scale_regimes(document: Mapping[str, Any], factor: float) -> list[dict[str, float]]:
     """Scale all service times: change all regimes, or add one."""
     regimes = document["order"].get("regimes") or [{"factor": 1.0, "mean_requests": 1e12}]
     return [{**regime, "factor": regime["factor"] * factor} for regime in regimes]
 
 
-def _filled(
+def _rescale_weights(
     document: Mapping[str, Any], pointer: str, name: str, fixed: Mapping[int, float]
 ) -> dict[str, Any]:
     """Scale the weights of the other components so that all sum to 1."""

@@ -19,7 +19,7 @@ from hindmost.errors import Interrupted, UsageError
 from hindmost.laws import DEFAULT_LAW, LawDocument
 from hindmost.models.document import Clone, load_clone
 from hindmost.models.refusals import refusal
-from hindmost.models.uncertainty import drawn_changes
+from hindmost.models.uncertainty import draw_changes
 from hindmost.progress import step
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.stats.tables import t_quantile
@@ -145,7 +145,7 @@ def simulate(
     found = run_points(clone, [point], design)[0].prediction
     if found["state"] == "above_capacity":
         raise above_capacity(found)
-    if changes := drawn_changes(clone, design.seed):
+    if changes := draw_changes(clone, design.seed):
         traced = not isinstance(design.arrivals, str | dict)
         fewer = max(min(design.requests, LEAST_DRAWN), design.requests // len(changes))
         less = design if traced else replace(design, requests=fewer)
@@ -179,7 +179,7 @@ def _widen(found: Prediction, drawn: Sequence[Prediction]) -> None:
         found["latency_us"][name] = {"value": value, **ends}
 
 
-def simulated(clone: Clone, load: Mapping[str, float], design: Design) -> Simulation:
+def simulation_document(clone: Clone, load: Mapping[str, float], design: Design) -> Simulation:
     """Return the document of a prediction at one load (``hindmost.simulation/1``), as `simulate`."""
     found = simulate(clone, **load, design=design)
     head = {"schema": SCHEMA, "clone": clone.name, "seed": design.seed, "arrivals": design.arrivals}

@@ -181,6 +181,6 @@ def sweep(
     return Swept(document)
 
 
-def with_found(document: Mapping[str, Any], found: Sequence[InverseAnswer]) -> Swept:
+def with_answers(document: Mapping[str, Any], found: Sequence[InverseAnswer]) -> Swept:
     """Add answers to inverse questions."""
     return Swept({**document, "found": list(found)})

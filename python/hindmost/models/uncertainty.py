@@ -27,24 +27,24 @@ Change = dict[str, Any]
 """New values by JSON pointer."""
 
 
-def drawn_changes(clone: Clone, seed: int) -> list[Change]:
+def draw_changes(clone: Clone, seed: int) -> list[Change]:
     """Draw parameters as other logs of the server could have given them; none for unfitted clones."""
     stated: dict[str, list[float]] = (clone.document.get("origin") or {}).get("intervals", {})
     if not stated:
         return []
     random = np.random.default_rng(seed)
-    return [_drawn(clone.document, stated, random) for _ in range(DRAWS)]
+    return [_draw(clone.document, stated, random) for _ in range(DRAWS)]
 
 
-def _drawn(
+def _draw(
     document: Mapping[str, Any], stated: Mapping[str, list[float]], random: np.random.Generator
 ) -> Change:
     changes: Change = {}
     for name, (low, high) in stated.items():
         if name.endswith("service.mean_us"):
             pointer = _pointer(name.removesuffix(".mean_us"))
-            changes[pointer] = _law(_at(document, pointer), math.log(high / low) / 3.92, random)
-        elif "service" not in name and isinstance(value := _at(document, _pointer(name)), float):
+            changes[pointer] = _law(_value_at(document, pointer), math.log(high / low) / 3.92, random)
+        elif "service" not in name and isinstance(value := _value_at(document, _pointer(name)), float):
             changes[_pointer(name)] = _between(value, low, high, random)
     shares = [pointer for pointer in changes if pointer.endswith("/share")]
     total = math.fsum(changes[pointer] for pointer in shares)
@@ -98,7 +98,7 @@ def _pointer(name: str) -> str:
     return "/" + re.sub(r"\[(\d+)\]", r"/\1", name).replace(".", "/")
 
 
-def _at(document: Any, pointer: str) -> Any:  # noqa: ANN401 (any value of a document)
+def _value_at(document: Any, pointer: str) -> Any:  # noqa: ANN401 (any value of a document)
     for key in pointer[1:].split("/"):
         try:
             document = document[int(key)] if isinstance(document, list) else document[key]

@@ -1,23 +1,29 @@
 """Statistics of run values: intervals, stopping, variance, warnings. No files, no sockets."""
 
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.factors.against import Against, against
-from hindmost.stats.factors.best import Behind, best
 from hindmost.stats.factors.coding import Column, Factorial
-from hindmost.stats.factors.crossings import Crossing, crossings
+from hindmost.stats.factors.control import ControlDifference, control_differences
+from hindmost.stats.factors.crossings import Crossing, find_crossings
 from hindmost.stats.factors.differences import Difference, low_level_difference, term_difference
 from hindmost.stats.factors.effects import Effect, Prediction, RunFit, fit_runs
-from hindmost.stats.factors.explained import Explained, explained, pseudo_r2
+from hindmost.stats.factors.explained_variance import ExplainedVariance, explained_variance, pseudo_r2
 from hindmost.stats.factors.families import false_discovery, holm, holm_families, simultaneous, step_down
-from hindmost.stats.factors.permutation import Suspect, coefficient_ps, randomisation_p, screened
+from hindmost.stats.factors.permutation import Suspect, coefficient_ps, randomisation_p, screen_factors
 from hindmost.stats.factors.resampling import joint_draws
+from hindmost.stats.factors.selection import BestDifference, best_differences
 from hindmost.stats.requests.agreement import Agreement, Spread, agreement, constancy
-from hindmost.stats.requests.calm import NEVER, Calm, CalmQuantile, Refused, calm_latency
-from hindmost.stats.requests.dependence import Dependence, Onsets, theft_dependence
-from hindmost.stats.requests.pooled import PooledCell, PooledEffect, PooledFit, fit_pooled
+from hindmost.stats.requests.dependence import Dependence, Onsets, interruption_dependence
+from hindmost.stats.requests.interruptions import Interruptions, Service
+from hindmost.stats.requests.isolation import (
+    NEVER,
+    IsolatedLatency,
+    IsolatedQuantile,
+    IsolationRefusal,
+    isolated_latency,
+)
+from hindmost.stats.requests.pooling import PooledCell, PooledEffect, PooledFit, fit_pooled
 from hindmost.stats.requests.quantile_regression import QuantileRegression
 from hindmost.stats.requests.samples import Requests
-from hindmost.stats.requests.thefts import Service, Thefts
 from hindmost.stats.runs.aggregate import Aggregate, run_value
 from hindmost.stats.runs.before_after import Comparison, compare_runs
 from hindmost.stats.runs.bisection import Belief, Span
@@ -27,20 +33,20 @@ from hindmost.stats.runs.hysteresis import Hysteresis, hysteresis
 from hindmost.stats.runs.intervals import mean_interval, median_interval, smallest_n_for_median
 from hindmost.stats.runs.modality import Modality, modality, unseen_mode_share
 from hindmost.stats.runs.objective import ObjectiveRule
-from hindmost.stats.runs.odd import Odd, odd_instances
 from hindmost.stats.runs.order import OrderEffect, order_effect
-from hindmost.stats.runs.ownership import Ownership, owners
+from hindmost.stats.runs.ownership import Ownership, find_owner
 from hindmost.stats.runs.sequential import Decision, PrecisionRule
-from hindmost.stats.runs.typical import (
+from hindmost.stats.runs.slow_clients import SlowClient, find_slow_clients
+from hindmost.stats.runs.summary import (
     Middle,
-    RunsOff,
-    Typical,
-    mean_claims,
-    over_runs,
+    OutlyingRuns,
+    RunSummary,
+    mean_claim,
+    middle_interval,
+    outlying_runs,
     positive_mean_interval,
-    runs_off,
     runs_to_see,
-    typical,
+    summarise_runs,
 )
 from hindmost.stats.runs.variance import (
     VarianceComponents,
@@ -54,16 +60,14 @@ from hindmost.stats.series.within_run import RunInterval, run_interval
 
 __all__ = [
     "NEVER",
-    "Against",
     "Aggregate",
     "Agreement",
-    "Behind",
     "Belief",
-    "Calm",
-    "CalmQuantile",
+    "BestDifference",
     "Column",
     "Comparison",
     "Contrast",
+    "ControlDifference",
     "Crossing",
     "Decision",
     "Dependence",
@@ -71,15 +75,19 @@ __all__ = [
     "Effect",
     "Equivalence",
     "Estimate",
-    "Explained",
+    "ExplainedVariance",
     "Factorial",
     "Hysteresis",
+    "Interruptions",
+    "IsolatedLatency",
+    "IsolatedQuantile",
+    "IsolationRefusal",
     "Middle",
     "Modality",
     "ObjectiveRule",
-    "Odd",
     "Onsets",
     "OrderEffect",
+    "OutlyingRuns",
     "Ownership",
     "PooledCell",
     "PooledEffect",
@@ -87,49 +95,48 @@ __all__ = [
     "PrecisionRule",
     "Prediction",
     "QuantileRegression",
-    "Refused",
     "Requests",
     "RunFit",
     "RunInterval",
-    "RunsOff",
+    "RunSummary",
     "Service",
+    "SlowClient",
     "Span",
     "Spread",
     "Suspect",
-    "Thefts",
-    "Typical",
     "VarianceComponents",
     "Verdict",
-    "against",
     "agreement",
-    "best",
-    "calm_latency",
+    "best_differences",
     "coefficient_ps",
     "compare_runs",
     "constancy",
     "contrasts",
-    "crossings",
+    "control_differences",
     "decide",
     "equivalence",
-    "explained",
+    "explained_variance",
     "false_discovery",
+    "find_crossings",
+    "find_owner",
     "fit_pooled",
     "fit_runs",
     "holm",
     "holm_families",
     "hysteresis",
+    "interruption_dependence",
+    "isolated_latency",
     "joint_draws",
     "least_pairs",
     "low_level_difference",
-    "mean_claims",
+    "mean_claim",
     "mean_interval",
     "median_interval",
+    "middle_interval",
     "modality",
     "more_runs",
-    "odd_instances",
     "order_effect",
-    "over_runs",
-    "owners",
+    "outlying_runs",
     "paired_ratio",
     "positive_mean_interval",
     "pseudo_r2",
@@ -137,17 +144,16 @@ __all__ = [
     "run_interval",
     "run_value",
     "runs_needed",
-    "runs_off",
     "runs_to_see",
-    "screened",
+    "screen_factors",
     "section_interval",
     "sections_allowed",
     "simultaneous",
+    "find_slow_clients",
     "smallest_n_for_median",
     "step_down",
+    "summarise_runs",
     "term_difference",
-    "theft_dependence",
-    "typical",
     "unseen_mode_share",
     "variance_components",
     "within_variance",

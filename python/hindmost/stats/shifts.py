@@ -75,7 +75,7 @@ def shift_interval(x: Floats, y: Floats, confidence: float = 0.95) -> tuple[floa
     return value, min(one[0] for one in ends), max(one[1] for one in ends)
 
 
-def studentised(above_x: Floats, above_y: Floats) -> tuple[Floats, Floats]:
+def brunner_munzel(above_x: Floats, above_y: Floats) -> tuple[Floats, Floats]:
     """Return Brunner and Munzel's statistic and its degrees of freedom, along the last axis.
 
     Parameters
@@ -114,7 +114,7 @@ def _unequal(x: Floats, y: Floats, confidence: float) -> tuple[float, float] | N
             shift = (low + high) / 2.0
             above_x = 1.0 - np.searchsorted(ys, xs + shift) / ys.size
             above_y = np.searchsorted(xs, ys - shift) / xs.size
-            found.append(studentised(above_x, above_y))
+            found.append(brunner_munzel(above_x, above_y))
         t, degrees = (np.array(one, dtype=np.float64) for one in zip(*found, strict=True))
         return np.asarray(np.abs(t) <= t_quantiles(degrees, 0.5 + confidence / 2.0))
 

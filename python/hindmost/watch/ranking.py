@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hindmost.notes import Note
-from hindmost.stats.causes.ranking import LEAST_BLOCKS, Moved, rank_metrics
+from hindmost.stats.causes.ranking import LEAST_BLOCKS, MovedMetric, rank_metrics
 from hindmost.watch.blocks import BLOCK_S, metrics_of, quantiles_of
 from hindmost.watch.ring import Ring, read_ring
 
@@ -82,7 +82,7 @@ class Wait:
 
 def rank_or_wait(
     ring: Ring, ends: NDArray[np.float64], values: NDArray[np.float64], block_s: float
-) -> tuple[list[Moved], Wait | None]:
+) -> tuple[list[MovedMetric], Wait | None]:
     """Rank metrics by how they follow the latency, or say which blocks are missing for that.
 
     A new anomaly is one or two blocks among many, and the top of the ranking is then random. If the last
@@ -127,7 +127,7 @@ def _slow(known: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray((known > np.sqrt(normal * now)) & (now >= LEAST_RATIO * normal))
 
 
-def rank_ring(path: Path, q: float) -> tuple[list[Moved], Wait | None]:
+def rank_ring(path: Path, q: float) -> tuple[list[MovedMetric], Wait | None]:
     """Rank metrics by how much of a latency quantile they explain in a ring, or say which blocks are missing.
 
     Blocks last 30 s even where neighbouring blocks are correlated, as around every anomaly: the ranking's

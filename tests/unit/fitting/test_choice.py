@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from hindmost.models.fit.laws.choice import Sample, choose
+from hindmost.models.fit.laws.choice import Sample, choose_law
 from hindmost.models.fit.laws.families import Empirical
 
 from .planted import times_of
 
 
 def laws(application, n, seed=1):
-    taken = choose(Sample.of(times_of(application, n, seed))).taken
+    taken = choose_law(Sample.of(times_of(application, n, seed))).taken
     assert not isinstance(taken.model, Empirical), taken.name
     return [(component["weight"], component["law"]) for component in taken.model.document()]
 
@@ -49,12 +49,12 @@ def test_what_is_one_lognormal_gets_no_more_parameters():
 def test_a_shape_that_no_law_has_is_taken_as_measured():
     draws = np.random.default_rng(1)
     steps = draws.choice([10.0, 11.0, 50.0, 51.0, 200.0, 400.0], size=20_000) * draws.uniform(1, 1.02, 20_000)
-    choice = choose(Sample.of(steps))
+    choice = choose_law(Sample.of(steps))
     assert choice.taken.name == "as measured"
     assert choice.taken.model.mean == pytest.approx(steps.mean(), rel=1e-9)
 
 
 def test_the_mean_is_matched_exactly_by_every_candidate():
     us = times_of("xapian", 5_000)
-    for one in choose(Sample.of(us)).candidates:
+    for one in choose_law(Sample.of(us)).candidates:
         assert one.model.mean == pytest.approx(us.mean(), rel=1e-9), one.name

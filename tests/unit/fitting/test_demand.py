@@ -65,7 +65,7 @@ def test_a_coarse_clock_is_told(tmp_path):
 
 
 def test_gaps_by_the_clock_are_told_from_gaps_at_random(tmp_path):
-    from hindmost.models.fit.pauses.found import find_pauses
+    from hindmost.models.fit.pauses.detection import find_pauses
 
     us = times_of("masstree", N)
     begin = np.cumsum(us)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hindmost.models.fit.laws.choice import Sample, choose
-from hindmost.models.fit.laws.kinds import BIAS, Together, laws_by_kind, mended
+from hindmost.models.fit.laws.choice import Sample, choose_law
+from hindmost.models.fit.laws.kinds import BIAS, Together, laws_by_kind, reduce_bias
 from hindmost.models.fit.reading import Log
 
 SHARE = 0.15
@@ -29,7 +29,7 @@ def chosen(served):
     """Samples of all requests, and of each kind the choice."""
     whole = Sample.of(served.wall_us)
     own = [Sample.of(served.wall_us[served.kind == n], whole.block[served.kind == n]) for n in (0, 1)]
-    return Together(whole, (1.0 - SHARE, SHARE)), [choose(one) for one in own]
+    return Together(whole, (1.0 - SHARE, SHARE)), [choose_law(one) for one in own]
 
 
 def with_taken(choice, name):
@@ -42,7 +42,7 @@ def test_a_law_that_is_off_where_all_requests_have_their_p95_is_replaced(chosen)
     poor = [fast, with_taken(slow, "gamma")]
     off = together.bias([one.taken for one in poor])
     assert off.max() > 5 * BIAS
-    first, second = mended(together, poor)
+    first, second = reduce_bias(together, poor)
     assert first is fast.taken
     assert second.name != "gamma"
     assert together.bias([first, second]).max() < BIAS
@@ -50,14 +50,14 @@ def test_a_law_that_is_off_where_all_requests_have_their_p95_is_replaced(chosen)
 
 def test_laws_that_are_right_together_stay(chosen):
     together, choices = chosen
-    assert mended(together, choices) == [one.taken for one in choices]
+    assert reduce_bias(together, choices) == [one.taken for one in choices]
 
 
 def test_a_law_that_lacks_its_tail_is_never_put_in(chosen):
     together, (fast, slow) = chosen
     poor = with_taken(slow, "gamma")
     lacking = tuple(replace(one, misfit=one.misfit or "lacks it") for one in poor.candidates)
-    found = mended(together, [fast, replace(poor, candidates=lacking)])
+    found = reduce_bias(together, [fast, replace(poor, candidates=lacking)])
     assert found[1].name == "gamma"
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import each_row
 
-from hindmost.models.fit.bins import Binned, Grid
+from hindmost.models.fit.bins import BinnedSamples, Grid
 from hindmost.models.fit.laws.families import Empirical, Gamma, Lognormal, Mixture, Pareto, mean_matched
-from hindmost.models.fit.laws.mixture import improved, lognormals
+from hindmost.models.fit.laws.mixture import fit_lognormals, improve
 from hindmost.models.fit.laws.replay import latencies
 
 from .planted import times_of
@@ -21,10 +21,10 @@ def test_binning_moves_no_parameter_by_a_tenth_of_a_percent(application):
     logs = np.log(times_of(application, 20_000))
     binned = Grid.of(logs).binned
     each = np.sort(logs)
-    whole = Binned(np.ones(each.size), each, each * each, 1e-12)
-    start = lognormals(binned, 3)[-1]
-    ours = improved(binned, start, rounds=3_000, tolerance=1e-13)
-    exact = improved(whole, start, rounds=3_000, tolerance=1e-13)
+    whole = BinnedSamples(np.ones(each.size), each, each * each, 1e-12)
+    start = fit_lognormals(binned, 3)[-1]
+    ours = improve(binned, start, rounds=3_000, tolerance=1e-13)
+    exact = improve(whole, start, rounds=3_000, tolerance=1e-13)
     for one, other in zip(ours.laws, exact.laws, strict=True):
         assert math.exp(one.mu - other.mu) == pytest.approx(1.0, abs=1e-3)
         assert one.sigma == pytest.approx(other.sigma, rel=1e-3)

@@ -51,11 +51,11 @@ def test_planted_regimes_are_found_with_their_factor_and_their_stays():
 
 def test_overlapping_components_are_told_a_higher_autocorrelation():
     from hindmost.models.fit.laws.families import Lognormal, Mixture
-    from hindmost.models.fit.order.copula import _times, said_autocorrelation
+    from hindmost.models.fit.order.copula import _times, score_autocorrelation
     from hindmost.models.fit.order.successive import autocorrelation, normal_scores
 
     law = Mixture((0.6, 0.4), (Lognormal(4.0, 0.9), Lognormal(4.6, 0.4)))
-    said = said_autocorrelation(law, 0.5)
+    said = score_autocorrelation(law, 0.5)
     assert said > 0.52
     scores = autoregressive(np.random.default_rng(9).standard_normal(N) * np.sqrt(1 - said * said), said)
     times = _times(law, ndtr(scores))

@@ -7,7 +7,7 @@ from pausing import queue_with_pauses
 
 from hindmost.models.fit import fit_clone
 from hindmost.models.fit.demand import demand
-from hindmost.models.fit.pauses.found import find_pauses
+from hindmost.models.fit.pauses.detection import find_pauses
 
 from .planted import by_code
 

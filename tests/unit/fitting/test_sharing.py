@@ -8,7 +8,7 @@ import pytest
 from hindmost import _engine
 from hindmost.models.fit import fit_clone
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.threads.sharing import shared
+from hindmost.models.fit.threads.sharing import with_sharing
 
 from .planted import by_code
 
@@ -20,7 +20,7 @@ MEAN = 100.0 * np.exp(0.045)
 def log_of(threads, hold_us, stretch, seed):
     """What a server's log would say of a document with a lock and a stretch, at about 70 % load."""
     clone = {"schema": "hindmost.clone/1", "name": "planted", "service": [{"weight": 1.0, "law": LAW}]}
-    document = {**shared(clone, MEAN, hold_us, stretch), "threads": threads}
+    document = {**with_sharing(clone, MEAN, hold_us, stretch), "threads": threads}
     per_s = 0.7 * threads / (MEAN * (1 + stretch / 2) * 1e-6)
     if hold_us:
         per_s = min(per_s, 0.8e6 / hold_us)

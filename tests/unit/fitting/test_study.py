@@ -10,7 +10,7 @@ from hindmost.errors import Inconclusive, StudyError, UsageError
 from hindmost.models import Clone
 from hindmost.models.fit import fit_clone, read_log, read_logs
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.reading.saturated import read_saturated
+from hindmost.models.fit.reading.saturation import read_saturated
 from hindmost.models.simulation import Design, run_points
 
 from .planted import by_code

@@ -13,7 +13,7 @@ from hindmost.models.fit.intervals import intervals
 from hindmost.models.fit.laws.choice import Sample
 from hindmost.models.fit.laws.families import Lognormal, Mixture
 from hindmost.models.simulation import Design, simulate
-from hindmost.models.uncertainty import drawn_changes
+from hindmost.models.uncertainty import draw_changes
 
 from .planted import back_to_back, by_code
 
@@ -85,7 +85,7 @@ def test_shares_and_correlations_that_are_drawn_make_sense() -> None:
     document = {key: value for key, value in DOCUMENT.items() if key != "service"}
     origin = {"samples": 100, "intervals": stated}
     clone = Clone.of({**document, "kinds": kinds, "order": {"autocorrelation": 0.95}, "origin": origin})
-    for change in drawn_changes(clone, 1):
+    for change in draw_changes(clone, 1):
         assert change["/kinds/0/share"] + change["/kinds/1/share"] == pytest.approx(1.0)
         assert change["/order/autocorrelation"] <= 0.99
 

@@ -63,7 +63,7 @@ def serve(
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone
-    from hindmost.models.asked import check_counts
+    from hindmost.models.questions import check_counts
     from hindmost.models.serving import Serving
     from hindmost.plan.units import parse_rate
     from hindmost.report.serving.terminal import render_account

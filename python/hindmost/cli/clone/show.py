@@ -23,13 +23,13 @@ def show(
     The document goes to standard output, so you can save and edit it. The capacity goes to standard error.
     With --json, both are one JSON object with all defaults filled in.
     """
-    from hindmost.models import load_clone, source_text
+    from hindmost.models import load_clone, read_source
 
     loaded = load_clone(clone)
     if json_:
         print(json.dumps(dataclasses.asdict(loaded), allow_nan=False))
         return Exit.DONE
-    print(source_text(clone).rstrip())
+    print(read_source(clone).rstrip())
     capacity = loaded.capacity_per_s
     threads = f"{loaded.threads} thread{'s' if loaded.threads > 1 else ''}"
     facts = [f"{threads}, busy for {loaded.mean_busy_us:.5g} µs per request on average"]

@@ -36,13 +36,13 @@ def simulate(
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone
-    from hindmost.models.asked import check_counts, one_load
-    from hindmost.models.simulation import Design, simulated
+    from hindmost.models.questions import check_counts, parse_load
+    from hindmost.models.simulation import Design, simulation_document
     from hindmost.plan.units import parse_quantiles
     from hindmost.report.simulation.terminal import render_prediction
     from hindmost.store.estimates import encode
 
-    load = one_load(rate, utilisation)
+    load = parse_load(rate, utilisation)
     check_counts(requests, seed)
     loaded = load_clone(clone)
     if threads is not None:
@@ -54,7 +54,7 @@ def simulate(
         quantiles=parse_quantiles(quantiles),
         backlog=backlog,
     )
-    found = simulated(loaded, load, design)
+    found = simulation_document(loaded, load, design)
     if json_:
         print(encode(found))
     else:

@@ -70,8 +70,8 @@ def sweep(
     """
     from hindmost.laws import parse_law
     from hindmost.models import load_clone
-    from hindmost.models.asked import check_counts, swept
     from hindmost.models.parameters import parse_vary
+    from hindmost.models.questions import check_counts, sweep_from_text
     from hindmost.models.simulation import Design
     from hindmost.report.sweep.page import render_sweep_page
     from hindmost.report.sweep.terminal import render_sweep
@@ -85,7 +85,7 @@ def sweep(
         def progress(done: int, count: int) -> None:
             shown.done, shown.of = done, count
 
-        document = swept(
+        document = sweep_from_text(
             load_clone(clone),
             [parse_vary(one) for one in vary or []],
             together=together,

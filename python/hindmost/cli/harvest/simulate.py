@@ -48,13 +48,13 @@ def simulate(
     """
     from hindmost.errors import UsageError
     from hindmost.harvest import read_traces
-    from hindmost.harvest.simulation import published
+    from hindmost.harvest.simulation import published_center
     from hindmost.harvest.simulation import simulate as simulated
     from hindmost.plan.units import parse_duration
     from hindmost.report.harvest.terminal import render_simulation
 
     asked: dict[str, Any] = {}
-    made = published(center)
+    made = published_center(center)
     if traces is not None and servers is not None:
         raise UsageError(
             "conflicting-options",

@@ -75,7 +75,7 @@ def layout_of(path: Path, name: str | None = None) -> Layout:
     """
     if path.suffix == ".parquet":
         with readable(path):
-            time, server, load = _named([one for one, _ in _engine.parquet_columns(str(path))], path)
+            time, server, load = _find_columns([one for one, _ in _engine.parquet_columns(str(path))], path)
         columns = {"parquet": {"time": time, "server": server, "load": load}}
         return Layout("parquet", time, server, load, LOADS[load], columns)
     with open_table(path) as file:
@@ -192,12 +192,12 @@ def _bitbrains(name: str, path: Path, head: str) -> Layout:
 
 def _columns(name: str, path: Path, head: str) -> Layout:
     names = [one.strip().strip('"') for one in head.split(",")]
-    time, server, load = _named(names, path)
+    time, server, load = _find_columns(names, path)
     columns = _text(",", 1, names.index(time), names.index(server), names.index(load), 0, "")
     return Layout(name, time, server, load, LOADS[load], columns)
 
 
-def _named(names: list[str], path: Path) -> tuple[str, str, str]:
+def _find_columns(names: list[str], path: Path) -> tuple[str, str, str]:
     """Return the columns of time, server and load."""
     found = []
     for what, known in (("time", TIMES), ("server", SERVERS), ("load", tuple(LOADS))):

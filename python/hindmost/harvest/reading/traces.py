@@ -189,7 +189,7 @@ def read_traces(
         len(unowned),
         [float(np.quantile(one, 0.99, method="inverted_cdf")) for one in own],
         {one["name"]: ratio for one, ratio in zip(facts["servers"], balance or (), strict=bool(balance))},
-        _understood(layouts),
+        _summarise_columns(layouts),
         sorted(other),
     )
 
@@ -236,7 +236,7 @@ def _last_slot(server: Mapping[str, Any], start: float, slot: float) -> int:
     return int((server["last"] - start) / slot - (place - math.floor(place + 0.25)) + 0.5)
 
 
-def _understood(layouts: Sequence[Layout]) -> list[TraceColumns]:
+def _summarise_columns(layouts: Sequence[Layout]) -> list[TraceColumns]:
     """Summarise how columns were interpreted."""
     ways = Counter((one.format, one.time, one.server, one.load, one.scale) for one in layouts)
     return [

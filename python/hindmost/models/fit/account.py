@@ -14,7 +14,7 @@ from hindmost.models.fit.laws.families import Mixture, Model
 from hindmost.models.fit.laws.kinds import Part
 from hindmost.models.fit.laws.replay import LOADS, STATISTICS
 from hindmost.models.fit.own_load import OwnLoad
-from hindmost.models.fit.pauses.found import Pauses
+from hindmost.models.fit.pauses.detection import Pauses
 from hindmost.models.fit.procedure import Fit
 from hindmost.notes import Note
 from hindmost.store.fit import Curves, FitResult, FittedLaw, Gaps, Law, Own

@@ -21,7 +21,7 @@ BINS = 4_096
 
 
 @dataclass(frozen=True)
-class Binned:
+class BinnedSamples:
     """Counts of samples in bins of equal logarithmic width; empty bins are left out.
 
     Parameters
@@ -51,9 +51,9 @@ class Binned:
         """Share of the samples below the middle of each bin."""
         return np.asarray((np.cumsum(self.count) - 0.5 * self.count) / self.n)
 
-    def part(self, count: Floats) -> Binned:
+    def part(self, count: Floats) -> BinnedSamples:
         """Return the same bins with other counts."""
-        return Binned(count, self.x, self.square, self.width)
+        return BinnedSamples(count, self.x, self.square, self.width)
 
     def segment(self, low: float, high: float) -> tuple[float, float, float]:
         """Return count, mean and standard deviation of the logarithms between two sample shares."""
@@ -70,7 +70,7 @@ class Binned:
 class Grid:
     """Bins over all samples, and the bin index of each sample."""
 
-    binned: Binned
+    binned: BinnedSamples
     place: Ints
 
     @classmethod
@@ -86,7 +86,7 @@ class Grid:
         square = np.bincount(raw, weights=log_us * log_us, minlength=bins)[used] / n
         names = np.zeros(bins, dtype=np.int64)
         names[used] = np.arange(used.size)
-        return cls(Binned(n, x, square, width), names[raw])
+        return cls(BinnedSamples(n, x, square, width), names[raw])
 
     def counts(self, label: Ints, labels: int) -> Floats:
         """Return counts by label and bin, of shape ``(labels, m)``."""

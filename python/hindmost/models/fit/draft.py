@@ -8,13 +8,13 @@ from typing import Any
 from hindmost.models.document import SCHEMA
 from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.intervals import Intervals, intervals, shares
-from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.families import round_digits
 from hindmost.models.fit.laws.kinds import Part
 from hindmost.models.fit.load import Load
-from hindmost.models.fit.order.copula import said_autocorrelation
+from hindmost.models.fit.order.copula import score_autocorrelation
 from hindmost.models.fit.order.successive import Order
-from hindmost.models.fit.pauses.found import Pauses
-from hindmost.models.fit.reading import Log, together
+from hindmost.models.fit.pauses.detection import Pauses
+from hindmost.models.fit.reading import Log, combine_digests
 from hindmost.models.fit.turnaround import Turnaround
 from hindmost.notes import Note
 
@@ -52,16 +52,16 @@ class Draft:
         if isinstance(beside, Note):
             self.unknown.append(beside)
         elif beside.arrival is not None:
-            self.body["arrival_us"] = rounded(beside.arrival.value)
-            self.found["arrival_us"] = (rounded(beside.arrival.low), rounded(beside.arrival.high))
+            self.body["arrival_us"] = round_digits(beside.arrival.value)
+            self.found["arrival_us"] = (round_digits(beside.arrival.low), round_digits(beside.arrival.high))
 
     def load(self, load: Load | Note) -> None:
         """Add how service times change with the load."""
         if isinstance(load, Note):
             self.unknown.append(load)
         elif load.seen:
-            self.body["load"] = {"time": rounded(load.time)}
-            self.found["load.time"] = (rounded(load.low), rounded(load.high))
+            self.body["load"] = {"time": round_digits(load.time)}
+            self.found["load.time"] = (round_digits(load.low), round_digits(load.high))
         else:
             self.unknown.append(
                 Note(
@@ -116,9 +116,9 @@ class Draft:
                 )
             )
         elif said:
-            said = said_autocorrelation(whole.choice.taken.model, said)
+            said = score_autocorrelation(whole.choice.taken.model, said)
             reach = (order.interval[1] - order.interval[0]) / 2.0 * said / order.autocorrelation
-            self.found["order.autocorrelation"] = (rounded(said - reach), rounded(said + reach))
+            self.found["order.autocorrelation"] = (round_digits(said - reach), round_digits(said + reach))
         return said
 
     def document(self, name: str, alike: tuple[Log, ...], logs: tuple[Log, ...]) -> dict[str, Any]:
@@ -129,13 +129,13 @@ class Draft:
             "schema": SCHEMA,
             "name": name,
             **self.body,
-            "wake_us": rounded(log.wake_us),
-            "outside_us": rounded(log.outside_us),
+            "wake_us": round_digits(log.wake_us),
+            "outside_us": round_digits(log.outside_us),
             "origin": {
                 "source": ", ".join(Path(one.source).name for one in (*alike, *logs[1:])),
-                "sha256": log.sha256 if len(logs) == 1 else together(one.sha256 for one in logs),
+                "sha256": log.sha256 if len(logs) == 1 else combine_digests(one.sha256 for one in logs),
                 "samples": sum(one.n for one in logs),
-                "utilisation_at_most": min(1.0, rounded(most)),
+                "utilisation_at_most": min(1.0, round_digits(most)),
                 "intervals": self.found,
                 "unknown": [str(note) for note in self.unknown],
             },

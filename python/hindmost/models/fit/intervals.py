@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from hindmost.models.fit.bins import BINS, Binned, Floats, Grid, Ints
+from hindmost.models.fit.bins import BINS, BinnedSamples, Floats, Grid, Ints
 from hindmost.models.fit.laws.choice import Sample
-from hindmost.models.fit.laws.families import Gamma, Law, Lognormal, Mixture, Model, Pareto, rounded
+from hindmost.models.fit.laws.families import Gamma, Law, Lognormal, Mixture, Model, Pareto, round_digits
 from hindmost.models.fit.order.successive import autocorrelation, normal_scores
 
 DRAWS = 300
@@ -65,16 +65,16 @@ def intervals(sample: Sample, model: Model, prefix: str, seed: int = 1) -> Inter
     drawn = draws @ counts  # (DRAWS, m): a log made of the drawn blocks
     sums = np.bincount(label, weights=sample.us, minlength=number)
     means = (draws @ sums) / drawn.sum(axis=1)
-    found: Intervals = {f"{prefix}.mean_us": _around(float(sample.us.mean()), means, math.inf)}
+    found: Intervals = {f"{prefix}.mean_us": _interval_around(float(sample.us.mean()), means, math.inf)}
     for name, level in QUANTILES.items():
         if sample.us.size * (1.0 - level) >= 20:
-            found[f"{prefix}.{name}"] = _of_quantile(sample.us, level, label, number)
+            found[f"{prefix}.{name}"] = _quantile_interval(sample.us, level, label, number)
     if isinstance(model, Mixture):
-        found |= _of_mixture(grid.binned, model, drawn, means, prefix)
-    return {name: (rounded(low), rounded(high)) for name, (low, high) in found.items()}
+        found |= _mixture_intervals(grid.binned, model, drawn, means, prefix)
+    return {name: (round_digits(low), round_digits(high)) for name, (low, high) in found.items()}
 
 
-def _of_quantile(us: Floats, level: float, label: Ints, number: int) -> tuple[float, float]:
+def _quantile_interval(us: Floats, level: float, label: Ints, number: int) -> tuple[float, float]:
     """Return the interval of a quantile by Woodruff's method (1952).
 
     The share of requests below the quantile scatters between blocks. The interval holds the quantiles at the
@@ -97,7 +97,10 @@ def shares(kind: Ints, values: Sequence[float]) -> Intervals:
     for number, value in enumerate(values):
         own = np.bincount(label, kind == number, minlength=LEAST_BLOCKS) / size
         reach = float(special.stdtrit(LEAST_BLOCKS - 1, 0.975) * own.std(ddof=1)) / math.sqrt(LEAST_BLOCKS)
-        found[f"kinds[{number}].share"] = (rounded(max(0.0, value - reach)), rounded(min(1.0, value + reach)))
+        found[f"kinds[{number}].share"] = (
+            round_digits(max(0.0, value - reach)),
+            round_digits(min(1.0, value + reach)),
+        )
     return found if count > 1 else {}
 
 
@@ -111,7 +114,9 @@ def _grid(sample: Sample, model: Model) -> Grid:
     return Grid.of(np.log(sample.us), BINS // 8 if 8 * sample.binned.width < min(spreads) / 5 else BINS // 4)
 
 
-def _around(value: float, values: Floats, samples: float, *, logit: bool = False) -> tuple[float, float]:
+def _interval_around(
+    value: float, values: Floats, samples: float, *, logit: bool = False
+) -> tuple[float, float]:
     """Return the interval of a positive parameter, or of a share."""
     change = special.logit if logit else np.log
     back = special.expit if logit else np.exp
@@ -121,13 +126,13 @@ def _around(value: float, values: Floats, samples: float, *, logit: bool = False
     return float(back(middle - reach)), float(back(middle + reach))
 
 
-def _packed(mixture: Mixture) -> Floats:
+def _pack(mixture: Mixture) -> Floats:
     """Return unbounded parameters: logarithms of relative weights, then those of the laws."""
     weights = [math.log(w / mixture.weights[0]) for w in mixture.weights[1:]]
-    return np.array([*weights, *(value for law in mixture.laws for value in _of_law(law))])
+    return np.array([*weights, *(value for law in mixture.laws for value in _law_parameters(law))])
 
 
-def _of_law(law: Law) -> tuple[float, ...]:
+def _law_parameters(law: Law) -> tuple[float, ...]:
     match law:
         case Lognormal():
             return law.mu, math.log(law.sigma)
@@ -140,13 +145,13 @@ def _of_law(law: Law) -> tuple[float, ...]:
     raise TypeError(f"{type(law).__name__} has no parameters")
 
 
-def _unpacked(like: Mixture, values: Floats) -> Mixture:
+def _unpack(like: Mixture, values: Floats) -> Mixture:
     k = len(like.laws)
     weights = np.exp([0.0, *values[: k - 1]])
     laws: list[Law] = []
     at = k - 1
     for law in like.laws:
-        own = values[at : at + len(_of_law(law))]
+        own = values[at : at + len(_law_parameters(law))]
         at += own.size
         match law:
             case Lognormal():
@@ -164,26 +169,26 @@ FARTHEST = 2.0
 """Newton steps are limited to a factor of e^2."""
 
 
-def _scores(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
+def _scores(binned: BinnedSamples, mixture: Mixture, at: Floats) -> Floats:
     """Return the derivative of the log density in each bin, of shape ``(parameters, m)``."""
     rows = []
     for place in range(at.size):
         step = np.zeros(at.size)
         step[place] = STEP
-        up = _unpacked(mixture, at + step).log_density(binned.x)
-        down = _unpacked(mixture, at - step).log_density(binned.x)
+        up = _unpack(mixture, at + step).log_density(binned.x)
+        down = _unpack(mixture, at - step).log_density(binned.x)
         rows.append((up - down) / (2 * STEP))
     return np.nan_to_num(np.array(rows), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _information(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
+def _information(binned: BinnedSamples, mixture: Mixture, at: Floats) -> Floats:
     """Return minus the second derivative of the likelihood, or the score products if indefinite."""
     rows = []
     for place in range(at.size):
         step = np.zeros(at.size)
         step[place] = 10 * STEP
-        up = _scores(binned, _unpacked(mixture, at + step), at + step) @ binned.count
-        down = _scores(binned, _unpacked(mixture, at - step), at - step) @ binned.count
+        up = _scores(binned, _unpack(mixture, at + step), at + step) @ binned.count
+        down = _scores(binned, _unpack(mixture, at - step), at - step) @ binned.count
         rows.append((down - up) / (20 * STEP))
     found = np.array(rows)
     found = (found + found.T) / 2.0
@@ -193,25 +198,27 @@ def _information(binned: Binned, mixture: Mixture, at: Floats) -> Floats:
     return np.asarray((scores * binned.count) @ scores.T + 1e-6 * np.eye(at.size))
 
 
-def _of_mixture(binned: Binned, mixture: Mixture, drawn: Floats, means: Floats, prefix: str) -> Intervals:
-    at = _packed(mixture)
+def _mixture_intervals(
+    binned: BinnedSamples, mixture: Mixture, drawn: Floats, means: Floats, prefix: str
+) -> Intervals:
+    at = _pack(mixture)
     step = np.linalg.solve(_information(binned, mixture, at), _scores(binned, mixture, at) @ drawn.T).T
     # Matching the mean after the fit leaves a small score, which belongs to no draw.
     step = np.clip(step - step.mean(axis=0), -FARTHEST, FARTHEST)
     found: Intervals = {}
     columns: dict[str, list[float]] = {}
     for one, mean in zip(step, means, strict=True):
-        moved = _unpacked(mixture, at + one)
-        for name, value in _named(moved.scaled(float(mean) / moved.mean), prefix).items():
+        moved = _unpack(mixture, at + one)
+        for name, value in _parameters(moved.scaled(float(mean) / moved.mean), prefix).items():
             columns.setdefault(name, []).append(value)
-    for name, value in _named(mixture, prefix).items():
+    for name, value in _parameters(mixture, prefix).items():
         component = int(name.removeprefix(prefix).partition("]")[0][1:])
         samples = mixture.weights[component] * binned.n
-        found[name] = _around(value, np.array(columns[name]), samples, logit=name.endswith("weight"))
+        found[name] = _interval_around(value, np.array(columns[name]), samples, logit=name.endswith("weight"))
     return found
 
 
-def _named(mixture: Mixture, prefix: str) -> Mapping[str, float]:
+def _parameters(mixture: Mixture, prefix: str) -> Mapping[str, float]:
     found = {}
     for place, (weight, law) in enumerate(zip(mixture.weights, mixture.laws, strict=True)):
         if len(mixture.laws) > 1:

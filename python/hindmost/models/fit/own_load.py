@@ -21,7 +21,7 @@ from hindmost.models.fit.pauses.disturbance import Disturbance
 from hindmost.models.fit.pauses.idle import idle_arrivals, stamped_by_others
 from hindmost.models.fit.reading import Log
 from hindmost.models.simulation import Design, run_points
-from hindmost.models.uncertainty import drawn_changes
+from hindmost.models.uncertainty import draw_changes
 from hindmost.notes import Note
 from hindmost.stats.tables import t_quantile
 
@@ -123,14 +123,14 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         arrivals=[float(us) for us in moments - moments[0]],
         backlog=True,
     )
-    changes = drawn_changes(clone, 1) or [{}] * REPLAYS
+    changes = draw_changes(clone, 1) or [{}] * REPLAYS
     points = [
-        {"seed": seed, "set": {**change, **_redrawn(pauses, seed)}}
+        {"seed": seed, "set": {**change, **_draw_rates(pauses, seed)}}
         for seed, change in enumerate(changes[:REPLAYS], start=1)
     ]
     told = [one.prediction["latency_us"] for one in run_points(Clone.of(document), points, design)]
     names = ("mean", *(f"p{100 * level:g}" for level in levels))
-    blocks = _drawn(latency, levels)
+    blocks = _bootstrap_figures(latency, levels)
     rows = []
     for place, name in enumerate(names):
         values = np.array([one[name]["value"] for one in told]) - beside_us
@@ -146,7 +146,7 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
     return OwnLoad(log.source, log.utilisation or 0.0, n, tuple(rows))
 
 
-def _redrawn(pauses: Sequence[Disturbance], seed: int) -> dict[str, float]:
+def _draw_rates(pauses: Sequence[Disturbance], seed: int) -> dict[str, float]:
     """Draw rates and probabilities as in another log, from gamma laws of the counts."""
     draws = np.random.default_rng(seed)
     changes = {}
@@ -162,7 +162,7 @@ def _figures(us: Floats, levels: Sequence[float]) -> Floats:
     return np.array([us.mean(), *np.quantile(us, levels)])
 
 
-def _drawn(us: Floats, levels: Sequence[float]) -> Floats:
+def _bootstrap_figures(us: Floats, levels: Sequence[float]) -> Floats:
     """Return figures of logs made of drawn blocks, of shape ``(DRAWS, 1 + len(levels))``."""
     parts = np.array_split(us, BLOCKS)
     sizes, sums = np.array([[part.size, part.sum()] for part in parts]).T

@@ -13,18 +13,18 @@ from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.demand import Demand, demand
 from hindmost.models.fit.draft import Draft
-from hindmost.models.fit.laws.choice import Sample, choose
-from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.choice import Sample, choose_law
+from hindmost.models.fit.laws.families import round_digits
 from hindmost.models.fit.laws.kinds import LEAST_OF_KIND, Part, laws_by_kind
 from hindmost.models.fit.load import Load, find_load
+from hindmost.models.fit.network_time import find_network_time
 from hindmost.models.fit.order.successive import Order, find_order
 from hindmost.models.fit.own_load import MARGIN, OwnLoad, own_load
-from hindmost.models.fit.pauses.found import Pauses, find_pauses
-from hindmost.models.fit.reading import Log, Source, as_logs, joined
+from hindmost.models.fit.pauses.detection import Pauses, find_pauses
+from hindmost.models.fit.reading import Log, Source, as_logs, join_logs
 from hindmost.models.fit.threads.locks import find_sharing
 from hindmost.models.fit.threads.sharing import Sharing
 from hindmost.models.fit.turnaround import Turnaround, find_turnaround, stopped_us, without_arrivals
-from hindmost.models.fit.way import find_way
 from hindmost.notes import Note
 from hindmost.stats.runs.order import order_effect
 
@@ -123,7 +123,7 @@ def fit_clone(
     order = find_order(idle)
     base = idle if order.regimes is None else idle / order.regimes.factor
     sample = Sample.of(base)
-    whole = Part("all requests", 1.0, sample, choose(sample))
+    whole = Part("all requests", 1.0, sample, choose_law(sample))
     kinds, by_kind = laws_by_kind(log, base, sample)
     gaps = find_pauses(log, asked)
 
@@ -189,7 +189,7 @@ def _by_threads(logs: tuple[Log, ...]) -> tuple[tuple[Log, ...], tuple[Log, ...]
     fewest = min(one.threads for one in logs)
     alike = tuple(one for one in logs if one.threads == fewest)
     more = sorted((one for one in logs if one.threads > fewest), key=lambda one: one.threads)
-    return alike, (joined(alike), *more)
+    return alike, (join_logs(alike), *more)
 
 
 def _demand(log: Log, of: Literal["auto", "cpu", "wall"]) -> tuple[Demand, Turnaround | Note]:
@@ -229,15 +229,15 @@ def _with_threads(
 
 def _with_way(clone: Clone, way: Path, where: str) -> tuple[Clone, list[Note]]:
     """Return the clone with wake-up and network time from a study at low load, and notes."""
-    awake = find_way(clone, way)
-    document = {**clone.document, "wake_us": rounded(awake.us)}
+    awake = find_network_time(clone, way)
+    document = {**clone.document, "wake_us": round_digits(awake.us)}
     unknown: list[Note] = []
     if awake.us == 0.0:
         text = f"wake-up and network time: too short next to the services of {way}"
         unknown.append(Note("no-wakeup-time", text, {"path": str(way)}))
         document["origin"]["unknown"] += [text]
     if not math.isnan(awake.low_us):
-        document["origin"]["intervals"]["wake_us"] = (rounded(awake.low_us), rounded(awake.high_us))
+        document["origin"]["intervals"]["wake_us"] = (round_digits(awake.low_us), round_digits(awake.high_us))
     return Clone.of(document, where), unknown
 
 

@@ -209,18 +209,18 @@ def _stops(log: Log, low_us: Floats, high_us: Floats, apart_us: float) -> Ints:
 def _costs(busy: _Busy, threads: int, *, met: bool) -> tuple[float, float]:
     """Return the time per request and per arrival, without stalls."""
     if not met:
-        return _trimmed(busy.between_us), 0.0
-    between = _trimmed(busy.beside_us[busy.stops == 0])
+        return _trimmed_mean(busy.between_us), 0.0
+    between = _trimmed_mean(busy.beside_us[busy.stops == 0])
     taken, arrived = 0.0, 0
     for number in range(1, MOST + 1):
         beside = busy.beside_us[busy.stops == number]
         if beside.size:
-            taken += beside.size * max(0.0, _trimmed(beside, NEAR) - between)
+            taken += beside.size * max(0.0, _trimmed_mean(beside, NEAR) - between)
             arrived += number * beside.size
     return between, threads * taken / arrived if arrived else 0.0
 
 
-def _trimmed(us: Floats, far: float = FAR) -> float:
+def _trimmed_mean(us: Floats, far: float = FAR) -> float:
     """Return the mean without values far above the median; 0 for no values."""
     if not us.size:
         return 0.0

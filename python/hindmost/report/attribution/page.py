@@ -85,7 +85,7 @@ def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
             for load in doc["loads"]
             if load["cells"]
         ],
-        pooled_=_parts(doc, _pooled),
+        pooled_=_parts(doc, _pooled_section),
         explained=variance.explained_variance(doc),
         stack=drawing(partial(variance.stack, doc)),
         drifts=[
@@ -143,7 +143,7 @@ def _runs(load: "Load", label: str) -> ChartTable:
     cells = load["cells"]
     axis, charts = rows.strips(cells, label)
     unit, means = wording.column([_mean(cell, label) for cell in cells])
-    isolated = wording.calm(load)
+    isolated = wording.is_isolated(load)
     raw = [cell["measured_us"].get(label) if isolated else None for cell in cells]
     measured = [numbers.latency(one["value"]) if one else "" for one in raw]
     shown = zip(cells, means, measured, strict=True)
@@ -156,7 +156,7 @@ def _mean(cell: "Cell", label: str) -> tuple[float | None, float | None, float |
     return (found["value"], found["low"], found["high"]) if found else (None, None, None)
 
 
-def _pooled(answer: "QuantileAnswer") -> tuple[Any, ChartTable] | None:
+def _pooled_section(answer: "QuantileAnswer") -> tuple[Any, ChartTable] | None:
     pooled = answer["pooled"]
     if not pooled:
         return None
@@ -165,7 +165,7 @@ def _pooled(answer: "QuantileAnswer") -> tuple[Any, ChartTable] | None:
     _, naive = wording.column(
         [(e["value"], e["naive_low"], e["naive_high"]) for e in effects], sign=True, unit=unit
     )
-    axis, charts = rows.pooled(effects)
+    axis, charts = rows.draw_pooled_intervals(effects)
     named = [one["term"].replace(":", wording.TIMES) for one in effects]
     return pooled, ChartTable(
         unit.name, axis, list(zip(zip(named, honest, naive, strict=True), charts, strict=True))

@@ -170,7 +170,7 @@ def strips(cells: Sequence["Cell"], label: str) -> "tuple[Markup, list[Markup]]"
     return _time_axis(scale, ticks), drawn
 
 
-def pooled(effects: Sequence["PooledEffect"]) -> "tuple[Markup, list[Markup]]":
+def draw_pooled_intervals(effects: Sequence["PooledEffect"]) -> "tuple[Markup, list[Markup]]":
     """Draw intervals that account for runs, and within them intervals that treat requests as independent."""
     ends = finite(
         v for one in effects for v in (one["low"], one["high"], one["naive_low"], one["naive_high"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hindmost.report.attribution import wording
-from hindmost.report.attribution.wording import Written
+from hindmost.report.attribution.wording import FormattedFigure
 from hindmost.report.common import numbers
 from hindmost.report.common.numbers import Unit
 
@@ -30,7 +30,7 @@ class EffectRow(NamedTuple):
     """One formatted term."""
 
     name: str
-    shown: Written
+    shown: FormattedFigure
     share: str
     share_interval: str
     p: str
@@ -91,7 +91,7 @@ class Configuration(NamedTuple):
     """One cell: the model's prediction, and its distance to the best cell."""
 
     levels: "Levels"
-    shown: Written
+    shown: FormattedFigure
     behind: str
     place: str
     """``best``, ``tied`` with the best, or empty."""

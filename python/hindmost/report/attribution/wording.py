@@ -37,7 +37,7 @@ STATES = {"answered": ("✓", "valid"), "open": ("?", "inconclusive"), "invalid"
 """Mark and colour of a whole attribution."""
 
 
-class Written(NamedTuple):
+class FormattedFigure(NamedTuple):
     """A figure and its interval, in the unit and with the decimals of its column."""
 
     value: str
@@ -50,7 +50,7 @@ def column(
     *,
     sign: bool = False,
     unit: Unit | None = None,
-) -> tuple[Unit, list[Written]]:
+) -> tuple[Unit, list[FormattedFigure]]:
     """Format value, low and high (in µs) of all rows alike: two digits of the narrowest half interval.
 
     >>> unit, (one, two) = column([(-29.04, -36.0, -22.1), (4.2, -9.7, 18.1)], sign=True)
@@ -72,7 +72,7 @@ def column(
         return number(None if us is None else us / unit.us, places, sign=sign)
 
     return unit, [
-        Written(one(value), "" if low is None and high is None else f"[{one(low)}, {one(high)}]")
+        FormattedFigure(one(value), "" if low is None and high is None else f"[{one(low)}, {one(high)}]")
         for value, low, high in rows
     ]
 
@@ -224,7 +224,7 @@ def load_text(load: "Load") -> str:
     return f"{load['name']} ({', '.join(facts)})" if facts else load["name"]
 
 
-def calm(load: "Load") -> bool:
+def is_isolated(load: "Load") -> bool:
     """Return whether a load's figures are isolated latency that differs from measured latency."""
     theft = load["theft"]
     return theft is not None and theft["runs"] > 0 and theft["refused"] is None

@@ -37,7 +37,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
             f" {loaded['requests']} requests failed",
         )
         for job in at["jobs"]:
-            _beside(console, job, document["within"], answers.pop(job["job"], ""))
+            _print_companion(console, job, document["within"], answers.pop(job["job"], ""))
         console.print()
         console.print(f"{'error factor':<24} {'p50':<8} {'p99':<8} p99 covered")
         for score in at["scores"]:

@@ -161,7 +161,7 @@ def prometheus_text(found: Mapping[str, Any]) -> str:
     hindmost_colocation_loss_bound{job="zstd",server="kv"} 0.02
     <BLANKLINE>
     """
-    labels = ",".join(f'{key}="{_escaped(str(found[key]))}"' for key in ("job", "server"))
+    labels = ",".join(f'{key}="{_escape(str(found[key]))}"' for key in ("job", "server"))
     value = {"yes": 1, "no": 0, "unknown": -1}[found["answer"]]
     rows = (
         ("allowed", "Whether a job may run next to a server: 1 yes, 0 no, -1 unknown.", value),
@@ -174,5 +174,5 @@ def prometheus_text(found: Mapping[str, Any]) -> str:
     )
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -23,7 +23,7 @@ def course(document: Diagnosis, width: float) -> str | None:
     drawn = [
         (pair, names.index(one["name"]), one["name"])
         for part in parts
-        for one in _tested(part)
+        for one in _tested_evidence(part)
         for pair in one["measured"]
     ]
     drawn += [
@@ -53,7 +53,7 @@ CORRECTION = "with the correction"
 
 def suspects_of(document: Diagnosis) -> list[str]:
     """Return the names in the order of their colours: suspects, the sham, the correction."""
-    every = [one["name"] for part in parts_of(document) for one in _tested(part)]
+    every = [one["name"] for part in parts_of(document) for one in _tested_evidence(part)]
     return [*dict.fromkeys(every), CORRECTION]
 
 
@@ -64,7 +64,7 @@ def parts_of(document: Diagnosis) -> list[Twin | Diagnosis | Next]:
     return [*twin, document, *([] if following is None else [following])]
 
 
-def _tested(part: Twin | Diagnosis | Next) -> list[Evidence]:
+def _tested_evidence(part: Twin | Diagnosis | Next) -> list[Evidence]:
     return [*part["suspects"], *([] if part["sham"] is None else [part["sham"]])]
 
 

@@ -38,13 +38,13 @@ def _keys(document: Diagnosis, names: Sequence[str]) -> list[tuple[str, str]]:
     parts = [part for part in (document, document["next"]) if part is not None]
     corrected = any((part["correction"] or {}).get("measured") for part in parts)
     return [
-        (f"side c{place % COLOURS}", _gone(name))
+        (f"side c{place % COLOURS}", _removal_label(name))
         for place, name in enumerate(names)
         if name != CORRECTION or corrected
     ]
 
 
-def _gone(name: str) -> str:
+def _removal_label(name: str) -> str:
     return {"sham": "nothing changed (sham)", CORRECTION: CORRECTION}.get(name, f"without {name}")
 
 
@@ -61,7 +61,7 @@ def _after(document: Diagnosis) -> str | None:
 def _twin(twin: Twin, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
     """Return the experiments on a replica."""
     return {
-        **_tested(twin, document, names),
+        **_tested_section(twin, document, names),
         "name": twin["name"],
         "base": numbers.latency(twin["base_us"]),
         "rate": f"{twin['rate_per_s']:.0f}",
@@ -76,12 +76,14 @@ def _part(part: Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> 
     """Return one search for a cause, for its sections."""
     corrected, normal_us = part["correction"], document["normal_us"]
     return {
-        **_tested(part, document, names),
+        **_tested_section(part, document, names),
         "correction": None if corrected is None else _correction(corrected, names, normal_us),
     }
 
 
-def _tested(part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
+def _tested_section(
+    part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[str]
+) -> dict[str, Any]:
     suspects, normal_us = part["suspects"], document["normal_us"]
     gates = (document["explains_above"], document["struck_out_below"])
     sham = [] if part["sham"] is None else [part["sham"]]

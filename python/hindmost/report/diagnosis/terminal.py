@@ -40,7 +40,7 @@ def render_diagnosis(document: Diagnosis) -> str:
         ]
         lines += [f"{following['ruling']}: {following['why']}", *_either(following["also"])]
         lines += _evidence(following["suspects"], following["sham"]) + _correction(following["correction"])
-    lines += _moved(document["moved"], document["moved_wait"])
+    lines += _moved_lines(document["moved"], document["moved_wait"])
     lines.append(f"The diagnosis took {document['took_s']:.0f} s. All other changes are undone.")
     return "\n".join(lines) + "\n"
 
@@ -62,7 +62,7 @@ def twin_lines(twin: Twin | None) -> list[str]:
     ]
 
 
-def _moved(moved: list[Company] | None, wait: str | None) -> list[str]:
+def _moved_lines(moved: list[Company] | None, wait: str | None) -> list[str]:
     if wait is not None:
         return ["", f"metrics that moved with latency are not ranked yet: {wait}"]
     if not moved:

@@ -96,15 +96,15 @@ def summary(doc: Measure, width: float) -> str | None:
     x, y = plot.x(*log_domain(values), log10), plot.y(0, len(rows))
     plot.axes(x, y, x_ticks=time_ticks(x.low, x.high), y_ticks=[])
     for place, (label, name, (value, low, high)) in enumerate(rows):
-        at = y(len(rows) - place - 0.5)
-        plot.text(x.start - 8, at + 4, f"{label} {view.COLUMNS[name]}", anchor="end", cls="tick")
+        run_of_look = y(len(rows) - place - 0.5)
+        plot.text(x.start - 8, run_of_look + 4, f"{label} {view.COLUMNS[name]}", anchor="end", cls="tick")
         if low is not None and high is not None:
             end = x.end if high == math.inf else x(high)
-            plot.add("path", d=f"M{x(low):.1f} {at:.1f}H{end:.1f}", class_=f"line {name}")
+            plot.add("path", d=f"M{x(low):.1f} {run_of_look:.1f}H{end:.1f}", class_=f"line {name}")
         text = numbers.latency(value)
         if value is not None and value != math.inf:
-            plot.dot(x(value), at, cls=f"{name} dot", title=f"{label} {view.COLUMNS[name]}: {text}")
-        plot.text(x.end + 8, at + 4, text, cls="tick")
+            plot.dot(x(value), run_of_look, cls=f"{name} dot", title=f"{label} {view.COLUMNS[name]}: {text}")
+        plot.text(x.end + 8, run_of_look + 4, text, cls="tick")
     return str(plot)
 
 
@@ -142,7 +142,7 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
     plot = Plot(
         width,
         280,
-        f"Latency {label} of each run, and the running {view.about(doc)} with its interval",
+        f"Latency {label} of each run, and the running {view.interval_subject(doc)} with its interval",
         top=24,
     )
     plot.text(4, 12, f"latency {label}", cls="name")
@@ -157,11 +157,11 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
         x_title="run",
     )
     plot.area(
-        [(x(at(k)), y(k["high"] or 0.0)) for k in band],
-        [(x(at(k)), y(k["low"] or 0.0)) for k in band],
+        [(x(run_of_look(k)), y(k["high"] or 0.0)) for k in band],
+        [(x(run_of_look(k)), y(k["low"] or 0.0)) for k in band],
         "band",
     )
-    plot.line([(x(at(k)), y(k["value"] or 0.0)) for k in band], "mean")
+    plot.line([(x(run_of_look(k)), y(k["value"] or 0.0)) for k in band], "mean")
     for number, value, verdict in points:
         if value is None:
             continue
@@ -173,7 +173,7 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
     return str(plot)
 
 
-def at(look: IntervalStep) -> int:
+def run_of_look(look: IntervalStep) -> int:
     """Return the run after which a look was taken. In documents before 0.4 every run counted."""
     return look.get("run", look["runs"])
 

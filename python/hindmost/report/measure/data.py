@@ -19,7 +19,7 @@ from hindmost.report.common.document import finite
 from hindmost.report.common.numbers import about_level, tick
 from hindmost.report.common.svg import linear_ticks, tail
 from hindmost.report.measure import view
-from hindmost.report.measure.charts import at, run_domain
+from hindmost.report.measure.charts import run_domain, run_of_look
 from hindmost.report.measure.values import labels, run_value
 from hindmost.store.measure import Measure
 
@@ -27,7 +27,7 @@ _WINDOWS = 3600
 """Windows of all runs together in a page, so that a page of thirty runs stays below 400 kB."""
 
 
-def embedded(doc: Measure) -> str:
+def embeddable_json(doc: Measure) -> str:
     """Return the charts' data as JSON that is safe inside a ``<script>`` element."""
     text = json.dumps(chart_data(doc), allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -79,7 +79,7 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
     out: dict[str, Any] = {}
     for label in labels(*(run["latency_us"] for run in doc["runs"])):
         points = [run_value(run["latency_us"], label) for run in doc["runs"]]
-        looks = {at(look): look for look in doc["stopping"]["path"].get(label, [])}
+        looks = {run_of_look(look): look for look in doc["stopping"]["path"].get(label, [])}
         band = [k for k in looks.values() if len(finite((k["value"], k["low"], k["high"]))) == 3]
         values = finite([*points, *(k["value"] for k in band)])
         low, high = run_domain(values, band)
@@ -100,7 +100,7 @@ def runs_data(doc: Measure) -> dict[str, Any] | None:
         "verdict": [view.run_word(run) for run in doc["runs"]],
         "labels": list(out),
         "chosen": default_quantile(doc),
-        "about": view.about(doc),
+        "about": view.interval_subject(doc),
         "by_label": out,
     }
 

@@ -71,7 +71,7 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
     }
     rows = []
     for key, (about, words) in LINES.items():
-        parts = [_marked(shown[name], text) for name, text in words.items() if name in shown]
+        parts = [_mark_text(shown[name], text) for name, text in words.items() if name in shown]
         if parts:
             rows.append((key, about + ", ".join(parts)))
     if found["neighbours"]:
@@ -79,7 +79,7 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
     return rows
 
 
-def _marked(one: Figure, text: str) -> str:
+def _mark_text(one: Figure, text: str) -> str:
     mark = "" if one["mark"] == "fine" else f"{FINDING_MARKS.get(one['mark'], '!')} "
     return mark + text.format(figure(one))
 

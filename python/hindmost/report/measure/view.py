@@ -270,7 +270,7 @@ def causes(doc: Measure) -> list[Cause]:
     return doc.get("causes", plain)
 
 
-def about(doc: Measure) -> str:
+def interval_subject(doc: Measure) -> str:
     """Return what intervals over runs are about. In documents before 0.4 it is always the mean."""
     found = doc.get("over_runs")
     return found["about"] if found else "mean"

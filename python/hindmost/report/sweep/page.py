@@ -110,7 +110,7 @@ def by_value(document: "Sweep", name: str, path: str) -> list[Line]:
     per_design: dict[int, int] = {}
     for point in document["points"]:
         place = per_design[point["design"]] = per_design.get(point["design"], -1) + 1
-        same_rate = all(one["rate_per_s"] == point["rate_per_s"] for one in _at(document, place))
+        same_rate = all(one["rate_per_s"] == point["rate_per_s"] for one in _points_at_load(document, place))
         names[place] = (
             numbers.rate(point["rate_per_s"]) if same_rate else f"{numbers.percent(point['load'])} load"
         )
@@ -119,7 +119,7 @@ def by_value(document: "Sweep", name: str, path: str) -> list[Line]:
     return [Line(names[place], style(place, len(found)), sorted(rows)) for place, rows in found.items()]
 
 
-def _at(document: "Sweep", place: int) -> list["SweepPoint"]:
+def _points_at_load(document: "Sweep", place: int) -> list["SweepPoint"]:
     """Return the points of the same load, one per design."""
     step = len(document["points"]) // len(_designs(document["points"]))
     return document["points"][place::step]

@@ -10,9 +10,9 @@ from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.common.svg import Plot
 from hindmost.report.trace.advice import prediction_text
+from hindmost.report.trace.culprits import charged_to_nobody, major_parts
 from hindmost.report.trace.names import CAUSES, STAGES, begin_text, culprit, interference_text, text_of_note
 from hindmost.report.trace.terminal import GROUPS
-from hindmost.report.trace.who import charged_to_nobody, major_parts
 
 COLOURS = 8
 ROW = 26.0
@@ -64,7 +64,7 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
             }
             for one in document["advice"]
         ],
-        before=None if before is None else _beside(before, document),
+        before=None if before is None else _stage_rows(before, document),
     )
 
 
@@ -179,7 +179,7 @@ def _covariance(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, 
     ]
 
 
-def _beside(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[str]]:
+def _stage_rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[list[str]]:
     """Return mean, spread and share of the variance of each stage, before and after."""
     rows = []
     pairs = zip(

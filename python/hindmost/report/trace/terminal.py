@@ -9,8 +9,8 @@ from hindmost.escapes import plain
 from hindmost.report.common.console import console_text, new_console, print_text
 from hindmost.report.common.numbers import MISSING, count, number, percent
 from hindmost.report.trace.advice import render_advice
+from hindmost.report.trace.culprits import render_who
 from hindmost.report.trace.names import STAGES, begin_text, interference_text, text_of_note
-from hindmost.report.trace.who import render_who
 
 _BAR = 20
 
@@ -83,10 +83,10 @@ def _row(stage: Mapping[str, Any]) -> str:
     value = share["value"]
     within = "" if share["low"] is None else f" [{percent(share['low'])}, {percent(share['high'])}]"
     bar = "█" * round(_BAR * min(1.0, max(0.0, value)))
-    return f"{line}  {bar}{' ' if bar else ''}{_signed(value)}{within}"
+    return f"{line}  {bar}{' ' if bar else ''}{_signed_percent(value)}{within}"
 
 
-def _signed(share: float) -> str:
+def _signed_percent(share: float) -> str:
     return percent(share) if share >= 0 else f"−{percent(-share)}"
 
 

@@ -18,18 +18,18 @@ from hindmost.run.calm.requests import RequestTimes, read_request_times
 from hindmost.run.calm.thefts import Interference, find_interference
 from hindmost.run.text import percent
 from hindmost.stats import (
-    Calm,
     Dependence,
     Estimate,
+    Interruptions,
+    IsolatedLatency,
+    IsolationRefusal,
     Onsets,
-    Refused,
     Service,
-    Thefts,
-    calm_latency,
+    interruption_dependence,
+    isolated_latency,
     run_value,
-    theft_dependence,
 )
-from hindmost.stats.requests.calm import LEAST_SPELLS, watch
+from hindmost.stats.requests.isolation import LEAST_SPELLS, censor
 from hindmost.store.engine import InstanceResult
 
 JUDGED_TOGETHER = Dependence(False, 1.0, math.nan, 0, "judged over all runs")
@@ -164,16 +164,16 @@ def _copy_measured(
 
 
 def _estimate_censored(
-    thefts: Thefts,
+    thefts: Interruptions,
     requests: Sequence[RequestTimes],
     service: Service,
     plan: MeasurePlan,
     interference: Interference,
 ) -> RunCalm:
     """Estimate isolated quantiles, with these interruptions as censoring."""
-    parts: list[Calm] = []
+    parts: list[IsolatedLatency] = []
     for times in requests:
-        part = calm_latency(
+        part = isolated_latency(
             times.due,
             times.done,
             thefts,
@@ -182,7 +182,7 @@ def _estimate_censored(
             least_spells=1,
             dependence=JUDGED_TOGETHER,
         )
-        if isinstance(part, Refused):
+        if isinstance(part, IsolationRefusal):
             why = Refusal(
                 OF_STATISTICS.get(part.reason, part.reason),
                 part.text,
@@ -275,7 +275,7 @@ def find_refusal(runs: Sequence[RunCalm]) -> Refusal | None:
             f"{math.ceil(LEAST_SPELLS / max(spells, 1))} times as many runs, or runs this much longer",
             {"spells": spells, "runs": len(good), "need": LEAST_SPELLS},
         )
-    dependence = theft_dependence([onsets for run in good for onsets in run.onsets])
+    dependence = interruption_dependence([onsets for run in good for onsets in run.onsets])
     if dependence.depends:
         return Refusal(
             "dependent-interruptions",
@@ -339,7 +339,7 @@ def _service(
 
 def _late(
     requests: Sequence[RequestTimes],
-    thefts: Thefts,
+    thefts: Interruptions,
     service: Service,
     plan: MeasurePlan,
     values: Mapping[str, float],
@@ -348,7 +348,7 @@ def _late(
     levels = list(plan.quantiles)
     parts = []
     for times in requests:
-        near = watch(times.due, times.done, thefts, service)
+        near = censor(times.due, times.done, thefts, service)
         whole = near.counted[~near.censored]
         if whole.size:
             latency, served = ((times.done - since)[whole] for since in (times.due, times.sent))

@@ -13,7 +13,7 @@ OF_STATISTICS = {
     "spells": "few-quiet-spells",
     "dependence": "dependent-interruptions",
 }
-"""Message codes of the reasons in `hindmost.stats.Refused`."""
+"""Message codes of the reasons in `hindmost.stats.IsolationRefusal`."""
 
 
 @dataclass(frozen=True, slots=True)

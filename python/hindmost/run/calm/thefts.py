@@ -24,7 +24,7 @@ from typing import Any
 from hindmost.plan import MeasurePlan
 from hindmost.run.calm.refusal import Refusal
 from hindmost.run.sharing import apart
-from hindmost.stats import Thefts
+from hindmost.stats import Interruptions
 from hindmost.store.engine import InstanceResult
 
 
@@ -40,13 +40,13 @@ class Interference:
     all possible interruptions, if some are uncertain; ``unsure``: the share of the measurement they add.
     """
 
-    thefts: Thefts
+    thefts: Interruptions
     taken: float
     from_server: float
     by_sentinel: float
     sources: tuple[str, ...]
     alike_ns: float
-    doubted: Thefts | None = None
+    doubted: Interruptions | None = None
     unsure: float = 0.0
 
 
@@ -83,7 +83,7 @@ def find_interference(
         ]
         limits.append(watch["period_ns"] + watch["late_ns"])
     late = [(due - zero, woken - zero) for watch in watched for _, due, woken in watch["spans_ns"]]
-    from_server = Thefts.of([due for due, _ in late], [woken for _, woken in late]).taken(0, length)
+    from_server = Interruptions.of([due for due, _ in late], [woken for _, woken in late]).taken(0, length)
     away = [thread["away"] for result in results for thread in result["threads"]]
     if plan.pacing == "spin":
         spans += [(on, on, off) for gaps in away for on, off in gaps["spans_ns"]]
@@ -100,14 +100,14 @@ def find_interference(
         (alive - zero, woken - zero) for watch in watched for alive, _, woken in watch.get("unsure_ns") or ()
     ]
     on, likely, off = (list(column) for column in zip(*spans, strict=True)) if spans else ([], [], [])
-    thefts = Thefts.of(on, off, seen_ns=float(max(limits)))
+    thefts = Interruptions.of(on, off, seen_ns=float(max(limits)))
     doubted = None
     if doubts:
         more_on, more_off = (list(column) for column in zip(*doubts, strict=True))
-        doubted = Thefts.of(on + more_on, off + more_off, seen_ns=thefts.seen_ns)
+        doubted = Interruptions.of(on + more_on, off + more_off, seen_ns=thefts.seen_ns)
     return Interference(
         thefts,
-        Thefts.of(likely, off).taken(0, length),
+        Interruptions.of(likely, off).taken(0, length),
         from_server,
         _by_sentinel(watched, zero, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
@@ -121,7 +121,7 @@ def _by_sentinel(watched: Sequence[Mapping[str, Any]], zero: int, length: int) -
     each = []
     for watch in watched:
         spans = [((alive + due) // 2 - zero, woken - zero) for alive, due, woken in watch["spans_ns"]]
-        each.append(Thefts.of([on for on, _ in spans], [off for _, off in spans]).taken(0, length))
+        each.append(Interruptions.of([on for on, _ in spans], [off for _, off in spans]).taken(0, length))
     return sum(each) / len(each)
 
 

@@ -18,7 +18,7 @@ from hindmost.run.text import join_names, percent
 from hindmost.run.verdict import accidents
 from hindmost.run.verdict.interference import explains_late_sends, measure_interference
 from hindmost.run.verdict.reason import Evidence, Level, Origin, Reason, mean
-from hindmost.stats import Middle, over_runs
+from hindmost.stats import Middle, middle_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class Lateness:
 def lateness(runs: Sequence[RunFigures], name: str, about: Middle) -> Lateness | None:
     """Return the lateness of the table's figure for these runs; None if the latency is infinite."""
     latency, service = (
-        over_runs([run.values[what][name] for run in runs], about).value for what in ("latency", "service")
+        middle_interval([run.values[what][name] for run in runs], about).value
+        for what in ("latency", "service")
     )
     if not math.isfinite(latency) or latency <= 0.0 or not math.isfinite(service):
         return None

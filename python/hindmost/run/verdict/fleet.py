@@ -8,7 +8,7 @@ from typing import Any
 from hindmost.plan.units import format_us
 from hindmost.run import limits
 from hindmost.run.verdict.reason import Evidence, Reason, mean
-from hindmost.stats import odd_instances
+from hindmost.stats import find_slow_clients
 
 
 def slow_clients(e: Evidence) -> Iterator[Reason]:
@@ -18,7 +18,7 @@ def slow_clients(e: Evidence) -> Iterator[Reason]:
     for name in (e.plan.labels[0], e.plan.labels[-1]):
         each = [[client.values.get("latency", {}).get(name) for client in run.instances] for run in e.runs]
         values = [[value for value in run if value is not None] for run in each if None not in run]
-        for odd in odd_instances(values)[:1]:
+        for odd in find_slow_clients(values)[:1]:
             latency_us = mean([run[odd.index] for run in values])
             host = host_of(e, odd.index)
             yield Reason(

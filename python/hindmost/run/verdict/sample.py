@@ -14,7 +14,7 @@ from hindmost.run.request.quick import FULL_S
 from hindmost.run.request.quick import RUNS as QUICK_RUNS
 from hindmost.run.text import join_names
 from hindmost.run.verdict.reason import Evidence, Level, Reason
-from hindmost.stats import modality, order_effect, over_runs
+from hindmost.stats import middle_interval, modality, order_effect
 
 
 def precision(e: Evidence) -> Iterator[Reason]:
@@ -107,7 +107,9 @@ def _too_wide(e: Evidence) -> tuple[str, ...]:
 
     values = {name: [run.values["latency"][name] for run in e.runs] for name in e.plan.labels}
     about = e.plan.middle
-    wide = tuple(n for n, v in values.items() if over_runs(v, about).relative_half_width > e.plan.precision)
+    wide = tuple(
+        n for n, v in values.items() if middle_interval(v, about).relative_half_width > e.plan.precision
+    )
     return wide or (e.decision.widest,)
 
 

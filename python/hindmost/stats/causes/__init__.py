@@ -1,14 +1,14 @@
 """Which suspect explains a slow percentile: switch-back experiments and the decision."""
 
 from hindmost.stats.causes.decision import Arm, Decision, Gates, Ruling, decide
-from hindmost.stats.causes.reproduction import Dosed, Reproduction, no_suspect, reproduction_of
-from hindmost.stats.causes.signature import Normal, Signature, signature_of, untold
+from hindmost.stats.causes.reproduction import DoseEffect, Reproduction, no_suspect, reproduction_of
+from hindmost.stats.causes.signature import Normal, Signature, signature_of, unknown_signature
 from hindmost.stats.causes.switchback import Effect, effect_of, pairs_needed, sign_flip_p
 
 __all__ = [
     "Arm",
     "Decision",
-    "Dosed",
+    "DoseEffect",
     "Effect",
     "Gates",
     "Normal",
@@ -22,5 +22,5 @@ __all__ = [
     "reproduction_of",
     "sign_flip_p",
     "signature_of",
-    "untold",
+    "unknown_signature",
 ]

@@ -162,7 +162,7 @@ def decide(
         arms = [replace(arm, state=state) if arm.name in demand else arm for arm in arms]
     arms = [replace(arm, state="as ever") if arm.name in usual else arm for arm in arms]
     signatures = signatures or {}
-    arms = [_signed(arm, signatures.get(arm.name), gates) for arm in arms]
+    arms = [_apply_signature(arm, signatures.get(arm.name), gates) for arm in arms]
     arms.sort(key=lambda arm: -arm.effect.log)
     explaining = [arm for arm in arms if arm.state == "explains"]
     explaining.sort(key=lambda arm: arm.name in demand)
@@ -242,7 +242,7 @@ def _arm(name: str, effect: Effect, passed: bool, anomaly: float | None, gates: 
     return Arm(name, effect, share, least, most, state)
 
 
-def _signed(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
+def _apply_signature(arm: Arm, found: Signature | None, gates: Gates) -> Arm:
     surely_not = found is not None and found.fits is False
     whole = arm.state == "explains" and arm.share > gates.whole
     return replace(arm, state="other signature") if surely_not and whole else arm

@@ -54,7 +54,7 @@ SUGGESTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedMetric:
     """A metric that moved with latency: the share it explains, the sign, p, and the suggested experiment."""
 
     name: str
@@ -64,7 +64,9 @@ class Moved:
     suggests: str
 
 
-def rank_metrics(latency: NDArray[np.float64], metrics: Mapping[str, NDArray[np.float64]]) -> list[Moved]:
+def rank_metrics(
+    latency: NDArray[np.float64], metrics: Mapping[str, NDArray[np.float64]]
+) -> list[MovedMetric]:
     """Order metrics by how strongly they moved with latency.
 
     Parameters
@@ -96,7 +98,9 @@ def rank_metrics(latency: NDArray[np.float64], metrics: Mapping[str, NDArray[np.
         shifted = other[(np.arange(n)[None, :] - shifts[:, None]) % n]
         explained = explains(logs, shifted)
         p = float(np.mean(explained >= explained[0] - 1e-12))
-        found.append(Moved(name, float(explained[0]), _correlation(_ranks(logs), other), p, suggestion(name)))
+        found.append(
+            MovedMetric(name, float(explained[0]), _correlation(_ranks(logs), other), p, suggestion(name))
+        )
     return sorted(found, key=lambda one: (-one.explained, one.name))
 
 

@@ -37,7 +37,7 @@ State = Literal["reproduces", "too much", "struck out", "part", "open", "other s
 
 
 @dataclass(frozen=True, slots=True)
-class Dosed:
+class DoseEffect:
     """Evidence of a suspect's dose on the replica. `reach` is the percentile with it over the slow host's."""
 
     name: str
@@ -56,7 +56,7 @@ class Reproduction:
     outcome: Outcome
     leader: str | None
     also: tuple[str, ...]
-    arms: tuple[Dosed, ...]
+    arms: tuple[DoseEffect, ...]
     pairs: int | None
     note: Note
 
@@ -106,7 +106,7 @@ def reproduction_of(
             break
         passed.add(name)
     arms = [
-        _dosed(name, one, with_us[name] / now_us, anomaly, name in passed, gates, signatures.get(name))
+        _dose_effect(name, one, with_us[name] / now_us, anomaly, name in passed, gates, signatures.get(name))
         for name, one in doses.items()
     ]
     arms.sort(key=lambda arm: (arm.state != "reproduces", _distance(arm, signatures.get(arm.name))))
@@ -117,11 +117,11 @@ def reproduction_of(
         )
         note = Note("slow-replica", text, {"value": base_us, "unit": "us"})
         return Reproduction("shared", None, (), tuple(arms), None, note)
-    return _ruled(arms, sham, anomaly, gates, signatures)
+    return _decide(arms, sham, anomaly, gates, signatures)
 
 
-def _ruled(
-    arms: list[Dosed],
+def _decide(
+    arms: list[DoseEffect],
     sham: Effect,
     anomaly: float,
     gates: Gates,
@@ -167,7 +167,7 @@ def no_suspect() -> Note:
     return Note("no-suspect", "no suspect can be tested on the replica")
 
 
-def _values(arm: Dosed) -> dict[str, Any]:
+def _values(arm: DoseEffect) -> dict[str, Any]:
     return {
         "name": arm.name,
         "ratio": math.exp(arm.effect.log),
@@ -178,7 +178,7 @@ def _values(arm: Dosed) -> dict[str, Any]:
     }
 
 
-def _dosed(
+def _dose_effect(
     name: str,
     effect: Effect,
     reach: float,
@@ -186,7 +186,7 @@ def _dosed(
     passed: bool,
     gates: Gates,
     signature: Signature | None,
-) -> Dosed:
+) -> DoseEffect:
     level = gates.alpha / gates.looks
     share, low, high = (
         value / anomaly for value in (effect.log, effect.bound(level), effect.bound(1 - level))
@@ -202,10 +202,10 @@ def _dosed(
             state = "too much" if share > 1.0 else "open"
         elif not known or (signature is not None and signature.fits):
             state = "reproduces"
-    return Dosed(name, effect, share, low, high, reach, state)
+    return DoseEffect(name, effect, share, low, high, reach, state)
 
 
-def _distance(arm: Dosed, signature: Signature | None) -> float:
+def _distance(arm: DoseEffect, signature: Signature | None) -> float:
     """Return the sort key of the nearest suspect: by signature if known, else by latency."""
     if signature is not None and not signature.why:
         return signature.residual

@@ -78,7 +78,7 @@ class Signature:
         return True if self.high < GATE else False if self.low > GATE else None
 
 
-def untold(code: str, text: str, **values: float) -> Signature:
+def unknown_signature(code: str, text: str, **values: float) -> Signature:
     """Return a signature without a residual, with the reason."""
     return Signature(math.nan, math.nan, math.nan, math.nan, (), Note(code, text, values))
 
@@ -128,14 +128,14 @@ def signature_of(
     kept = np.array([name not in direct for name in normal.names])
     names = [name for name in normal.names if name not in direct]
     if not names:
-        return untold("no-free-metric", "the experiment itself sets every compared metric")
+        return unknown_signature("no-free-metric", "the experiment itself sets every compared metric")
     both = np.isfinite(with_it[:, kept]).all(axis=1) & np.isfinite(without[:, kept]).all(axis=1)
     rows = [_whole(normal.rows[:, kept]), _whole(anomaly[:, kept])]
     rows += [with_it[both][:, kept], without[both][:, kept]]
     rho, n = _memory(rows[0]), len(rows[0])
     if n * (1 - rho) / (1 + rho) < LEAST_EFFECTIVE:
         worth = n * (1 - rho) / (1 + rho)
-        return untold(
+        return unknown_signature(
             "few-normal-blocks",
             f"{n} normal blocks count as {worth:.0f} independent ones; {LEAST_EFFECTIVE:g} are needed",
             blocks=n,
@@ -144,8 +144,8 @@ def signature_of(
         )
     if (pairs := min(len(rows[1]), len(rows[2]))) < LEAST_PAIRS:
         text = f"{pairs} pairs are too few; {LEAST_PAIRS} are needed"
-        return untold("few-pairs", text, have=pairs, need=LEAST_PAIRS)
-    return _compared(names, rows, rho, paired=paired, seed=seed)
+        return unknown_signature("few-pairs", text, have=pairs, need=LEAST_PAIRS)
+    return _compare(names, rows, rho, paired=paired, seed=seed)
 
 
 def _whole(rows: Rows) -> Rows:
@@ -162,9 +162,7 @@ def _memory(rows: Rows) -> float:
     return float(np.clip(np.mean(lagged / np.maximum(power, 1e-12)), 0.0, 0.99))
 
 
-def _compared(
-    names: Sequence[str], rows: Sequence[Rows], rho: float, *, paired: bool, seed: int
-) -> Signature:
+def _compare(names: Sequence[str], rows: Sequence[Rows], rho: float, *, paired: bool, seed: int) -> Signature:
     normal, anomaly, with_it, without = rows
     rng = np.random.default_rng(seed)
     block = max(1, math.ceil(1.5 * (1 + rho) / (1 - rho)))
@@ -189,7 +187,7 @@ def _compared(
     moved = math.sqrt(max(0.0, float((a_mean**2).sum()) - of_a))
     if moved < LEAST_MOVED:
         text = f"metrics moved by only {moved:.1f} standard deviations, which is too little to compare"
-        return untold("no-shift", text, moved=moved, need=LEAST_MOVED)
+        return unknown_signature("no-shift", text, moved=moved, need=LEAST_MOVED)
     residuals = _relative((gaps**2).sum(axis=1) - 2 * of_gap, (a**2).sum(axis=1) - 2 * of_a)
     value = float(_relative(np.array([(gap_mean**2).sum() - of_gap]), np.array([moved**2]))[0])
     most = np.argsort(-(gap_mean**2))[:TOLD]

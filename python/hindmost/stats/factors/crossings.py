@@ -41,7 +41,7 @@ class Crossing:
         return self.adjusted < 0.05
 
 
-def crossings(fit: RunFit) -> list[Crossing]:
+def find_crossings(fit: RunFit) -> list[Crossing]:
     """Return pairs of factors whose estimated effect has both signs, the most significant first.
 
     Only pairs with an interaction in the model qualify. Without it, the effect is the same at all levels.
@@ -51,7 +51,7 @@ def crossings(fit: RunFit) -> list[Crossing]:
     >>> from hindmost.stats import Factorial, fit_runs
     >>> runs = {(0, 0): [60.0, 61.0, 62.0], (0, 1): [70.0, 71.0, 72.0],
     ...         (1, 0): [90.0, 91.0, 92.0], (1, 1): [33.0, 34.0, 35.0]}
-    >>> found = crossings(fit_runs(runs, Factorial(["nic", "dvfs"])))
+    >>> found = find_crossings(fit_runs(runs, Factorial(["nic", "dvfs"])))
     >>> [(one.factor, one.by, [round(effect.value) for effect in one.effects], one.shown) for one in found]
     [('nic', 'dvfs', [30, -37], True), ('dvfs', 'nic', [10, -57], True)]
     """

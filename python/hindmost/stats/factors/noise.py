@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from hindmost.errors import ArgumentError
 from hindmost.stats.factors.coding import Cell
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.tables import Floats, RunValues
 
 BEND = 2.0
@@ -76,7 +76,7 @@ def tabulate(
     ValueError
         If no cell is left, a value is NaN, or block labels do not match the runs.
     """
-    values = {cell: checked(list(of)) for cell, of in runs.items() if len(of)}
+    values = {cell: check_values(list(of)) for cell, of in runs.items() if len(of)}
     late = tuple(cell for cell, of in values.items() if not np.isfinite(of).all())
     kept = tuple(sorted(cell for cell in values if cell not in late))
     if not kept:
@@ -193,7 +193,7 @@ class BlockNoise:
         residuals = y - basis @ (basis.T @ y)
         for block in range(blocks):
             here = table.block_of == block
-            residuals[here] = _corrected(basis[here], residuals[here])
+            residuals[here] = _correct(basis[here], residuals[here])
         return cls(weights @ y, weights, residuals, table.block_of, basis)
 
     def by_block(self, rows: Floats) -> Floats:
@@ -208,7 +208,7 @@ class BlockNoise:
         lengths, shared = [], []
         for block in range(self.block_of.max() + 1):
             here = self.block_of == block
-            freed = _corrected(self.basis[here], weights[:, here].T)
+            freed = _correct(self.basis[here], weights[:, here].T)
             lengths.append((freed**2).sum(axis=0))
             shared.append(freed.T @ self.basis[here])
         inner = np.einsum("bri,cri->rbc", np.array(shared), np.array(shared))
@@ -248,7 +248,7 @@ def by_cell(table: Table) -> CellNoise | None:
     return CellNoise(means, counts, squares[known] / degrees, degrees, shares)
 
 
-def _corrected(basis: Floats, values: Floats) -> Floats:
+def _correct(basis: Floats, values: Floats) -> Floats:
     """Return values of one block times the inverse root of the fit's residual operator (CR2)."""
     sizes, vectors = np.linalg.eigh(np.eye(len(basis)) - basis @ basis.T)
     left = sizes > 1e-9

@@ -190,7 +190,7 @@ class Suspect:
     q: float
 
 
-def screened(fit: RunFit, draws: int = 1_999, seed: int = 1) -> list[Suspect]:
+def screen_factors(fit: RunFit, draws: int = 1_999, seed: int = 1) -> list[Suspect]:
     """Return the suspects of a screening design (random or Plackett-Burman), the most likely first.
 
     This is the paper's factor selection by null hypothesis tests under random permutations of all factors
@@ -205,7 +205,7 @@ def screened(fit: RunFit, draws: int = 1_999, seed: int = 1) -> list[Suspect]:
     >>> for cell in cells:
     ...     runs[cell].append(100.0 + 10.0 * cell[2] + random.normal(0.0, 3.0))
     >>> mains = Factorial(["a", "b", "c", "d"], terms=[("a",), ("b",), ("c",), ("d",)])
-    >>> [(one.column.name, one.q < 0.05) for one in screened(fit_runs(runs, mains))][0]
+    >>> [(one.column.name, one.q < 0.05) for one in screen_factors(fit_runs(runs, mains))][0]
     ('c', True)
     """
     found = coefficient_ps(fit, "average", draws, seed)

@@ -92,7 +92,7 @@ def agreement(ours: npt.ArrayLike, theirs: npt.ArrayLike, levels: Mapping[str, f
         mine,
         other,
         {name: mine[name] - other[name] for name in known},
-        {name: _spread(_about(difference, level)) for name, level in known.items()},
+        {name: _spread(_values_around(difference, level)) for name, level in known.items()},
     )
 
 
@@ -109,7 +109,7 @@ def _quantiles(values: Floats, levels: Mapping[str, float]) -> list[float]:
     return [float(v) for v in np.quantile(values, list(levels.values()))] if levels else []
 
 
-def _about(ordered: Floats, level: float) -> Floats:
+def _values_around(ordered: Floats, level: float) -> Floats:
     """Return the requests around a quantile: a tenth of all at the median, fewer in the tail."""
     half = min(0.05, (1.0 - level) / 2.0)
     first, last = round((level - half) * ordered.size), round((level + half) * ordered.size)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.stats.requests.thefts import Nanos, Service, Thefts, calm_again
+from hindmost.stats.requests.interruptions import Interruptions, Nanos, Service, quiet_again
 from hindmost.stats.tables import Floats, upper_tail
 
 FALSE_ALARM = 0.01
@@ -58,7 +58,7 @@ class Onsets:
         cls,
         due: Nanos,
         done: Nanos,
-        thefts: Thefts,
+        thefts: Interruptions,
         service: Service,
         *,
         alike_ns: float = 0.0,
@@ -74,7 +74,7 @@ class Onsets:
         nothing = cls(np.empty((0, 1 + OTHERS)), np.empty((0, 1 + OTHERS)))
         if len(thefts) < 3:
             return nothing
-        start = thefts.on[0] + calm_again(thefts, service, 1.0)[:-1]
+        start = thefts.on[0] + quiet_again(thefts, service, 1.0)[:-1]
         length = thefts.on[1:] - start
         onset = (thefts.off - thefts.on)[1:] >= alike_ns
         calm = length > 0.0
@@ -148,17 +148,17 @@ class Dependence:
     text: str
 
 
-def theft_dependence(runs: Iterable[Onsets]) -> Dependence:
+def interruption_dependence(runs: Iterable[Onsets]) -> Dependence:
     """Test whether interruptions depend on the server's work, over all runs together.
 
     Examples
     --------
     >>> random = np.random.default_rng(1)
     >>> alike = Onsets(random.poisson(1.0, (40, 21)).astype(float), random.random((40, 21)))
-    >>> theft_dependence([alike]).depends
+    >>> interruption_dependence([alike]).depends
     False
     >>> alike.busy[:, 0] += 0.4
-    >>> print(theft_dependence([alike]).text.partition(": ")[2])
+    >>> print(interruption_dependence([alike]).text.partition(": ")[2])
     the 10 ms before 40 onsets were busier than 82% of other quiet times
     """
     tables = list(runs)

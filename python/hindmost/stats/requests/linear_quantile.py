@@ -64,7 +64,7 @@ class Rows:
         self._counted = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
         rows, self.cell_of = _cells(x[self._counted])
         self.weights = None if weights is None else weights[self._counted]
-        self.design, self._back = _conditioned(
+        self.design, self._back = _condition(
             np.column_stack([np.ones(len(rows)), rows]) if intercept else rows
         )
         _refuse_dependent(self.design, names)
@@ -87,7 +87,7 @@ class Rows:
         mass = np.bincount(self.cell_of, self.weights, minlength=len(self.design)).astype(np.float64)
         density = self._densities(mass, tau)
         if clusters is not None:
-            covariance, degrees = _clustered(
+            covariance, degrees = _cluster_covariance(
                 scores, self.weights, self.cell_of, clusters[self._counted], self.design, density, self._back
             )
         else:
@@ -184,7 +184,7 @@ def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
     return x[first], cell_of.astype(np.uint32)
 
 
-def _conditioned(design: Floats) -> tuple[Floats, Floats]:
+def _condition(design: Floats) -> tuple[Floats, Floats]:
     """Return columns centred and in units (powers of two) of their range, and the matrix to convert back.
 
     Coefficients of the original columns are that matrix times those of the returned columns.
@@ -229,7 +229,7 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 
-def _clustered(
+def _cluster_covariance(
     scores: Floats,
     weights: Floats | None,
     cell_of: npt.NDArray[np.uint32],

@@ -42,7 +42,7 @@ import numpy as np
 from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.ranks import rank_sum_interval, signed_rank_interval
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.tables import Floats, RunValues
 
 LEAST_PAIRS = 6
@@ -96,7 +96,7 @@ def compare_runs(
     >>> print(found.text)
     after is 0.546 times before [0.506, 0.593], in 7 pairs
     """
-    x, y = checked(before), checked(after)
+    x, y = check_values(before), check_values(after)
     for side in (x, y):
         if not np.isfinite(side).all() or side.min() <= 0.0:
             raise ArgumentError(

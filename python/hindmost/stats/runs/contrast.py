@@ -34,8 +34,8 @@ import numpy as np
 
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.ranks import signed_rank_interval
-from hindmost.stats.runs.intervals import checked
-from hindmost.stats.runs.relabelling import relabelled
+from hindmost.stats.runs.intervals import check_values
+from hindmost.stats.runs.relabelling import relabelling_test
 from hindmost.stats.runs.verdicts import more_runs
 from hindmost.stats.shifts import shift_interval
 from hindmost.stats.tables import Floats, RunValues
@@ -141,14 +141,16 @@ def contrasts(
     """
     if not 0.0 < margin < 1.0:
         raise ValueError(f"the margin must lie in (0, 1), got {margin}")
-    sides = {name: (checked(first[name]), checked(second[name])) for name in first if name in second}
+    sides = {
+        name: (check_values(first[name]), check_values(second[name])) for name in first if name in second
+    }
     for name, both in sides.items():
         if min(side.min() for side in both) <= 0.0:
             raise ValueError(f"{name}: run values must be positive")
     sides = {name: both for name, both in sides.items() if not all(np.isinf(side).any() for side in both)}
     if not sides:
         return {}
-    tested = relabelled(
+    tested = relabelling_test(
         [a for a, _ in sides.values()], [b for _, b in sides.values()], paired=paired, seed=seed
     )
     return {
@@ -173,7 +175,7 @@ def _contrast(
     n = min(a.size, b.size)
     _, *ends = _shift(log_a, log_b, EQUIVALENT, paired=paired)
     within = (math.exp(ends[0]), math.exp(ends[1]))
-    word = _word(low, high, within, margin, ps[1])
+    word = _classify(low, high, within, margin, ps[1])
     more = 0 if word != "undecided" else _more(logs, margin, n, ps[1], least)
     return Contrast(
         Estimate(value, low, high, n, CONFIDENCE),
@@ -191,7 +193,7 @@ def _shift(a: Floats, b: Floats, confidence: float, *, paired: bool) -> tuple[fl
     return signed_rank_interval(b - a, confidence) if paired else shift_interval(a, b, confidence)
 
 
-def _word(low: float, high: float, within: tuple[float, float], margin: float, adjusted: float) -> Word:
+def _classify(low: float, high: float, within: tuple[float, float], margin: float, adjusted: float) -> Word:
     if 1.0 / (1.0 + margin) < within[0] and within[1] < 1.0 + margin:
         return "same"
     if adjusted < LEVEL and low > 1.0:

@@ -23,7 +23,7 @@ import numpy as np
 
 from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.runs.intervals import checked, mean_interval
+from hindmost.stats.runs.intervals import check_values, mean_interval
 from hindmost.stats.tables import RunValues
 
 Outcome = Literal["equivalent", "different", "open"]
@@ -81,7 +81,7 @@ def equivalence(
     >>> equivalence([90.0, 120.0], [100.0, 100.0], 0.05).outcome
     'open'
     """
-    a, b = checked(ours), checked(theirs)
+    a, b = check_values(ours), check_values(theirs)
     if a.shape != b.shape:
         raise ArgumentError(
             "bad-argument",
@@ -127,7 +127,7 @@ def signed_rank_interval(values: RunValues, confidence: float = CONFIDENCE) -> E
     >>> print(signed_rank_interval([0.9, 1.0, 1.1, 1.0, 0.95, 1.05, 40.0]))
     1.025 [0.95, 20.5] (90 %, n=7)
     """
-    x = checked(values)
+    x = check_values(values)
     rank = _critical_rank(x.size, (1.0 - confidence) / 2.0)
     if rank == 0:
         return mean_interval(x, confidence)

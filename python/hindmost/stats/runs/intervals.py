@@ -42,7 +42,7 @@ from hindmost.stats.tables import Floats, RunValues, coin_cdf, t_quantile
 _NO_SKEW = 1e-6  # below this Hall's transformation equals t to 1e-5, and its formula divides by zero
 
 
-def checked(values: RunValues) -> Floats:
+def check_values(values: RunValues) -> Floats:
     """Return run values as a 1-d float array. Infinities are allowed, NaN and empty input are not."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
@@ -135,7 +135,7 @@ def mean_interval(values: RunValues, confidence: float = 0.95, *, skew_guard: bo
     >>> print(mean_interval([30.1, 31.0, 30.4, float("inf")]))
     inf [29.68, inf] (95 %, n=4)
     """
-    x = checked(values)
+    x = check_values(values)
     late = np.isposinf(x)
     if late.any():
         return Estimate(
@@ -181,7 +181,7 @@ def median_interval(values: RunValues, confidence: float = 0.95) -> Estimate:
     >>> median_interval([30.1, 31.0, 30.4, 33.9, 30.6]).known  # min-max of 5 covers only 93.8 %
     False
     """
-    x = np.sort(checked(values))
+    x = np.sort(check_values(values))
     n = x.size
     middle = float((x[(n - 1) // 2] + x[n // 2]) / 2.0)
     rank = _median_rank(n, confidence)

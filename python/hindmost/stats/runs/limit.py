@@ -22,18 +22,18 @@ Judgement = Literal["held", "crossed", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bent:
+class Distortion:
     """Possible direction of a figure's error: measured ``too_high``, ``too_low``, or either."""
 
     too_high: bool = False
     too_low: bool = False
 
-    def __or__(self, other: Bent) -> Bent:
+    def __or__(self, other: Distortion) -> Distortion:
         """Both."""
-        return Bent(self.too_high or other.too_high, self.too_low or other.too_low)
+        return Distortion(self.too_high or other.too_high, self.too_low or other.too_low)
 
 
-def judged(figure: Estimate, limit: float, *, above: bool = False) -> Judgement:
+def judge(figure: Estimate, limit: float, *, above: bool = False) -> Judgement:
     """Return the judgement from the interval alone, without distortion.
 
     Parameters
@@ -45,7 +45,7 @@ def judged(figure: Estimate, limit: float, *, above: bool = False) -> Judgement:
 
     Examples
     --------
-    >>> [judged(Estimate(400.0, 390.0, 410.0, 10, 0.95), limit) for limit in (500.0, 400.0, 390.0)]
+    >>> [judge(Estimate(400.0, 390.0, 410.0, 10, 0.95), limit) for limit in (500.0, 400.0, 390.0)]
     ['held', 'undecided', 'crossed']
     """
     below, beyond = figure.high < limit, figure.low >= limit
@@ -54,12 +54,12 @@ def judged(figure: Estimate, limit: float, *, above: bool = False) -> Judgement:
     return "held" if below else "crossed" if beyond else "undecided"
 
 
-def stands(judgement: Judgement, bent: Bent, *, above: bool = False) -> bool:
+def is_robust(judgement: Judgement, bent: Distortion, *, above: bool = False) -> bool:
     """Return whether a judgement remains valid, whatever the size of the distortion.
 
-    >>> noisy_host = Bent(too_high=True)
-    >>> stands("held", noisy_host), stands("crossed", noisy_host), stands("held", noisy_host, above=True)
-    (True, False, False)
+    >>> noisy_host = Distortion(too_high=True)
+    >>> [is_robust(one, noisy_host) for one in ("held", "crossed")], is_robust("held", noisy_host, above=True)
+    ([True, False], False)
     """
     if judgement == "undecided":
         return True

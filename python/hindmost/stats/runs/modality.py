@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.tables import Floats, RunValues
 
 FALSE_ALARM = 0.01
@@ -83,7 +83,7 @@ def modality(values: RunValues) -> Modality | None:
     >>> modality([30.1, 30.9, 31.3, 29.9, 30.2, 31.0, 30.6, 31.2, 30.0, 30.4]).bimodal
     False
     """
-    x = checked(values)
+    x = check_values(values)
     x = np.sort(x[np.isfinite(x)])
     n = x.size
     if n < MIN_RUNS:

@@ -10,7 +10,8 @@ by chance half of the time. Looking again after each run eventually finds what i
 err in 5 % of *looks*, wrong after any of them, misjudged a server at its own limit in 6.3 % of steps on
 either side at 12 runs, 13 % at 30 and 17 % at 60. So the error is spent over the looks (Lan and DeMets,
 Biometrika 70, 1983): by n runs at most 5 % x (1 - 27 / n³). If the median equals the limit, each run lies
-above it with probability one half, so the error of each look is known exactly: `tolerated`. A decision takes
+above it with probability one half, so the error of each look is known exactly: `tolerated_counts`. A decision
+takes
 five runs on one side, or eight of nine.
 
 Simulated, 4,000 times each, runs lognormal with sd 5 %, some of them slower by a factor, at most 12 runs:
@@ -40,7 +41,7 @@ from functools import cache
 import numpy as np
 
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 
 FIRST_LOOK = 5
 """Fewest runs whose minimum and maximum enclose their median at `CONFIDENCE`."""
@@ -49,7 +50,7 @@ CONFIDENCE = 0.90
 
 
 @cache
-def tolerated(runs: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
+def tolerated_counts(runs: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     """Return for 0 to `runs` runs how many may lie beyond the limit; -1 decides nothing.
 
     Parameters
@@ -61,9 +62,9 @@ def tolerated(runs: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> tolerated(12)
+    >>> tolerated_counts(12)
     (-1, -1, -1, -1, -1, 0, 0, 0, 0, 1, 1, 1, 2)
-    >>> tolerated(12, first=12)[-1]
+    >>> tolerated_counts(12, first=12)[-1]
     2
     """
     error = (1.0 - CONFIDENCE) / 2.0
@@ -125,10 +126,10 @@ class ObjectiveRule:
 
         Its ends are NaN while there are too few runs.
         """
-        x = np.sort(checked(values))
+        x = np.sort(check_values(values))
         n = x.size
         middle = float((x[(n - 1) // 2] + x[n // 2]) / 2.0)
-        beyond = tolerated(n, min(max(FIRST_LOOK, self.min_runs), n))[n]
+        beyond = tolerated_counts(n, min(max(FIRST_LOOK, self.min_runs), n))[n]
         if beyond < 0:
             return Estimate(middle, math.nan, math.nan, n, CONFIDENCE)
         return Estimate(middle, float(x[beyond]), float(x[n - 1 - beyond]), n, CONFIDENCE)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.tables import Floats, RunValues
 
 FALSE_ALARM = 0.01
@@ -58,7 +58,7 @@ def order_effect(values: RunValues) -> OrderEffect | None:
     >>> order_effect([30.0, 31.4, 30.2, 30.9, 31.1, 30.6, 31.5, 30.1]).drifting
     False
     """
-    x = checked(values)
+    x = check_values(values)
     n = x.size
     if n < MIN_RUNS:
         return None

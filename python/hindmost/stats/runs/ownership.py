@@ -54,7 +54,7 @@ class Ownership:
     text: str
 
 
-def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownership:
+def find_owner(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownership:
     """Return the clients' shares of the requests above a threshold, and the dominating client, if any.
 
     Parameters
@@ -72,12 +72,12 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
 
     Examples
     --------
-    >>> owners([900, 40, 30, 30], [25_000] * 4).owner
+    >>> find_owner([900, 40, 30, 30], [25_000] * 4).owner
     0
-    >>> owners([280, 240, 250, 230], [25_000] * 4).owner is None
+    >>> find_owner([280, 240, 250, 230], [25_000] * 4).owner is None
     True
     """
-    above, total = _checked(counts_above, counts_total)
+    above, total = _check_counts(counts_above, counts_total)
     instances = above.shape[1]
     fair = total.sum(axis=0) / total.sum()
     slow = above.sum()
@@ -106,7 +106,7 @@ def owners(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Ownershi
     return Ownership(_floats(shares), _floats(fair), owner, p_value, dispersion, text)
 
 
-def _checked(above: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _check_counts(above: npt.ArrayLike, total: npt.ArrayLike) -> tuple[Floats, Floats]:
     a = np.atleast_2d(np.asarray(above, dtype=np.float64))
     t = np.atleast_2d(np.asarray(total, dtype=np.float64))
     if a.shape != t.shape or a.ndim != 2 or a.size == 0:

@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 
 from hindmost.stats.factors.families import step_down
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.shifts import statistic
 from hindmost.stats.tables import Floats, RunValues
 
@@ -29,16 +29,16 @@ DRAWS = 4_999
 
 
 @dataclass(frozen=True, slots=True)
-class Relabelled:
+class RelabellingTest:
     """``p`` of each figure alone; ``adjusted`` for all of them together."""
 
     p: list[float]
     adjusted: list[float]
 
 
-def relabelled(
+def relabelling_test(
     first: Sequence[RunValues], second: Sequence[RunValues], *, paired: bool, seed: int = 1
-) -> Relabelled:
+) -> RelabellingTest:
     """Test the null that relabelling runs changes nothing, for several figures of the same runs.
 
     Parameters
@@ -59,11 +59,11 @@ def relabelled(
     --------
     >>> p50, p99 = [10.0, 11.0, 12.0, 10.5], [30.0, 33.0, 31.0, 32.0]
     >>> slower = [[value + 20.0 for value in p50], [value + 0.1 for value in p99]]
-    >>> found = relabelled([p50, p99], slower, paired=False)
+    >>> found = relabelling_test([p50, p99], slower, paired=False)
     >>> [round(p, 3) for p in found.p], [round(p, 3) for p in found.adjusted]
     ([0.029, 0.514], [0.057, 0.514])
     """
-    x, y = (np.stack([checked(one) for one in side]) for side in (first, second))
+    x, y = (np.stack([check_values(one) for one in side]) for side in (first, second))
     if x.shape[0] != y.shape[0]:
         raise ValueError(f"expected the same figures, got {x.shape[0]} and {y.shape[0]}")
     if paired and x.shape != y.shape:
@@ -72,7 +72,7 @@ def relabelled(
     # Rounding makes sums equal that were added in a different order.
     seen, others = np.abs(seen).round(9), np.abs(others).round(9)
     p = (1.0 + (others >= seen).sum(axis=0)) / (1.0 + len(others))
-    return Relabelled([float(one) for one in p], step_down(seen, others))
+    return RelabellingTest([float(one) for one in p], step_down(seen, others))
 
 
 def _choices(x: Floats, y: Floats, seed: int) -> tuple[Floats, Floats]:

@@ -42,7 +42,7 @@ from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import smallest_n_for_median
 from hindmost.stats.runs.modality import unseen_mode_share
-from hindmost.stats.runs.typical import Middle, mean_claims, over_runs
+from hindmost.stats.runs.summary import Middle, mean_claim, middle_interval
 from hindmost.stats.tables import RunValues
 
 FIRST_LOOK = 10
@@ -187,7 +187,7 @@ class PrecisionRule:
                 "half of the runs do not exceed the median, and its interval holds for every distribution of"
                 f" runs; it says nothing about the slower half: {seen} may have been missed"
             )
-        said = f"the interval is about {mean_claims(runs)}"
+        said = f"the interval is about {mean_claim(runs)}"
         if runs >= FIRST_LOOK:
             return said
         return (
@@ -202,7 +202,7 @@ class PrecisionRule:
 
     def interval(self, values: RunValues) -> Estimate:
         """Return the interval that must become narrow."""
-        return over_runs(values, self.about, self.confidence)
+        return middle_interval(values, self.about, self.confidence)
 
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Decide from all runs so far. It may be called after any run; it looks only when a look is due.

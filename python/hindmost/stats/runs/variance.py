@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hindmost.errors import ArgumentError
-from hindmost.stats.runs.intervals import checked
+from hindmost.stats.runs.intervals import check_values
 from hindmost.stats.tables import RunValues
 
 MIN_ABOVE = 20
@@ -73,7 +73,7 @@ def within_variance(section_values: RunValues) -> float | None:
     """
     if len(section_values) < 2:
         return None
-    x = checked(section_values)
+    x = check_values(section_values)
     return float(x.var(ddof=1) / x.size) if np.isfinite(x).all() else None
 
 
@@ -103,7 +103,7 @@ def variance_components(
     >>> variance_components([100.0, 110.0])
     VarianceComponents(between_sd=None, within_sd=None, between_share=None, runs=2)
     """
-    x = checked(run_values)
+    x = check_values(run_values)
     if within is not None and len(within) != x.size:
         raise ArgumentError(
             "bad-argument",

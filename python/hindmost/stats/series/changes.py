@@ -237,7 +237,7 @@ class Detector:
         # The trend includes suspected blocks. Only a certain event is kept out of it.
         growing = slice(-GAP_BLOCKS - NOW_BLOCKS - self.baseline_blocks, -GAP_BLOCKS - NOW_BLOCKS)
         times, grown = at_s[growing], logs[growing]
-        trend = _against(*_detrended(times, grown, when, now))
+        trend = _against(*_detrend(times, grown, when, now))
         if not called and trend.p > self.needed_p and _slope_is_sure(times, grown):
             return _as(found, "drift", f"{slow}, in line with its trend: slow growth, not an event")
         since_s = float(at_s[before + GAP_BLOCKS])
@@ -447,7 +447,7 @@ def effective_size(values: NDArray[np.float64]) -> float:
     return max(2.0, len(values) * (1 - r) / (1 + r))
 
 
-def _detrended(
+def _detrend(
     times: NDArray[np.float64], baseline: NDArray[np.float64], when: float, now: float
 ) -> tuple[NDArray[np.float64], float]:
     slope, level = np.polyfit(times - when, baseline, 1)

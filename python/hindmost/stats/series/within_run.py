@@ -163,7 +163,7 @@ def run_interval(
     >>> far.too_short, round(far.effective), round(far.need)
     (True, 2, 16)
     """
-    n, spans = _checked(level, counts, confidence)
+    n, spans = _check_arguments(level, counts, confidence)
     value = quantile_at(level)
     if value is None:
         raise ValueError(f"the run holds {n} requests but has no p{100 * level:.6g}")
@@ -230,7 +230,7 @@ def _dispersion(above: Sequence[int], counts: Floats) -> float:
     return float((residual @ residual) / (e.size - 1) / (n / e.size * share * (1.0 - share)))
 
 
-def _checked(level: float, counts: Sequence[int], confidence: float) -> tuple[int, Floats]:
+def _check_arguments(level: float, counts: Sequence[int], confidence: float) -> tuple[int, Floats]:
     if not 0.0 < level < 1.0:
         raise ArgumentError(
             "bad-argument", f"a quantile lies in (0, 1), got {level}", argument="level", value=level

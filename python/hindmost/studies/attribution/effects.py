@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from hindmost.stats import Effect, decide, explained, more_runs, pseudo_r2, term_difference
+from hindmost.stats import Effect, decide, explained_variance, more_runs, pseudo_r2, term_difference
 from hindmost.stats.factors.coding import Coding
 from hindmost.stats.factors.differences import base_row
 from hindmost.stats.tables import t_quantile
@@ -185,7 +185,7 @@ def _explain_variance(fitted_model: FittedModel, label: str) -> documents.Varian
         for cell, of in fitted_model.runs.items()
     }
     known = all(one is not None for of in within.values() for one in of)
-    parts = explained(fitted_model.fit, within if known else None)
+    parts = explained_variance(fitted_model.fit, within if known else None)
     if parts.cells is None or parts.runs is None or parts.model is None:
         return None
     fitted = {one.cell: one.value for one in fitted_model.fit.predicted()}

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 
 from hindmost.design import Cell
-from hindmost.stats import Against, against, more_runs
+from hindmost.stats import ControlDifference, control_differences, more_runs
 from hindmost.store import attribution as documents
 from hindmost.store.estimates import bounds
 from hindmost.studies.attribution.cells import LEAST_RUNS, CellRuns
@@ -52,7 +52,7 @@ def recommendation(
     if not counted:
         return _open(plan, _too_little(plan, cells))
     confidence = min(one.confidence for one in models)
-    compared = against(
+    compared = control_differences(
         [one.fit for one in models if one.fit is not None], plan.control, candidates, confidence
     )
     by_cell = {one.cell: one for one in compared}
@@ -79,7 +79,7 @@ def _better(
     plan: AttributionPlan,
     all_models: Mapping[Key, FittedModel],
     models: list[FittedModel],
-    lower: list[Against],
+    lower: list[ControlDifference],
 ) -> documents.Recommendation:
     """Recommend, among settings practically as low as the lowest, the one with the fewest changes."""
     enough = min(one.value for one in lower) + smallest(plan, models)
@@ -106,7 +106,7 @@ def _better(
 
 
 def _tied(
-    plan: AttributionPlan, models: list[FittedModel], compared: list[Against]
+    plan: AttributionPlan, models: list[FittedModel], compared: list[ControlDifference]
 ) -> documents.Recommendation:
     text = f"no setting is shown to be better than the present one for {plan.main_quantile}{_at_loads(plan)}"
     least = min(compared, key=lambda one: one.value)
@@ -197,7 +197,7 @@ def smallest(plan: AttributionPlan, models: list[FittedModel]) -> float:
     return sum(one.scale("average").smallest(plan.delta) for one in models) / len(models)
 
 
-def _ratio_to_control(plan: AttributionPlan, models: list[FittedModel], one: Against) -> documents.Ratio:
+def _ratio_to_control(plan: AttributionPlan, models: list[FittedModel], one: ControlDifference) -> documents.Ratio:
     """Return a difference from the control as a ratio; on the additive scale, to the mean of the loads."""
     base = sum(_figure(model, plan.control) for model in models) / len(models)
     if plan.file.scale == "ratio":
@@ -226,7 +226,7 @@ def _prices(
     for (load, label), one in all_models.items():
         if (load, label) in models or one.fit is None or not {after, plan.control} <= set(one.runs):
             continue
-        (compared,) = against([one.fit], plan.control, [after], one.confidence)
+        (compared,) = control_differences([one.fit], plan.control, [after], one.confidence)
         if compared.value < one.scale("average").smallest(plan.delta):
             continue
         ratio = _ratio_to_control(plan, [one], compared)

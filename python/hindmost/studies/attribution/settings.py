@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hindmost.design import Cell
 from hindmost.design.factors import is_forbidden
-from hindmost.stats import Crossing, best, crossings, low_level_difference
+from hindmost.stats import Crossing, best_differences, find_crossings, low_level_difference
 from hindmost.store import attribution as documents
 from hindmost.store.estimates import Value, bounds, number
 from hindmost.studies.attribution.model import FittedModel
@@ -46,7 +46,7 @@ def reversals(plan: AttributionPlan, model: FittedModel) -> list[documents.Rever
     levels = {factor.name: factor.levels for factor in plan.design.factors}
     scale = model.scale("average")
     out: list[documents.Reversal] = []
-    for one in crossings(model.fit):
+    for one in find_crossings(model.fit):
         if not one.shown:
             continue
         at = levels[one.by]
@@ -86,7 +86,7 @@ def rank_cells(plan: AttributionPlan, model: FittedModel) -> list[documents.Cand
         return []
     plain = Scale(model.ratio, 1.0)
     rows: list[documents.Candidate] = []
-    for one in best(model.fit, among, model.confidence):
+    for one in best_differences(model.fit, among, model.confidence):
         other = Scale(model.ratio, plain.figure(one.value - one.behind))
         rows.append(
             {

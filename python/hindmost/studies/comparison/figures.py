@@ -12,7 +12,7 @@ from hindmost._engine import Histogram
 from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import RunFigures, Totals
 from hindmost.run.readings import plan_of
-from hindmost.stats import Contrast, Middle, over_runs
+from hindmost.stats import Contrast, Middle, middle_interval
 from hindmost.store import Study
 from hindmost.store import comparison as documents
 from hindmost.store.estimates import bounds, to_value
@@ -52,7 +52,7 @@ class ArmFigures:
         """Return the figures as documents have them; `middle` summarises the runs."""
         return {
             "latency_us": {
-                name: to_value(over_runs(values, middle)) for name, values in self.columns.items()
+                name: to_value(middle_interval(values, middle)) for name, values in self.columns.items()
             },
             "values_us": {name: list(values) for name, values in self.columns.items()},
             "distribution": pictures.curve(self.totals.whole["latency"]),

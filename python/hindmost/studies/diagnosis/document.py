@@ -24,8 +24,8 @@ from hindmost.store.diagnosis import (
 
 if TYPE_CHECKING:
     from hindmost.notes import Note
-    from hindmost.stats.causes import Arm, Dosed, Signature
-    from hindmost.stats.causes.ranking import Moved
+    from hindmost.stats.causes import Arm, DoseEffect, Signature
+    from hindmost.stats.causes.ranking import MovedMetric
     from hindmost.studies.diagnosis.request import DiagnosisResult
     from hindmost.studies.diagnosis.twin.request import TwinResult
 
@@ -33,7 +33,7 @@ _INTERVAL = 0.975
 
 
 def document_of(
-    result: DiagnosisResult, moved: Sequence[Moved] | None = None, wait: Note | None = None
+    result: DiagnosisResult, moved: Sequence[MovedMetric] | None = None, wait: Note | None = None
 ) -> Diagnosis:
     """Build the document of a diagnosis.
 
@@ -178,7 +178,7 @@ def _since(measured: Sequence[Pair], first_s: float) -> list[Pair]:
 
 
 def _evidence(
-    arm: Arm | Dosed,
+    arm: Arm | DoseEffect,
     description: str,
     measured: list[Pair],
     signature: Signature | None = None,

@@ -32,10 +32,10 @@ from hindmost.stats import (
     Middle,
     Ownership,
     PrecisionRule,
+    find_owner,
     hysteresis,
-    over_runs,
-    owners,
-    typical,
+    middle_interval,
+    summarise_runs,
     variance_components,
 )
 from hindmost.stats.runs.hysteresis import LEAST_SECTIONS
@@ -194,7 +194,7 @@ def _estimates(
 ) -> documents.Estimates:
     names = dict.fromkeys(name for one in values for name in one)
     return {
-        name: _estimate(over_runs(column, about), column, verdict.of_label(reasons, name))
+        name: _estimate(middle_interval(column, about), column, verdict.of_label(reasons, name))
         for name in names
         if (column := [one[name] for one in values if name in one])
     }
@@ -223,7 +223,7 @@ def _over_runs(
 ) -> documents.OverRuns:
     """Return the median and the mean over runs, and the runs that deviate."""
     latency = [run.values["latency"] for run in runs]
-    found = {name: typical([one[name] for one in latency]) for name in latency[0]}
+    found = {name: summarise_runs([one[name] for one in latency]) for name in latency[0]}
     other: Middle = "mean" if plan.middle == "median" else "median"
     return {
         "about": plan.middle,
@@ -374,7 +374,7 @@ def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
         return NO_OWNERSHIP
     above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in answered]
     total = [[one.latency.count for one in run.instances] for run in answered]
-    return owners(above, total)
+    return find_owner(above, total)
 
 
 def _above(latency: Histogram, threshold_ns: float | None) -> int:

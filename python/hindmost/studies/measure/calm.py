@@ -12,8 +12,8 @@ from hindmost.run.figures import RunFigures, Values
 from hindmost.run.text import percent
 from hindmost.run.verdict import Reason, overall
 from hindmost.stats import Estimate
-from hindmost.stats import over_runs as mean_or_median
-from hindmost.stats.requests.calm import SURE
+from hindmost.stats import middle_interval as mean_or_median
+from hindmost.stats.requests.isolation import SURE
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import measure as documents
 from hindmost.store.estimates import Value, number, to_value

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from hindmost.models.fit.bins import Binned, Floats, Grid, Ints
+from hindmost.models.fit.bins import BinnedSamples, Floats, Grid, Ints
 from hindmost.models.fit.laws.families import Empirical, Gamma, Lognormal, Mixture, Model, mean_matched
-from hindmost.models.fit.laws.mixture import improved, likelihood, lognormals
+from hindmost.models.fit.laws.mixture import fit_lognormals, improve, likelihood
 from hindmost.models.fit.laws.replay import Replay
-from hindmost.models.fit.laws.tail import Misfit, misfit, with_pareto_tails
+from hindmost.models.fit.laws.tail import Misfit, add_pareto_tails, misfit
 
 FOLDS = 5
 BLOCKS = 50
@@ -57,7 +57,7 @@ class Sample:
         return cls(us, Grid.of(np.log(us)), block, us[order], block[order])
 
     @property
-    def binned(self) -> Binned:
+    def binned(self) -> BinnedSamples:
         """All samples in bins."""
         return self.grid.binned
 
@@ -118,10 +118,10 @@ def fold_of(block: Ints) -> Ints:
     return np.asarray(block % FOLDS)
 
 
-Refit = Callable[[Binned], Model]
+Refit = Callable[[BinnedSamples], Model]
 
 
-def choose(sample: Sample, replay: Replay | None = None) -> Choice:
+def choose_law(sample: Sample, replay: Replay | None = None) -> Choice:
     """Fit all candidates and choose one.
 
     Parameters
@@ -156,20 +156,20 @@ def choose(sample: Sample, replay: Replay | None = None) -> Choice:
 
     candidates = [judged(name, model, again) for name, model, again in _parametric(whole)]
     candidates.append(judged(AS_MEASURED, Empirical.of(sample.ordered), None))
-    return Choice(_taken(candidates, whole.n), tuple(sorted(candidates, key=lambda one: one.score)))
+    return Choice(_choose(candidates, whole.n), tuple(sorted(candidates, key=lambda one: one.score)))
 
 
-def _parametric(whole: Binned) -> list[tuple[str, Model, Refit]]:
+def _parametric(whole: BinnedSamples) -> list[tuple[str, Model, Refit]]:
     found: list[tuple[str, Model, Refit]] = [
         ("exponential", gamma(whole, 1), lambda binned: gamma(binned, 1)),
         ("gamma", gamma(whole), gamma),
     ]
-    bodies = lognormals(whole)
+    bodies = fit_lognormals(whole)
     for body in bodies:
         name = "lognormal" if len(body.laws) == 1 else f"{len(body.laws)} lognormals"
         found.append((name, body, _refit(body)))
     for body in bodies[:2]:
-        tails = with_pareto_tails(whole, body)
+        tails = add_pareto_tails(whole, body)
         if tails:
             best = max(tails, key=lambda one: likelihood(whole, one))
             name = "lognormal" if len(body.laws) == 1 else f"{len(body.laws)} lognormals"
@@ -178,10 +178,10 @@ def _parametric(whole: Binned) -> list[tuple[str, Model, Refit]]:
 
 
 def _refit(model: Mixture) -> Refit:
-    return lambda binned: improved(binned, model, rounds=60)
+    return lambda binned: improve(binned, model, rounds=60)
 
 
-def gamma(binned: Binned, parameters: int = 2) -> Mixture:
+def gamma(binned: BinnedSamples, parameters: int = 2) -> Mixture:
     """Return the maximum-likelihood gamma law; with one parameter, the exponential law.
 
     Newton's method as in T. Minka, Estimating a Gamma distribution (2002).
@@ -198,7 +198,7 @@ def gamma(binned: Binned, parameters: int = 2) -> Mixture:
     return Mixture((1.0,), (Gamma(mean, float(np.clip(shape, 1e-2, 1e6)), parameters),))
 
 
-def _taken(candidates: list[Candidate], n: float) -> Candidate:
+def _choose(candidates: list[Candidate], n: float) -> Candidate:
     def simplest_first(one: Candidate) -> tuple[int, float]:
         unusual = isinstance(one.model, Mixture) and not isinstance(one.model.laws[0], Lognormal)
         return one.model.parameters, -one.likelihood + (EVIDENCE / n if unusual else 0.0)

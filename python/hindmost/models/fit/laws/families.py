@@ -19,7 +19,7 @@ _GRID = 8_192
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-def rounded(value: float) -> float:
+def round_digits(value: float) -> float:
     """Round a value to the digits of a document."""
     return float(f"{value:.{DIGITS}g}")
 
@@ -85,8 +85,8 @@ class Lognormal:
 
     def document(self) -> dict[str, Any]:
         """Its text in a clone document."""
-        median = rounded(math.exp(self.mu))
-        return {"kind": "lognormal", "median_us": median, "sigma_log": rounded(self.sigma)}
+        median = round_digits(math.exp(self.mu))
+        return {"kind": "lognormal", "median_us": median, "sigma_log": round_digits(self.sigma)}
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ class Gamma:
     def document(self) -> dict[str, Any]:
         """Its text in a clone document."""
         if self.parameters == 1:
-            return {"kind": "exponential", "mean_us": rounded(self.mean)}
-        return {"kind": "gamma", "mean_us": rounded(self.mean), "shape": rounded(self.shape)}
+            return {"kind": "exponential", "mean_us": round_digits(self.mean)}
+        return {"kind": "gamma", "mean_us": round_digits(self.mean), "shape": round_digits(self.shape)}
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class Pareto:
 
     def document(self) -> dict[str, Any]:
         """Its text in a clone document."""
-        least, most = rounded(math.exp(self.low)), rounded(math.exp(self.high))
-        return {"kind": "pareto", "least_us": least, "shape": rounded(self.shape), "at_most_us": most}
+        least, most = round_digits(math.exp(self.low)), round_digits(math.exp(self.high))
+        return {"kind": "pareto", "least_us": least, "shape": round_digits(self.shape), "at_most_us": most}
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Mixture:
 
     def document(self) -> list[dict[str, Any]]:
         """Return the components for a clone document, with rounded weights that sum to 1."""
-        weights = [rounded(w) for w in self.weights]
+        weights = [round_digits(w) for w in self.weights]
         most = int(np.argmax(weights))
         weights[most] = 1.0 - sum(w for place, w in enumerate(weights) if place != most)
         return [{"weight": w, "law": law.document()} for w, law in zip(weights, self.laws, strict=True)]
@@ -258,7 +258,7 @@ class Empirical:
 
     def document(self) -> list[dict[str, Any]]:
         """Return the only component for a clone document."""
-        times = np.maximum.accumulate([rounded(float(us)) for us in self.us])
+        times = np.maximum.accumulate([round_digits(float(us)) for us in self.us])
         points = [[float(f"{p:.9g}"), float(us)] for p, us in zip(self.p, times, strict=True)]
         return [{"weight": 1.0, "law": {"kind": "empirical", "points": points}}]
 

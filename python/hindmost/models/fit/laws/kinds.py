@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws.choice import FOLDS, SLIGHT, Candidate, Choice, Sample, choose, fold_of
+from hindmost.models.fit.laws.choice import FOLDS, SLIGHT, Candidate, Choice, Sample, choose_law, fold_of
 from hindmost.models.fit.laws.replay import Replay
 from hindmost.models.fit.reading import Log
 
@@ -69,9 +69,9 @@ def laws_by_kind(log: Log, us: Floats, whole: Sample) -> tuple[tuple[Part, ...],
         # A kind that occurs only in some parts of the log gets its own blocks.
         apart = np.bincount(block % FOLDS, minlength=FOLDS).min() < LEAST_OF_KIND // (2 * FOLDS)
         sample = Sample.of(us[own], None if apart else block)
-        parts.append(Part(name, float(counts[number]) / log.n, sample, choose(sample)))
+        parts.append(Part(name, float(counts[number]) / log.n, sample, choose_law(sample)))
     together = Together(whole, tuple(part.share for part in parts))
-    taken = mended(together, [part.choice for part in parts])
+    taken = reduce_bias(together, [part.choice for part in parts])
     mixed = tuple(
         replace(part, choice=replace(part.choice, taken=one)) for part, one in zip(parts, taken, strict=True)
     )
@@ -119,7 +119,7 @@ class Together:
         return np.asarray(np.abs(self.errors(taken).mean(axis=0)))
 
 
-def mended(together: Together, choices: Sequence[Choice]) -> list[Candidate]:
+def reduce_bias(together: Together, choices: Sequence[Choice]) -> list[Candidate]:
     """Replace chosen laws by other candidates while the combined bias exceeds `BIAS`.
 
     Each step replaces the law that reduces the bias most, as long as it helps; the new law must fit its tail.

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hindmost.models.fit.bins import Binned, Floats
+from hindmost.models.fit.bins import BinnedSamples, Floats
 from hindmost.models.fit.laws.families import Lognormal, Mixture, Pareto
 
 LEAST_SIGMA = 5e-4
@@ -25,12 +25,12 @@ SEGMENTS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997, 0.99
 """Sample shares between which a new component is tried."""
 
 
-def likelihood(binned: Binned, mixture: Mixture) -> float:
+def likelihood(binned: BinnedSamples, mixture: Mixture) -> float:
     """Return the mean log density per sample."""
     return float(binned.count @ mixture.log_density(binned.x)) / binned.n
 
 
-def improved(binned: Binned, start: Mixture, rounds: int = 400, tolerance: float = 1e-7) -> Mixture:
+def improve(binned: BinnedSamples, start: Mixture, rounds: int = 400, tolerance: float = 1e-7) -> Mixture:
     """Improve a mixture of lognormals and Pareto tails (with fixed ends) by expectation maximisation.
 
     Stops when a round gains less than `tolerance` per sample.
@@ -51,14 +51,16 @@ def improved(binned: Binned, start: Mixture, rounds: int = 400, tolerance: float
         if counts.min() < LEAST_COUNT and counts.size > 1:
             return _without(mixture, int(counts.argmin()))
         laws = tuple(
-            _maximised(law, w, n, binned, least)
+            _maximise(law, w, n, binned, least)
             for law, w, n in zip(mixture.laws, weights, counts, strict=True)
         )
         mixture = Mixture(tuple(counts / counts.sum()), laws)
     return mixture
 
 
-def _maximised(law: object, weights: Floats, n: float, binned: Binned, least: float) -> Lognormal | Pareto:
+def _maximise(
+    law: object, weights: Floats, n: float, binned: BinnedSamples, least: float
+) -> Lognormal | Pareto:
     mean = float(weights @ binned.x) / n
     if isinstance(law, Pareto):
         # The law is truncated at the largest sample: mass above it is counted there.
@@ -73,30 +75,30 @@ def _without(mixture: Mixture, place: int) -> Mixture:
     return Mixture(tuple(mixture.weights[i] / total for i in kept), tuple(mixture.laws[i] for i in kept))
 
 
-def single(binned: Binned) -> Mixture:
+def fit_lognormal(binned: BinnedSamples) -> Mixture:
     """Fit one lognormal by the mean and standard deviation of the logarithms."""
     _, mean, sigma = binned.segment(-1.0, 2.0)
     return Mixture((1.0,), (Lognormal(mean, max(sigma, LEAST_SIGMA, binned.width)),))
 
 
-def with_one_more(binned: Binned, mixture: Mixture) -> Mixture:
+def add_lognormal(binned: BinnedSamples, mixture: Mixture) -> Mixture:
     """Add the best further lognormal: tried in every segment; the best three are fully fitted."""
     tried = []
-    for low, high in starts(binned):
+    for low, high in start_segments(binned):
         n, mean, sigma = binned.segment(low, high)
         if n < LEAST_COUNT:
             continue
         weight = n / binned.n * (1.0 - 1e-6)
         weights = (*(w * (1.0 - weight) for w in mixture.weights), weight)
         new = Lognormal(mean, max(sigma, LEAST_SIGMA, binned.width))
-        start = improved(binned, Mixture(weights, (*mixture.laws, new)), rounds=8)
+        start = improve(binned, Mixture(weights, (*mixture.laws, new)), rounds=8)
         tried.append((likelihood(binned, start), start))
     best = sorted(tried, key=lambda one: -one[0])[:3]
-    ended = [improved(binned, start) for _, start in best]
-    return ordered(max(ended, key=lambda one: likelihood(binned, one), default=mixture))
+    ended = [improve(binned, start) for _, start in best]
+    return sort_components(max(ended, key=lambda one: likelihood(binned, one), default=mixture))
 
 
-def starts(binned: Binned) -> Sequence[tuple[float, float]]:
+def start_segments(binned: BinnedSamples) -> Sequence[tuple[float, float]]:
     """Return segments for a new component: fixed shares, and beyond the widest gaps of the tail."""
     fixed = list(pairwise(SEGMENTS))
     tail = np.flatnonzero(binned.share > 0.9)
@@ -108,17 +110,17 @@ def starts(binned: Binned) -> Sequence[tuple[float, float]]:
     return [*fixed, *((cut, 1.0) for cut in cuts)]
 
 
-def ordered(mixture: Mixture) -> Mixture:
+def sort_components(mixture: Mixture) -> Mixture:
     """Sort components by mean."""
     pairs = sorted(zip(mixture.weights, mixture.laws, strict=True), key=lambda pair: pair[1].mean)
     return Mixture(tuple(w for w, _ in pairs), tuple(law for _, law in pairs))
 
 
-def lognormals(binned: Binned, most: int = 4) -> list[Mixture]:
+def fit_lognormals(binned: BinnedSamples, most: int = 4) -> list[Mixture]:
     """Fit mixtures of 1 to `most` lognormals, fewer if a further one gets no samples."""
-    found = [single(binned)]
+    found = [fit_lognormal(binned)]
     while len(found) < most:
-        more = with_one_more(binned, found[-1])
+        more = add_lognormal(binned, found[-1])
         if len(more.laws) <= len(found):
             break
         found.append(more)

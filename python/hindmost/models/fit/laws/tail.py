@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
-from hindmost.models.fit.bins import Binned, Floats, Ints
+from hindmost.models.fit.bins import BinnedSamples, Floats, Ints
 from hindmost.models.fit.laws.families import Mixture, Model, Pareto
-from hindmost.models.fit.laws.mixture import LEAST_COUNT, improved
+from hindmost.models.fit.laws.mixture import LEAST_COUNT, improve
 from hindmost.notes import Note
 
 BEGINS = (0.95, 0.98, 0.99, 0.995)
@@ -30,7 +30,7 @@ SURE = 1e-6
 excludes a law."""
 
 
-def with_pareto_tails(binned: Binned, body: Mixture) -> list[Mixture]:
+def add_pareto_tails(binned: BinnedSamples, body: Mixture) -> list[Mixture]:
     """Fit the body with a Pareto tail that begins at each share of `BEGINS`."""
     found = []
     for begin in BEGINS:
@@ -44,7 +44,7 @@ def with_pareto_tails(binned: Binned, body: Mixture) -> list[Mixture]:
         weight = n / binned.n
         tail = Pareto(low, max(1.05, 1.0 / (mean - low)), high)
         weights = (*(w * (1.0 - weight) for w in body.weights), weight)
-        one = improved(binned, Mixture(weights, (*body.laws, tail)))
+        one = improve(binned, Mixture(weights, (*body.laws, tail)))
         if len(one.laws) == len(body.laws) + 1:
             found.append(one)
     return found

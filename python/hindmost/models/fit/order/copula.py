@@ -21,7 +21,7 @@ ROUNDS = 6
 HIGHEST = 0.995
 
 
-def said_autocorrelation(model: Model, wanted: float) -> float:
+def score_autocorrelation(model: Model, wanted: float) -> float:
     """Find the autocorrelation of scores that gives a law's times the wanted autocorrelation.
 
     Parameters
@@ -35,13 +35,13 @@ def said_autocorrelation(model: Model, wanted: float) -> float:
         return wanted
     said = wanted
     for _ in range(ROUNDS):
-        said *= wanted / _carried(model, said)
+        said *= wanted / _resulting_autocorrelation(model, said)
         if abs(said) >= HIGHEST:
             return math.copysign(HIGHEST, said)
     return said
 
 
-def _carried(model: Mixture, said: float) -> float:
+def _resulting_autocorrelation(model: Mixture, said: float) -> float:
     from scipy.signal import lfilter  # type: ignore[import-untyped]
 
     fresh = np.random.default_rng(1).standard_normal(DRAWN) * math.sqrt(1.0 - said * said)

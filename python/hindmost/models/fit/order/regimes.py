@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.families import round_digits
 
 REGIME_BLOCKS = (20, 50, 100, 200, 500, 1_000)
 """Block sizes (requests) over which service times are averaged to detect regimes."""
@@ -66,7 +66,7 @@ class Regimes:
         reach = float(special.stdtrit(free, 0.975)) * math.sqrt(variance)
         factor = self.factors[1]
         found["order.regimes[1].factor"] = (factor * math.exp(-reach), factor * math.exp(reach))
-        return {name: (rounded(low), rounded(high)) for name, (low, high) in found.items()}
+        return {name: (round_digits(low), round_digits(high)) for name, (low, high) in found.items()}
 
 
 def find_regimes(us: Floats) -> Regimes | None:
@@ -126,7 +126,7 @@ def _two_means(values: Floats) -> tuple[float, float, float]:
     return low, high, float(ordered[at] + ordered[at + 1]) / 2.0
 
 
-def drawn_factors(regimes: Regimes, n: int, draws: np.random.Generator) -> Floats:
+def draw_factors(regimes: Regimes, n: int, draws: np.random.Generator) -> Floats:
     """Draw the factors of n requests in regimes of geometric length."""
     lengths: list[int] = []
     state = int(draws.random() < regimes.stays[1] / sum(regimes.stays))

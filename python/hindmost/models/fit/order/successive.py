@@ -16,9 +16,9 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.families import round_digits
 from hindmost.models.fit.laws.replay import LOADS, latencies, summary
-from hindmost.models.fit.order.regimes import Regimes, drawn_factors, find_regimes
+from hindmost.models.fit.order.regimes import Regimes, draw_factors, find_regimes
 
 LEAST_GAIN = 0.02
 """Smallest improvement of latencies for which a form is used; less may be chance."""
@@ -71,10 +71,10 @@ class Order:
     def document(self, autocorrelation: float | None = None) -> dict[str, Any]:
         """Return the order as in a clone document, optionally with another autocorrelation (`copula`)."""
         told = self.autocorrelation if autocorrelation is None else autocorrelation
-        said: dict[str, Any] = {"autocorrelation": rounded(told)}
+        said: dict[str, Any] = {"autocorrelation": round_digits(told)}
         if self.regimes:
             said["regimes"] = [
-                {"factor": rounded(factor), "mean_requests": rounded(stay)}
+                {"factor": round_digits(factor), "mean_requests": round_digits(stay)}
                 for factor, stay in zip(self.regimes.factors, self.regimes.stays, strict=True)
             ]
         return said
@@ -134,14 +134,14 @@ def _error(us: Floats, form: Form) -> float:
         for seed in range(ARRIVALS):
             draws = np.random.default_rng(seed)
             gaps = draws.exponential(float(held.mean()), half)
-            made = _made(held, rho, regimes, draws)
+            made = _simulate(held, rho, regimes, draws)
             for load in LOADS[1:]:  # at low load no request waits for the previous one
                 truth, told = latencies(gaps / load, held), latencies(gaps / load, made)
                 errors.append(np.abs(np.log(summary(told) / summary(truth))))
     return float(np.mean(errors))
 
 
-def _made(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Generator) -> Floats:
+def _simulate(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Generator) -> Floats:
     """Return the times in an order simulated by the form."""
     from scipy.signal import lfilter  # type: ignore[import-untyped]
 
@@ -153,5 +153,5 @@ def _made(us: Floats, rho: float, regimes: Regimes | None, draws: np.random.Gene
         return np.asarray(np.sort(us)[rank])
     own = find_regimes(us)  # the law within a regime, which is not compared
     base = np.sort(us if own is None else us / own.factor)
-    made = base[rank] * drawn_factors(regimes, us.size, draws)
+    made = base[rank] * draw_factors(regimes, us.size, draws)
     return np.asarray(made * (us.mean() / made.mean()))

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws.families import Empirical, rounded
+from hindmost.models.fit.laws.families import Empirical, round_digits
 from hindmost.models.fit.laws.mixture import LEAST_SIGMA
 
 EMPIRICAL = 200
@@ -89,7 +89,7 @@ class Disturbance:
         """Return the disturbance for a clone document."""
         name, value = self.rate
         kind = {"probability": "chance", "every_us": "periodic", "per_second": "poisson"}[name]
-        when = {"kind": kind, name: rounded(value)}
+        when = {"kind": kind, name: round_digits(value)}
         scope = "thread" if self.requests is None else "request"
         return {"name": self.name, "scope": scope, "when": when, "length": self._length()}
 
@@ -102,9 +102,9 @@ class Disturbance:
             return points
         return {
             "kind": "lognormal",
-            "mean_us": rounded(float(lengths.mean())),
-            "sigma_log": rounded(max(float(np.log(lengths).std(ddof=1)), LEAST_SIGMA)),
-            "at_most_us": rounded(float(lengths.max())),
+            "mean_us": round_digits(float(lengths.mean())),
+            "sigma_log": round_digits(max(float(np.log(lengths).std(ddof=1)), LEAST_SIGMA)),
+            "at_most_us": round_digits(float(lengths.max())),
         }
 
     def intervals(self, name: str) -> dict[str, tuple[float, float]]:
@@ -131,4 +131,4 @@ class Disturbance:
             )
         elif self.within_us is not None:
             found[f"{name}.when.every_us"] = self.within_us
-        return {key: (rounded(low), rounded(high)) for key, (low, high) in found.items()}
+        return {key: (round_digits(low), round_digits(high)) for key, (low, high) in found.items()}

@@ -113,7 +113,7 @@ def scope_of(
     lengths = lengths_us[(lengths_us > longer_us) & (lengths_us <= up_to_us)]
     delayed = int(((delay > longer_us) & (delay <= up_to_us)).sum())
     hits = int(lengths.size)
-    ratio = _seen_us(idle, lengths - longer_us) * visible / exposed_us if hits else 0.0
+    ratio = _visible_us(idle, lengths - longer_us) * visible / exposed_us if hits else 0.0
     expected = hits * ratio
     if ratio == 0.0:
         why = Note("no-idle-arrivals", "no request arrived at an idle thread")
@@ -143,7 +143,7 @@ def _counts(one: Scope) -> tuple[float, int, int, float, tuple[float, float, flo
     return one.longer_us, one.hits, one.delayed, one.expected, one.clock
 
 
-def _seen_us(idle_us: Floats, beyond_us: Floats) -> float:
+def _visible_us(idle_us: Floats, beyond_us: Floats) -> float:
     """Return the sum over arrivals of min(idle, beyond), averaged over pauses."""
     beyond = np.sort(beyond_us)
     below = np.concatenate([[0.0], np.cumsum(beyond)])

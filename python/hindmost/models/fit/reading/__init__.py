@@ -10,14 +10,14 @@ from typing import Any
 from hindmost.errors import UsageError
 from hindmost.models.fit.reading.checks import check_log, check_times
 from hindmost.models.fit.reading.frame import frame_table, is_frame
-from hindmost.models.fit.reading.log import UNITS, Log, joined, together
-from hindmost.models.fit.reading.saturated import asked_rate, is_saturated, read_pair
+from hindmost.models.fit.reading.log import UNITS, Log, combine_digests, join_logs
+from hindmost.models.fit.reading.saturation import is_saturated, read_pair, scheduled_rate
 from hindmost.models.fit.reading.server_log import is_server_log, read_server_log
 from hindmost.models.fit.reading.study import read_study
 from hindmost.models.fit.reading.table import Table, open_table
 from hindmost.notes import Note
 
-__all__ = ["UNITS", "Log", "Source", "as_logs", "joined", "read_log", "read_logs", "together"]
+__all__ = ["UNITS", "Log", "Source", "as_logs", "combine_digests", "join_logs", "read_log", "read_logs"]
 
 
 Source = str | Path | Any
@@ -81,7 +81,7 @@ def read_logs(
             least=2,
             most=3,
         )
-    low.sort(key=asked_rate)
+    low.sort(key=scheduled_rate)
     return [check_log(read_pair(low[0], saturated[0], low[1] if low[1:] else None))], None
 
 

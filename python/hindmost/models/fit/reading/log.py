@@ -95,7 +95,7 @@ class Log:
         return float(self.wall_us.sum()) / (self.threads * self.span_us) if self.span_us else None
 
 
-def joined(logs: Sequence[Log]) -> Log:
+def join_logs(logs: Sequence[Log]) -> Log:
     """Join logs of the same server; columns that one of them lacks are dropped.
 
     Kinds are matched by name; they are dropped if the logs have different kinds.
@@ -116,7 +116,7 @@ def joined(logs: Sequence[Log]) -> Log:
     alike = all(one.kinds == first.kinds for one in others)
     return Log(
         source=", ".join(Path(one.source).name for one in logs),
-        sha256=together(one.sha256 for one in logs),
+        sha256=combine_digests(one.sha256 for one in logs),
         what=first.what,
         wall_us=column("wall_us"),
         cpu_us=column("cpu_us"),
@@ -131,13 +131,13 @@ def joined(logs: Sequence[Log]) -> Log:
     )
 
 
-def numbered(values: npt.NDArray[np.generic]) -> tuple[tuple[str, ...], Ints]:
+def number_values(values: npt.NDArray[np.generic]) -> tuple[tuple[str, ...], Ints]:
     """Return the distinct values as strings, and the index of each entry among them."""
     names, place = np.unique(values, return_inverse=True)
     return tuple(str(name) for name in names), place.astype(np.int64)
 
 
-def together(digests: Iterable[str]) -> str:
+def combine_digests(digests: Iterable[str]) -> str:
     """Return the SHA-256 of concatenated digests."""
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 

@@ -7,7 +7,7 @@ import numpy as np
 from hindmost.errors import UsageError
 from hindmost.models.fit.bins import Floats, Ints
 from hindmost.models.fit.reading.checks import check_times
-from hindmost.models.fit.reading.log import Log, numbered
+from hindmost.models.fit.reading.log import Log, number_values
 from hindmost.models.fit.reading.table import Table
 from hindmost.notes import Note
 
@@ -49,7 +49,7 @@ def read_server_log(table: Table) -> Log:
         else (Note("no-cpu-times", "interference: the log has no cpu_ns, so service times include it"),)
     )
     order = np.argsort(start, kind="stable")
-    thread = numbered(columns["thread"])[1] if "thread" in columns else None
+    thread = number_values(columns["thread"])[1] if "thread" in columns else None
     if thread is not None:
         _overlaps(table, order, start, end, thread)
     kinds, kind = _kinds(table)
@@ -146,7 +146,7 @@ def _overlaps(table: Table, order: Ints, start: Ints, end: Ints, thread: Ints) -
 def _kinds(table: Table) -> tuple[tuple[str, ...], Ints | None]:
     if "kind" not in table.names:
         return (), None
-    names, place = numbered(table.words("kind"))
+    names, place = number_values(table.words("kind"))
     if len(names) > MOST_KINDS:
         raise UsageError(
             "too-many-kinds",

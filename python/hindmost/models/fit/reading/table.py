@@ -93,7 +93,7 @@ class TextTable(Table):
                 encoding="utf-8-sig",
             )
         except UnicodeDecodeError:
-            raise _no_text(self.path) from None
+            raise _not_text_error(self.path) from None
         except ValueError as error:
             raise self._explained(str(error), places) from None
 
@@ -147,7 +147,7 @@ class ParquetTable(Table):
         for name in names:
             if self.sorts[name] != "whole":
                 raise self._wrong_type(name, "whole numbers")
-        found = _asked(self.path, lambda: _engine.read_columns(str(self.path), list(names)))
+        found = _call_engine(self.path, lambda: _engine.read_columns(str(self.path), list(names)))
         columns = [np.frombuffer(column, dtype=np.int64) for column in found]
         for name, column in zip(names, columns, strict=True):
             if (column == NULL).any():
@@ -165,13 +165,13 @@ class ParquetTable(Table):
         """A column of numbers of any sort."""
         if self.sorts[name] not in ("whole", "real"):
             raise self._wrong_type(name, "numbers")
-        return np.frombuffer(_asked(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
+        return np.frombuffer(_call_engine(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
 
     def words(self, name: str) -> npt.NDArray[np.generic]:
         """A column of texts."""
         if self.sorts[name] != "words":
             return self.real(name)
-        return np.array(_asked(self.path, lambda: _engine.read_words(str(self.path), [name]))[0])
+        return np.array(_call_engine(self.path, lambda: _engine.read_words(str(self.path), [name]))[0])
 
     def _wrong_type(self, name: str, need: str) -> UsageError:
         return UsageError(
@@ -204,10 +204,10 @@ def open_table(path: Path) -> Table:
     with path.open("rb") as file:
         head = file.read(HEAD)
     if head.startswith(b"PAR1"):
-        sorts = dict(_asked(path, lambda: _engine.parquet_columns(str(path))))
+        sorts = dict(_call_engine(path, lambda: _engine.parquet_columns(str(path))))
         return ParquetTable(path, tuple(sorts), 1, sorts)
     if b"\0" in head:
-        raise _no_text(path)
+        raise _not_text_error(path)
     line = head.decode("utf-8-sig", errors="replace").splitlines()[0].strip()
     delimiter = next((mark for mark in (",", ";", "\t") if mark in line), None)
     cells = [cell.strip().strip('"') for cell in (line.split(delimiter) if delimiter else line.split())]
@@ -216,7 +216,7 @@ def open_table(path: Path) -> Table:
     return TextTable(path, tuple(cells), 2, delimiter)
 
 
-def _no_text(path: Path) -> UsageError:
+def _not_text_error(path: Path) -> UsageError:
     return UsageError(
         "bad-file",
         f"{path} is neither text nor Parquet",
@@ -225,7 +225,7 @@ def _no_text(path: Path) -> UsageError:
     )
 
 
-def _asked(path: Path, ask: Any) -> Any:  # noqa: ANN401 (each caller knows)
+def _call_engine(path: Path, ask: Any) -> Any:  # noqa: ANN401 (each caller knows)
     try:
         return ask()
     except _engine.EngineError as error:

@@ -22,7 +22,7 @@ import numpy as np
 from hindmost.errors import UsageError
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
-from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.families import round_digits
 from hindmost.models.fit.reading import Log
 from hindmost.models.fit.threads.rerun import Rerun, busy_others
 from hindmost.models.fit.threads.sharing import Sharing
@@ -95,11 +95,11 @@ def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
                 ),
             )
         )
-    return _judged(Rerun.of(clone, mean_us, several, logs[0]))
+    return _decide(Rerun.of(clone, mean_us, several, logs[0]))
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Solution:
     """The best hold time and stretch, their standard errors, and the remaining sum of squares."""
 
     at: Floats
@@ -107,11 +107,11 @@ class _Found:
     squares: float
 
 
-def _searched(rerun: Rerun) -> tuple[float, dict[str, _Found]]:
+def _search(rerun: Rerun) -> tuple[float, dict[str, _Solution]]:
     """Return the sum of squares without sharing, and the best lock, stretch and combination."""
     none = rerun.residuals(0.0, 0.0)
     holds = [share * rerun.mean_us for share in HOLDS]
-    found: dict[str, _Found] = {}
+    found: dict[str, _Solution] = {}
 
     def fit(name: str, free: list[int], *starts: tuple[float, float]) -> None:
         tried = [_least_squares(rerun, free, start) for start in starts]
@@ -126,9 +126,9 @@ def _searched(rerun: Rerun) -> tuple[float, dict[str, _Found]]:
     return float(none @ none), found
 
 
-def _judged(rerun: Rerun) -> Sharing:
+def _decide(rerun: Rerun) -> Sharing:
     """Choose the simplest explanation of the logs: nothing, a lock, a stretch, or both."""
-    nothing, found = _searched(rerun)
+    nothing, found = _search(rerun)
     squares = {name: one.squares for name, one in found.items()}
     if nothing - min(squares.values()) < WORTH:
         text = "services take as long with several busy threads as with one: no lock, no stretch"
@@ -149,14 +149,14 @@ def _judged(rerun: Rerun) -> Sharing:
     return _sharing(name, found[name], rerun.figures, unknown)
 
 
-def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sharing:
+def _sharing(name: str, found: _Solution, figures: int, unknown: list[Note]) -> Sharing:
     """Return the result with its intervals and notes."""
     hold, stretch = map(float, found.at)
     reach = 1.96 * found.spread
     intervals, notes = {}, []
     if hold > 0:
         low, high = max(0.0, hold - reach[0]), hold + reach[0]
-        intervals["locks[0].hold.us"] = (rounded(low), rounded(high))
+        intervals["locks[0].hold.us"] = (round_digits(low), round_digits(high))
         notes.append(
             Note(
                 "lock-found",
@@ -172,7 +172,7 @@ def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sha
         )
     if name in ("stretch", "both"):
         low, high = stretch - reach[1], stretch + reach[1]
-        intervals["load.busy"] = (rounded(low), rounded(high))
+        intervals["load.busy"] = (round_digits(low), round_digits(high))
         notes.append(
             Note(
                 "stretch-found",
@@ -193,7 +193,7 @@ def _sharing(name: str, found: _Found, figures: int, unknown: list[Note]) -> Sha
     return Sharing(hold, stretch, intervals, tuple(notes), tuple(unknown))
 
 
-def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) -> _Found:
+def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) -> _Solution:
     """Minimise the squared residuals over the free parameters among hold time and stretch.
 
     Common random numbers make the replay smooth enough for numerical derivatives, with steps far above the
@@ -232,4 +232,4 @@ def _least_squares(rerun: Rerun, free: list[int], start: tuple[float, float]) ->
     worse = max(1.0, squares / max(1, done.fun.size - len(free)))
     spread = np.zeros(2)
     spread[free] = np.sqrt(np.diag(np.linalg.pinv(done.jac.T @ done.jac)) * worse)
-    return _Found(all_of(done.x), spread, squares)
+    return _Solution(all_of(done.x), spread, squares)

@@ -14,7 +14,7 @@ from hindmost import _engine
 from hindmost.models.document import Clone
 from hindmost.models.fit.bins import Floats
 from hindmost.models.fit.reading import Log
-from hindmost.models.fit.threads.sharing import shared
+from hindmost.models.fit.threads.sharing import with_sharing
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Quantiles that are compared besides the mean; the tail is left out because it depends on few requests."""
@@ -93,7 +93,7 @@ def _design(arrivals: dict[str, Any], requests: int) -> str:
     return json.dumps(design)
 
 
-def _served(document: dict[str, Any], design: str) -> Floats:
+def _simulate(document: dict[str, Any], design: str) -> Floats:
     """Return the figures of the simulated service times."""
     columns = dict(_engine.simulate_columns(json.dumps(document), design))
     start, finish = (np.frombuffer(columns[name]) for name in ("start_ns", "finish_ns"))
@@ -137,10 +137,10 @@ class Rerun:
 
     def residuals(self, hold_us: float, stretch: float) -> Floats:
         """Return the deviations of the figures from those of the logs, in standard errors."""
-        document = shared(self.clone, self.mean_us, hold_us, stretch)
-        alone = _served({**document, "threads": 1}, self.alone)
+        document = with_sharing(self.clone, self.mean_us, hold_us, stretch)
+        alone = _simulate({**document, "threads": 1}, self.alone)
         found = []
         for target in self.targets:
-            told = _served({**document, "threads": target.log.threads}, target.design)
+            told = _simulate({**document, "threads": target.log.threads}, target.design)
             found.append(target.whitening @ (told - alone - target.figures))
         return np.concatenate(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindmost.models.fit.laws.families import rounded
+from hindmost.models.fit.laws.families import round_digits
 from hindmost.notes import Note
 
 
@@ -35,10 +35,10 @@ class Sharing:
 
     def document(self, clone: dict[str, Any], mean_us: float) -> dict[str, Any]:
         """Return the document with lock and stretch."""
-        return shared(clone, mean_us, rounded(self.hold_us), rounded(self.stretch))
+        return with_sharing(clone, mean_us, round_digits(self.hold_us), round_digits(self.stretch))
 
 
-def shared(clone: dict[str, Any], mean_us: float, hold_us: float, stretch: float) -> dict[str, Any]:
+def with_sharing(clone: dict[str, Any], mean_us: float, hold_us: float, stretch: float) -> dict[str, Any]:
     """Return the document with a lock that every request holds for `hold_us`, and a stretch."""
     document = {**clone, "load": {**clone.get("load", {}), "busy": stretch}}
     if hold_us > 0.0:

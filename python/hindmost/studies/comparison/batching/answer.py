@@ -12,7 +12,7 @@ from hindmost.report.common import numbers
 from hindmost.report.comparison.levels import format_ratio
 from hindmost.run.batches import batches
 from hindmost.run.readings import plan_of
-from hindmost.stats import Middle, contrasts, least_pairs, over_runs
+from hindmost.stats import Middle, contrasts, least_pairs, middle_interval
 from hindmost.store import Study, now_utc
 from hindmost.store import batching as documents
 from hindmost.store.estimates import UNKNOWN, Value, to_value, without_nan
@@ -123,7 +123,7 @@ def _describe_arm(
 def summarise_known(values: Sequence[float], middle: Middle) -> Value:
     """Summarise the runs that have a value; the value of a run without replies is NaN."""
     known = [value for value in values if not math.isnan(value)]
-    return to_value(over_runs(known, middle)) if known else UNKNOWN
+    return to_value(middle_interval(known, middle)) if known else UNKNOWN
 
 
 def _against(first: Columns, second: Columns, request: BatchingRequest) -> dict[str, documents.Against]:

@@ -11,7 +11,7 @@ from typing import Any
 from hindmost.errors import StudyError, UsageError
 from hindmost.notes import Note
 from hindmost.plan import share
-from hindmost.stats import Middle, over_runs
+from hindmost.stats import Middle, middle_interval
 from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import Study, name_of
@@ -132,7 +132,7 @@ class Measurement:
 
     def _summary(self, columns: Columns) -> dict[str, Value]:
         about: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
-        return {name: to_value(over_runs(values, about)) for name, values in columns.items()}
+        return {name: to_value(middle_interval(values, about)) for name, values in columns.items()}
 
 
 def load_measurements(folders: Sequence[Path]) -> list[Measurement]:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hindmost.plan import THROUGHPUT, Term
-from hindmost.stats.runs.limit import Bent
+from hindmost.stats.runs.limit import Distortion
 from hindmost.store import measure as documents
 from hindmost.store.types import Blame, Reason
 from hindmost.studies.measure.calm import FROM_INTERFERENCE
 
-HIGH, LOW, EITHER = Bent(too_high=True), Bent(too_low=True), Bent(too_high=True, too_low=True)
+HIGH, LOW, EITHER = (
+    Distortion(too_high=True),
+    Distortion(too_low=True),
+    Distortion(too_high=True, too_low=True),
+)
 
 HOST = (
     "steal-time",
@@ -37,7 +41,7 @@ ALWAYS_FROM_INTERFERENCE = ("steal-time", "noisy-host", "excluded-runs", "run-de
 class Doubt:
     """How a reason may have biased a figure, and who is to ``blame``."""
 
-    bent: Bent
+    bent: Distortion
     blame: Blame
     reason: Reason
 
@@ -92,7 +96,7 @@ def _doubt(reason: Reason, term: Term) -> Doubt | None:
     return Doubt(EITHER, "instrument" if invalid else "sample", reason)
 
 
-def _bias_of_lost_time(term: Term) -> Bent | None:
+def _bias_of_lost_time(term: Term) -> Distortion | None:
     """Return how lost CPU time biases a figure; errors and misses come from the server itself."""
     if term.is_latency or term.name in ("failed", "unanswered"):
         return HIGH

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hindmost.plan import Term, share
-from hindmost.stats import Estimate, Middle, over_runs, positive_mean_interval
+from hindmost.stats import Estimate, Middle, middle_interval, positive_mean_interval
 from hindmost.stats.tables import binomial_bounds
 from hindmost.store import measure as documents
 
@@ -71,7 +71,7 @@ def _center(document: documents.Measure) -> Middle:
 
 def _latency(values: dict[int, float], about: Middle) -> Figure:
     column = list(values.values())
-    estimate = over_runs(column, about, CONFIDENCE)
+    estimate = middle_interval(column, about, CONFIDENCE)
     if not estimate.known and len(column) > 1:
         if all(map(math.isinf, column)):
             estimate = Estimate(math.inf, math.inf, math.inf, len(column), CONFIDENCE)

@@ -11,7 +11,7 @@ from hindmost.notes import Note
 from hindmost.plan import Term
 from hindmost.plan.limits import check_limits, parse_limits
 from hindmost.run.readings import plan_of
-from hindmost.stats.runs.limit import Judgement, judged, stands
+from hindmost.stats.runs.limit import Judgement, is_robust, judge
 from hindmost.store import Study, name_of
 from hindmost.store import measure as documents
 from hindmost.store.estimates import number
@@ -110,7 +110,7 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
     if figure is None:
         why, need = _no_calm(document)
         return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
-    says = judged(figure.estimate, term.limit, above=term.above)
+    says = judge(figure.estimate, term.limit, above=term.above)
     text = _format_figure(term, figure)
     if says == "undecided":
         why, hint = _explain_undecided(figure, again)
@@ -125,7 +125,7 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
     against = [
         doubt
         for doubt in find_doubts(document, term)
-        if not stands(says, doubt.bent, above=term.above)
+        if not is_robust(says, doubt.bent, above=term.above)
         and not _is_far_beyond(document, term, figure, doubt)
     ]
     if not against:
@@ -159,9 +159,9 @@ def _find_crossing(document: documents.Measure, term: Term) -> Note | None:
         if other.level == term.level or (other.level > term.level) != term.above:
             continue
         figure = figure_of(document, other)
-        if figure is None or judged(figure.estimate, term.limit, above=term.above) != "crossed":
+        if figure is None or judge(figure.estimate, term.limit, above=term.above) != "crossed":
             continue
-        if all(stands("crossed", doubt.bent, above=term.above) for doubt in find_doubts(document, other)):
+        if all(is_robust("crossed", doubt.bent, above=term.above) for doubt in find_doubts(document, other)):
             figure_text = _format_figure(other, figure)
             text = f"{figure_text}, and {term.key} is not {'above' if term.above else 'below'} it"
             return Note("beyond-limit", text, {"name": name, "value": number(figure.estimate.value)})
@@ -261,9 +261,9 @@ def _confirmed_by_calm(
         return None
     calm = replace(term, calm=True)
     figure = figure_of(document, calm)
-    if figure is None or judged(figure.estimate, term.limit, above=term.above) != says:
+    if figure is None or judge(figure.estimate, term.limit, above=term.above) != says:
         return None
-    if not all(stands(says, doubt.bent, above=term.above) for doubt in find_doubts(document, calm)):
+    if not all(is_robust(says, doubt.bent, above=term.above) for doubt in find_doubts(document, calm)):
         return None
     return f"{_format_figure(calm, figure)}, so interference is not the cause"
 
@@ -279,7 +279,7 @@ def _is_far_beyond(document: documents.Measure, term: Term, figure: Figure, doub
     if term.unit != "per_s" or not doubt.of_host or taken is None or not taken < 1.0:
         return False
     scaled = replace(figure.estimate, high=figure.estimate.high / (1.0 - taken))
-    return judged(scaled, term.limit, above=term.above) == judged(
+    return judge(scaled, term.limit, above=term.above) == judge(
         figure.estimate, term.limit, above=term.above
     )
 

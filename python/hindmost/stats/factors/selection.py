@@ -24,7 +24,7 @@ _WORK = 40_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class BestDifference:
     """One cell compared with the best other cell, in the unit of the fit.
 
     ``value``: the cell's value. ``behind``: its value minus the best other's, negative for the best. ``low``,
@@ -39,13 +39,13 @@ class Behind:
     tied: bool
 
 
-def best(
+def best_differences(
     fit: RunFit,
     among: Sequence[Cell] | None = None,
     confidence: float = 0.95,
     draws: int = 10_000,
     seed: int = 1,
-) -> list[Behind]:
+) -> list[BestDifference]:
     """Compare every cell with the best of the others. The smallest value is best, and comes first.
 
     Parameters
@@ -63,7 +63,7 @@ def best(
     --------
     >>> from hindmost.stats import Factorial, fit_runs
     >>> runs = {(0,): [60.0, 61.0, 62.0], (1,): [59.0, 61.0, 63.0], (2,): [80.0, 81.0, 82.0]}
-    >>> [(one.cell, one.tied) for one in best(fit_runs(runs, Factorial({"threads": 3})))]
+    >>> [(one.cell, one.tied) for one in best_differences(fit_runs(runs, Factorial({"threads": 3})))]
     [((0,), True), ((1,), True), ((2,), False)]
     """
     cells = tuple(among) if among is not None else fit.spoken_of
@@ -87,7 +87,7 @@ def best(
         critical[i] = np.quantile(t.max(axis=1), confidence, method="higher")
     own = fit.estimate(rows)[0]
     out = _bounds(value, errors, critical)
-    found = [Behind(cell, float(own[i]), *out[i]) for i, cell in enumerate(cells)]
+    found = [BestDifference(cell, float(own[i]), *out[i]) for i, cell in enumerate(cells)]
     return sorted(found, key=lambda one: (one.behind, one.cell))
 
 

@@ -27,7 +27,7 @@ MOST = 0.35
 
 
 @dataclass(frozen=True)
-class Way:
+class NetworkTime:
     """Time before and after the server for a request that finds it idle.
 
     Parameters
@@ -46,7 +46,7 @@ class Way:
     source: str
 
 
-def find_way(clone: Clone, folder: Path) -> Way:
+def find_network_time(clone: Clone, folder: Path) -> NetworkTime:
     """Estimate the wake-up and network time by comparing medians.
 
     Raises
@@ -87,7 +87,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
     ]
     found = positive_mean_interval(medians)
     if NEAR * told < found.value <= told:
-        return Way(0.0, math.nan, math.nan, str(folder))
+        return NetworkTime(0.0, math.nan, math.nan, str(folder))
     if found.value <= told:
         raise UsageError(
             "different-servers",
@@ -100,7 +100,7 @@ def find_way(clone: Clone, folder: Path) -> Way:
             unit="us",
         )
     known = not math.isnan(found.low)
-    return Way(
+    return NetworkTime(
         found.value - told,
         max(0.0, found.low - told) if known else math.nan,
         found.high - told if known else math.nan,

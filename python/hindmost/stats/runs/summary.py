@@ -47,7 +47,7 @@ import numpy as np
 
 from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.runs.intervals import checked, mean_interval, median_interval
+from hindmost.stats.runs.intervals import check_values, mean_interval, median_interval
 from hindmost.stats.runs.modality import unseen_mode_share
 from hindmost.stats.tables import Floats, RunValues, binomial_bounds, t_quantile
 
@@ -64,7 +64,7 @@ LEAST_FACTOR = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class RunsOff:
+class OutlyingRuns:
     """Runs that differ from the others.
 
     ``places``: their indices, from 0. ``share``: of runs, with Clopper and Pearson's interval. ``fence``: the
@@ -78,7 +78,7 @@ class RunsOff:
 
 
 @dataclass(frozen=True, slots=True)
-class Typical:
+class RunSummary:
     """Median and mean over runs next to each other; ``claims``: what the mean covers.
 
     The plan states beforehand which of the two is quoted. If outliers decided, the mean would be quoted
@@ -88,11 +88,11 @@ class Typical:
 
     median: Estimate
     mean: Estimate
-    off: RunsOff
+    off: OutlyingRuns
     claims: str
 
 
-def typical(values: RunValues, confidence: float = 0.95) -> Typical:
+def summarise_runs(values: RunValues, confidence: float = 0.95) -> RunSummary:
     """Summarise the typical run, the outlying runs, and what the mean over runs can claim.
 
     Parameters
@@ -104,29 +104,29 @@ def typical(values: RunValues, confidence: float = 0.95) -> Typical:
 
     Examples
     --------
-    >>> found = typical([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51])
+    >>> found = summarise_runs([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51])
     >>> print(found.median, found.off.places)
     49.5 [47, 366] (95 %, n=12) (4, 7, 9)
     >>> print(found.off.text)
     3 of 12 runs are outliers (25 % [5.5 %, 57 %]): more than 1.7 times the median
     """
-    return Typical(
+    return RunSummary(
         median_interval(values, confidence),
         positive_mean_interval(values, confidence),
-        runs_off(values, confidence),
-        mean_claims(len(values), confidence),
+        outlying_runs(values, confidence),
+        mean_claim(len(values), confidence),
     )
 
 
-def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
+def outlying_runs(values: RunValues, confidence: float = 0.95) -> OutlyingRuns:
     """Find the outlying runs, and the possible share of outliers among all future runs.
 
     Examples
     --------
-    >>> runs_off([30.1, 31.0, 30.4, 33.9, 30.6, 30.2, 30.5, 30.0, 30.8, 30.3]).text
+    >>> outlying_runs([30.1, 31.0, 30.4, 33.9, 30.6, 30.2, 30.5, 30.0, 30.8, 30.3]).text
     'none of 10 runs is an outlier; up to 26 % of runs may be'
     """
-    x = checked(values)
+    x = check_values(values)
     if x.min() <= 0.0:
         raise ArgumentError(
             "bad-argument", f"run values must be positive, got {x.min():g}", argument="values"
@@ -148,24 +148,24 @@ def runs_off(values: RunValues, confidence: float = 0.95) -> RunsOff:
         high = unseen_mode_share(n, confidence)
     share = Estimate(k / n, low, high, n, confidence)
     if not k:
-        return RunsOff(
+        return OutlyingRuns(
             places, share, fence, f"none of {n} runs is an outlier; up to {100 * high:.2g} % of runs may be"
         )
     beyond = f"more than {fence[1] / math.exp(middle):.2g} times the median"
     if all(x[i] < fence[0] for i in places):
         beyond = f"less than {fence[0] / math.exp(middle):.2g} times the median"
     ends = f"{100 * k / n:.2g} % [{100 * low:.2g} %, {100 * high:.2g} %]"
-    return RunsOff(places, share, fence, f"{k} of {n} runs are outliers ({ends}): {beyond}")
+    return OutlyingRuns(places, share, fence, f"{k} of {n} runs are outliers ({ends}): {beyond}")
 
 
-def mean_claims(runs: int, confidence: float = 0.95, rare: float = 0.05) -> str:
+def mean_claim(runs: int, confidence: float = 0.95, rare: float = 0.05) -> str:
     """Describe what an interval of the mean over this many runs covers.
 
     Examples
     --------
-    >>> mean_claims(10)
+    >>> mean_claim(10)
     'the mean over runs of states with at least 26 % of runs; to see a state with 5 % takes 59 runs'
-    >>> mean_claims(90)
+    >>> mean_claim(90)
     'the mean over runs of states with at least 3.3 % of runs'
     """
     seen = unseen_mode_share(runs, confidence)
@@ -188,12 +188,12 @@ def runs_to_see(share: float, confidence: float = 0.95) -> int:
     return math.ceil(math.log(1.0 - confidence) / math.log1p(-share))
 
 
-def over_runs(values: RunValues, about: Middle, confidence: float = 0.95) -> Estimate:
+def middle_interval(values: RunValues, about: Middle, confidence: float = 0.95) -> Estimate:
     """Return the interval of the median or the mean, for times and rates; never below zero.
 
     Examples
     --------
-    >>> print(over_runs([46, 51, 49, 47, 366, 50], "median"))
+    >>> print(middle_interval([46, 51, 49, 47, 366, 50], "median"))
     49.5 [46, 366] (95 %, n=6)
     """
     return (
@@ -219,7 +219,7 @@ def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estim
     229.7 [83.58, 1170] (95 %, n=11)
     """
     plain = mean_interval(values, confidence)
-    x = checked(values)
+    x = check_values(values)
     if x.min() < 0.0:
         raise ArgumentError(
             "bad-argument", f"run values cannot be negative, got {x.min():g}", argument="values"
@@ -231,11 +231,11 @@ def positive_mean_interval(values: RunValues, confidence: float = 0.95) -> Estim
         if not finite.size:
             return plain
         x = np.minimum(x, finite.max())
-    low = min(float(low_of_ratio(x, confidence)), plain.value)
+    low = min(float(ratio_lower_bound(x, confidence)), plain.value)
     return Estimate(plain.value, low, plain.high, plain.n, confidence)
 
 
-def low_of_ratio(x: Floats, confidence: float = 0.95) -> Floats:
+def ratio_lower_bound(x: Floats, confidence: float = 0.95) -> Floats:
     """Return the low end of `positive_mean_interval` along the last axis: finite, n >= 2, not all zero."""
     n, mean = x.shape[-1], x.mean(axis=-1)
     half = t_quantile(n - 1, 0.5 + confidence / 2.0) * x.std(axis=-1, ddof=1) / math.sqrt(n)

@@ -27,7 +27,7 @@ _WORK = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class ControlDifference:
     """One cell minus the control, in the unit of the fit, with bounds that hold for all cells together."""
 
     cell: Cell
@@ -46,14 +46,14 @@ class Against:
         return self.low > 0.0
 
 
-def against(
+def control_differences(
     fits: Sequence[RunFit],
     control: Cell,
     others: Sequence[Cell],
     confidence: float = 0.95,
     *,
     seed: int = 1,
-) -> list[Against]:
+) -> list[ControlDifference]:
     """Compare cells with the control, in the order of `others`.
 
     Parameters
@@ -77,7 +77,7 @@ def against(
     >>> from hindmost.stats import Factorial, fit_runs
     >>> runs = {(0,): [60.0, 61.0, 62.0], (1,): [59.0, 61.0, 63.0], (2,): [40.0, 41.0, 42.0]}
     >>> fit = fit_runs(runs, Factorial({"threads": 3}))
-    >>> [one.lower for one in against([fit], (0,), [(1,), (2,)])]
+    >>> [one.lower for one in control_differences([fit], (0,), [(1,), (2,)])]
     [False, True]
     """
     if not fits or not others or control in others:
@@ -99,7 +99,7 @@ def against(
     half = _critical(moved, drawn, confidence) * np.sqrt(square) / len(fits)
     value = value / len(fits)
     return [
-        Against(cell, float(v), float(v - h), float(v + h))
+        ControlDifference(cell, float(v), float(v - h), float(v + h))
         for cell, v, h in zip(others, value, half, strict=True)
     ]
 

@@ -23,7 +23,7 @@ LEAST_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class SlowClient:
     """Client ``index`` is ``ratio`` times as slow as the others; ``p_value`` is adjusted for all clients."""
 
     index: int
@@ -31,7 +31,7 @@ class Odd:
     p_value: float
 
 
-def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
+def find_slow_clients(values: Sequence[Sequence[float]]) -> list[SlowClient]:
     """Return the clients that are slower than the others, the slowest first.
 
     Parameters
@@ -47,7 +47,7 @@ def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
 
     Examples
     --------
-    >>> [one.index for one in odd_instances([[100, 103, 351], [110, 109, 362], [98, 101, 340]])]
+    >>> [one.index for one in find_slow_clients([[100, 103, 351], [110, 109, 362], [98, 101, 340]])]
     [2]
     """
     if len({len(run) for run in values}) > 1:
@@ -63,5 +63,5 @@ def odd_instances(values: Sequence[Sequence[float]]) -> list[Odd]:
         t = (slower.mean() - math.log(MATTERS)) / error
         p = min(1.0, x.shape[1] * float(upper_tail(np.asarray([t]), len(slower) - 1)[0]))
         if p < FALSE_ALARM:
-            found.append(Odd(index, math.exp(slower.mean()), p))
+            found.append(SlowClient(index, math.exp(slower.mean()), p))
     return sorted(found, key=lambda one: -one.ratio)

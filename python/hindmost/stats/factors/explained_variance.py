@@ -23,7 +23,7 @@ from hindmost.stats.tables import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedVariance:
     """Shares of the variance of run values, in [0, 1]. None if all runs are equal.
 
     ``cells``: between cells, which a perfect model of the factors explains (the ceiling). ``model``: of this
@@ -37,7 +37,9 @@ class Explained:
     sampling: float | None
 
 
-def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None = None) -> Explained:
+def explained_variance(
+    fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None = None
+) -> ExplainedVariance:
     """Split the variance of run values.
 
     Parameters
@@ -52,7 +54,7 @@ def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None 
     --------
     >>> from hindmost.stats import Factorial, fit_runs
     >>> runs = {(0,): [9.0, 10.0, 11.0], (1,): [19.0, 20.0, 21.0]}
-    >>> found = explained(fit_runs(runs, Factorial(["turbo"])))
+    >>> found = explained_variance(fit_runs(runs, Factorial(["turbo"])))
     >>> round(found.cells, 3), round(found.runs, 3)
     (0.961, 0.039)
     """
@@ -72,9 +74,9 @@ def explained(fit: RunFit, within: Mapping[Cell, Sequence[float | None]] | None 
     sampling = None if inside is None else min(inside, scatter)
     total = between + scatter
     if total <= 0.0:
-        return Explained(None, None, None, None)
+        return ExplainedVariance(None, None, None, None)
     runs = scatter - (sampling or 0.0)
-    return Explained(
+    return ExplainedVariance(
         between / total,
         (between - misfit) / total,
         runs / total,

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import special  # type: ignore[import-untyped]
 
 from hindmost.errors import Inconclusive, StudyError, UsageError
-from hindmost.models.fit.reading.log import Log, digest, together
+from hindmost.models.fit.reading.log import Log, combine_digests, digest
 from hindmost.models.fit.reading.study import wire_times
 from hindmost.models.fit.scatter import MOST, find_scatter, sigma_log
 from hindmost.notes import Note
@@ -38,7 +38,7 @@ QUARTILES = 1.349
 
 
 @dataclass(frozen=True)
-class Saturated:
+class RequestCost:
     """The cost of requests on a server that is always busy.
 
     Parameters
@@ -65,12 +65,12 @@ def is_saturated(folder: Path) -> bool:
     return bool(Study.open(folder).manifest.get("plan", {}).get("loop") == "closed")
 
 
-def asked_rate(folder: Path) -> float:
+def scheduled_rate(folder: Path) -> float:
     """Return the scheduled rate of a study in an open loop."""
     return float(Study.open(folder).manifest.get("plan", {}).get("rate_per_s") or 0.0)
 
 
-def read_saturated(folder: Path) -> Saturated:
+def read_saturated(folder: Path) -> RequestCost:
     """Read the cost of a request from a saturated study.
 
     Raises
@@ -106,7 +106,7 @@ def read_saturated(folder: Path) -> Saturated:
         )
     costs = [share / rate * 1e6 for share, rate in zip(shares, rates, strict=True)]
     found = positive_mean_interval(costs)
-    return Saturated(str(folder), found.value, found.low, found.high, float(np.mean(rates)))
+    return RequestCost(str(folder), found.value, found.low, found.high, float(np.mean(rates)))
 
 
 def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
@@ -156,7 +156,7 @@ def read_pair(low: Path, busy: Path, half: Path | None = None) -> Log:
     us = np.exp(sigma_log(scatter) * special.ndtri((place + 0.5) / wire.size))
     return Log(
         source=str(low),
-        sha256=together(read),
+        sha256=combine_digests(read),
         what="CPU time per request when saturated",
         wall_us=us * (cost.cost_us / float(us.mean())),
         outside_us=outside,

@@ -70,9 +70,9 @@ import numpy.typing as npt
 
 from hindmost.errors import ArgumentError
 from hindmost.stats.estimate import Estimate
-from hindmost.stats.requests.dependence import Dependence, Onsets, theft_dependence
+from hindmost.stats.requests.dependence import Dependence, Onsets, interruption_dependence
+from hindmost.stats.requests.interruptions import Interruptions, Nanos, Service, quiet_again
 from hindmost.stats.requests.survival import Survival
-from hindmost.stats.requests.thefts import Nanos, Service, Thefts, calm_again
 from hindmost.stats.series.within_run import LEAST_SHARE_OF_D, MIN_EFFECTIVE, STRETCH, wider
 from hindmost.stats.tables import Floats, t_quantile, upper_tail
 
@@ -95,7 +95,7 @@ MATERIAL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class CalmQuantile:
+class IsolatedQuantile:
     """One isolated quantile.
 
     ``estimate``: in ns, n = 1 run. Its ends are NaN if the run is `too_short`. It is None if too many
@@ -117,14 +117,14 @@ class CalmQuantile:
 
 
 @dataclass(frozen=True, slots=True)
-class Calm:
+class IsolatedLatency:
     """Isolated latency of a run.
 
     ``taken``: share of time lost to interference. ``counted``: share of requests that count. ``seen_ns``: the
     shortest interruption that would be seen. ``spells``: number of quiet periods with requests.
     """
 
-    quantiles: tuple[CalmQuantile, ...]
+    quantiles: tuple[IsolatedQuantile, ...]
     requests: int
     counted: float
     taken: float
@@ -134,7 +134,7 @@ class Calm:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class IsolationRefusal:
     """Why there is no isolated latency, and what it needs.
 
     ``need``: the required change, as text. The figures are those known at the time of the refusal.
@@ -150,7 +150,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class CensoredRequests:
     """Requests that count, their censored times, and the quiet period of each.
 
     ``counted``: their indices among all requests.
@@ -162,15 +162,17 @@ class Watched:
     spell: npt.NDArray[np.int64]
 
 
-def watch(
-    due: Nanos, done: Nanos, thefts: Thefts, service: Service, relaxations: float = RELAXATIONS
-) -> Watched:
+def censor(
+    due: Nanos, done: Nanos, thefts: Interruptions, service: Service, relaxations: float = RELAXATIONS
+) -> CensoredRequests:
     """Leave out requests scheduled too early, and censor those in flight when the next interruption began."""
     latency = np.where(done == NEVER, math.inf, (done - due).astype(np.float64))
     if not len(thefts):
         everyone = np.arange(due.size)
-        return Watched(everyone, latency, np.zeros(due.size, dtype=bool), np.zeros(due.size, dtype=np.int64))
-    again = calm_again(thefts, service, relaxations)
+        return CensoredRequests(
+            everyone, latency, np.zeros(due.size, dtype=bool), np.zeros(due.size, dtype=np.int64)
+        )
+    again = quiet_again(thefts, service, relaxations)
     spell = np.searchsorted(thefts.on, due, side="right")
     waiting = np.concatenate([[-math.inf], again])[spell]
     counted = np.flatnonzero((due - thefts.on[0]) >= waiting)
@@ -178,13 +180,13 @@ def watch(
     following = np.append(thefts.on, NEVER)[spell]
     censored = done[counted] > following
     times = np.where(censored, (following - due[counted]).astype(np.float64), latency[counted])
-    return Watched(counted, times, censored, spell)
+    return CensoredRequests(counted, times, censored, spell)
 
 
-def calm_latency(
+def isolated_latency(
     due: npt.ArrayLike,
     done: npt.ArrayLike,
-    thefts: Thefts,
+    thefts: Interruptions,
     service: Service,
     levels: Sequence[float] = (0.5, 0.95, 0.99, 0.999),
     *,
@@ -192,7 +194,7 @@ def calm_latency(
     least_spells: int = LEAST_SPELLS,
     dependence: Dependence | None = None,
     confidence: float = 0.95,
-) -> Calm | Refused:
+) -> IsolatedLatency | IsolationRefusal:
     """Estimate quantiles of latency without interference.
 
     Parameters
@@ -226,8 +228,8 @@ def calm_latency(
     >>> random = np.random.default_rng(1)
     >>> due = np.cumsum(random.exponential(40_000.0, 50_000)).astype(np.int64)
     >>> done = due + random.exponential(20_000.0, due.size).astype(np.int64)
-    >>> none = Thefts.of([], [])
-    >>> p99 = calm_latency(due, done, none, Service(0.5, 20_000.0), [0.99]).quantiles[0].estimate
+    >>> none = Interruptions.of([], [])
+    >>> p99 = isolated_latency(due, done, none, Service(0.5, 20_000.0), [0.99]).quantiles[0].estimate
     >>> bool(p99.value == np.sort(done - due)[49_499])
     True
     """
@@ -247,31 +249,33 @@ def calm_latency(
             value=list(levels),
         )
     if not begin.size:
-        return Refused("empty", "no requests", "a run with requests", 0.0, 0.0, len(thefts), 0)
+        return IsolationRefusal("empty", "no requests", "a run with requests", 0.0, 0.0, len(thefts), 0)
     span = int(begin.min()), int(begin.max()) + 1
     taken = thefts.taken(*span)
-    near = watch(begin, end, thefts, service, relaxations)
+    near = censor(begin, end, thefts, service, relaxations)
     counted, spells = near.times.size / begin.size, int(np.unique(near.spell).size)
-    refused = _refused(service, counted, taken, len(thefts), spells, least_spells)
+    refused = _refusal(service, counted, taken, len(thefts), spells, least_spells)
     if refused:
         return refused
     if dependence is None:
-        dependence = theft_dependence([Onsets.of(begin, end, thefts, service)])
+        dependence = interruption_dependence([Onsets.of(begin, end, thefts, service)])
     if dependence.depends:
         need = "remove its quota; under a quota, raw latency is what the server does"
-        return Refused("dependence", dependence.text, need, counted, taken, len(thefts), spells)
-    far = watch(begin, end, thefts, service, 2.0 * relaxations)
+        return IsolationRefusal("dependence", dependence.text, need, counted, taken, len(thefts), spells)
+    far = censor(begin, end, thefts, service, 2.0 * relaxations)
     section = ((begin - span[0]) * SECTIONS) // (span[1] - span[0])
     parts = [_Part.of(one, section) for one in ((near, far) if len(thefts) else (near,))]
     quantiles = tuple(_quantile(level, parts, begin.size, len(levels), confidence) for level in levels)
-    return Calm(quantiles, begin.size, counted, taken, len(thefts), spells, thefts.seen_ns)
+    return IsolatedLatency(quantiles, begin.size, counted, taken, len(thefts), spells, thefts.seen_ns)
 
 
-def _refused(
+def _refusal(
     service: Service, counted: float, taken: float, thefts: int, spells: int, least_spells: int
-) -> Refused | None:
-    def refused(reason: Literal["utilisation", "counted", "spells"], text: str, need: str) -> Refused:
-        return Refused(reason, text, need, counted, taken, thefts, spells)
+) -> IsolationRefusal | None:
+    def refused(
+        reason: Literal["utilisation", "counted", "spells"], text: str, need: str
+    ) -> IsolationRefusal:
+        return IsolationRefusal(reason, text, need, counted, taken, thefts, spells)
 
     if not thefts:
         return None
@@ -294,12 +298,12 @@ class _Part:
     """The distribution of the counted requests, and the independent periods of time."""
 
     law: Survival
-    watched: Watched
+    watched: CensoredRequests
     piece: npt.NDArray[np.int64]
     worth: float
 
     @classmethod
-    def of(cls, watched: Watched, section: npt.NDArray[np.int64]) -> _Part | None:
+    def of(cls, watched: CensoredRequests, section: npt.NDArray[np.int64]) -> _Part | None:
         if not watched.times.size:
             return None
         piece = watched.spell * SECTIONS + section[watched.counted]
@@ -331,9 +335,9 @@ def _variance(influence: Floats, piece: npt.NDArray[np.int64]) -> float:
 
 def _quantile(
     level: float, parts: Sequence[_Part | None], requests: int, questions: int, confidence: float
-) -> CalmQuantile:
+) -> IsolatedQuantile:
     near = parts[0]
-    assert near is not None  # checked by `calm_latency`
+    assert near is not None  # checked by `isolated_latency`
     law, rare, name = near.law, min(level, 1.0 - level), f"p{100 * level:.6g}"
     value = law.quantile(level)
     longer, same = _wait_twice(level, parts, questions)
@@ -348,14 +352,14 @@ def _quantile(
         need = max(2.0 * MIN_EFFECTIVE / effective, 2.0)
         nothing = None if math.isnan(value) else Estimate(value, math.nan, math.nan, 1, confidence)
         text = f"{worth}, {MIN_EFFECTIVE} are needed: make the run {need:.1f} times as long"
-        return CalmQuantile(level, nothing, longer, None, True, effective, need, text)
+        return IsolatedQuantile(level, nothing, longer, None, True, effective, need, text)
     below, beyond = (short, long) if level >= 0.5 else (long, short)
     low, high = law.quantile(level - below), law.quantile(level + beyond)
     high = math.inf if math.isnan(high) else high  # too few uncensored requests: no upper end
     found = Estimate(value, min(value, low), max(value, high), 1, confidence)
     near_enough = found.low <= longer <= found.high and abs(longer - value) <= MATERIAL * value
     settled = same or math.isnan(longer) or near_enough
-    return CalmQuantile(level, found, longer, settled, False, effective, 1.0, worth)
+    return IsolatedQuantile(level, found, longer, settled, False, effective, 1.0, worth)
 
 
 def _wait_twice(level: float, parts: Sequence[_Part | None], questions: int) -> tuple[float, bool]:

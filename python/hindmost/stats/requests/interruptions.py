@@ -33,7 +33,7 @@ MOST_RHO = 0.98
 
 
 @dataclass(frozen=True, slots=True)
-class Thefts:
+class Interruptions:
     """Interruptions of a processor of the server or the client.
 
     Parameters
@@ -46,7 +46,7 @@ class Thefts:
 
     Examples
     --------
-    >>> thefts = Thefts.of([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
+    >>> thefts = Interruptions.of([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
     >>> thefts.on.tolist(), thefts.off.tolist(), thefts.taken(0, 10_000)
     ([50, 4950], [350, 7050], 0.24)
     """
@@ -58,7 +58,7 @@ class Thefts:
     @classmethod
     def of(
         cls, on: npt.ArrayLike, off: npt.ArrayLike, *, granularity_ns: int = 0, seen_ns: float = 0.0
-    ) -> Thefts:
+    ) -> Interruptions:
         """Sort interruptions of all processors: padded by the resolution of times, with overlaps merged.
 
         Raises
@@ -135,7 +135,7 @@ class Service:
         return self.mean_ns * (1.0 + self.scv) * max(1.0, queue)
 
 
-def calm_again(thefts: Thefts, service: Service, relaxations: float) -> Floats:
+def quiet_again(thefts: Interruptions, service: Service, relaxations: float) -> Floats:
     """Return when each interruption has no more effect, in ns after the first one's begin. Never decreases.
 
     After the virtual backlog has drained, it waits `relaxations` times the relaxation time plus a third of
@@ -145,8 +145,8 @@ def calm_again(thefts: Thefts, service: Service, relaxations: float) -> Floats:
 
     Examples
     --------
-    >>> thefts = Thefts.of([0, 2_000], [1_000, 2_100])
-    >>> calm_again(thefts, Service(0.5, 10.0), 0.0).round().tolist()  # 550 ns of work drain in 1,222
+    >>> thefts = Interruptions.of([0, 2_000], [1_000, 2_100])
+    >>> quiet_again(thefts, Service(0.5, 10.0), 0.0).round().tolist()  # 550 ns of work drain in 1,222
     [2222.0, 2444.0]
     """
     rho = min(MOST_RHO, CAREFUL * service.utilisation)

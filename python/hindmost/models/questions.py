@@ -10,7 +10,7 @@ from hindmost.models.document import Clone
 from hindmost.models.inverse import Question, answer
 from hindmost.models.parameters import Vary
 from hindmost.models.simulation import Design
-from hindmost.models.sweep import Swept, count_designs, settings, sweep, with_found
+from hindmost.models.sweep import Swept, count_designs, settings, sweep, with_answers
 from hindmost.plan import Term, parse_term
 from hindmost.plan.units import parse_percent, parse_rate
 
@@ -43,15 +43,15 @@ def check_counts(requests: int, seed: int) -> None:
         )
 
 
-def one_load(rate: str | None, utilisation: str | None) -> dict[str, float]:
+def parse_load(rate: str | None, utilisation: str | None) -> dict[str, float]:
     """Read a rate or a utilisation; 70 % utilisation if neither is given."""
-    refuse_both(rate, utilisation)
+    check_one_load(rate, utilisation)
     if rate is not None:
         return {"rate_per_s": parse_rate(rate)}
     return {"utilisation": parse_percent(utilisation or "70%", "utilisation")}
 
 
-def swept(
+def sweep_from_text(
     clone: Clone,
     varied: Sequence[Vary],
     *,
@@ -92,7 +92,7 @@ def swept(
             option="--find",
             needed_by=option,
         )
-    points = loads(rate, utilisation)
+    points = parse_loads(rate, utilisation)
     question = None if find is None else Question(_objective(find), by or "rate", _between(between))
     fixed = None
     if question is not None and question.by != "rate":
@@ -114,18 +114,18 @@ def swept(
     if question is None:
         return document
     designs = settings(varied, together=together)
-    return with_found(
+    return with_answers(
         document, [answer(clone, question, fixed, setting=one, design=design) for one in designs]
     )
 
 
-def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
+def parse_loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
     """Read a grid of rates or of utilisations.
 
-    >>> loads("1k..3k:3", None)
+    >>> parse_loads("1k..3k:3", None)
     [{'rate_per_s': 1000.0}, {'rate_per_s': 2000.0}, {'rate_per_s': 3000.0}]
     """
-    refuse_both(rate, utilisation)
+    check_one_load(rate, utilisation)
     if rate is not None:
         return [{"rate_per_s": value} for value in _grid(rate, parse_rate, "--rate 1k..9k:5")]
     shares = _grid(
@@ -134,7 +134,7 @@ def loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:
     return [{"utilisation": value} for value in shares]
 
 
-def refuse_both(rate: str | None, utilisation: str | None) -> None:
+def check_one_load(rate: str | None, utilisation: str | None) -> None:
     """Raise an error if both a rate and a utilisation are given."""
     if rate is not None and utilisation is not None:
         raise UsageError(

@@ -11,7 +11,7 @@ from hindmost.errors import UsageError
 Kept = TypeVar("Kept")
 
 
-class Watched(Generic[Kept]):
+class WatchedFile(Generic[Kept]):
     """A file that is reloaded when it changes; if it cannot be read, the last good content stays."""
 
     def __init__(self, path: Path, read: Callable[[Path], Kept]) -> None:
