@@ -55,7 +55,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
     return console_text(console)
 
 
-def _beside(console: Console, job: JobEffect, within: float, answer: str) -> None:
+def _print_companion(console: Console, job: JobEffect, within: float, answer: str) -> None:
     console.print()
     print_text(console, f"next to {plain(job['job'])}: p99 within {within:.0%}: {job['promise']}{answer}")
     console.print(f"  {'':<22} {'rate lost':<26} {'p50 grows by':<26} {'p99 grows by':<26}", soft_wrap=True)

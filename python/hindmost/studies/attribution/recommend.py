@@ -197,7 +197,9 @@ def smallest(plan: AttributionPlan, models: list[FittedModel]) -> float:
     return sum(one.scale("average").smallest(plan.delta) for one in models) / len(models)
 
 
-def _ratio_to_control(plan: AttributionPlan, models: list[FittedModel], one: ControlDifference) -> documents.Ratio:
+def _ratio_to_control(
+    plan: AttributionPlan, models: list[FittedModel], one: ControlDifference
+) -> documents.Ratio:
     """Return a difference from the control as a ratio; on the additive scale, to the mean of the loads."""
     base = sum(_figure(model, plan.control) for model in models) / len(models)
     if plan.file.scale == "ratio":

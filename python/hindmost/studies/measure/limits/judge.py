@@ -279,9 +279,7 @@ def _is_far_beyond(document: documents.Measure, term: Term, figure: Figure, doub
     if term.unit != "per_s" or not doubt.of_host or taken is None or not taken < 1.0:
         return False
     scaled = replace(figure.estimate, high=figure.estimate.high / (1.0 - taken))
-    return judge(scaled, term.limit, above=term.above) == judge(
-        figure.estimate, term.limit, above=term.above
-    )
+    return judge(scaled, term.limit, above=term.above) == judge(figure.estimate, term.limit, above=term.above)
 
 
 def _document(
