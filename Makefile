@@ -89,7 +89,7 @@ bench: .stamps/engine ## Cost and precision, ours and of other load testers: hal
 	@$(RUN) python benches/quantiles.py
 	@$(RUN) python -m benches.fleet
 	@$(RUN) python -m benches.peers
-	@$(RUN) python -m benches.peers.shown
+	@$(RUN) python -m benches.peers.claims
 
 audit: .stamps/runtime ## Known vulnerabilities, licences and sources of all dependencies; 3 if unknown
 	@setup/audit.sh

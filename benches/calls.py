@@ -21,7 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from driving import Host, Outcome, drive, noise_floor, of, two_cpus
+from driving import Host, Outcome, drive, noise_floor, spread, two_cpus
 
 from hindmost.plan import MeasurePlan
 from hindmost.targets import ManagedServer, preset
@@ -145,7 +145,10 @@ def cost_table(host: Host, rounds: int) -> list[str]:
     ]
     lines.append("| --- | --- |" + " ---: |" * 7)
     for (load, io), ones in found.items():
-        cells = [f"{of(ones, lambda one: one.per_s)[0]:,.0f}", f"{of(ones, lambda one: one.cost_us)[0]:.2f}"]
+        cells = [
+            f"{spread(ones, lambda one: one.per_s)[0]:,.0f}",
+            f"{spread(ones, lambda one: one.cost_us)[0]:.2f}",
+        ]
         for what, level in (
             ("slip", 0.5),
             ("slip", 0.99),
@@ -156,7 +159,7 @@ def cost_table(host: Host, rounds: int) -> list[str]:
             if load.rate is None and what != "overhead":
                 cells.append("")
                 continue
-            cells.append(f"{of(ones, lambda one, what=what, level=level: one.us(what, level))[0]:.3g}")
+            cells.append(f"{spread(ones, lambda one, what=what, level=level: one.us(what, level))[0]:.3g}")
         lines.append(f"| {load.name} | {io} | " + " | ".join(cells) + " |")
     return lines
 

@@ -110,7 +110,7 @@ def drive(
     return Outcome(result["achieved_per_s"], result["threads"][0]["busy_share"], share, wholes)
 
 
-def of(outcomes: Sequence[Outcome], pick: Callable[[Outcome], float]) -> tuple[float, float, float]:
+def spread(outcomes: Sequence[Outcome], pick: Callable[[Outcome], float]) -> tuple[float, float, float]:
     """Return median, minimum and maximum of a value over the rounds."""
     values = sorted(pick(one) for one in outcomes)
     return median(values), values[0], values[-1]

@@ -19,7 +19,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from driving import Host, Outcome, drive, noise_floor, of, two_cpus
+from driving import Host, Outcome, drive, noise_floor, spread, two_cpus
 
 from hindmost.errors import HindmostError
 from hindmost.targets import ManagedServer, preset
@@ -47,8 +47,8 @@ def measure(host: Host, rounds: int) -> dict[str, list[Outcome]]:
 
 def flat_out(flat: Sequence[Outcome]) -> list[str]:
     """Return the maximum rates of server and client."""
-    per_s, cost = of(flat, lambda one: one.per_s), of(flat, lambda one: one.cost_us)
-    server, busy = of(flat, lambda one: one.server)[0], of(flat, lambda one: one.busy)[0]
+    per_s, cost = spread(flat, lambda one: one.per_s), spread(flat, lambda one: one.cost_us)
+    server, busy = spread(flat, lambda one: one.server)[0], spread(flat, lambda one: one.busy)[0]
     limit = "the server" if server > busy else "the client"
     return [
         f"flat out, closed loop, {CONNECTIONS} connections [least, most]",
@@ -70,10 +70,10 @@ def open_loop(found: dict[str, list[Outcome]]) -> list[str]:
     for share in SHARES:
         ones = found[f"{share:.0%}"]
         asked = share * found["flat out"][0].per_s
-        achieved, busy = of(ones, lambda one: one.per_s)[0] / asked, of(ones, lambda one: one.busy)[0]
+        achieved, busy = spread(ones, lambda one: one.per_s)[0] / asked, spread(ones, lambda one: one.busy)[0]
         line = f"  {share:>4.0%} {asked:>9,.0f} {achieved:>9.2%} {busy:>5.0%}"
         for what, name in columns:
-            value = of(ones, lambda one, what=what, name=name: one.us(what, LEVELS[name]))[0]
+            value = spread(ones, lambda one, what=what, name=name: one.us(what, LEVELS[name]))[0]
             line += f"{value:>14.4g}"
         lines.append(line)
     return lines

@@ -125,7 +125,7 @@ def _report(size: int, folder: Path) -> Callable[[], object]:
     return lambda: hindmost(["study", "report", str(study)])
 
 
-def _again(size: int, folder: Path) -> Callable[[], object]:
+def _report_again(size: int, folder: Path) -> Callable[[], object]:
     step = _report(size, folder)
     step()
     return step
@@ -190,7 +190,7 @@ CASES: dict[str, tuple[tuple[int, ...], Callable[[int, Path], Callable[[], objec
     "vegeta": (ENTRIES, _vegeta),
     "plan": (ENTRIES, _plan),
     "report": (RUNS, _report),
-    "report again": (RUNS, _again),
+    "report again": (RUNS, _report_again),
     "compare": (RUNS, _compare),
     "classify": (TENANTS, _classify),
     "place": (ENTRIES, _place),

@@ -46,7 +46,7 @@ def main() -> int:
     compare(
         asked.rounds,
         {
-            "three environments, plain Python": lambda: drawn(traces.tenants, blocks),
+            "three environments, plain Python": lambda: draw_servers(traces.tenants, blocks),
             "the grid": lambda: place(classes, blocks),
         },
     )
@@ -91,7 +91,7 @@ def transforms(cpu: np.ndarray) -> None:
         np.abs(np.fft.rfft(rows - rows.mean(axis=1, keepdims=True))) ** 2
 
 
-def drawn(tenants: list[Tenant], blocks: int) -> list[list[str]]:
+def draw_servers(tenants: list[Tenant], blocks: int) -> list[list[str]]:
     """Draw three servers of three environments, without other rules."""
     draws = random.Random(1)
     owned = [(server, one.environment) for one in tenants for server in one.servers]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from driving import Outcome, drive, noise_floor, of, two_cpus
+from driving import Outcome, drive, noise_floor, spread, two_cpus
 
 from hindmost.targets import ManagedServer, preset
 
@@ -53,14 +53,14 @@ def main() -> int:
     print(" outstanding: mean | p50 | p99 | most |")
     print("| --- |" + " ---: |" * (len(LEVELS) + 5))
     for name, ones in found.items():
-        row = [f"{of(ones, lambda one: one.per_s)[0]:,.0f}"]
+        row = [f"{spread(ones, lambda one: one.per_s)[0]:,.0f}"]
         row += [
-            "{:.4g} [{:.4g}, {:.4g}]".format(*of(ones, lambda one, level=level: one.us("latency", level)))
+            "{:.4g} [{:.4g}, {:.4g}]".format(*spread(ones, lambda one, level=level: one.us("latency", level)))
             for level in LEVELS.values()
         ]
-        row.append(f"{of(ones, lambda one: one.distributions['outstanding'].mean or 0.0)[0]:.2f}")
+        row.append(f"{spread(ones, lambda one: one.distributions['outstanding'].mean or 0.0)[0]:.2f}")
         row += [
-            f"{of(ones, lambda one, level=level: 1e3 * one.us('outstanding', level))[0]:.0f}"
+            f"{spread(ones, lambda one, level=level: 1e3 * one.us('outstanding', level))[0]:.0f}"
             for level in (0.5, 0.99, 1.0)
         ]
         print(f"| {name if ',' in name else name + ', 16'} | " + " | ".join(row) + " |")

@@ -42,7 +42,12 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, help="interpreter with statsmodels and pyfixest")
     parser.add_argument("--whole", action="store_true")
     asked = parser.parse_args()
-    parts = {"saturated": saturated, "submodels": submodels, "histograms": histograms, "bootstrap": bootstrap}
+    parts = {
+        "saturated": time_saturated,
+        "submodels": submodels,
+        "histograms": histograms,
+        "bootstrap": bootstrap,
+    }
     for name in asked.only.split(","):
         print(f"\n{name}")
         if name == "errors":
@@ -50,7 +55,7 @@ def main() -> int:
         elif name == "continuous":
             continuous(asked.python)
         elif name == "saturated":
-            saturated(asked.rounds, asked.python, asked.whole)
+            time_saturated(asked.rounds, asked.python, asked.whole)
         else:
             parts[name](asked.rounds)
     return 0
@@ -67,7 +72,7 @@ def problem(each: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return y.ravel().astype(np.float64), (run // RUNS).astype(np.uint32), run
 
 
-def saturated(rounds: int, python: str, whole: bool) -> None:
+def time_saturated(rounds: int, python: str, whole: bool) -> None:
     """Measure goal S1: all 16 coefficients at three levels."""
     y, cell, _ = problem(20_000)
     ours = measure_calls(lambda: _engine.quantiles_of_cells(y, cell, CELLS, LEVELS), rounds)
@@ -82,7 +87,7 @@ def saturated(rounds: int, python: str, whole: bool) -> None:
             lambda y=y, cell=cell: _engine.quantiles_of_cells(y, cell, CELLS, [0.99]), rounds
         )
         say(f"ours, {y.size:,} rows, p99", mine)
-        for name, found in others(y, each, 0.99, of_r, of_python, python, se=False):
+        for name, found in run_other_tools(y, each, 0.99, of_r, of_python, python, se=False):
             say(f"{name}, {y.size:,} rows, p99", [found["seconds"]], versus(found, mine, y, cell))
 
 
@@ -146,18 +151,18 @@ def errors(rounds: int, python: str) -> None:
     runs = np.split(y, CELLS * RUNS)
     design = FACTORS.matrix(FACTORS.cells)[:, 1:][cell]
 
-    def pooled() -> object:
+    def refit() -> object:
         made = Requests.of_samples({c: runs[i * RUNS : (i + 1) * RUNS] for i, c in enumerate(FACTORS.cells)})
         return fit_pooled(made, FACTORS, 0.95).effects()
 
-    mine = measure_calls(pooled, rounds)
+    mine = measure_calls(refit, rounds)
     say("ours, cells: fit, cluster and naive errors", mine)
     say(
         "ours, QuantileRegression with clusters",
         measure_calls(lambda: QuantileRegression(0.95).fit(design, y, clusters=run), rounds),
     )
     naive = [one.error for one in QuantileRegression(0.95).fit(design, y).coefficients_]
-    for name, found in others(y, 200, 0.95, ["fn"], ["statsmodels", "pyfixest"], python, se=True):
+    for name, found in run_other_tools(y, 200, 0.95, ["fn"], ["statsmodels", "pyfixest"], python, se=True):
         note = f"{found['seconds'] / np.median(mine):,.0f} times ours"
         if "errors" in found and name.startswith("R "):
             note += (
@@ -192,7 +197,7 @@ def continuous(python: str) -> None:
             say(f"statsmodels, {name}", [peer["seconds"]], f"{ratio:.1f} times ours; objective {off:+.1e}")
 
 
-def others(
+def run_other_tools(
     y: np.ndarray, each: int, tau: float, of_r: list[str], of_python: list[str], python: str, *, se: bool
 ) -> list[tuple[str, dict]]:
     """Return time and result of others for the saturated model; missing ones are named and skipped."""

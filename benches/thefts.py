@@ -50,13 +50,13 @@ def run_with_interference(
     theft = Theft()
     seconds = plan.duration_s + plan.calibration_s + 1.5
 
-    def look(moment: Moment) -> None:
+    def begin_spells(moment: Moment) -> None:
         if moment.phase == "measure" and share and not at_work:
             at_work.append(thief(cpu, share, spell_ms, until_s=seconds, seed=number))
             at_work.append(at_work[0].__enter__())
 
     try:
-        make_run(study, number, plan, parse_target(plan.target), look=look)
+        make_run(study, number, plan, parse_target(plan.target), look=begin_spells)
     finally:
         if at_work:
             at_work[0].__exit__(None, None, None)
@@ -64,7 +64,7 @@ def run_with_interference(
     return run_figures(study.runs()[-1], plan), theft
 
 
-def matched(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int, int, int, float]:
+def match_spells(run: RunFigures, plan: MeasurePlan, theft: Theft) -> tuple[int, int, int, int, float]:
     """Return spells in the measurement; detected ones; spans, and those without a spell; longest undetected
     spell."""
     results = [one.result for one in run.instances]
@@ -98,7 +98,7 @@ def compare(
                 run, theft = run_with_interference(study, number, plan, cpu, share, spell_ms)
                 rows[share].append(run)
                 if share:
-                    thefts[share].append(matched(run, plan, theft))
+                    thefts[share].append(match_spells(run, plan, theft))
     title = f"{target} at {rate}/s, interruptions of the {which}'s CPU of {spell_ms:g} ms"
     print(f"{title}, {pairs} pairs of {seconds:g} s")
     tell(rows, thefts)

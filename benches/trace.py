@@ -64,7 +64,7 @@ class Server:
     port: int
     pid: int
     framing: str
-    counted: Callable[[], int]
+    count_requests: Callable[[], int]
 
     def used_ns(self) -> int:
         """Return the CPU time of all its processes in ns (clock_getcpuclockid(3))."""
@@ -95,7 +95,7 @@ def memcached(_folder: Path) -> Iterator[Server]:
     command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
     with start_server(command, port) as pid, socket.create_connection(("127.0.0.1", port)) as asking:
 
-        def counted() -> int:
+        def count_requests() -> int:
             asking.sendall(b"stats\r\n")
             text = b""
             while not text.endswith(b"END\r\n"):
@@ -103,7 +103,7 @@ def memcached(_folder: Path) -> Iterator[Server]:
             rows = dict(line.split()[1:3] for line in text.splitlines() if line.startswith(b"STAT"))
             return int(rows[b"cmd_get"]) + int(rows[b"cmd_set"])
 
-        yield Server(f"memcached://127.0.0.1:{port}", port, pid, '"memcached"', counted)
+        yield Server(f"memcached://127.0.0.1:{port}", port, pid, '"memcached"', count_requests)
 
 
 @contextmanager
@@ -113,12 +113,12 @@ def nginx(folder: Path) -> Iterator[Server]:
     config = folder / "nginx.conf"
     config.write_text(NGINX.format(folder=folder, port=port))
 
-    def counted() -> int:
+    def count_requests() -> int:
         with urlopen(f"http://127.0.0.1:{port}/status", timeout=20) as answer:
             return int(answer.read().split()[9])
 
     with start_server(["nginx", "-c", str(config)], port) as pid:
-        yield Server(f"http://127.0.0.1:{port}/", port, pid, '"http"', counted)
+        yield Server(f"http://127.0.0.1:{port}/", port, pid, '"http"', count_requests)
 
 
 SERVERS = {"memcached": memcached, "nginx": nginx}
@@ -148,9 +148,9 @@ def generate_load(server: Server, rate: str, connections: int, folder: Path) -> 
             # Stored keys come first, as fast as possible.
             deadline, steady = time.monotonic() + 60, 0
             while steady < 5:
-                before = server.counted()
+                before = server.count_requests()
                 time.sleep(0.5)
-                now = (server.counted() - before) / 0.5
+                now = (server.count_requests() - before) / 0.5
                 steady = steady + 1 if now > 100 else 0
                 if load.poll() is not None or time.monotonic() > deadline:
                     raise SystemExit((folder / "load.log").read_text() or "no load was generated")
@@ -172,9 +172,9 @@ class Stretch:
 def stretch(server: Server, seconds: float) -> Stretch:
     """Measure the server for this time."""
     time.sleep(SETTLE_S)
-    began, requests, used = time.monotonic(), server.counted(), server.used_ns()
+    began, requests, used = time.monotonic(), server.count_requests(), server.used_ns()
     time.sleep(seconds)
-    used, requests = server.used_ns() - used, server.counted() - requests
+    used, requests = server.used_ns() - used, server.count_requests() - requests
     lasted = time.monotonic() - began
     return Stretch(used / requests / 1e3, used / lasted / 1e9, requests / lasted)
 

@@ -39,7 +39,7 @@ Ancillary = list[tuple[int, int, bytes]]
 
 
 @dataclass(frozen=True)
-class Stamped:
+class RequestStamps:
     """Stamps of each request's packets in ns of CLOCK_REALTIME: the kernel's, and the trace's."""
 
     came: np.ndarray
@@ -110,7 +110,7 @@ def conversation() -> Iterator[tuple[int, Conversation]]:
                 yield address[1], found
 
 
-def collect_stamps(requests: int, folder: Path, *, traced: bool = True) -> Stamped:
+def collect_stamps(requests: int, folder: Path, *, traced: bool = True) -> RequestStamps:
     """Run this many requests; return the kernel's stamps and the trace's."""
     records, document = folder / "records.parquet", None
     with conversation() as (port, talk):
@@ -122,11 +122,11 @@ def collect_stamps(requests: int, folder: Path, *, traced: bool = True) -> Stamp
             document = json.loads(trace.end())
     came, queued, sent = np.array(stamps, dtype=np.int64).T
     if document is None:
-        return Stamped(came, queued, sent, *np.zeros((2, 0), dtype=np.int64))
+        return RequestStamps(came, queued, sent, *np.zeros((2, 0), dtype=np.int64))
     assert document["counts"]["done"] == requests, document["counts"]
     columns = _engine.read_columns(str(records), ["network_ns", "left_ns"])
     e1, e6 = (np.frombuffer(one, dtype=np.int64) + document["realtime_ahead_ns"] for one in columns)
-    return Stamped(came, queued, sent, e1, e6)
+    return RequestStamps(came, queued, sent, e1, e6)
 
 
 def main() -> None:

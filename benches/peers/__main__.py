@@ -81,7 +81,7 @@ def _host() -> str:
     return f"{os.cpu_count()} processors ({model}), Linux {platform.release().partition('-')[0]}"
 
 
-def _about(had: Mapping[str, Had]) -> dict[str, Any]:
+def _describe_programs(had: Mapping[str, Had]) -> dict[str, Any]:
     versions = {
         name: one.version + (f" ({one.remark})" if one.remark else "")
         for name, one in had.items()
@@ -124,7 +124,7 @@ def main() -> int:
     setting = Setting(asked.seconds, asked.connections, cpus[0], cpus[1])
     programs = {name: one.path for name, one in had.items() if one.path}
     try:
-        contest = Contest(asked.out, setting, programs, _about(had))
+        contest = Contest(asked.out, setting, programs, _describe_programs(had))
     except SettingDiffers as error:
         sys.exit(f"error: {error}\nhint: --fresh starts again, --out chooses another file")
     whole = contest.run(peers, asked.rounds, asked.freezes, stop_at)

@@ -37,7 +37,7 @@ def middle(values: Iterable[float | None]) -> Middle:
     return Middle(median(found), found[0], found[-1], len(found))
 
 
-class Found:
+class ContestRows:
     """The rows of a contest by server, peer and mode.
 
     Parameters
@@ -50,7 +50,7 @@ class Found:
         self.failures = [row for row in rows if "failure" in row]
         self._rows = [row for row in rows if "failure" not in row]
 
-    def of(self, protocol: str, peer: str, mode: str) -> list[Row]:
+    def rounds(self, protocol: str, peer: str, mode: str) -> list[Row]:
         """Return all rounds of one peer in one mode."""
         return [
             row for row in self._rows if (row["protocol"], row["peer"], row["mode"]) == (protocol, peer, mode)
@@ -58,15 +58,15 @@ class Found:
 
     def middle(self, protocol: str, peer: str, mode: str, pick: Callable[[Row], float | None]) -> Middle:
         """Return the median over rounds."""
-        return middle(pick(row) for row in self.of(protocol, peer, mode))
+        return middle(pick(row) for row in self.rounds(protocol, peer, mode))
 
     def ratio(
         self, protocol: str, ours: str, theirs: str, mode: str, pick: Callable[[Row], float | None]
     ) -> Middle:
         """Return the median over rounds of the ratio ours : theirs in the same round."""
-        other = {row["round"]: pick(row) for row in self.of(protocol, theirs, mode)}
+        other = {row["round"]: pick(row) for row in self.rounds(protocol, theirs, mode)}
         ratios = []
-        for row in self.of(protocol, ours, mode):
+        for row in self.rounds(protocol, ours, mode):
             mine, its = pick(row), other.get(row["round"])
             if mine is not None and its:
                 ratios.append(mine / its)
@@ -90,12 +90,12 @@ def spread(row: Row) -> float | None:
     return row["wire"]["spread"] if "wire" in row else None
 
 
-def achieved(row: Row) -> float | None:
+def achieved_share(row: Row) -> float | None:
     """Return the fraction of the requested rate that was on the wire."""
     return row["wire"]["per_s"] / row["asked_per_s"] if row["asked_per_s"] else None
 
 
-def reported(row: Row, kind: str) -> Mapping[str, float]:
+def reported_latency(row: Row, kind: str) -> Mapping[str, float]:
     """Return one kind of latency that a row reports: ``latency``, or one of Hindmost's other kinds."""
     others: Mapping[str, Mapping[str, float]] = row["report"]["others_us"]
     return others.get(kind) or (row["report"]["latency_us"] if kind == "latency" else {})
@@ -105,7 +105,7 @@ def error_us(kind: str, name: str) -> Callable[[Row], float | None]:
     """Return a function that computes reported minus captured latency in microseconds."""
 
     def pick(row: Row) -> float | None:
-        said = reported(row, kind).get(name)
+        said = reported_latency(row, kind).get(name)
         return None if said is None or "wire" not in row else said - row["wire"]["latency_us"][name]
 
     return pick

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.peers import rounds, servers
-from benches.peers.launch import Client, Failed
+from benches.peers.launch import Client, ClientFailed
 from benches.peers.ourselves import HINDMOST, fill
 from benches.peers.peer import Job, Peer
 from benches.peers.rounds import SHARES, Step
@@ -170,7 +170,7 @@ class Contest:
         try:
             row |= self._measure(step, server, capacity)
             said = f"{row['report']['per_s']:,.0f}/s"
-        except (Failed, HindmostError, ValueError, OSError) as error:
+        except (ClientFailed, HindmostError, ValueError, OSError) as error:
             row["failure"] = said = f"{type(error).__name__}: {error}"
         self._append(row)
         print(
@@ -236,7 +236,7 @@ class Contest:
             if pcap is not None:
                 caught = capture.finish()
                 if caught.dropped > _LACKING * caught.captured or not caught.whole:
-                    raise Failed(f"the capture lacks {caught.dropped} packets of {caught.captured}")
+                    raise ClientFailed(f"the capture lacks {caught.dropped} packets of {caught.captured}")
                 found["wire"] = asdict(
                     read_capture(pcap, int(job.port), step.protocol, report.requests, report.window_ns)
                 )

@@ -64,7 +64,7 @@ def ghz(address: str, seconds: float, folder: Path) -> float:
     """Return calls/s on one CPU."""
     had = find(SOURCE)
     if had.path is None:
-        raise SystemExit(f"{had.remark}\nhint: python -m benches.peers.shown --install")
+        raise SystemExit(f"{had.remark}\nhint: python -m benches.peers.claims --install")
     protos = folder / "shop.binpb"
     protos.write_bytes(descriptors())
     many = f"{CONNECTIONS}"

@@ -48,7 +48,7 @@ class Ran:
     cpu_share: float
 
 
-class Failed(RuntimeError):
+class ClientFailed(RuntimeError):
     """A client failed or did not end."""
 
 
@@ -92,7 +92,7 @@ class Client:
 
         Raises
         ------
-        Failed
+        ClientFailed
             If its status is not 0, or it had to be killed.
         """
         ticks = []
@@ -122,7 +122,7 @@ class Client:
         if ran.status != 0:
             how = f"ended with status {ran.status}" if ended else f"was still running after {patience_s:g} s"
             last = (ran.err or ran.out)[-300:]
-            raise Failed(f"{' '.join(self._command)} {how}: {last!r}")
+            raise ClientFailed(f"{' '.join(self._command)} {how}: {last!r}")
         return ran
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from benches.peers.compare import (
-    Found,
+    ContestRows,
     Middle,
     Row,
-    achieved,
+    achieved_share,
     cost_us,
     error_share,
     error_us,
@@ -44,7 +44,7 @@ def _with_range(found: Middle, form: str) -> str:
     return f"{_n(found.value, form)} [{_n(found.low, form)}, {_n(found.high, form)}]"
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table with right-aligned columns after the first two."""
     lines = ["| " + " | ".join(head) + " |"]
     lines.append("| --- | --- |" + " ---: |" * (len(head) - 2))
@@ -65,11 +65,11 @@ def _captured_modes(peer: Peer) -> list[Mode]:
     return [mode for mode in modes(peer, 1, 0) if mode in (*SHARES, "heard")]
 
 
-def _capacity(found: Found, protocol: str) -> float:
+def _capacity(found: ContestRows, protocol: str) -> float:
     return found.middle(protocol, OURS, "flat", lambda row: row["report"]["per_s"]).value
 
 
-def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
+def ratios(found: ContestRows, peers: Sequence[Peer]) -> list[str]:
     """Return one table with all clients and metrics."""
     loads: tuple[Mode, ...] = (*SHARES, "heard")
     head = [
@@ -105,16 +105,16 @@ def ratios(found: Found, peers: Sequence[Peer]) -> list[str]:
                 _each(frozen, ".1%"),
             ]
         )
-    return _markdown(head, rows)
+    return _markdown_table(head, rows)
 
 
-def _times(found: Found, peer: Peer, mode: Mode, theirs: Middle) -> float:
+def _times(found: ContestRows, peer: Peer, mode: Mode, theirs: Middle) -> float:
     """Return the ratio of their error to ours in the same mode; NaN if one of them is missing."""
     ours = found.middle(peer.protocol, OURS, mode, size(error_us("service", "p99")))
     return theirs.value / ours.value if theirs.n and ours.n and ours.value else math.nan
 
 
-def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
+def flat_out(found: ContestRows, peers: Sequence[Peer]) -> list[str]:
     """Return the rate of each client flat out, and the use of its CPU."""
     head = [
         "server",
@@ -128,7 +128,7 @@ def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name, "flat")
-        if not found.of(*at):
+        if not found.rounds(*at):
             continue
         busy = found.middle(*at, lambda row: _busy(row))
         rows.append(
@@ -139,10 +139,10 @@ def flat_out(found: Found, peers: Sequence[Peer]) -> list[str]:
                 _n(found.middle(*at, lambda row: row["cpu_share"]).value, ".0%"),
                 _n(busy.value, ".0%"),
                 _with_range(found.middle(*at, cost_us), ".2f"),
-                str(sum(row["report"]["errors"] for row in found.of(*at))),
+                str(sum(row["report"]["errors"] for row in found.rounds(*at))),
             ]
         )
-    return _markdown(head, rows)
+    return _markdown_table(head, rows)
 
 
 def _busy(row: Row) -> float | None:
@@ -150,7 +150,7 @@ def _busy(row: Row) -> float | None:
     return None if busy is None or not all_of_it else min(1.0, busy / all_of_it)
 
 
-def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
+def wire(found: ContestRows, peers: Sequence[Peer]) -> list[str]:
     """Return the latencies that each client reported compared with the capture of the same run."""
     names = ("p50", "p99", "p99.9")
     head = ["server", "client, load", "sent of asked", "gaps' CV [least, most]"]
@@ -161,32 +161,32 @@ def wire(found: Found, peers: Sequence[Peer]) -> list[str]:
         kinds = ["service", "wire"] if peer.name == OURS else [_kind(peer)]
         for mode in _captured_modes(peer):
             at = (peer.protocol, peer.name, mode)
-            for kind in kinds if found.of(*at) else []:
+            for kind in kinds if found.rounds(*at) else []:
                 who = peer.name if kind == "latency" else f"{peer.name} ({kind})"
                 row = [
                     peer.protocol,
                     f"{who}, {'flat out' if mode == 'heard' else mode}",
-                    _n(found.middle(*at, achieved).value, ".1%"),
+                    _n(found.middle(*at, achieved_share).value, ".1%"),
                     _with_range(found.middle(*at, spread), ".2f"),
                 ]
                 row += [_n(found.middle(*at, _captured_us(name)).value, ".1f") for name in names]
                 row += [_error(found, at, kind, name) for name in names]
                 rows.append(row)
-    return _markdown(head, rows)
+    return _markdown_table(head, rows)
 
 
 def _captured_us(name: str) -> Callable[[Row], float]:
     return lambda row: row["wire"]["latency_us"][name]
 
 
-def _error(found: Found, at: tuple[str, str, str], kind: str, name: str) -> str:
+def _error(found: ContestRows, at: tuple[str, str, str], kind: str, name: str) -> str:
     us = found.middle(*at, error_us(kind, name))
     if not us.n:
         return _NONE
     return f"{us.value:+.1f} ({found.middle(*at, error_share(kind, name)).value:+.1%})"
 
 
-def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
+def freeze(found: ContestRows, peers: Sequence[Peer]) -> list[str]:
     """Return the latencies that each client reported for a frozen server, as fractions of the right
     answer."""
     head = ["server", "client", "requests/s"]
@@ -194,7 +194,7 @@ def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
     rows = []
     for peer in peers:
         at = (peer.protocol, peer.name, "freeze")
-        if not found.of(*at):
+        if not found.rounds(*at):
             continue
         capacity = _capacity(found, peer.protocol)
         row = [
@@ -207,16 +207,16 @@ def freeze(found: Found, peers: Sequence[Peer]) -> list[str]:
             share = found.middle(*at, of_right(name, capacity))
             row.append(_NONE if not said.n else f"{said.value / 1e3:.2f} ({share.value:.1%})")
         rows.append(row)
-    return _markdown(head, rows)
+    return _markdown_table(head, rows)
 
 
 def _reported_in_freeze(name: str) -> Callable[[Row], float | None]:
     return lambda row: row["report"]["latency_us"].get(name)
 
 
-def slip(found: Found) -> list[str]:
+def send_delays(found: ContestRows) -> list[str]:
     """Return our send delays at 50,000 requests/s, next to the delay that the host alone causes."""
-    rows = found.of("memcached", OURS, "slip")
+    rows = found.rounds("memcached", OURS, "slip")
     if not rows:
         return ["Not measured."]
     at = ("memcached", OURS, "slip")
@@ -237,14 +237,14 @@ def _send_delay(name: str) -> Callable[[Row], float]:
     return lambda row: row["report"]["others_us"]["slip"][name]
 
 
-def lengths(found: Found, peers: Sequence[Peer]) -> list[str]:
+def lengths(found: ContestRows, peers: Sequence[Peer]) -> list[str]:
     """Return whether all clients of a server got replies of the same length."""
     lines = []
     for protocol in dict.fromkeys(peer.protocol for peer in peers):
         seen: dict[str, set[str]] = {}
         for peer in peers:
             modes = [*SHARES, "heard"] if peer.protocol == protocol else []
-            for row in (row for mode in modes for row in found.of(protocol, peer.name, mode)):
+            for row in (row for mode in modes for row in found.rounds(protocol, peer.name, mode)):
                 for length in row["wire"]["replies"]:
                     seen.setdefault(length, set()).add(peer.name)
         said = "; ".join(f"{length} bytes: {', '.join(sorted(who))}" for length, who in sorted(seen.items()))
@@ -256,9 +256,9 @@ def page(
     first: Mapping[str, Any], rows: Sequence[Row], peers: Sequence[Peer], absent: Mapping[str, str]
 ) -> str:
     """Return all tables, and the missing peers."""
-    found = Found(rows)
+    found = ContestRows(rows)
     count = min(
-        (len(whole) for one in peers if (whole := found.of(one.protocol, one.name, "flat"))), default=0
+        (len(whole) for one in peers if (whole := found.rounds(one.protocol, one.name, "flat"))), default=0
     )
     who = ", ".join(f"{name} {version}" for name, version in first["about"]["versions"].items())
     lines = [
@@ -281,7 +281,7 @@ def page(
         "",
         "### Slip at 50,000 requests/s",
         "",
-        *slip(found),
+        *send_delays(found),
         "",
         "### Captured lengths of replies",
         "",

@@ -25,7 +25,7 @@ NOT_RUN = {
     "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
     "hindmost watch": "needs a running application, or its ring: tests/unit/test_watch.py has both",
-    "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/sealed.py",
+    "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/blind_diagnosis.py",
     "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
     "kubectl proxy": "a cluster of the reader's: tests/unit/test_extender.py has its API",
     "hindmost colocate": "needs the reader's programs and root: tests/servers/test_supervise.py and tests/unit/test_colocat*",

@@ -11,14 +11,14 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from rows import each_row
 
 from benches.peers import ghz
-from benches.peers.compare import Found, cost_us, error_us, middle, of_right, per_core
+from benches.peers.claims import Claim
+from benches.peers.compare import ContestRows, cost_us, error_us, middle, of_right, per_core
 from benches.peers.contest import Contest, Setting, SettingDiffers, load
 from benches.peers.freeze import right_answer
 from benches.peers.launch import Tick, share_of_load
 from benches.peers.registry import ABSENT, PEERS
 from benches.peers.rounds import steps
 from benches.peers.samples import figures
-from benches.peers.shown import Claim
 from benches.peers.table import page
 
 SETTING = Setting(2.0, 16, 0, 1)
@@ -57,7 +57,7 @@ def test_ratios_pair_what_was_measured_in_the_same_round() -> None:
     rows += [row(n, "wrk", "flat", cpu_share=0.5 / n) for n in (1, 2)] + [
         row(3, "wrk", "flat", cpu_share=0.001)
     ]
-    found = Found(rows).ratio("http", "hindmost", "wrk", "flat", per_core)
+    found = ContestRows(rows).ratio("http", "hindmost", "wrk", "flat", per_core)
     assert (found.value, found.low, found.high, found.n) == (2.0, 2.0, 2.0, 2)
 
 

@@ -1,7 +1,8 @@
-"""Sealed anomalies: an injector draws one of six, a diagnosis names it, then the seal is opened.
+"""Blind test of the diagnosis: an injector secretly draws one of six anomalies, and a diagnosis names it.
 
-    python benches/sealed.py 60 [--strike] [--rates 500,1000] [--out FOLDER] [options of hindmost diagnose]
+    python benches/blind_diagnosis.py 60 [--strike] [--rates 500,1000] [--out FOLDER] [OPTION...]
 
+The options are those of `hindmost diagnose`.
 Needs root (each anomaly has its own network) and about 90 s per anomaly. With --strike the policy forbids
 the experiment that would show the true cause: every named cause is then wrong. An anomaly counts only if the
 percentile rose by half; others had no effect on this host at that time. The same command with the same --out

@@ -1,6 +1,6 @@
 """Planted problems on real servers: whether `hindmost explain` names the cause and confirms the right change.
 
-    python benches/explained.py [NAME...] [--budget 100s] [--out FOLDER]
+    python benches/planted_problems.py [NAME...] [--budget 100s] [--out FOLDER]
 
 Needs root. A failure is a confirmed change that is not one of the right ones; "undecided" on a noisy host
 is not a failure. The table is Markdown.

@@ -1,4 +1,4 @@
-"""HTTPS compared with other load testers: ``python -m benches.peers.secured``, requests per second of CPU
+"""HTTPS compared with other load testers: ``python -m benches.peers.https``, requests per second of CPU
 time.
 
 One nginx worker over TLS on the first CPU, each client in turn on the second, closed loop, flat out. Rounds

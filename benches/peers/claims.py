@@ -1,4 +1,4 @@
-"""All claims about the client's cost in one table: ``python -m benches.peers.shown --rounds 5``.
+"""All claims about the client's cost in one table: ``python -m benches.peers.claims --rounds 5``.
 
 Each protocol is compared with its own tools and the null client, flat out on a server on the first CPU, with
 the clients alternating on the second. A ratio is ours divided by theirs within a round, in requests per
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches import http2
-from benches.peers import dnsperf, ghz, native_tool, pgbench, secured, servers
+from benches.peers import dnsperf, ghz, https, native_tool, pgbench, servers
 from benches.peers.flat import PATIENCE_S, flat_out, sleeping
 from benches.peers.h2load import H2LOAD
 from benches.peers.install import find, install_sources
@@ -71,7 +71,7 @@ class Claim:
         return f"| {self.protocol} | {self.name} | {ratio} | {self.least} | {said} |"
 
 
-def _by(found: dict[str, list[float]], ours: str, name: str) -> list[float]:
+def _ratios_of_rounds(found: dict[str, list[float]], ours: str, name: str) -> list[float]:
     return [one / other for one, other in zip(found[ours], found[name], strict=True)]
 
 
@@ -99,18 +99,18 @@ def _plain(protocol: Protocol, asked: argparse.Namespace, cpus: Sequence[int]) -
         if name != us.name:
             of_others = LEAST if protocol == "memcached" else LEAST_OF_PLAIN
             least = LEAST_OF_NULL if name == null.name else of_others
-            yield Claim(protocol, name, _by(found, us.name, name), least)
+            yield Claim(protocol, name, _ratios_of_rounds(found, us.name, name), least)
 
 
-def _secured(asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Claim]:
-    clients = secured.clients({})
-    with secured.server(cpus[0]) as running:
+def _https_claims(asked: argparse.Namespace, cpus: Sequence[int]) -> Iterator[Claim]:
+    clients = https.clients({})
+    with https.server(cpus[0]) as running:
         found = flat_out(
-            secured.SecuredJob, running.address, clients, asked.rounds, asked.seconds, CONNECTIONS, cpus[1]
+            https.SecuredJob, running.address, clients, asked.rounds, asked.seconds, CONNECTIONS, cpus[1]
         )
     for name in clients:
-        if name != secured.OURS.name:
-            yield Claim("https", name, _by(found, secured.OURS.name, name), LEAST)
+        if name != https.OURS.name:
+            yield Claim("https", name, _ratios_of_rounds(found, https.OURS.name, name), LEAST)
 
 
 def _second(asked: argparse.Namespace) -> Iterator[Claim]:
@@ -162,7 +162,7 @@ def main() -> int:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         sys.exit("error: there is only one CPU: server and client would compete for it")
-    parts = [*(_plain(protocol, asked, cpus) for protocol in PROTOCOLS), _secured(asked, cpus)]
+    parts = [*(_plain(protocol, asked, cpus) for protocol in PROTOCOLS), _https_claims(asked, cpus)]
     parts += [_second(asked), _calls(asked), _sql(asked), _dns(asked)]
     found = []
     for part in parts:
