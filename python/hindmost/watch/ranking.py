@@ -50,11 +50,6 @@ class Wait:
     at_s: float
 
     @property
-    def why(self) -> str:
-        """The note's text."""
-        return self.note.text
-
-    @property
     def note(self) -> Note:
         """Why metrics cannot be ranked yet.
 
