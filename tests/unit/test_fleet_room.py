@@ -1,4 +1,4 @@
-"""Room for connections: files, ports, memory, and what the server takes; refused with numbers beforehand."""
+"""Resources for connections: files, ports, memory, and the limit of the server. Too little is refused with numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from messages import raises
 from rows import each_row
 
 from hindmost.errors import HostUnfit, UsageError
-from hindmost.fleet import make_room, room
+from hindmost.fleet import prepare_resources, resources
 from hindmost.plan import MeasurePlan
 
 GIB = 2**30
@@ -30,13 +30,13 @@ def plan(connections: int, clients: int = 1, **more: Any) -> MeasurePlan:
 @each_row(
     ("asked", "facts", "more"),
     [
-        (plan(10_000), {}, {"managed": True, "takes": 16_384}),
+        (plan(10_000), {}, {"managed": True, "accepts": 16_384}),
         (plan(28_000, clients=2), {}, {}),  # each instance has its own files
         (plan(100_000), dict.fromkeys(HOST), {}),  # nothing is known of the host: nothing is refused
     ],
 )
 def test_what_fits_is_let_through(asked, facts, more):
-    make_room(asked, "memcached", facts={**HOST, **facts}, **more)
+    prepare_resources(asked, "memcached", facts={**HOST, **facts}, **more)
 
 
 @each_row(
@@ -54,21 +54,21 @@ def test_what_fits_is_let_through(asked, facts, more):
             "little-memory",
             {"have": GIB // 16},
         ),
-        (plan(16_000), {}, {"takes": 15_999}, UsageError, "full", {"need": 16_000, "most": 15_999}),
+        (plan(16_000), {}, {"accepts": 15_999}, UsageError, "full", {"need": 16_000, "most": 15_999}),
     ],
 )
 def test_what_does_not_fit_is_refused_with_numbers(asked, facts, more, error, code, fields):
     with raises(error, code, **fields) as caught:
-        make_room(asked, "memcached", facts={**HOST, **facts}, **more)
+        prepare_resources(asked, "memcached", facts={**HOST, **facts}, **more)
     assert caught.value.fields["need"] > caught.value.fields.get("most", 0)
 
 
 def test_our_own_limit_is_raised_only_where_it_must(monkeypatch):
     raised: list[tuple[int, int]] = []
-    monkeypatch.setattr(room.resource, "setrlimit", lambda _, limits: raised.append(limits))
+    monkeypatch.setattr(resources.resource, "setrlimit", lambda _, limits: raised.append(limits))
     usual = {**HOST, "open_files_limit": 1024, "open_files_hard_limit": 4096}
-    make_room(plan(500), "memcached", facts=usual)
+    prepare_resources(plan(500), "memcached", facts=usual)
     assert raised == []
-    make_room(plan(2_000), "memcached", facts=usual)
-    make_room(plan(2_000), "memcached", facts={**usual, "open_files_hard_limit": None})
+    prepare_resources(plan(2_000), "memcached", facts=usual)
+    prepare_resources(plan(2_000), "memcached", facts={**usual, "open_files_hard_limit": None})
     assert raised == [(4096, 4096), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)]

@@ -4,7 +4,7 @@ from hindmost.fleet.cpus import Allotment, allot
 from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, RemoteServer, Setting, Team, jobs_of
 from hindmost.fleet.local import HERE, LocalFleet
 from hindmost.fleet.phases import Moment, run_instances
-from hindmost.fleet.room import make_room
+from hindmost.fleet.resources import prepare_resources
 
 __all__ = [
     "HERE",
@@ -21,6 +21,6 @@ __all__ = [
     "Team",
     "allot",
     "jobs_of",
-    "make_room",
+    "prepare_resources",
     "run_instances",
 ]

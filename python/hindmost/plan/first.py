@@ -13,7 +13,7 @@ from hindmost.plan.protocols import ENTRIES
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class FirstRequest:
     """One request of the load, or what a connection of the load begins with.
 
     Attributes
@@ -50,7 +50,7 @@ class First:
         return self.method not in ("POST", "PATCH")
 
 
-def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | None:
+def first_request(plan: MeasurePlan, protocol: str, address: str) -> FirstRequest | None:
     """Return the first request of a plan; None if the protocol's own greeting shows as much.
 
     Raises
@@ -61,7 +61,7 @@ def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | Non
     workload = plan.workload
     entry = ENTRIES[protocol]
     if entry.mix.paths and entry.framing == "opening":
-        return First(b"", opening=plan.engine_plan(1, 0, protocol, address, secrets=True))
+        return FirstRequest(b"", opening=plan.engine_plan(1, 0, protocol, address, secrets=True))
     # A single HTTP/2 frame cannot be sent alone, so its requests are not checked before the load.
     if protocol != "http" or not any(workload.get(key) for key in ("requests", "headers", "version")):
         return None
@@ -69,4 +69,4 @@ def first_request(plan: MeasurePlan, protocol: str, address: str) -> First | Non
     own = next(
         (each.get("accept") for each in workload.get("requests", ()) if request_name(each) == name), None
     )
-    return First(request, own or workload.get("accept") or ["2xx"])
+    return FirstRequest(request, own or workload.get("accept") or ["2xx"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from hindmost import __version__, _engine
 from hindmost.errors import UsageError
-from hindmost.fleet import make_room
+from hindmost.fleet import prepare_resources
 from hindmost.knobs import left_finding
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
@@ -152,7 +152,7 @@ def prepare_target(plan: MeasurePlan) -> Attached | Managed:
         if not target.managed:
             _greet(target, plan)
         return target
-    make_room(plan, target.protocol, takes=takes, managed=target.managed)
+    prepare_resources(plan, target.protocol, accepts=takes, managed=target.managed)
     if not target.managed:
         _greet(target, plan)
     return target

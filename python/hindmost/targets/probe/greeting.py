@@ -10,7 +10,7 @@ from typing import Any
 
 from hindmost.errors import TargetError
 from hindmost.plan.codes import Codes, is_accepted
-from hindmost.plan.first import First
+from hindmost.plan.first import FirstRequest
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import ENTRIES, Answer, Ask, Protocol
 from hindmost.plan.tls import Tls
@@ -30,7 +30,7 @@ def identify(
     path: str = "/",
     accept: Codes = (),
     tls: Tls | None = None,
-    first: First | None = None,
+    first: FirstRequest | None = None,
     login: Login | None = None,
 ) -> str:
     """Make sure that a server speaks `protocol`; return its version.
@@ -49,7 +49,7 @@ def identify(
         Status codes that count as success.
     tls : Tls, optional
         TLS settings of the connection; default: no TLS.
-    first : First, optional
+    first : FirstRequest, optional
         The request to send instead of a greeting. A request that must not be repeated is sent once to each
         server.
     login : Login, optional
@@ -98,7 +98,9 @@ _once: dict[tuple[str, bytes], str] = {}
 """Versions of servers that got a request which must not be repeated."""
 
 
-def _send_first(address: str, protocol: Protocol, timeout_s: float, tls: Tls | None, first: First) -> str:
+def _send_first(
+    address: str, protocol: Protocol, timeout_s: float, tls: Tls | None, first: FirstRequest
+) -> str:
     key = (address, first.request)
     if key in _once:
         accepts(address, timeout_s)
@@ -117,7 +119,7 @@ def _identify(
     accept: Codes,
     tls: Tls | None,
     login: Login | None = None,
-    first: First | None = None,
+    first: FirstRequest | None = None,
 ) -> str:
     deadline = time.monotonic() + timeout_s
     entry = ENTRIES[protocol]
@@ -143,7 +145,7 @@ def _identify(
     return version
 
 
-def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: First | None = None) -> str | None:
+def _answer(talk: Talk, ask: Ask, path: str, accept: Codes, first: FirstRequest | None = None) -> str | None:
     """Send one question; return the version, if the reply has it.
 
     Raises
@@ -183,7 +185,7 @@ def _location(headers: bytes) -> str:
     return match[1].decode("ascii") if match else "the page that it redirects to"
 
 
-def _first_refused(answer: Answer, first: First, talk: Talk, reply: str) -> TargetError:
+def _first_refused(answer: Answer, first: FirstRequest, talk: Talk, reply: str) -> TargetError:
     outcome = "a miss" if answer.shows == "missing" else "an error"
     problem = TargetError(
         "request-refused",
@@ -222,7 +224,7 @@ def first_answering(
     path: str = "/",
     accept: Codes = (),
     tls: Tls | None = None,
-    first: First | None = None,
+    first: FirstRequest | None = None,
     login: Login | None = None,
 ) -> tuple[str, str]:
     """Return the first of a host's addresses that `identify` accepts, and its version.
@@ -250,7 +252,7 @@ def greet(
     *,
     accept: Codes = (),
     tls: Tls | None = None,
-    first: First | None = None,
+    first: FirstRequest | None = None,
     login: Login | None = None,
 ) -> tuple[str, str]:
     """Check that a running server, or all of several, answers; return address and version of the first.

@@ -11,7 +11,7 @@ import time
 
 from hindmost import _engine
 from hindmost.errors import TargetError, UsageError
-from hindmost.plan.first import First
+from hindmost.plan.first import FirstRequest
 from hindmost.plan.login import Login
 from hindmost.plan.protocols import Entry
 from hindmost.targets.probe import securing
@@ -49,7 +49,7 @@ class Talk:
         self.timeout_s, self.deadline = timeout_s, deadline
         self.reply, self.opening, self.asked = b"", b"", b""
 
-    def begin(self, entry: Entry, login: Login | None, path: str, first: First | None) -> None:
+    def begin(self, entry: Entry, login: Login | None, path: str, first: FirstRequest | None) -> None:
         """Make the engine's opening of a connection; store the server's part in `opening`.
 
         Raises

@@ -16,11 +16,11 @@ MEMORY_SHARE = 0.5
 """Share of the available memory that clients may use: the server and the kernel's sockets need the rest."""
 
 
-def make_room(
+def prepare_resources(
     plan: MeasurePlan,
     protocol: str,
     *,
-    takes: int | None = None,
+    accepts: int | None = None,
     managed: bool = False,
     facts: dict[str, Any] | None = None,
 ) -> None:
@@ -32,7 +32,7 @@ def make_room(
     ----------
     protocol : str
         The target's protocol.
-    takes : int, optional
+    accepts : int, optional
         Connections that the server accepts, if its option ``connections`` sets it.
     managed : bool
         The server is started here, so its ends of the connections are files of this host, too.
@@ -55,7 +55,7 @@ def make_room(
     )
     needs = [first] * more + [last] * (plan.clients - more)
     connections = sum(need["ports"] for need in needs)
-    _files(
+    _require_open_files(
         max(max(need["files"] for need in needs), connections + SPARE_FILES if managed else 0),
         plan,
         facts["open_files_limit"],
@@ -79,8 +79,8 @@ def make_room(
         each = max(need["connection_bytes"] for need in needs)
         raise HostUnfit(
             "little-memory",
-            f"{plan.clients} client(s) with {connections:,} connections may need {_gib(memory)}, up to"
-            f" {each:,} bytes per connection, but this host has {_gib(available)} free",
+            f"{plan.clients} client(s) with {connections:,} connections may need {_format_gib(memory)}, up to"
+            f" {each:,} bytes per connection, but this host has {_format_gib(available)} free",
             hint="fewer --connections or --clients, or smaller values in --workload",
             need=memory,
             have=available,
@@ -89,18 +89,18 @@ def make_room(
             unit="bytes",
         )
 
-    if takes is not None and connections > takes:
+    if accepts is not None and connections > accepts:
         name, _, _ = plan.target.partition("?")
         raise UsageError(
             "full",
-            f"the plan needs {connections:,} connections, but {plan.target} is started for {takes:,}",
+            f"the plan needs {connections:,} connections, but {plan.target} is started for {accepts:,}",
             hint=f"'{name}?connections={connections + SPARE_FILES}' as TARGET, or fewer --connections",
             need=connections,
-            most=takes,
+            most=accepts,
         )
 
 
-def _files(need: int, plan: MeasurePlan, soft: int | None, hard: int | None) -> None:
+def _require_open_files(need: int, plan: MeasurePlan, soft: int | None, hard: int | None) -> None:
     if hard is not None and need > hard:
         raise HostUnfit(
             "open-files",
@@ -115,5 +115,5 @@ def _files(need: int, plan: MeasurePlan, soft: int | None, hard: int | None) -> 
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
-def _gib(size: int) -> str:
+def _format_gib(size: int) -> str:
     return f"{size / 2**30:.2g} GiB"
