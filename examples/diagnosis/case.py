@@ -20,7 +20,7 @@ HURTS = 1.5
 """Factor above normal; a smaller slowdown is no anomaly on this host at this time."""
 
 
-def look(address: str) -> tuple[float, float]:
+def probe_server(address: str) -> tuple[float, float]:
     """Return the median p95 over windows of a probe, and the CPUs that the server uses meanwhile."""
     pid = find_application(address).pid
     assert pid is not None
@@ -38,11 +38,11 @@ def main(words: list[str]) -> int:
     address, policy = os.environ["ADDRESS"], os.environ["POLICY"]
     out = Path(words.pop(words.index("--out") + 1)) if "--out" in words else None
     words = [word for word in words if word != "--out"]
-    normal, work = look(address)
+    normal, work = probe_server(address)
     link = socket.socket(fileno=int(os.environ["GO"]))
     link.sendall(b"go\n")
     link.recv(10)
-    now, _ = look(address)
+    now, _ = probe_server(address)
     print(f"p95 {normal:.0f} us before, {now:.0f} us now (x{now / normal:.1f})", file=sys.stderr)
     told = {"normal_us": normal, "slow_us": now, "hurts": now > HURTS * normal, "diagnosis": None}
     if told["hurts"]:
@@ -61,7 +61,7 @@ def main(words: list[str]) -> int:
         ]
         done = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False)
         told["diagnosis"] = json.loads(done.stdout) if done.stdout else None
-        told["after_us"], _ = look(address)
+        told["after_us"], _ = probe_server(address)
     text = json.dumps(told)
     print(text, flush=True)
     if out is not None:

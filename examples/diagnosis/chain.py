@@ -38,7 +38,7 @@ def hindmost(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(["hindmost", *words], stdout=subprocess.PIPE, text=True, check=False)
 
 
-def detected(ring: Path) -> dict[str, object] | None:
+def detect_change(ring: Path) -> dict[str, object] | None:
     """Return what `watch show` reports about the last blocks; None if there is no change."""
     words = ["--block", f"{BLOCK_S:g}s", "--alarms", str(ALARMS), "--percentile", "99", "--json"]
     done = hindmost("watch", "show", str(ring), *words)
@@ -70,7 +70,7 @@ def main() -> int:
             begun = time.monotonic()
             while told["detected"] is None and time.monotonic() < begun + PATIENCE_S:
                 time.sleep(BLOCK_S)
-                told["detected"] = detected(ring)
+                told["detected"] = detect_change(ring)
             told["detection_s"] = time.monotonic() - begun
             if told["detected"] is not None:
                 words = ["--ring", str(ring), "--policy", policy, "--correct", "--page", str(asked.page)]

@@ -135,7 +135,7 @@ class Injector:
             self.group.mkdir()
             # The quota per 100 ms is slightly more than the server needs: enough on average,
             # but too little in every burst.
-            (self.group / "cpu.cfs_quota_us").write_text(f"{max(2000, int(104_000 * self.needed()))}")
+            (self.group / "cpu.cfs_quota_us").write_text(f"{max(2000, int(104_000 * self.used_cpus()))}")
             for task in Path(f"/proc/{self.server.pid}/task").iterdir():
                 (self.group / "tasks").write_text(task.name)
         elif what == "receive":
@@ -152,7 +152,7 @@ class Injector:
         elif what == "load":
             self.client(1.5 * self.rate)
 
-    def needed(self) -> float:
+    def used_cpus(self) -> float:
         """Return the number of CPUs that the server uses."""
 
         def used() -> int:
@@ -177,7 +177,7 @@ class Injector:
                 time.sleep(0.02)
 
 
-def namespaced(words: list[str]) -> None:
+def run_in_namespaces(words: list[str]) -> None:
     """Run this program again with its own network, /sys and journal; cgroups stay shared."""
     enter = (
         "d=$(mktemp -d); mount --rbind /sys/fs/cgroup $d && mount -t sysfs sysfs /sys"
@@ -227,7 +227,7 @@ if __name__ == "__main__":
     elif sys.argv[1] == "telemetry":
         telemetry()
     elif "INJECT_INSIDE" not in os.environ:
-        namespaced(sys.argv[1:])
+        run_in_namespaces(sys.argv[1:])
     else:
         parser = argparse.ArgumentParser()
         parser.add_argument("what", choices=[*CLASSES, "sealed"])

@@ -28,7 +28,7 @@ pub fn run(
     end: &AtomicBool,
 ) -> Result<RunTotals, Fault> {
     let due: Option<Vec<u64>> = rate.map(|rate| {
-        let mut random = random::of(options.seed, Purpose::Arrivals);
+        let mut random = random::generator_of_purpose(options.seed, Purpose::Arrivals);
         let mut time = 0.0;
         (0..requests)
             .map(|_| {
@@ -59,7 +59,7 @@ pub fn run(
             if let Some(due) = due {
                 wait_until(due);
             }
-            let mut random = random::of_request(options.seed, number);
+            let mut random = random::generator_of_request(options.seed, number);
             let (service, outcome) = watch.time(|| worker.serve(&mut random));
             log.keep(number as usize, due.unwrap_or(service.start_ns), &service, thread, outcome.kind);
             ended.served += 1;

@@ -17,12 +17,12 @@ pub enum Purpose {
 }
 
 /// Return the generator of request `number`: the same for any caller at any time.
-pub fn of_request(seed: u64, number: u64) -> Pcg64 {
+pub fn generator_of_request(seed: u64, number: u64) -> Pcg64 {
     Pcg64::new(u128::from(seed), u128::from(number))
 }
 
 /// Return the generator of a purpose.
-pub fn of(seed: u64, purpose: Purpose) -> Pcg64 {
+pub fn generator_of_purpose(seed: u64, purpose: Purpose) -> Pcg64 {
     Pcg64::new(u128::from(seed), PURPOSES + purpose as u128)
 }
 

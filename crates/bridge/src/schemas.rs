@@ -1,8 +1,8 @@
 //! Schemas of the documents that Rust writes, for Python's types and JSON Schemas.
 
 use hindmost_host::doctor::Checkup;
-use hindmost_host::sentinel::Watched;
-use hindmost_knobs::{ChangedSetting, Knob, Restored};
+use hindmost_host::sentinel::CpuObservations;
+use hindmost_knobs::{ChangedSetting, Knob, RestoredSetting};
 use hindmost_load::engine::InstanceResult;
 use hindmost_synth::{Certificate, ServerSummary};
 use pyo3::prelude::*;
@@ -19,10 +19,10 @@ pub fn written_schemas() -> PyResult<String> {
     generator.subschema_for::<Checkup>();
     generator.subschema_for::<Knob>();
     generator.subschema_for::<ChangedSetting>();
-    generator.subschema_for::<Restored>();
+    generator.subschema_for::<RestoredSetting>();
     generator.subschema_for::<ServerSummary>();
     generator.subschema_for::<Certificate>();
-    generator.subschema_for::<Watched>();
+    generator.subschema_for::<CpuObservations>();
     generator.subschema_for::<hindmost_trace::Counts>();
     generator.subschema_for::<hindmost_trace::Cost>();
     let all = serde_json::json!({ "$defs": generator.take_definitions(true) });

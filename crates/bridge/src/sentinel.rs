@@ -1,7 +1,7 @@
 //! Sentinels on CPUs, one thread each.
 
 use hindmost_clock::Nanos;
-use hindmost_host::sentinel::{self, Watched};
+use hindmost_host::sentinel::{self, CpuObservations};
 use pyo3::prelude::*;
 
 use crate::fault::raise;
@@ -28,7 +28,7 @@ impl Sentinel {
     fn end(&mut self, py: Python<'_>) -> PyResult<String> {
         let sentinels = std::mem::take(&mut self.sentinels);
         let seen = py.detach(|| {
-            sentinels.into_iter().map(sentinel::Sentinel::end).collect::<Result<Vec<Watched>, _>>()
+            sentinels.into_iter().map(sentinel::Sentinel::end).collect::<Result<Vec<CpuObservations>, _>>()
         });
         let seen = seen.map_err(|e| raise("sentinel", &e.to_string()))?;
         serde_json::to_string(&seen).map_err(|e| raise("sentinel", &e.to_string()))

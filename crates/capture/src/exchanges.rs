@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use crate::flow::{each_segment, Side, Table};
-use crate::framing::{Framer, Grammar, Outcome, Protocol, ReplyKind, Unparsed};
+use crate::framing::{Framer, Grammar, Outcome, Protocol, ReplyKind, UnparsedBytes};
 use crate::packet::Segment;
 use crate::stream::{Chunk, Stream};
 use crate::CaptureError;
@@ -301,7 +301,7 @@ impl Messages {
     }
 
     fn read_requests(&mut self, chunk: &Chunk<'_>, silent: &mut u64) -> Option<()> {
-        let mut unparsed = Unparsed::new(chunk);
+        let mut unparsed = UnparsedBytes::new(chunk);
         let grammar = &mut self.grammar;
         while let Some((asked, bytes)) =
             self.request_framer.next(&mut unparsed, |b| grammar.request(b)).ok()?
@@ -317,7 +317,7 @@ impl Messages {
     }
 
     fn read_replies(&mut self, chunk: &Chunk<'_>, flow: u32, done: &mut Vec<Exchange>) -> Option<()> {
-        let mut unparsed = Unparsed::new(chunk);
+        let mut unparsed = UnparsedBytes::new(chunk);
         while !unparsed.is_empty() {
             let request = self.outstanding.front()?;
             if self.reply_framer.is_idle() && chunk.acked < request.end {

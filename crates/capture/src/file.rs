@@ -55,7 +55,7 @@ impl<R: Read> Reader<R> {
         let at = HEADER as u64;
         let mut reader = Self { input, big_endian, unit, link: 0, at, buffer: Vec::new(), cut: false };
         // The upper bits describe the frame check sequence.
-        reader.link = reader.word(&header, 20) & 0x03ff_ffff;
+        reader.link = reader.read_u32(&header, 20) & 0x03ff_ffff;
         Ok(reader)
     }
 
@@ -80,7 +80,7 @@ impl<R: Read> Reader<R> {
             self.cut |= got > 0;
             return Ok(None);
         }
-        let length = self.word(&head, 8);
+        let length = self.read_u32(&head, 8);
         if length > LONGEST {
             return Err(CaptureError::Damaged { at: self.at, length, limit: LONGEST });
         }
@@ -90,12 +90,12 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         self.at += RECORD as u64 + u64::from(length);
-        let at_ns =
-            u64::from(self.word(&head, 0)) * 1_000_000_000 + u64::from(self.word(&head, 4)) * self.unit;
-        Ok(Some(Record { at_ns, original: self.word(&head, 12), bytes: &self.buffer }))
+        let at_ns = u64::from(self.read_u32(&head, 0)) * 1_000_000_000
+            + u64::from(self.read_u32(&head, 4)) * self.unit;
+        Ok(Some(Record { at_ns, original: self.read_u32(&head, 12), bytes: &self.buffer }))
     }
 
-    fn word(&self, bytes: &[u8], at: usize) -> u32 {
+    fn read_u32(&self, bytes: &[u8], at: usize) -> u32 {
         let four = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         if self.big_endian {
             u32::from_be_bytes(four)

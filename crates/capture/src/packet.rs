@@ -35,7 +35,7 @@ fn ipv4(bytes: &[u8], original: usize) -> Option<Segment<'_>> {
     if header < 20 || fragment != 0 || *bytes.get(9)? != TCP {
         return None;
     }
-    let address = |at: usize| Some(IpAddr::from(Ipv4Addr::from(word(bytes, at)?)));
+    let address = |at: usize| Some(IpAddr::from(Ipv4Addr::from(read_u32(bytes, at)?)));
     // The field is 0 if the device does the segmentation and the packet is longer than the field can state.
     let total = Some(usize::from(half(bytes, 2)?)).filter(|&n| n != 0).unwrap_or(original);
     tcp(bytes, header, total, address(12)?, address(16)?)
@@ -70,8 +70,8 @@ fn tcp(bytes: &[u8], at: usize, total: usize, from: IpAddr, to: IpAddr) -> Optio
     Some(Segment {
         from: SocketAddr::new(from, half(bytes, at)?),
         to: SocketAddr::new(to, half(bytes, at + 2)?),
-        seq: word(bytes, at + 4)?,
-        ack: word(bytes, at + 8)?,
+        seq: read_u32(bytes, at + 4)?,
+        ack: read_u32(bytes, at + 8)?,
         syn: flags & 2 != 0,
         length: u32::try_from(length).ok()?,
         bytes: &kept[..kept.len().min(length)],
@@ -82,6 +82,6 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 /// its current length and would allocate while recording.
 #[derive(Debug)]
 pub(crate) struct Smallest<T> {
-    heap: BinaryHeap<Keyed<T>>,
+    heap: BinaryHeap<KeyedItem<T>>,
     capacity: usize,
 }
 
@@ -16,7 +16,7 @@ impl<T: Copy> Smallest<T> {
     /// Allocate memory for `capacity` items and touch it, so that offers neither allocate nor take a page
     /// fault.
     pub(crate) fn new(capacity: usize) -> Self {
-        let mut room: Vec<Keyed<T>> = Vec::with_capacity(capacity);
+        let mut room: Vec<KeyedItem<T>> = Vec::with_capacity(capacity);
         // The black boxes prevent the compiler from requesting zeroed memory, which would touch no page.
         let slots = black_box(room.spare_capacity_mut());
         slots.fill_with(MaybeUninit::zeroed);
@@ -27,7 +27,7 @@ impl<T: Copy> Smallest<T> {
     #[inline]
     pub(crate) fn offer(&mut self, key: u64, item: T) {
         if self.heap.len() < self.capacity {
-            self.heap.push(Keyed { key, item });
+            self.heap.push(KeyedItem { key, item });
         } else if self.heap.peek().is_some_and(|largest| key < largest.key) {
             self.replace_largest(key, item);
         }
@@ -36,7 +36,7 @@ impl<T: Copy> Smallest<T> {
     #[cold]
     fn replace_largest(&mut self, key: u64, item: T) {
         if let Some(mut largest) = self.heap.peek_mut() {
-            *largest = Keyed { key, item };
+            *largest = KeyedItem { key, item };
         }
     }
 
@@ -63,27 +63,27 @@ impl<T: Copy> Smallest<T> {
 
 /// An item that is ordered by its key alone.
 #[derive(Clone, Copy, Debug)]
-struct Keyed<T> {
+struct KeyedItem<T> {
     key: u64,
     item: T,
 }
 
-impl<T> Ord for Keyed<T> {
+impl<T> Ord for KeyedItem<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key)
     }
 }
 
-impl<T> PartialOrd for Keyed<T> {
+impl<T> PartialOrd for KeyedItem<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> PartialEq for Keyed<T> {
+impl<T> PartialEq for KeyedItem<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<T> Eq for Keyed<T> {}
+impl<T> Eq for KeyedItem<T> {}

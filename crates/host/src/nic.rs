@@ -47,7 +47,7 @@ impl Nic {
     /// Return all interfaces that are up, except loopback.
     pub(crate) fn all(tree: &Tree) -> Vec<Self> {
         let up = |name: &String| {
-            let word = |file: &str| tree.word(&format!("sys/class/net/{name}/{file}"));
+            let word = |file: &str| tree.non_empty_text(&format!("sys/class/net/{name}/{file}"));
             word("operstate").as_deref() == Some("up") && word("type").as_deref() != Some(LOOPBACK)
         };
         tree.names("sys/class/net").iter().filter(|name| up(name)).map(|name| Self::read(name)).collect()

@@ -45,7 +45,8 @@ const CAPACITY: usize = 1 << 16;
 /// Observations of one CPU, in nanoseconds of the monotonic clock.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(transform = make_unsure_optional)]
-pub struct Watched {
+#[schemars(rename = "Watched")]
+pub struct CpuObservations {
     /// The number of the CPU.
     pub cpu: u32,
     /// Start of the observation ...
@@ -80,7 +81,7 @@ fn make_unsure_optional(schema: &mut schemars::Schema) {
 #[derive(Debug)]
 pub struct Sentinel {
     ends: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Watched>>,
+    thread: Option<JoinHandle<CpuObservations>>,
 }
 
 impl Drop for Sentinel {
@@ -134,11 +135,11 @@ impl Sentinel {
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] in the second case; the thread ends as soon as its CPU is free.
-    pub fn end(self) -> io::Result<Watched> {
+    pub fn end(self) -> io::Result<CpuObservations> {
         self.end_within(END_TIMEOUT)
     }
 
-    fn end_within(mut self, patience: Duration) -> io::Result<Watched> {
+    fn end_within(mut self, patience: Duration) -> io::Result<CpuObservations> {
         self.ends.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or(io::ErrorKind::NotFound)?;
         let begun = Instant::now();
@@ -234,8 +235,8 @@ impl Watch {
         (from, to): (Nanos, Nanos),
         cpu_ns: u64,
         waits: bool,
-    ) -> Watched {
-        Watched {
+    ) -> CpuObservations {
+        CpuObservations {
             cpu,
             from_ns: from.0,
             to_ns: to.0,

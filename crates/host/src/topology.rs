@@ -33,7 +33,7 @@ impl Topology {
     /// Read `/sys/devices/system/cpu`; if it is missing, `/proc/stat` still lists the CPUs.
     pub fn read(tree: &Tree) -> Self {
         let nodes: Vec<(u32, Vec<u32>)> = tree
-            .numbered(NODES, "node")
+            .numbers(NODES, "node")
             .into_iter()
             .filter_map(|node| {
                 let text = tree.text(&format!("{NODES}/node{node}/cpulist"))?;

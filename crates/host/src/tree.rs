@@ -37,7 +37,7 @@ impl Tree {
     }
 
     /// Return the text of a file; `None` also if it is empty.
-    pub fn word(&self, path: &str) -> Option<String> {
+    pub fn non_empty_text(&self, path: &str) -> Option<String> {
         self.text(path).filter(|text| !text.is_empty())
     }
 
@@ -68,7 +68,7 @@ impl Tree {
     }
 
     /// Return the numbers of the names in a folder that consist of `prefix` and a number, ascending.
-    pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
+    pub fn numbers(&self, path: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> =
             self.names(path).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
         numbers.sort_unstable();
@@ -97,15 +97,15 @@ mod tests {
         assert_eq!(tree.value::<u32>("/a/number"), Some(42));
         assert_eq!(tree.value::<u32>("a/junk"), None);
         assert_eq!(tree.value::<u32>("a/none"), None);
-        assert_eq!(tree.word("a/empty"), None);
+        assert_eq!(tree.non_empty_text("a/empty"), None);
         assert_eq!(tree.flag("a/number"), None);
     }
 
     #[test]
     fn numbered_names_are_sorted_by_number() {
         let fake = FakeTree::new(&[("cpu/cpu10/x", ""), ("cpu/cpu9/x", ""), ("cpu/cpufreq/x", "")]);
-        assert_eq!(fake.tree().numbered("cpu", "cpu"), [9, 10]);
-        assert!(fake.tree().numbered("none", "cpu").is_empty());
+        assert_eq!(fake.tree().numbers("cpu", "cpu"), [9, 10]);
+        assert!(fake.tree().numbers("none", "cpu").is_empty());
     }
 
     #[test]

@@ -39,9 +39,11 @@ pub(crate) fn interrupts(tree: &Tree, _: &str) -> Files {
     let mut found = Vec::new();
     for interface in tree.names("sys/class/net") {
         let device = format!("sys/class/net/{interface}/device");
-        let behind = tree.word(&format!("{device}/modalias")).is_some_and(|text| text.starts_with("virtio:"));
+        let behind = tree
+            .non_empty_text(&format!("{device}/modalias"))
+            .is_some_and(|text| text.starts_with("virtio:"));
         let folder = if behind { format!("{device}/../msi_irqs") } else { format!("{device}/msi_irqs") };
-        for number in tree.numbered(&folder, "") {
+        for number in tree.numbers(&folder, "") {
             let file = format!("proc/irq/{number}/smp_affinity_list");
             if tree.text(&file).is_some() {
                 found.push((Some(interface.clone()), file));
@@ -54,9 +56,9 @@ pub(crate) fn interrupts(tree: &Tree, _: &str) -> Files {
 /// Return the CPUs that a word stands for. `all`: the online CPUs, taking one from each node in turn; `node`: the
 /// CPUs of the device's node; `one`: the first of those. `None` for other words.
 pub(crate) fn processors(tree: &Tree, file: &str, device: Option<&str>, word: &str) -> Option<Vec<u32>> {
-    let list = |path: &str| hindmost_host::cpulist::parse(&tree.word(path)?);
+    let list = |path: &str| hindmost_host::cpulist::parse(&tree.non_empty_text(path)?);
     let all = || {
-        let nodes = tree.numbered("sys/devices/system/node", "node");
+        let nodes = tree.numbers("sys/devices/system/node", "node");
         let of = |node| list(&format!("sys/devices/system/node/node{node}/cpulist")).unwrap_or_default();
         let nodes: Vec<Vec<u32>> = nodes.into_iter().map(of).collect();
         let online = list("sys/devices/system/cpu/online")?;

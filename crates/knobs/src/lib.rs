@@ -33,7 +33,7 @@ use journal::Journal;
 pub use list::Knob;
 pub use owner::Owner;
 pub use step::Step;
-pub use undo::Restored;
+pub use undo::RestoredSetting;
 
 /// The settings of a host, with the journal of changes.
 pub struct Knobs {

@@ -209,7 +209,7 @@ fn shape(device: &str, rate: u64, burst: u64, limit: u64) -> io::Result<()> {
 fn disconnect(tree: &Tree, namespace: &str, device: &str) -> io::Result<()> {
     let name = tree.locate("run/netns").join(namespace);
     if let Ok(wanted) = std::fs::metadata(&name) {
-        for pid in tree.numbered("proc", "") {
+        for pid in tree.numbers("proc", "") {
             let inside = std::fs::metadata(tree.locate(&format!("proc/{pid}/ns/net")));
             if inside.is_ok_and(|own| (own.dev(), own.ino()) == (wanted.dev(), wanted.ino())) {
                 Owner::find(pid).map_or(Ok(()), |one| one.signal(kill_process))?;

@@ -402,7 +402,7 @@ fn lines_of_another_version_are_kept_and_reported() {
     let theirs = "{\"schema\":\"hindmost.journal/3\",\"knob\":{\"name\":\"thp\"}}";
     let text = format!("{theirs}\nnot json at all\n{}", std::fs::read_to_string(&path).unwrap());
     std::fs::write(&path, text).unwrap();
-    let restored = |done: Vec<Restored>| {
+    let restored = |done: Vec<RestoredSetting>| {
         let failed: Vec<_> = done.into_iter().filter(|one| one.failure.is_some()).collect();
         assert_eq!(failed[0].name, "line 1 of the journal");
         let said = failed[0].failure.as_deref().unwrap();

@@ -13,7 +13,8 @@ use crate::{write, KnobError, Knobs, Owner, Step};
 
 /// A setting that was restored, or could not be.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
-pub struct Restored {
+#[schemars(rename = "Restored")]
+pub struct RestoredSetting {
     /// Name of the setting.
     pub name: String,
     /// The restored value.
@@ -43,7 +44,7 @@ impl Knobs {
     ///
     /// # Errors
     /// [`KnobError::Journal`] if the journal cannot be read or written.
-    pub fn restore(&self) -> Result<Vec<Restored>, KnobError> {
+    pub fn restore(&self) -> Result<Vec<RestoredSetting>, KnobError> {
         let unread = self.unread()?;
         if self.journal.entries()?.is_empty() {
             return Ok(unread);
@@ -59,7 +60,7 @@ impl Knobs {
         done.extend(running_entries.iter().filter_map(|entry| {
             let pid = entry.owner?.pid;
             let failure = Some(format!("process {pid} is running a study and will restore it"));
-            Some(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure })
+            Some(RestoredSetting { name: entry.knob.clone(), value: entry.found.clone(), failure })
         }));
         done.extend(unread);
         Ok(done)
@@ -69,15 +70,15 @@ impl Knobs {
     ///
     /// # Errors
     /// [`KnobError::Journal`] if the journal cannot be read or written.
-    pub fn recover(&self) -> Result<Vec<Restored>, KnobError> {
+    pub fn recover(&self) -> Result<Vec<RestoredSetting>, KnobError> {
         let mut done = self.restore_matching(Entry::is_abandoned)?;
         done.extend(self.unread()?);
         Ok(done)
     }
 
     /// Return the lines of the journal that cannot be parsed, as failures.
-    fn unread(&self) -> Result<Vec<Restored>, KnobError> {
-        let failure_of = |line: Unread| Restored {
+    fn unread(&self) -> Result<Vec<RestoredSetting>, KnobError> {
+        let failure_of = |line: Unread| RestoredSetting {
             name: line.name(),
             value: String::new(),
             failure: Some(format!("{}; the line is kept", line.why)),
@@ -89,7 +90,7 @@ impl Knobs {
     ///
     /// # Errors
     /// [`KnobError::Journal`] if the journal cannot be read or written.
-    pub fn undo(&self, name: &str, owner: Owner) -> Result<Vec<Restored>, KnobError> {
+    pub fn undo(&self, name: &str, owner: Owner) -> Result<Vec<RestoredSetting>, KnobError> {
         self.restore_matching(|entry, _| entry.owner == Some(owner) && entry.knob == name)
     }
 
@@ -148,7 +149,10 @@ impl Knobs {
         self.journal.add(vec![entry]).map(drop)
     }
 
-    fn restore_matching(&self, matches: impl Fn(&Entry, &str) -> bool) -> Result<Vec<Restored>, KnobError> {
+    fn restore_matching(
+        &self,
+        matches: impl Fn(&Entry, &str) -> bool,
+    ) -> Result<Vec<RestoredSetting>, KnobError> {
         if self.journal.entries()?.is_empty() {
             return Ok(Vec::new());
         }
@@ -160,14 +164,14 @@ impl Knobs {
     pub(crate) fn restore_entries(
         &self,
         matches: impl Fn(&Entry, &str) -> bool,
-    ) -> Result<Vec<Restored>, KnobError> {
+    ) -> Result<Vec<RestoredSetting>, KnobError> {
         let mut done = Vec::new();
         for entry in self.journal.entries()?.iter().rev().filter(|entry| matches(entry, &self.journal.boot)) {
             let failure = self.restore_entry(entry).err().map(|failure| failure.to_string());
             if failure.is_none() {
                 self.journal.remove(std::slice::from_ref(entry))?;
             }
-            done.push(Restored { name: entry.knob.clone(), value: entry.found.clone(), failure });
+            done.push(RestoredSetting { name: entry.knob.clone(), value: entry.found.clone(), failure });
         }
         Ok(done)
     }

@@ -16,7 +16,7 @@ pub struct Sockets {
 
 /// Which sockets to query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum SocketFilter {
     /// Listening sockets.
     Listening,
     /// Established sockets of a local port.
@@ -68,9 +68,9 @@ impl Sockets {
     ///
     /// # Errors
     /// The error of send(2), recv(2) or the kernel's answer.
-    pub fn each(&mut self, which: Which, mut visit: impl FnMut(TcpSocket)) -> io::Result<()> {
+    pub fn each(&mut self, filter: SocketFilter, mut visit: impl FnMut(TcpSocket)) -> io::Result<()> {
         for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
-            send(&self.socket, &request(family, which), SendFlags::empty())?;
+            send(&self.socket, &request(family, filter), SendFlags::empty())?;
             while self.part(&mut visit)? {}
         }
         Ok(())
@@ -95,16 +95,16 @@ impl Sockets {
     }
 }
 
-fn request(family: u8, which: Which) -> Vec<u8> {
-    let (states, info) = match which {
-        Which::Listening => (1u32 << 10, 0),
-        Which::Established(_) => (1 << 1, 1 << (INFO - 1)),
+fn request(family: u8, filter: SocketFilter) -> Vec<u8> {
+    let (states, info) = match filter {
+        SocketFilter::Listening => (1u32 << 10, 0),
+        SocketFilter::Established(_) => (1 << 1, 1 << (INFO - 1)),
     };
     let mut text = vec![0; HEADER];
     text.extend_from_slice(&[family, libc::IPPROTO_TCP as u8, info, 0]);
     text.extend_from_slice(&states.to_ne_bytes());
     text.extend_from_slice(&[0; 48]);
-    if let Which::Established(port) = which {
+    if let SocketFilter::Established(port) = filter {
         // A range from the port to itself; a jump of four beyond the end rejects.
         let low = port.to_ne_bytes();
         text.extend_from_slice(&20u16.to_ne_bytes());
@@ -169,7 +169,7 @@ mod tests {
         let mut sockets = Sockets::open().unwrap();
         let mut waiting = 0;
         sockets
-            .each(Which::Listening, |one| {
+            .each(SocketFilter::Listening, |one| {
                 if one.local_port == port {
                     waiting += one.unread;
                 }
@@ -179,7 +179,7 @@ mod tests {
         let _accepted: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
         clients[0].write_all(b"seven b").unwrap();
         let mut seen = Vec::new();
-        sockets.each(Which::Established(port), |one| seen.push(one)).unwrap();
+        sockets.each(SocketFilter::Established(port), |one| seen.push(one)).unwrap();
         assert_eq!(seen.len(), 3, "{seen:?}");
         assert!(seen.iter().all(|one| one.local_port == port && one.rtt_us > 0 && one.cookie > 0));
         assert_eq!(seen.iter().map(|one| one.unread).sum::<u32>(), 7);

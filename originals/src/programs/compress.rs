@@ -36,7 +36,7 @@ struct Session<'a> {
 
 /// Create the corpora.
 pub fn make(seed: u64, _: &Path) -> Result<Box<dyn Program>, Fault> {
-    let mut random = random::of(seed, Purpose::Build);
+    let mut random = random::generator_of_purpose(seed, Purpose::Build);
     let words = Words::new(&mut random, 20_000, 1.0);
     let corpora = [text(&mut random, &words), records(&mut random, &words), noise(&mut random)];
     let mut program = Compress { corpora, packed: Vec::new() };

@@ -28,7 +28,7 @@ struct Session<'a> {
 
 /// Paint the images.
 pub fn make(seed: u64, _: &Path) -> Result<Box<dyn Program>, Fault> {
-    let mut random = random::of(seed, Purpose::Build);
+    let mut random = random::generator_of_purpose(seed, Purpose::Build);
     let files = (0..IMAGES).map(|_| encode(&paint(&mut random), Vec::new())).collect::<ImageResult<_>>()?;
     Ok(Box::new(Images { files }))
 }

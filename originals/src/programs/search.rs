@@ -76,7 +76,7 @@ mod xapian {
 
     /// Write and index the documents.
     pub fn make(seed: u64, folder: &Path) -> Result<Box<dyn Program>, Fault> {
-        let mut random = random::of(seed, Purpose::Build);
+        let mut random = random::generator_of_purpose(seed, Purpose::Build);
         let words = Words::new(&mut random, VOCABULARY, 1.0);
         let path = CString::new(folder.join("index").as_os_str().as_bytes())?;
         // SAFETY: the path is a C string.

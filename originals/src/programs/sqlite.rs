@@ -50,7 +50,7 @@ struct Session {
 
 /// Fill the tables.
 pub fn make(seed: u64, folder: &Path) -> Result<Box<dyn Program>, Fault> {
-    let mut random = random::of(seed, Purpose::Build);
+    let mut random = random::generator_of_purpose(seed, Purpose::Build);
     let words = Words::new(&mut random, 2_000, 1.0);
     let file = folder.join("shop.db");
     let mut connection = Connection::open(&file)?;

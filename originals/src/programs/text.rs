@@ -40,7 +40,7 @@ struct Session<'a> {
 
 /// Write the records.
 pub fn make(seed: u64, _: &Path) -> Result<Box<dyn Program>, Fault> {
-    let mut random = random::of(seed, Purpose::Build);
+    let mut random = random::generator_of_purpose(seed, Purpose::Build);
     let words = Words::new(&mut random, 5_000, 1.0);
     let (mut lines, mut begins) = (Vec::new(), vec![0]);
     for id in 0..RECORDS {

@@ -52,7 +52,7 @@ pub fn run(
         let mut worker = made?;
         let mut ended = RunTotals { clock_ns: watch.own_ns(), ..RunTotals::default() };
         while let Some(waiting) = queue.take() {
-            let mut random = random::of_request(options.seed, waiting.number);
+            let mut random = random::generator_of_request(options.seed, waiting.number);
             let (service, outcome) = watch.time(|| worker.serve(&mut random));
             log.keep(waiting.place, waiting.arrival_ns, &service, thread, outcome.kind);
             let kind = program.kinds()[outcome.kind];

@@ -98,21 +98,21 @@ def _query(number: int, root: bool, utilisation: float, who: str) -> Query:
 def _kills(found: Mapping[tuple[bool, float, str], Results]) -> str:
     """Return kills relative to YARN-PT's by load, for algorithm 1 alone and with choice by headroom."""
 
-    def over(who: str) -> str:
+    def kill_ratios(who: str) -> str:
         ratios = (ratio(found[False, u, who], found[False, u, "aware"], "kills") for u in UTILISATIONS)
         return ", ".join(f"{one:.2f}" for one in ratios)
 
     loads = ", ".join(f"{u:.0%}" for u in UTILISATIONS)
-    return f"at {loads} (linear) {over('history')}, with servers by headroom {over('headroom')}"
+    return f"at {loads} (linear) {kill_ratios('history')}, with servers by headroom {kill_ratios('headroom')}"
 
 
 def _summarise(at: Mapping[str, Results]) -> str:
-    def of(who: str, name: str, form: str) -> str:
+    def show(who: str, name: str, form: str) -> str:
         return spread(point(0, (one[name] for one in at[who])), form)
 
     return "; ".join(
-        f"{NAMES[who]}: {of(who, 'mean_job_s', '.0f')} s, {of(who, 'vain', '.1%')} of work in vain,"
-        f" {of(who, 'mean_waiting_s', '.0f')} s without a server"
+        f"{NAMES[who]}: {show(who, 'mean_job_s', '.0f')} s, {show(who, 'vain', '.1%')} of work in vain,"
+        f" {show(who, 'mean_waiting_s', '.0f')} s without a server"
         for who in SCHEDULERS
     )
 

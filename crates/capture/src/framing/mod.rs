@@ -92,12 +92,12 @@ pub trait Grammar {
 const LONGEST_HEAD: usize = 32 * 1024;
 
 /// Unparsed bytes; the last `unknown` of them were not captured.
-pub struct Unparsed<'b> {
+pub struct UnparsedBytes<'b> {
     bytes: &'b [u8],
     unknown: u64,
 }
 
-impl<'b> Unparsed<'b> {
+impl<'b> UnparsedBytes<'b> {
     pub fn new(chunk: &Chunk<'b>) -> Self {
         let kept = chunk.bytes.len() as u64;
         Self { bytes: chunk.bytes, unknown: chunk.length.saturating_sub(kept) }
@@ -149,7 +149,7 @@ impl<T> Framer<T> {
     /// Return the next message that ends in `rest`, with its length; `None` if it continues beyond.
     pub fn next(
         &mut self,
-        rest: &mut Unparsed<'_>,
+        rest: &mut UnparsedBytes<'_>,
         mut parse: impl FnMut(&[u8]) -> Step<T>,
     ) -> Result<Option<(T, u64)>, NoMessage> {
         loop {
@@ -226,7 +226,7 @@ mod tests {
         let mut all = Vec::new();
         for packet in bytes.chunks(step) {
             let known = &packet[..kept.min(packet.len())];
-            let mut rest = Unparsed { bytes: known, unknown: (packet.len() - known.len()) as u64 };
+            let mut rest = UnparsedBytes { bytes: known, unknown: (packet.len() - known.len()) as u64 };
             while let Some(one) = framer.next(&mut rest, |b| grammar.request(b)).unwrap() {
                 all.push(one);
             }
@@ -246,7 +246,7 @@ mod tests {
         let mut framer = Framer::default();
         let mut all = Vec::new();
         for packet in bytes.chunks(step) {
-            let mut rest = Unparsed { bytes: packet, unknown: 0 };
+            let mut rest = UnparsedBytes { bytes: packet, unknown: 0 };
             while let Some(one) = framer.next(&mut rest, |b| grammar.reply(asked[all.len()], b)).unwrap() {
                 all.push(one);
             }
@@ -345,7 +345,7 @@ mod tests {
         let bytes = b"set b 0 0 50\r\n01234567890123456789012345678901234567890123456789\r\n";
         assert_eq!(requests(Protocol::Memcached, bytes, bytes.len(), 20), [(ReplyKind::One, 66)]);
         let mut framer = Framer::default();
-        let mut rest = Unparsed { bytes: &bytes[..8], unknown: 58 };
+        let mut rest = UnparsedBytes { bytes: &bytes[..8], unknown: 58 };
         let mut grammar = Protocol::Memcached.grammar();
         assert_eq!(framer.next(&mut rest, |b| grammar.request(b)), Err(NoMessage));
     }

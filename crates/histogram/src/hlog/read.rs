@@ -93,17 +93,19 @@ const COMPRESSED: u32 = 0x1c84_9314;
 /// Bytes of a plain payload before its counts.
 const HEAD: usize = 40;
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Inflate a compressed payload, to at most 1032 times its length; return any other unchanged.
 fn inflate(bytes: Vec<u8>) -> Result<Vec<u8>, LineFault> {
-    let (Some(COMPRESSED), Some(length)) = (word(&bytes, 0), word(&bytes, 4)) else { return Ok(bytes) };
+    let (Some(COMPRESSED), Some(length)) = (read_u32(&bytes, 0), read_u32(&bytes, 4)) else {
+        return Ok(bytes);
+    };
     let mut plain = Vec::new();
     let mut packed = ZlibDecoder::new(bytes[8..].take(u64::from(length)));
     packed.read_to_end(&mut plain).map_err(DeserializeError::from)?;
-    if word(&plain, 0) != Some(PLAIN) {
+    if read_u32(&plain, 0) != Some(PLAIN) {
         return Err(DeserializeError::InvalidCookie.into());
     }
     Ok(plain)
@@ -113,7 +115,7 @@ fn inflate(bytes: Vec<u8>) -> Result<Vec<u8>, LineFault> {
 /// it reads them; and it negates the length of runs of zeros, which overflows for the longest.
 fn check_counts(plain: &[u8]) -> Result<(), LineFault> {
     // The decoder itself reports any other error.
-    let (Some(PLAIN), Some(claimed)) = (word(plain, 0), word(plain, 4)) else { return Ok(()) };
+    let (Some(PLAIN), Some(claimed)) = (read_u32(plain, 0), read_u32(plain, 4)) else { return Ok(()) };
     let mut counts = plain.get(HEAD..).unwrap_or_default();
     if claimed as usize > counts.len() {
         return Err(LineFault::Claim { claimed: claimed.into(), held: counts.len() as u64 });

@@ -96,7 +96,7 @@ impl Thread {
 
     /// Read CPU time and turns. A kernel without `schedstat` counts switches but no time.
     fn ran(tree: &Tree, place: &str) -> Option<(u64, u64)> {
-        if let Some(text) = tree.word(&format!("{place}/schedstat")) {
+        if let Some(text) = tree.non_empty_text(&format!("{place}/schedstat")) {
             let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());
             let (time, turns) = (words.next()??, words.nth(1)??);
             return Some((time, turns));
@@ -115,9 +115,9 @@ impl Neighbours {
     /// Read all visible threads of all processes except `without` (the caller's own).
     pub fn read(tree: &Tree, without: u32) -> Self {
         let mut threads = Vec::new();
-        for pid in tree.numbered("proc", "").into_iter().filter(|&pid| pid != without) {
+        for pid in tree.numbers("proc", "").into_iter().filter(|&pid| pid != without) {
             let first = threads.len();
-            let tids = tree.numbered(&format!("proc/{pid}/task"), "");
+            let tids = tree.numbers(&format!("proc/{pid}/task"), "");
             threads.extend(tids.into_iter().filter_map(|tid| Thread::read(tree, pid, tid)));
             let all: &mut [Thread] = &mut threads[first..];
             let process = all.iter().find(|thread| thread.tid == pid).map(|thread| thread.name.clone());

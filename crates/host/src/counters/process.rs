@@ -59,7 +59,7 @@ impl ProcessCpu {
     pub fn read_family(tree: &Tree, pid: u32) -> Option<Self> {
         let mut family = vec![Process::read(tree, pid)?];
         let mut others: Vec<Process> = tree
-            .numbered("proc", "")
+            .numbers("proc", "")
             .into_iter()
             .filter(|&other| other != pid)
             .filter_map(|other| Process::read(tree, other))

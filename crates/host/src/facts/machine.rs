@@ -58,9 +58,10 @@ fn name(tree: &Tree, clocks: &[String]) -> Option<String> {
     };
     // Device trees of ARM and POWER guests have the node `hypervisor` (devicetree specification).
     let by_devicetree = || {
-        tree.word("proc/device-tree/hypervisor/compatible").map(|text| text.trim_end_matches('\0').to_owned())
+        tree.non_empty_text("proc/device-tree/hypervisor/compatible")
+            .map(|text| text.trim_end_matches('\0').to_owned())
     };
-    tree.word("sys/hypervisor/type").or_else(by_clock).or_else(by_dmi).or_else(by_devicetree)
+    tree.non_empty_text("sys/hypervisor/type").or_else(by_clock).or_else(by_dmi).or_else(by_devicetree)
 }
 
 #[cfg(test)]

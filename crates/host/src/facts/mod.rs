@@ -125,12 +125,13 @@ impl HostFacts {
     /// Read all facts.
     pub fn read(tree: &Tree) -> Self {
         let mut facts = Self {
-            hostname: tree.word("proc/sys/kernel/hostname"),
-            kernel: tree.word("proc/sys/kernel/osrelease"),
+            hostname: tree.non_empty_text("proc/sys/kernel/hostname"),
+            kernel: tree.non_empty_text("proc/sys/kernel/osrelease"),
             uptime_s: tree.text("proc/uptime").and_then(|text| finite(text.split(' ').next()?)),
             load_average: tree.text("proc/loadavg").and_then(|text| load_average(&text)),
             cpu_pressure_avg10: tree.text("proc/pressure/cpu").and_then(|text| pressure_avg10(&text)),
-            clocksource: tree.word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            clocksource: tree
+                .non_empty_text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             clocksources_available: tree
                 .text("sys/devices/system/clocksource/clocksource0/available_clocksource")
                 .map(|text| text.split_whitespace().map(str::to_owned).collect())

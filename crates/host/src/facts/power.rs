@@ -29,8 +29,8 @@ impl HostFacts {
 
 fn governor(tree: &Tree) -> Option<String> {
     let mut counts = BTreeMap::<String, usize>::new();
-    for cpu in tree.numbered(CPUS, "cpu") {
-        if let Some(name) = tree.word(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor")) {
+    for cpu in tree.numbers(CPUS, "cpu") {
+        if let Some(name) = tree.non_empty_text(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor")) {
             *counts.entry(name).or_default() += 1;
         }
     }
@@ -51,17 +51,17 @@ fn turbo(tree: &Tree) -> Option<bool> {
 /// Return the enabled state with the longest exit latency, on the first CPU that has any.
 fn deepest_idle(tree: &Tree) -> Option<IdleState> {
     let folder = tree
-        .numbered(CPUS, "cpu")
+        .numbers(CPUS, "cpu")
         .into_iter()
         .map(|cpu| format!("{CPUS}/cpu{cpu}/cpuidle"))
-        .find(|folder| !tree.numbered(folder, "state").is_empty())?;
-    tree.numbered(&folder, "state")
+        .find(|folder| !tree.numbers(folder, "state").is_empty())?;
+    tree.numbers(&folder, "state")
         .into_iter()
         .map(|state| format!("{folder}/state{state}"))
         .filter(|state| tree.flag(&format!("{state}/disable")) != Some(true))
         .filter_map(|state| {
             Some(IdleState {
-                name: tree.word(&format!("{state}/name"))?,
+                name: tree.non_empty_text(&format!("{state}/name"))?,
                 exit_us: tree.value(&format!("{state}/latency"))?,
             })
         })

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use hindmost_sys::diag::{self, Which};
+use hindmost_sys::diag::{self, SocketFilter};
 use serde_json::Value;
 
 use super::app::Members;
@@ -59,7 +59,7 @@ impl Sockets {
         }
         let mut ports = Vec::new();
         if let Some(diag) = &mut self.diag {
-            let _ = diag.each(Which::Listening, |one| {
+            let _ = diag.each(SocketFilter::Listening, |one| {
                 if inodes.contains(&one.inode) && !ports.contains(&one.local_port) {
                     ports.push(one.local_port);
                 }
@@ -93,7 +93,7 @@ impl Collector for Sockets {
         let mut more = 0u64;
         for port in &self.ports {
             let before = &self.retransmits;
-            let result = diag.each(Which::Established(*port), |one| {
+            let result = diag.each(SocketFilter::Established(*port), |one| {
                 count += 1;
                 sum += u64::from(one.rtt_us);
                 longest = longest.max(one.rtt_us);
@@ -111,7 +111,7 @@ impl Collector for Sockets {
         let mut not_accepted = 0;
         if !self.ports.is_empty() {
             let ports = &self.ports;
-            let _ = diag.each(Which::Listening, |one| {
+            let _ = diag.each(SocketFilter::Listening, |one| {
                 if ports.contains(&one.local_port) {
                     not_accepted += u64::from(one.unread);
                 }

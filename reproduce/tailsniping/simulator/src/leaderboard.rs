@@ -177,23 +177,23 @@ fn scores(trials: &[(Case, Vec<Ruling>)]) -> Vec<Score> {
 mod tests {
     use super::*;
 
-    fn of(rule: &str, cell: &Cell) -> Score {
+    fn score_of(rule: &str, cell: &Cell) -> Score {
         cell.scores.iter().find(|score| score.rule == rule).unwrap().clone()
     }
 
-    fn asked(trials: u32, rho: f64) -> Query {
+    fn query(trials: u32, rho: f64) -> Query {
         Query { trials, seed: 19, rhos: vec![rho], look_alike: 0.8 }
     }
 
     /// Return 24 cases of one situation.
     fn run_trials(rho: f64, number: u32) -> Cell {
-        let asked = asked(24, rho);
+        let asked = query(24, rho);
         try_rules(&asked, number, situations(&asked)[number as usize])
     }
 
     #[test]
     fn the_same_seed_gives_the_same_figures_and_every_case_is_counted_once() {
-        let (one, two) = (leaderboard(&asked(2, 0.0)), leaderboard(&asked(2, 0.0)));
+        let (one, two) = (leaderboard(&query(2, 0.0)), leaderboard(&query(2, 0.0)));
         assert_eq!(format!("{one:?}"), format!("{two:?}"));
         for score in one.cells.iter().flat_map(|cell| &cell.scores) {
             assert_eq!(score.right + score.wrong + score.unknown + score.inconclusive, 2, "{}", score.rule);
@@ -207,18 +207,18 @@ mod tests {
         assert!(known.monitored && known.look_alike.is_none());
         // With 24 cases, a rule that is wrong in 1 % of them shows no error with probability 79 %; the
         // limits here are far from chance.
-        assert!(of("ours", known).right >= 22, "{:?}", of("ours", known));
-        assert_eq!(of("ours", known).wrong, 0);
-        assert_eq!(of("paper's rule, 120 s", known).right, 0);
+        assert!(score_of("ours", known).right >= 22, "{:?}", score_of("ours", known));
+        assert_eq!(score_of("ours", known).wrong, 0);
+        assert_eq!(score_of("paper's rule, 120 s", known).right, 0);
     }
 
     #[test]
     fn removal_prevents_naming_a_look_alike() {
         let cell = &run_trials(0.0, 3);
         assert!(!cell.monitored && cell.look_alike.is_some());
-        assert!(of("ours", cell).wrong <= 1, "{:?}", of("ours", cell));
-        assert!(of("ours, gate 0.7", cell).wrong > of("ours", cell).wrong);
+        assert!(score_of("ours", cell).wrong <= 1, "{:?}", score_of("ours", cell));
+        assert!(score_of("ours, gate 0.7", cell).wrong > score_of("ours", cell).wrong);
         // A rule that only ranks names a cause in every case.
-        assert_eq!(of("change score", cell).wrong, 24);
+        assert_eq!(score_of("change score", cell).wrong, 24);
     }
 }

@@ -112,7 +112,7 @@ fn size_cluster(asked: &ScaleQuery, servers: u64, anomalies: f64, diagnosis_s: f
 mod tests {
     use super::*;
 
-    fn asked(in_batches: f64) -> ScaleQuery {
+    fn query(in_batches: f64) -> ScaleQuery {
         ScaleQuery {
             servers: vec![1000],
             anomalies: vec![1.0, 10.0],
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn without_batches_the_simulation_agrees_with_the_closed_form() {
-        let all = scale(&asked(0.0));
+        let all = scale(&query(0.0));
         assert_eq!(all.iter().map(|one| one.independent).collect::<Vec<_>>(), [3, 6, 12, 36]);
         for one in all {
             assert!((one.waits - one.waits_in_batches).abs() < 0.02, "{one:?}");
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn batches_make_many_wait_when_independent_anomalies_would_not() {
-        for one in scale(&asked(0.3)) {
+        for one in scale(&query(0.3)) {
             assert!(one.waits_in_batches > 2.0 * one.waits, "{one:?}");
         }
     }
