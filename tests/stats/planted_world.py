@@ -70,11 +70,11 @@ def answered(cell: Cell, count: int, share: float, g: np.random.Generator) -> An
     return Answered(due, ready, on, off)
 
 
-def truth() -> dict[Cell, dict[str, float]]:
+def truth(requests: int = TRUTH_REQUESTS) -> dict[Cell, dict[str, float]]:
     """Quantiles of every cell without a thief, in microseconds; cells share their random numbers."""
     found = {}
     for cell in CELLS:
-        latency = answered(cell, TRUTH_REQUESTS, 0.0, np.random.default_rng(1)).latency
+        latency = answered(cell, requests, 0.0, np.random.default_rng(1)).latency
         found[cell] = {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
     return found
 
