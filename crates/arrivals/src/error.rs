@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// Why a law or a schedule is refused.
+/// An invalid parameter of a law or a schedule.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("`{field}` is {value}, but must be {must}")]
 pub struct ParameterError {

@@ -45,7 +45,7 @@ const ENDS: [&str; 3] = ["again", "refuse", "stop"];
 
 const UNITS: [(&str, f64); 4] = [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
 
-/// Why a trace cannot be replayed.
+/// An error of a trace.
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// The file cannot be read.
@@ -63,7 +63,7 @@ pub enum TraceError {
         file: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
 }

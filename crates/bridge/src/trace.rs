@@ -55,7 +55,7 @@ impl Trace {
             records,
             log,
             handover,
-            who,
+            follow_scheduler: who,
             request_start,
         };
         let tracer = py.detach(|| Tracer::start(&request)).map_err(to_python)?;

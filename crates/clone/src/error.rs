@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// Why a clone document is refused.
+/// An invalid clone document.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CloneError {
     /// The text is not JSON, or does not have the document's shape.

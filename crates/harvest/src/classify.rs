@@ -70,8 +70,8 @@ pub fn classify<T: Copy + Into<f64> + Sync>(
     if slots < needed {
         return Err(HarvestError::Short { slots, needed });
     }
-    if let Some(&found) = servers.iter().find(|n| !n.is_finite() || **n <= 0.0) {
-        return Err(HarvestError::Range { what: "servers of a tenant", found, range: "more than 0" });
+    if let Some(&value) = servers.iter().find(|n| !n.is_finite() || **n <= 0.0) {
+        return Err(HarvestError::Range { name: "servers of a tenant", value: value, range: "more than 0" });
     }
     let spectra = Spectra::new(slots);
     let mut tenants: Vec<TenantClass> = traces
@@ -190,8 +190,8 @@ mod tests {
         classify(&rows.concat(), slots, &vec![1.0; rows.len()], None, settings).unwrap().tenants
     }
 
-    fn pattern_and_cycles(found: &TenantClass) -> (Pattern, usize) {
-        let profile = found.profile.as_ref().unwrap();
+    fn pattern_and_cycles(class: &TenantClass) -> (Pattern, usize) {
+        let profile = class.profile.as_ref().unwrap();
         (profile.pattern, if profile.period > 0.0 { (2160.0 / profile.period).round() as usize } else { 0 })
     }
 
@@ -216,7 +216,7 @@ mod tests {
             trace(0.035, 8, |_| 0.5),                                 // weak noise
             trace(0.02, 9, |day| if day.fract() < 0.04 { 0.9 } else { 0.2 }), // one hour a day: the power is in the harmonics
         ];
-        let found = patterns(&rows, &Settings::default());
+        let classified = patterns(&rows, &Settings::default());
         let expected = [
             (Pattern::Periodic, 30),
             (Pattern::Periodic, 30),
@@ -229,9 +229,9 @@ mod tests {
             (Pattern::Unpredictable, 0),
             (Pattern::Periodic, 30),
         ];
-        for (row, (found, expected)) in found.iter().zip(expected).enumerate() {
-            let (pattern, cycles) = pattern_and_cycles(found);
-            assert_eq!(pattern, expected.0, "row {row}: {found:?}");
+        for (row, (classified, expected)) in classified.iter().zip(expected).enumerate() {
+            let (pattern, cycles) = pattern_and_cycles(classified);
+            assert_eq!(pattern, expected.0, "row {row}: {classified:?}");
             assert!(expected.1 == 0 || cycles == expected.1, "row {row}: {cycles} cycles");
         }
     }
@@ -254,8 +254,9 @@ mod tests {
         let settings = Settings { slot_s: Some(1200.0), ..Settings::default() };
         for hours in [8.0, 20.0, 42.0] {
             let rows: Vec<_> = (0..100).map(|seed| red_noise(3.0 * hours, seed)).collect();
-            let found = patterns(&rows, &settings);
-            let periodic = found.iter().filter(|one| pattern_and_cycles(one).0 == Pattern::Periodic).count();
+            let classified = patterns(&rows, &settings);
+            let periodic =
+                classified.iter().filter(|one| pattern_and_cycles(one).0 == Pattern::Periodic).count();
             assert!(periodic <= 5, "{hours} h: {periodic} of 100");
         }
     }
@@ -274,20 +275,23 @@ mod tests {
             .map(|at| if (at / 288) % 7 < 5 { 0.5 } else { 0.2 + f64::from(at % 5) / 100.0 })
             .collect();
         let settings = Settings { stability: true, slot_s: Some(300.0), ..Settings::default() };
-        let found = patterns(&[daily(10.0, 1), daily(20.0, 2), daily(30.0, 3), weekly], &settings);
+        let classified = patterns(&[daily(10.0, 1), daily(20.0, 2), daily(30.0, 3), weekly], &settings);
         let periods: Vec<f64> =
-            found.iter().map(|one| one.profile.as_ref().unwrap().period.round()).collect();
+            classified.iter().map(|one| one.profile.as_ref().unwrap().period.round()).collect();
         assert_eq!(periods, [288.0, 288.0, 288.0, 7.0 * 288.0]);
-        assert!(found.iter().all(|one| pattern_and_cycles(one).0 == Pattern::Periodic), "{found:?}");
+        assert!(
+            classified.iter().all(|one| pattern_and_cycles(one).0 == Pattern::Periodic),
+            "{classified:?}"
+        );
     }
 
     #[test]
     fn given_peaks_replace_the_peaks_of_average_servers() {
         let rows = trace(0.02, 1, |_| 0.44);
-        let found = classify(&rows, 2160, &[2.0], Some(&[0.7]), &Settings::default()).unwrap();
+        let classified = classify(&rows, 2160, &[2.0], Some(&[0.7]), &Settings::default()).unwrap();
         assert!(
-            (found.classes[0].peak - 0.7).abs() < 1e-12
-                && pattern_and_cycles(&found.tenants[0]).0 == Pattern::Constant
+            (classified.classes[0].peak - 0.7).abs() < 1e-12
+                && pattern_and_cycles(&classified.tenants[0]).0 == Pattern::Constant
         );
     }
 
@@ -298,14 +302,16 @@ mod tests {
         gaps[1000..1200].fill(f64::NAN);
         let mut shifted = trace(0.02, 2, |day| 0.4 + 0.2 * (TAU * day).sin());
         shifted[1000..].rotate_left(3); // a shift of one hour (daylight saving time)
-        let mut gone = gaps.clone();
-        gone[..700].fill(f64::NAN);
-        let rows = [gaps, shifted, gone, vec![f64::NAN; 2160]];
-        let found = patterns(&rows, &Settings::default());
-        assert_eq!(pattern_and_cycles(&found[0]), (Pattern::Periodic, 30));
-        assert_eq!(pattern_and_cycles(&found[1]), (Pattern::Periodic, 30));
-        assert!(found[2].class.is_none() && found[2].profile.is_none() && found[2].missing > 0.4);
-        assert!(found[3].class.is_none() && (found[3].missing - 1.0).abs() < 1e-12);
+        let mut truncated = gaps.clone();
+        truncated[..700].fill(f64::NAN);
+        let rows = [gaps, shifted, truncated, vec![f64::NAN; 2160]];
+        let classified = patterns(&rows, &Settings::default());
+        assert_eq!(pattern_and_cycles(&classified[0]), (Pattern::Periodic, 30));
+        assert_eq!(pattern_and_cycles(&classified[1]), (Pattern::Periodic, 30));
+        assert!(
+            classified[2].class.is_none() && classified[2].profile.is_none() && classified[2].missing > 0.4
+        );
+        assert!(classified[3].class.is_none() && (classified[3].missing - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -316,11 +322,13 @@ mod tests {
             trace(0.02, 3, |day| if day < 15.0 { 0.4 + 0.3 * (TAU * day).sin() } else { 0.4 }),
         ];
         let settings = Settings { stability: true, ..Settings::default() };
-        let stable: Vec<_> =
-            patterns(&rows, &settings).iter().map(|found| found.profile.as_ref().unwrap().stable).collect();
+        let stable: Vec<_> = patterns(&rows, &settings)
+            .iter()
+            .map(|classified| classified.profile.as_ref().unwrap().stable)
+            .collect();
         assert_eq!(stable, [Some(true), Some(false), Some(false)]);
-        let found = patterns(&rows, &settings);
-        let patterns: Vec<Pattern> = found.iter().map(|one| pattern_and_cycles(one).0).collect();
+        let classified = patterns(&rows, &settings);
+        let patterns: Vec<Pattern> = classified.iter().map(|one| pattern_and_cycles(one).0).collect();
         assert_eq!(patterns, [Pattern::Periodic, Pattern::Unpredictable, Pattern::Unpredictable]);
     }
 
@@ -335,11 +343,11 @@ mod tests {
             .collect();
         let servers: Vec<f64> = (1..=12).map(f64::from).collect();
         let settings = Settings { classes: [2, 3, 1], ..Settings::default() };
-        let found = classify(&rows.concat(), 2160, &servers, None, &settings).unwrap();
-        assert!((found.classes.iter().map(|c| c.servers).sum::<f64>() - 78.0).abs() < 1e-9);
-        assert!(found.classes.is_sorted_by_key(|class| class.pattern) && found.classes.len() == 6);
-        for tenant in &found.tenants {
-            assert_eq!(found.classes[tenant.class.unwrap()].pattern, pattern_and_cycles(tenant).0);
+        let classified = classify(&rows.concat(), 2160, &servers, None, &settings).unwrap();
+        assert!((classified.classes.iter().map(|c| c.servers).sum::<f64>() - 78.0).abs() < 1e-9);
+        assert!(classified.classes.is_sorted_by_key(|class| class.pattern) && classified.classes.len() == 6);
+        for tenant in &classified.tenants {
+            assert_eq!(classified.classes[tenant.class.unwrap()].pattern, pattern_and_cycles(tenant).0);
         }
     }
 
@@ -348,8 +356,8 @@ mod tests {
         let cycles = |i: u64| if i % 2 == 0 { 1.0 } else { 20.0 };
         let rows: Vec<Vec<f64>> =
             (0..10).map(|i| trace(0.02, i, |day| 0.4 + 0.2 * (TAU * day * cycles(i)).sin())).collect();
-        let found = patterns(&rows, &Settings { classes: [2, 1, 1], ..Settings::default() });
-        let classes: Vec<usize> = found.iter().map(|tenant| tenant.class.unwrap()).collect();
+        let classified = patterns(&rows, &Settings { classes: [2, 1, 1], ..Settings::default() });
+        let classes: Vec<usize> = classified.iter().map(|tenant| tenant.class.unwrap()).collect();
         assert_eq!(classes, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
     }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a harvest query failed.
+/// An error of a harvest query.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum HarvestError {
     /// The document is not valid JSON of the expected shape.
@@ -30,12 +30,12 @@ pub enum HarvestError {
         needed: usize,
     },
     /// A number is out of range.
-    #[error("{what} is {found}; expected {range}")]
+    #[error("{name} is {value}; expected {range}")]
     Range {
         /// Name of the quantity.
-        what: &'static str,
+        name: &'static str,
         /// Its value.
-        found: f64,
+        value: f64,
         /// The allowed range.
         range: &'static str,
     },

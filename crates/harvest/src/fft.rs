@@ -28,13 +28,13 @@ pub fn smooth(n: usize) -> usize {
     (1..=n).rev().find(|&length| factors(length).iter().all(|&f| f <= LARGEST)).unwrap_or(0)
 }
 
-/// Return the radices of a length: fours first, which cost least.
+/// Return the radices of a length: factors of 4 first, which cost least.
 fn factors(mut n: usize) -> Vec<usize> {
-    let mut found = Vec::new();
+    let mut radices = Vec::new();
     let mut radix = 4;
     while n > 1 {
         if n % radix == 0 {
-            found.push(radix);
+            radices.push(radix);
             n /= radix;
         } else {
             radix = match radix {
@@ -45,7 +45,7 @@ fn factors(mut n: usize) -> Vec<usize> {
             };
         }
     }
-    found
+    radices
 }
 
 /// A transform of one length, with its radices and all roots of unity.
@@ -79,20 +79,20 @@ impl Fft {
             self.step(&from[r * stride..], stride * radix, part, rest);
         }
         match radix {
-            2 => self.twos(to, m, stride),
-            4 => self.fours(to, m, stride),
+            2 => self.radix_2(to, m, stride),
+            4 => self.radix_4(to, m, stride),
             _ => self.odds(to, m, stride, radix),
         }
     }
 
-    fn twos(&self, to: &mut [Complex], m: usize, stride: usize) {
+    fn radix_2(&self, to: &mut [Complex], m: usize, stride: usize) {
         for k in 0..m {
             let (a, b) = (to[k], multiply(to[m + k], self.roots[k * stride]));
             (to[k], to[m + k]) = (add(a, b), subtract(a, b));
         }
     }
 
-    fn fours(&self, to: &mut [Complex], m: usize, stride: usize) {
+    fn radix_4(&self, to: &mut [Complex], m: usize, stride: usize) {
         for k in 0..m {
             let term = |r: usize| multiply(to[r * m + k], self.roots[r * k * stride]);
             let (terms, first) = ([term(1), term(2), term(3)], to[k]);
@@ -155,13 +155,13 @@ mod tests {
                 (0..n).map(|i| ((i as f64 * 0.7).sin() + 0.1 * i as f64, (i as f64).cos())).collect();
             let mut to = vec![(0.0, 0.0); n];
             Fft::new(n).run(&from, &mut to);
-            for (k, found) in to.iter().enumerate() {
+            for (k, value) in to.iter().enumerate() {
                 let exact = from.iter().enumerate().fold((0.0, 0.0), |sum, (i, &x)| {
                     let (s, c) = (-TAU * ((i * k) % n) as f64 / n as f64).sin_cos();
                     add(sum, multiply(x, (c, s)))
                 });
-                let off = (found.0 - exact.0).hypot(found.1 - exact.1);
-                assert!(off < 1e-9 * (n * n) as f64, "length {n}, line {k}: off by {off}");
+                let distance = (value.0 - exact.0).hypot(value.1 - exact.1);
+                assert!(distance < 1e-9 * (n * n) as f64, "length {n}, line {k}: off by {distance}");
             }
         }
     }

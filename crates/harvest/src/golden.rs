@@ -63,7 +63,8 @@ pub fn vectors() -> String {
         let _ = writeln!(text, "tenant\t{environment}\t{reimages}\t{peak}\t{space}\t{first}\t{n}\t{cell}");
     }
     for (weigh, name) in [(Weigh::Tenants, "tenants"), (Weigh::Space, "space")] {
-        for (repair, what) in [(None, "create"), (Some(Repair::Strict), "strict"), (Some(Repair::Row), "row")]
+        for (repair, operation) in
+            [(None, "create"), (Some(Repair::Strict), "strict"), (Some(Repair::Row), "row")]
         {
             let placer = placer(weigh, repair.unwrap_or_default(), true);
             for case in 0..50 {
@@ -75,13 +76,13 @@ pub fn vectors() -> String {
                 let near = case % 3 == 2 && !known.is_empty();
                 let (first, last) = if near { (known[0], known[0] + 4) } else { (0, servers as u32) };
                 let usable = |server: u32| (first..=last).contains(&server) && server % 7 != 5;
-                let found = placer.choose(&known, repair.is_some(), &mut Sequence::new(seed), usable);
+                let choice = placer.choose(&known, repair.is_some(), &mut Sequence::new(seed), usable);
                 let (server, level) =
-                    found.map_or((-1, -1), |choice| (i64::from(choice.server), i64::from(choice.level)));
+                    choice.map_or((-1, -1), |choice| (i64::from(choice.server), i64::from(choice.level)));
                 let present = join(&present);
                 let _ = writeln!(
                     text,
-                    "place\t{seed}\t{name}\t{what}\t{first}\t{last}\t{present}\t{server}\t{level}"
+                    "place\t{seed}\t{name}\t{operation}\t{first}\t{last}\t{present}\t{server}\t{level}"
                 );
             }
         }
@@ -91,7 +92,7 @@ pub fn vectors() -> String {
         for case in 0..30 {
             let seed = random.word();
             let now: Vec<f64> = (0..6).map(|_| random.below(33) as f64 / 32.0).collect();
-            let rooms: Vec<ClassState> = (now.iter().enumerate())
+            let states: Vec<ClassState> = (now.iter().enumerate())
                 .map(|(at, &now)| ClassState {
                     pattern: patterns[at % 3],
                     mean: 0.25 + at as f64 / 32.0,
@@ -102,9 +103,9 @@ pub fn vectors() -> String {
                 .collect();
             let wants = f64::from(case * 8);
             let job = Job { length, wants };
-            let found = select(&job, &rooms, &Weights::default(), &mut Sequence::new(seed))
+            let selected = select(&job, &states, &Weights::default(), &mut Sequence::new(seed))
                 .expect("wants is in range");
-            let _ = writeln!(text, "select\t{seed}\t{name}\t{wants}\t{}\t{}", join(&now), join(&found));
+            let _ = writeln!(text, "select\t{seed}\t{name}\t{wants}\t{}\t{}", join(&now), join(&selected));
         }
     }
     text
@@ -134,7 +135,9 @@ mod tests {
         };
         let levels = column("place", 8);
         assert!(
-            ["0", "1", "2", "3", "4", "-1"].iter().all(|level| levels.iter().any(|found| found == level)),
+            ["0", "1", "2", "3", "4", "-1"]
+                .iter()
+                .all(|level| levels.iter().any(|expected| expected == level)),
             "{levels:?}"
         );
         let counts: Vec<usize> =

@@ -44,8 +44,8 @@ impl Grid {
         for tenant in tenants {
             let numbers =
                 [("reimages", tenant.reimages), ("peak utilisation", tenant.peak), ("space", tenant.space)];
-            if let Some((what, found)) = numbers.into_iter().find(|(_, x)| !x.is_finite() || *x < 0.0) {
-                return Err(HarvestError::Range { what, found, range: "0 and above" });
+            if let Some((name, value)) = numbers.into_iter().find(|(_, x)| !x.is_finite() || *x < 0.0) {
+                return Err(HarvestError::Range { name: name, value: value, range: "0 and above" });
             }
         }
         let all: Vec<u32> = (0..tenants.len() as u32).collect();

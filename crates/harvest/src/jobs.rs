@@ -130,8 +130,9 @@ mod tests {
             class(Pattern::Unpredictable, 20.0),
         ];
         let runs: Vec<Run> = (1..=100).map(|i| Run { duration_s: f64::from(i), core_s: 10.0 }).collect();
-        let found = learn_thresholds(&runs, &classes).unwrap();
-        let count = |length| runs.iter().filter(|run| found.length(Some(run.duration_s)) == length).count();
+        let thresholds = learn_thresholds(&runs, &classes).unwrap();
+        let count =
+            |length| runs.iter().filter(|run| thresholds.length(Some(run.duration_s)) == length).count();
         assert_eq!([Length::Short, Length::Medium, Length::Long].map(count), [20, 31, 49]);
         assert!(learn_thresholds(&[], &classes).is_none());
         assert!(learn_thresholds(&runs, &[]).is_none());

@@ -60,14 +60,14 @@ const PARTS: usize = 8;
 pub fn profile(trace: &FilledTrace, (spectra, spectrum): (&Spectra, &[f64]), settings: &Settings) -> Profile {
     let values = &trace.values[..];
     let deviation = spectrum.iter().sum::<f64>().max(0.0).sqrt();
-    let stretch = values.len() as f64 / spectra.slots() as f64;
-    let period = strongest_period(&trace.known, spectrum, stretch, settings);
-    let sure = period.chance <= 1.0 - settings.confidence;
+    let scale = values.len() as f64 / spectra.slots() as f64;
+    let period = strongest_period(&trace.known, spectrum, scale, settings);
+    let is_significant = period.chance <= 1.0 - settings.confidence;
     let (pattern, confidence) = if deviation < settings.constant_below {
         (Pattern::Constant, share_of_constant_parts(values, settings.constant_below))
     } else if period.share < settings.periodic_share {
         (Pattern::Unpredictable, 1.0)
-    } else if sure {
+    } else if is_significant {
         (Pattern::Periodic, 1.0 - period.chance)
     } else {
         (Pattern::Unpredictable, period.chance)
@@ -79,7 +79,7 @@ pub fn profile(trace: &FilledTrace, (spectra, spectrum): (&Spectra, &[f64]), set
         bands.push(spectrum[low..high].iter().sum::<f64>().sqrt());
         low = high;
     }
-    let mut found = Profile {
+    let mut profile = Profile {
         pattern,
         confidence,
         mean: mean(values),
@@ -91,35 +91,35 @@ pub fn profile(trace: &FilledTrace, (spectra, spectrum): (&Spectra, &[f64]), set
         bands,
     };
     if settings.stability {
-        check_halves(&mut found, trace, settings);
+        check_halves(&mut profile, trace, settings);
     }
-    found
+    profile
 }
 
 /// Check both halves of the window. A pattern that only one half shows may end any day, so it becomes
 /// unpredictable.
-fn check_halves(found: &mut Profile, trace: &FilledTrace, settings: &Settings) {
+fn check_halves(profile: &mut Profile, trace: &FilledTrace, settings: &Settings) {
     let half = trace.values.len() / 2;
     let rest = trace.values.len() - half;
     let halves = [&trace.values[..half], &trace.values[rest..]];
     let deviates = |half: &&[f64]| deviation(half) >= settings.constant_below;
-    let stable = match found.pattern {
+    let stable = match profile.pattern {
         Pattern::Constant => !halves.iter().any(deviates),
         Pattern::Unpredictable => halves.iter().all(deviates),
         Pattern::Periodic => {
             let halves = [&trace.known[..half], &trace.known[rest..]];
             let least =
-                halves.map(|half| Fold::new(half, found.period).share()).into_iter().fold(1.0, f64::min);
+                halves.map(|half| Fold::new(half, profile.period).share()).into_iter().fold(1.0, f64::min);
             if least < settings.periodic_share {
-                found.confidence = 1.0 - least.max(0.0) / settings.periodic_share;
+                profile.confidence = 1.0 - least.max(0.0) / settings.periodic_share;
             }
             least >= settings.periodic_share
         }
     };
     if !stable {
-        found.pattern = Pattern::Unpredictable;
+        profile.pattern = Pattern::Unpredictable;
     }
-    found.stable = Some(stable);
+    profile.stable = Some(stable);
 }
 
 fn deviation(values: &[f64]) -> f64 {
@@ -146,22 +146,22 @@ struct Period {
 }
 
 /// Return the significant period that explains most; if none is significant, the period that explains most.
-fn strongest_period(known: &[f64], spectrum: &[f64], stretch: f64, settings: &Settings) -> Period {
+fn strongest_period(known: &[f64], spectrum: &[f64], scale: f64, settings: &Settings) -> Period {
     let mut best = Period { slots: 0.0, share: 0.0, chance: 1.0 };
     let mut explained = 0.0;
     if spectrum.iter().sum::<f64>() <= 0.0 || spectrum.len() <= 2 * settings.least_cycles {
         return best;
     }
-    for cycles in frequencies(known.len(), spectrum, stretch, settings) {
+    for cycles in frequencies(known.len(), spectrum, scale, settings) {
         let fold = Fold::new(known, known.len() as f64 / cycles);
         let share = fold.share();
         if share <= best.share * LONGER_PERIOD_FACTOR {
             continue;
         }
-        let sure = best.chance <= 1.0 - settings.confidence;
-        let before = if sure { explained } else { 0.0 };
-        let chance = chance(&fold, before, spectrum, cycles / stretch);
-        if !sure || chance <= 1.0 - settings.confidence {
+        let is_significant = best.chance <= 1.0 - settings.confidence;
+        let before = if is_significant { explained } else { 0.0 };
+        let chance = chance(&fold, before, spectrum, cycles / scale);
+        if !is_significant || chance <= 1.0 - settings.confidence {
             best = Period { slots: fold.period, share, chance };
             explained = fold.explained;
         }
@@ -171,10 +171,10 @@ fn strongest_period(known: &[f64], spectrum: &[f64], stretch: f64, settings: &Se
 
 /// Return candidate frequencies in cycles per window, shortest period first: the strongest lines of the
 /// spectrum, their halves and thirds, the day and the week.
-fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings) -> Vec<f64> {
+fn frequencies(slots: usize, spectrum: &[f64], scale: f64, settings: &Settings) -> Vec<f64> {
     let least = settings.least_cycles as f64 - 0.01;
     let days = settings.slot_s.map(|slot_s| slots as f64 * slot_s / DAY_S);
-    let mut found: Vec<f64> = days.into_iter().flat_map(|days| [days, days / WEEK_DAYS]).collect();
+    let mut candidates: Vec<f64> = days.into_iter().flat_map(|days| [days, days / WEEK_DAYS]).collect();
     let mut lines: Vec<usize> = (settings.least_cycles.max(1)..spectrum.len() - 1).collect();
     let strongest = CANDIDATES.min(lines.len());
     lines.select_nth_unstable_by(strongest - 1, |&a, &b| spectrum[b].total_cmp(&spectrum[a]));
@@ -182,13 +182,13 @@ fn frequencies(slots: usize, spectrum: &[f64], stretch: f64, settings: &Settings
         // The power of a wave between two lines is in both.
         let (below, above) = (spectrum[line - 1].sqrt(), spectrum[line + 1].sqrt());
         let side = below.max(above) / (below.max(above) + spectrum[line].sqrt());
-        let cycles = stretch * (line as f64 + if above > below { side } else { -side });
-        found.extend((1..=3).map(|part| snap(cycles / f64::from(part), days)));
+        let cycles = scale * (line as f64 + if above > below { side } else { -side });
+        candidates.extend((1..=3).map(|part| snap(cycles / f64::from(part), days)));
     }
-    found.retain(|&cycles| cycles >= least && cycles <= slots as f64 / 2.0);
-    found.sort_unstable_by(|a, b| b.total_cmp(a));
-    found.dedup_by(|a, b| (*a - *b).abs() < SAME_CYCLES);
-    found
+    candidates.retain(|&cycles| cycles >= least && cycles <= slots as f64 / 2.0);
+    candidates.sort_unstable_by(|a, b| b.total_cmp(a));
+    candidates.dedup_by(|a, b| (*a - *b).abs() < SAME_CYCLES);
+    candidates
 }
 
 /// Snap a frequency to a fraction of the day, or to the week, if the window cannot distinguish the two.

@@ -273,13 +273,14 @@ mod tests {
             let placer = world(40, 5, Rules { weigh, ..Rules::default() });
             let mut random = Sequence::new(1);
             for _ in 0..2000 {
-                let found = block(&placer, 3, &mut random);
-                assert!(found.iter().all(|choice| choice.level == 0));
-                let servers: Vec<u32> = found.iter().map(|choice| choice.server).collect();
-                for of in [|cell: u8| cell / 3, |cell: u8| cell % 3] {
-                    let mut seen: Vec<u8> = servers.iter().map(|&s| of(placer.cell_of(s).unwrap())).collect();
-                    seen.sort_unstable();
-                    assert_eq!(seen, [0, 1, 2]);
+                let choices = block(&placer, 3, &mut random);
+                assert!(choices.iter().all(|choice| choice.level == 0));
+                let servers: Vec<u32> = choices.iter().map(|choice| choice.server).collect();
+                for axis in [|cell: u8| cell / 3, |cell: u8| cell % 3] {
+                    let mut cells: Vec<u8> =
+                        servers.iter().map(|&s| axis(placer.cell_of(s).unwrap())).collect();
+                    cells.sort_unstable();
+                    assert_eq!(cells, [0, 1, 2]);
                 }
                 let mut environments: Vec<u32> = servers.iter().map(|s| s / 5 / 2).collect();
                 environments.dedup();
@@ -341,8 +342,8 @@ mod tests {
     fn the_only_usable_server_is_found_and_unknown_servers_are_ignored() {
         let placer = world(40, 5, Rules::default());
         for wanted in [7, 99, 151] {
-            let found = placer.choose(&[9999], false, &mut Sequence::new(1), |server| server == wanted);
-            assert_eq!(found.unwrap().server, wanted);
+            let choice = placer.choose(&[9999], false, &mut Sequence::new(1), |server| server == wanted);
+            assert_eq!(choice.unwrap().server, wanted);
         }
         assert_eq!(Placer::new(Vec::new(), Rules::default()).err().unwrap().code(), "harvest-nothing");
     }
@@ -366,8 +367,8 @@ mod tests {
                 let Some(choice) = placer.choose(&present, repair, &mut random, usable) else { break };
                 present.push(choice.server);
             }
-            let found: HashSet<u32> = present.iter().map(|&server| environment(server)).collect();
-            prop_assert_eq!(found.len(), possible.len().min(replicas));
+            let environments: HashSet<u32> = present.iter().map(|&server| environment(server)).collect();
+            prop_assert_eq!(environments.len(), possible.len().min(replicas));
         }
 
         #[test]

@@ -68,20 +68,20 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
         "select" => {
             let query: Selection = read(document)?;
             let mut random = Sequence::new(query.seed);
-            let found: Result<Vec<_>, _> =
+            let selections: Result<Vec<_>, _> =
                 query.jobs.iter().map(|job| select(job, &query.rooms, &query.weights, &mut random)).collect();
-            json!({ "classes": found? })
+            json!({ "classes": selections? })
         }
         "thresholds" => {
             let query: Learning = read(document)?;
-            let found: Option<Thresholds> = learn_thresholds(&query.runs, &query.classes);
-            json!({ "thresholds": found })
+            let thresholds: Option<Thresholds> = learn_thresholds(&query.runs, &query.classes);
+            json!({ "thresholds": thresholds })
         }
         "place" => {
             let query: Placement = read(document)?;
             if !(query.block_space.is_finite() && query.block_space >= 0.0) {
-                let (what, range) = ("block space", "0 and above");
-                return Err(HarvestError::Range { what, found: query.block_space, range });
+                let (name, range) = ("block space", "0 and above");
+                return Err(HarvestError::Range { name: name, value: query.block_space, range });
             }
             // Number of replicas that fit in a space. The tolerance accepts a quotient that rounding made
             // slightly too small.
@@ -216,9 +216,9 @@ mod tests {
             .collect();
         let query = json!({"tenants": tenants, "replicas": 3, "writers": vec![None::<u32>; blocks], "racks": racks,
             "block_space": block_space, "seed": 1});
-        let found: serde_json::Value =
+        let answer: serde_json::Value =
             serde_json::from_str(&answer("place", &query.to_string()).unwrap()).unwrap();
-        serde_json::from_value(json!(found["blocks"]
+        serde_json::from_value(json!(answer["blocks"]
             .as_array()
             .unwrap()
             .iter()

@@ -44,11 +44,11 @@ pub struct Job {
 }
 
 /// Return the share of a class that a job of a length can count on.
-pub fn headroom(length: Length, room: &ClassState) -> f64 {
+pub fn headroom(length: Length, state: &ClassState) -> f64 {
     let used = match length {
-        Length::Short => room.now,
-        Length::Medium => room.mean.max(room.now),
-        Length::Long => room.peak.max(room.now),
+        Length::Short => state.now,
+        Length::Medium => state.mean.max(state.now),
+        Length::Long => state.peak.max(state.now),
     };
     (1.0 - used).max(0.0)
 }
@@ -56,17 +56,17 @@ pub fn headroom(length: Length, room: &ClassState) -> f64 {
 /// Choose classes for a job: one that can hold it, else several that can hold it together, else none.
 pub fn select(
     job: &Job,
-    rooms: &[ClassState],
+    states: &[ClassState],
     weights: &Weights,
     random: &mut Sequence,
 ) -> Result<Vec<usize>, HarvestError> {
     if !job.wants.is_finite() || job.wants < 0.0 {
-        return Err(HarvestError::Range { what: "wants of a job", found: job.wants, range: "0 and above" });
+        return Err(HarvestError::Range { name: "wants of a job", value: job.wants, range: "0 and above" });
     }
-    let free: Vec<f64> = rooms.iter().map(|room| headroom(job.length, room) * room.capacity).collect();
-    let weight = |at: usize| free[at] * weights.0[job.length as usize][rooms[at].pattern as usize];
+    let free: Vec<f64> = states.iter().map(|state| headroom(job.length, state) * state.capacity).collect();
+    let weight = |at: usize| free[at] * weights.0[job.length as usize][states[at].pattern as usize];
     let weighted = |fits: &dyn Fn(usize) -> bool| -> Vec<f64> {
-        (0..rooms.len()).map(|at| if fits(at) { weight(at) } else { 0.0 }).collect()
+        (0..states.len()).map(|at| if fits(at) { weight(at) } else { 0.0 }).collect()
     };
     if let Some(one) = random.weighted(&weighted(&|at| free[at] >= job.wants)) {
         return Ok(vec![one]);
@@ -87,23 +87,23 @@ pub fn select(
 mod tests {
     use super::*;
 
-    fn room(pattern: Pattern, now: f64, capacity: f64) -> ClassState {
+    fn state(pattern: Pattern, now: f64, capacity: f64) -> ClassState {
         ClassState { pattern, mean: 0.4, peak: 0.8, now, capacity }
     }
 
-    fn rooms() -> Vec<ClassState> {
+    fn states() -> Vec<ClassState> {
         vec![
-            room(Pattern::Periodic, 0.2, 100.0),
-            room(Pattern::Constant, 0.2, 100.0),
-            room(Pattern::Unpredictable, 0.2, 100.0),
+            state(Pattern::Periodic, 0.2, 100.0),
+            state(Pattern::Constant, 0.2, 100.0),
+            state(Pattern::Unpredictable, 0.2, 100.0),
         ]
     }
 
     #[test]
     fn headroom_uses_more_history_for_longer_jobs() {
         let check = |length, now, expected: f64| {
-            let found = headroom(length, &room(Pattern::Periodic, now, 1.0));
-            assert!((found - expected).abs() < 1e-12, "{length:?} at {now}: {found}");
+            let actual = headroom(length, &state(Pattern::Periodic, now, 1.0));
+            assert!((actual - expected).abs() < 1e-12, "{length:?} at {now}: {actual}");
         };
         for (now, short, medium, long) in [(0.2, 0.8, 0.6, 0.2), (0.5, 0.5, 0.5, 0.2), (0.9, 0.1, 0.1, 0.1)] {
             check(Length::Short, now, short);
@@ -120,8 +120,9 @@ mod tests {
             let mut random = Sequence::new(7);
             let mut counts = [0.0; 3];
             for _ in 0..13_000 {
-                let found = select(&Job { length, wants: 10.0 }, &rooms(), &Weights::default(), &mut random);
-                counts[found.unwrap()[0]] += 1.0;
+                let selected =
+                    select(&Job { length, wants: 10.0 }, &states(), &Weights::default(), &mut random);
+                counts[selected.unwrap()[0]] += 1.0;
             }
             for (count, rank) in counts.iter().zip(ranks) {
                 // Five standard errors.
@@ -134,7 +135,7 @@ mod tests {
     fn a_wide_job_gets_several_classes_and_a_too_wide_one_gets_none() {
         let select = |wants| {
             let job = Job { length: Length::Short, wants };
-            select(&job, &rooms(), &Weights::default(), &mut Sequence::new(3)).unwrap()
+            select(&job, &states(), &Weights::default(), &mut Sequence::new(3)).unwrap()
         };
         assert_eq!(select(80.0).len(), 1);
         assert_eq!(select(81.0).len(), 2);

@@ -51,11 +51,11 @@ impl Settings {
     }
 
     pub(crate) fn check(&self) -> Result<(), HarvestError> {
-        let share = |what, found: f64| {
-            if (0.0..=1.0).contains(&found) {
+        let share = |name, value: f64| {
+            if (0.0..=1.0).contains(&value) {
                 Ok(())
             } else {
-                Err(HarvestError::Range { what, found, range: "0 to 1" })
+                Err(HarvestError::Range { name: name, value: value, range: "0 to 1" })
             }
         };
         share("constant_below", self.constant_below)?;
@@ -63,7 +63,7 @@ impl Settings {
         share("most_missing", self.most_missing)?;
         share("confidence", self.confidence)?;
         if self.classes.contains(&0) {
-            return Err(HarvestError::Range { what: "classes", found: 0.0, range: "1 and above" });
+            return Err(HarvestError::Range { name: "classes", value: 0.0, range: "1 and above" });
         }
         Ok(())
     }

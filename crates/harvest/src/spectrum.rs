@@ -101,21 +101,21 @@ mod tests {
         let wave: Vec<f64> = (0..slots)
             .map(|i| 0.4 + 0.2 * (f64::from(i) * 31.0 * std::f64::consts::TAU / 720.0).sin())
             .collect();
-        let saw: Vec<f64> = (0..slots).map(|i| f64::from(i % 7) / 7.0).collect();
+        let sawtooth: Vec<f64> = (0..slots).map(|i| f64::from(i % 7) / 7.0).collect();
         let spectra = Spectra::new(slots as usize);
-        let (first, second) = spectra.pair(&wave, &saw);
+        let (first, second) = spectra.pair(&wave, &sawtooth);
         let variance = |x: &[f64]| mean(&x.iter().map(|v| (v - mean(x)).powi(2)).collect::<Vec<_>>());
         assert!((first.iter().sum::<f64>() - variance(&wave)).abs() < 1e-12);
-        assert!((second.iter().sum::<f64>() - variance(&saw)).abs() < 1e-12);
+        assert!((second.iter().sum::<f64>() - variance(&sawtooth)).abs() < 1e-12);
         assert!((first[31] - 0.02).abs() < 1e-12, "{}", first[31]);
     }
 
     #[test]
     fn gaps_are_interpolated_and_counted() {
         let check = |raw: &[f64], values: &[f64], missing: f64| {
-            let found = fill_gaps(raw).unwrap();
-            assert_eq!(found.values, values);
-            assert!((found.missing - missing).abs() < 1e-12);
+            let filled = fill_gaps(raw).unwrap();
+            assert_eq!(filled.values, values);
+            assert!((filled.missing - missing).abs() < 1e-12);
         };
         check(&[f64::NAN, 0.2, f64::NAN, f64::NAN, 0.5, -1.0], &[0.2, 0.2, 0.3, 0.4, 0.5, 0.5], 4.0 / 6.0);
         check(&[0.5, f64::INFINITY, 1.0, 7.0], &[0.5, 0.75, 1.0, 1.0], 0.25);

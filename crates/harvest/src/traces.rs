@@ -309,16 +309,16 @@ impl Reader {
 
     /// Return server, slot and load of each row that has a load.
     fn readings(&self, block: &Block, source: &Source, grid: Grid) -> Vec<Reading> {
-        let mut found = Vec::new();
+        let mut loads = Vec::new();
         block.rows(source, None, |time, name, load| {
             if load.is_finite() && load >= 0.0 && time.is_finite() {
                 if let Some(&server) = self.numbers.get(name) {
                     let first = self.servers[server as usize].first;
-                    found.push((server, grid.slot(time, first), load as f32));
+                    loads.push((server, grid.slot(time, first), load as f32));
                 }
             }
         });
-        found
+        loads
     }
 }
 
@@ -358,7 +358,7 @@ struct BlockSurvey {
 impl BlockSurvey {
     fn new(block: &Block, source: &Source) -> Self {
         let mut numbers: Names<u32> = Names::default();
-        let mut found = Self {
+        let mut survey = Self {
             servers: Vec::new(),
             times: Vec::new(),
             days: HashMap::new(),
@@ -373,30 +373,30 @@ impl BlockSurvey {
             let number = if let Some(&number) = numbers.get(name) {
                 number as usize
             } else {
-                numbers.insert(name.to_vec(), found.servers.len() as u32);
+                numbers.insert(name.to_vec(), survey.servers.len() as u32);
                 let text = text_of(name);
-                found
+                survey
                     .servers
                     .push((name.to_vec(), ServerTimes { name: text, first: time, last: time, readings: 0 }));
-                found.servers.len() - 1
+                survey.servers.len() - 1
             };
-            let server = &mut found.servers[number].1;
+            let server = &mut survey.servers[number].1;
             (server.first, server.last) = (server.first.min(time), server.last.max(time));
             server.readings += 1;
             if number < SAMPLED_SERVERS {
-                found.times.resize_with(found.times.len().max(number + 1), Vec::new);
-                found.times[number].push(time);
+                survey.times.resize_with(survey.times.len().max(number + 1), Vec::new);
+                survey.times[number].push(time);
             }
             let today = (time / DAY_S).floor() as i64;
             if today != day.0 {
-                close_day(&mut found.days, day);
+                close_day(&mut survey.days, day);
                 day = (today, 0, f64::INFINITY, f64::NEG_INFINITY);
             }
             day = (today, day.1 + 1, day.2.min(time), day.3.max(time));
         });
-        close_day(&mut found.days, day);
-        found.counts = counts;
-        found
+        close_day(&mut survey.days, day);
+        survey.counts = counts;
+        survey
     }
 }
 
@@ -607,12 +607,12 @@ mod tests {
         assert_eq!((names, facts.gap_s, facts.window), (vec!["a", "b,2", "c"], Some(60.0), (0.0, 120.0)));
         let grid = Grid { start: 0.0, slot_s: 60.0, slots: 3, tenants: 2 };
         let rows = [Some(0), Some(0), Some(1)];
-        let found = reader.average(std::slice::from_ref(&source), &rows, grid).unwrap();
-        let cpu: Vec<String> = found.cpu.iter().map(|value| format!("{value:.2}")).collect();
+        let averages = reader.average(std::slice::from_ref(&source), &rows, grid).unwrap();
+        let cpu: Vec<String> = averages.cpu.iter().map(|value| format!("{value:.2}")).collect();
         assert_eq!(cpu, ["0.20", "NaN", "NaN", "NaN", "0.50", "0.70"]);
-        let peaks: Vec<String> = found.peaks.iter().map(|value| format!("{value:.2}")).collect();
+        let peaks: Vec<String> = averages.peaks.iter().map(|value| format!("{value:.2}")).collect();
         assert_eq!(peaks, ["0.10", "0.30", "0.70"]);
-        let balance = reader.balance(&[source], &rows, grid, &found.cpu).unwrap();
+        let balance = reader.balance(&[source], &rows, grid, &averages.cpu).unwrap();
         assert!((balance[0] - 0.5).abs() < 1e-6 && (balance[2] - 1.0).abs() < 1e-6);
     }
 
@@ -623,8 +623,8 @@ mod tests {
             .collect();
         let (reader, source, _) = reader("middle", text.as_bytes(), 0);
         let grid = Grid { start: 0.0, slot_s: 300.0, slots: 50, tenants: 2 };
-        let found = reader.average(&[source], &[Some(0), Some(1)], grid).unwrap();
-        assert!(found.cpu.iter().all(|value| value.is_finite()) && found.outside == [0, 0]);
+        let averages = reader.average(&[source], &[Some(0), Some(1)], grid).unwrap();
+        assert!(averages.cpu.iter().all(|value| value.is_finite()) && averages.outside == [0, 0]);
     }
 
     #[test]

@@ -9,33 +9,33 @@ pub enum NerveError {
     #[error("nothing to watch: {0}")]
     Gone(String),
     /// The ring cannot be created, written or read.
-    #[error("ring {file}: {doing}: {source}")]
+    #[error("ring {file}: {action}: {source}")]
     Ring {
         /// Path of the ring.
         file: String,
         /// What failed.
-        doing: &'static str,
+        action: &'static str,
         /// The kernel's error.
         source: io::Error,
     },
     /// The file is not a ring, or has another version.
-    #[error("{file} is not a ring that this version reads: {why}")]
+    #[error("{file} is not a ring that this version reads: {reason}")]
     NoRing {
         /// Path of the file.
         file: String,
         /// The reason.
-        why: String,
+        reason: String,
     },
     /// Another watch writes this ring.
     #[error("ring {0} is being written by another watch")]
     Held(String),
     /// The source of latency is not usable.
-    #[error("cannot measure latency from {from}: {why}")]
+    #[error("cannot measure latency from {from}: {reason}")]
     Latency {
         /// Address of the probe's server, or path of the log.
         from: String,
         /// The reason.
-        why: String,
+        reason: String,
     },
     /// The page cannot be served.
     #[error("cannot serve on {address}: {source}")]

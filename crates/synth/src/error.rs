@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a server cannot start or continue.
+/// An error of a server.
 #[derive(Debug, Error)]
 pub enum SynthError {
     /// A field of the configuration is invalid.
@@ -63,10 +63,10 @@ pub enum SynthError {
         source: io::Error,
     },
     /// A system call of the event loop failed.
-    #[error("server cannot {doing}: {source}")]
+    #[error("server cannot {action}: {source}")]
     System {
         /// The attempted operation.
-        doing: &'static str,
+        action: &'static str,
         /// The system's error.
         source: io::Error,
     },
@@ -79,7 +79,7 @@ pub enum SynthError {
 }
 
 impl SynthError {
-    pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { doing, source }
+    pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { action, source }
     }
 }

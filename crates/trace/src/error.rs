@@ -5,7 +5,7 @@ use aya::maps::MapError;
 use aya::programs::ProgramError;
 use aya::{BtfError, EbpfError};
 
-/// Why tracing is not possible.
+/// An error that prevents tracing.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The probes read system call arguments, whose place depends on the architecture.
@@ -29,12 +29,12 @@ pub enum TraceError {
         source: ProgramError,
     },
     /// The function that starts a request was not found.
-    #[error("{file}: {why}")]
+    #[error("{file}: {reason}")]
     NoFunction {
         /// File that was searched.
         file: PathBuf,
         /// The reason.
-        why: String,
+        reason: String,
     },
     /// The kernel rejects the uprobe.
     #[error("cannot attach a probe to {file}: {source}")]

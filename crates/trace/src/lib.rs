@@ -34,7 +34,7 @@ pub fn check_support() -> Option<TraceError> {
         framing: Framing::Exchange,
         one_connection_in: 1,
         handover: true,
-        who: true,
+        follow_scheduler: true,
         request_start: None,
     })
     .err()

@@ -63,7 +63,7 @@ pub struct ProbeConfig {
     /// Whether to use the hand-over tracepoint if the kernel has it.
     pub handover: bool,
     /// Whether to follow the scheduler, too.
-    pub who: bool,
+    pub follow_scheduler: bool,
     /// The function that starts a request.
     pub request_start: Option<RequestStart>,
 }
@@ -133,7 +133,7 @@ impl Probes {
             .set_global("length_field", &field, true)
             .set_global("handover", &traces_handover, true)
             .set_global("one_connection_in", &one_in, true)
-            .set_global("who", &u32::from(config.who), true)
+            .set_global("who", &u32::from(config.follow_scheduler), true)
             .set_global("shown", &u32::from(config.request_start.is_some()), true)
             .load(OBJECT)
             .map_err(load_error)?;
@@ -152,9 +152,9 @@ impl Probes {
             bpf,
             stamping: None,
         };
-        let who = if config.who { &SCHEDULER_PROBES[..] } else { &[] };
+        let scheduler = if config.follow_scheduler { &SCHEDULER_PROBES[..] } else { &[] };
         let requests = PROBES.iter().filter(|(_, tracepoint)| handover || *tracepoint != HANDOVER);
-        let used: Vec<_> = requests.chain(who).copied().collect();
+        let used: Vec<_> = requests.chain(scheduler).copied().collect();
         for (name, tracepoint) in used.iter().copied().chain([SENT]) {
             let probe = probes.probe(name);
             probe.load(tracepoint, &btf).map_err(|e| tracepoint_error(name, tracepoint, e))?;

@@ -36,7 +36,7 @@ impl RequestStart {
     /// # Errors
     /// If the file cannot be read, is not a program, or has no such function.
     pub fn find(file: &Path, function: &str) -> Result<Self, TraceError> {
-        let refuse = |why: String| TraceError::NoFunction { file: file.to_owned(), why };
+        let refuse = |reason: String| TraceError::NoFunction { file: file.to_owned(), reason };
         let bytes = fs::read(file).map_err(|error| refuse(format!("cannot read it: {error}")))?;
         let elf = Elf::parse(&*bytes).map_err(|error| refuse(format!("it is not a program: {error}")))?;
         let found = match function.strip_prefix(USDT) {
@@ -97,8 +97,8 @@ fn describe_missing(what: &str, wanted: &str, mut names: Vec<&str>) -> String {
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
-        let why = if what == "function" { ": it is stripped" } else { "" };
-        return format!("it has no {what} {wanted}, and no {what} names at all{why}");
+        let reason = if what == "function" { ": it is stripped" } else { "" };
+        return format!("it has no {what} {wanted}, and no {what} names at all{reason}");
     }
     let parts: Vec<_> = wanted.split(['_', ':']).filter(|part| part.len() > 2).collect();
     let shared_parts = |name: &str| {

@@ -57,7 +57,7 @@ pub struct TraceRequest {
     /// Whether to trace the hand-over of responses if the kernel shows it.
     pub handover: bool,
     /// Whether to follow the scheduler and find out what delays the server.
-    pub who: bool,
+    pub follow_scheduler: bool,
     /// The function that starts a request in the server (e4). Without it, a rule estimates e4.
     pub request_start: Option<RequestStart>,
 }
@@ -131,7 +131,7 @@ impl Tracer {
             framing: request.framing,
             one_connection_in: request.one_connection_in,
             handover: request.handover,
-            who: request.who,
+            follow_scheduler: request.follow_scheduler,
             request_start: request.request_start.clone(),
         })?;
         let records = match &request.records {
@@ -145,7 +145,7 @@ impl Tracer {
         let output = request.records.as_ref().or(request.log.as_ref());
         let every = output.map_or(0, |(every, _)| *every);
         // Joining requests with scheduler events needs all requests.
-        let recorded = if request.who { 1 } else { every };
+        let recorded = if request.follow_scheduler { 1 } else { every };
         probes.set(Settings { bank: 0, every: recorded, since_ns: 0, until_ns: u64::MAX, window: 1 })?;
         if request.one_window_in == 1 {
             probes.attach()?;
@@ -154,10 +154,10 @@ impl Tracer {
             probes,
             records,
             log,
-            joiner: request.who.then(Joiner::new),
+            joiner: request.follow_scheduler.then(Joiner::new),
             framing: request.framing,
             every: recorded,
-            one_in: if request.who { every.max(1) } else { 1 },
+            one_in: if request.follow_scheduler { every.max(1) } else { 1 },
             requests: 0,
             bank: 0,
             last: Default::default(),
@@ -230,7 +230,7 @@ impl Reader {
         let handover = self.probes.handover();
         let cost = Cost { reader_ns, ..self.cost(counts.done)? };
         let records = self.records.map_or(Ok(0), Records::finish)?;
-        let who = self.joiner.map(Joiner::finish);
+        let delays = self.joiner.map(Joiner::finish);
         let followed_ns = blocks.iter().map(Block::length_ns).sum();
         Ok(TraceSummary {
             began_ns: start.0,
@@ -241,7 +241,7 @@ impl Reader {
             blocks,
             counts,
             records,
-            who,
+            who: delays,
             cost,
         })
     }

@@ -182,17 +182,17 @@ mod tests {
     #[test]
     fn every_center_is_within_the_published_ranges() {
         for number in 0..10 {
-            let found = draw_center(&Center::like_published(number));
+            let drawn = draw_center(&Center::like_published(number));
             let servers = |holds: &dyn Fn(usize) -> bool| {
-                let own = (0..found.tenants.len()).filter(|&at| holds(at));
-                own.map(|at| found.tenants[at].space).sum::<f64>() / found.rack_of.len() as f64
+                let own = (0..drawn.tenants.len()).filter(|&at| holds(at));
+                own.map(|at| drawn.tenants[at].space).sum::<f64>() / drawn.rack_of.len() as f64
             };
-            let rare = |at: usize| found.tenants[at].reimages <= 1.0;
-            let tenants = (0..found.tenants.len()).filter(|&at| rare(at)).count() as f64;
-            assert!(tenants / found.tenants.len() as f64 > 0.8, "DC-{number}");
+            let rare = |at: usize| drawn.tenants[at].reimages <= 1.0;
+            let tenants = (0..drawn.tenants.len()).filter(|&at| rare(at)).count() as f64;
+            assert!(tenants / drawn.tenants.len() as f64 > 0.8, "DC-{number}");
             assert!(servers(&rare) > 0.8, "DC-{number}: {}", servers(&rare));
-            let periodic = servers(&|at| found.loads[at].pattern == Pattern::Periodic);
-            let known = servers(&|at| found.loads[at].pattern != Pattern::Unpredictable);
+            let periodic = servers(&|at| drawn.loads[at].pattern == Pattern::Periodic);
+            let known = servers(&|at| drawn.loads[at].pattern != Pattern::Unpredictable);
             assert!((0.25..0.6).contains(&periodic), "DC-{number}: {periodic}");
             assert!((0.6..0.9).contains(&known), "DC-{number}: {known}");
         }

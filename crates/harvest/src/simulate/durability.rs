@@ -148,14 +148,14 @@ struct Blocks<'a> {
 
 impl Blocks<'_> {
     fn present(&self, block: u32) -> ([u32; MOST], usize) {
-        let mut found = ([NONE; MOST], 0);
+        let mut others = ([NONE; MOST], 0);
         for &server in
             self.replicas[block as usize][..self.per_block].iter().filter(|&&server| server != NONE)
         {
-            found.0[found.1] = server;
-            found.1 += 1;
+            others.0[others.1] = server;
+            others.1 += 1;
         }
-        found
+        others
     }
 
     /// Add a replica. Return whether a server was found.
@@ -194,17 +194,21 @@ impl Places {
 pub fn durability(world: &World, scenario: &Durability) -> Result<(Losses, Places), HarvestError> {
     if !(1..=MOST).contains(&scenario.replicas) {
         return Err(HarvestError::Range {
-            what: "replicas",
-            found: scenario.replicas as f64,
+            name: "replicas",
+            value: scenario.replicas as f64,
             range: "1 to 4",
         });
     }
     if !(scenario.fill > 0.0 && scenario.fill <= 0.95) {
-        return Err(HarvestError::Range { what: "fill", found: scenario.fill, range: "above 0, to 0.95" });
+        return Err(HarvestError::Range { name: "fill", value: scenario.fill, range: "above 0, to 0.95" });
     }
     if !(scenario.copies_per_hour > 0.0 && scenario.months >= 0.0) {
-        let found = scenario.copies_per_hour.min(scenario.months);
-        return Err(HarvestError::Range { what: "copies_per_hour or months", found, range: "above 0" });
+        let least = scenario.copies_per_hour.min(scenario.months);
+        return Err(HarvestError::Range {
+            name: "copies_per_hour or months",
+            value: least,
+            range: "above 0",
+        });
     }
     if world.tenants.iter().all(|tenant| tenant.reimages <= 0.0) {
         return Err(HarvestError::Nothing("reimage of any tenant"));
@@ -268,7 +272,7 @@ pub fn durability(world: &World, scenario: &Durability) -> Result<(Losses, Place
 #[derive(Default)]
 struct Queues {
     urgent: VecDeque<(f64, f64, u32)>,
-    usual: VecDeque<(f64, f64, u32)>,
+    normal: VecDeque<(f64, f64, u32)>,
     /// Time when the cluster can start the next copy.
     clock: f64,
 }
@@ -276,20 +280,20 @@ struct Queues {
 impl Queues {
     /// Queue a copy of a block that has `left` replicas; a block with one replica is urgent.
     fn add(&mut self, left: usize, copy: (f64, f64, u32)) {
-        let queue = if left == 1 { &mut self.urgent } else { &mut self.usual };
+        let queue = if left == 1 { &mut self.urgent } else { &mut self.normal };
         queue.push_back(copy);
     }
 
     /// Return the next copy that ends by `until`: its end, the time of the loss, and the block.
     fn next(&mut self, until: f64, step: f64) -> Option<(f64, f64, u32)> {
         let ready = |queue: &VecDeque<(f64, f64, u32)>| queue.front().map_or(f64::INFINITY, |one| one.0);
-        let start = self.clock.max(ready(&self.urgent).min(ready(&self.usual)));
+        let start = self.clock.max(ready(&self.urgent).min(ready(&self.normal)));
         let done = start + step;
         if done > until {
             return None;
         }
         self.clock = done;
-        let queue = if ready(&self.urgent) <= start { &mut self.urgent } else { &mut self.usual };
+        let queue = if ready(&self.urgent) <= start { &mut self.urgent } else { &mut self.normal };
         queue.pop_front().map(|(_, since, block)| (done, since, block))
     }
 }
@@ -344,9 +348,9 @@ mod tests {
     #[test]
     fn reimages_are_in_order_and_before_the_end() {
         let center = Center { wave_hours: 300.0, ..small(Policy::Stock).center };
-        let found = reimages(&World::synthetic(&center), 1.0);
-        assert!(found.is_sorted_by_key(|event| event.0) && found.len() > 100);
-        assert!(found.iter().all(|&(hour, server)| hour < MONTH_HOURS && server < center.servers));
+        let events = reimages(&World::synthetic(&center), 1.0);
+        assert!(events.is_sorted_by_key(|event| event.0) && events.len() > 100);
+        assert!(events.iter().all(|&(hour, server)| hour < MONTH_HOURS && server < center.servers));
     }
 
     #[test]
@@ -377,10 +381,10 @@ mod tests {
         let (mut counted, mut exact) = (0.0, 0.0);
         for seed in 0..5 {
             let center = Center { seed, wave_hours: 2.0, ..small(Policy::Stock).center };
-            let found =
+            let result =
                 simulate_losses(&Durability { center, copies_per_hour: 300.0, ..small(Policy::Stock) });
-            counted += found.blocks as f64 / 40_000.0;
-            exact += found.exact_per_block_year.unwrap();
+            counted += result.blocks as f64 / 40_000.0;
+            exact += result.exact_per_block_year.unwrap();
         }
         assert!(counted > 0.5 * exact && counted < 2.0 * exact, "{counted} against {exact}");
     }

@@ -128,8 +128,8 @@ impl Rate {
 pub fn hazard(world: &World, scenario: &Hazard) -> Result<Rate, HarvestError> {
     if scenario.sample < 2 {
         return Err(HarvestError::Range {
-            what: "sample",
-            found: f64::from(scenario.sample),
+            name: "sample",
+            value: f64::from(scenario.sample),
             range: "2 and above",
         });
     }
@@ -186,8 +186,11 @@ mod tests {
                 lost += durability(&world, &scenario).unwrap().0.blocks;
                 years += f64::from(blocks) * months / 12.0;
             }
-            let found = lost as f64 / years;
-            assert!(found > 0.7 * rate && found < 1.4 * rate, "{policy:?}: {found} against {rate}");
+            let simulated = lost as f64 / years;
+            assert!(
+                simulated > 0.7 * rate && simulated < 1.4 * rate,
+                "{policy:?}: {simulated} against {rate}"
+            );
         }
     }
 

@@ -103,11 +103,16 @@ mod tests {
 
     #[test]
     fn stock_uses_two_racks_at_creation_and_any_at_repair() {
-        let found = racks(Policy::Stock);
-        assert!(found.iter().all(|[one, other, third, _]| one != other && third == other), "{found:?}");
+        let placements = racks(Policy::Stock);
+        assert!(
+            placements.iter().all(|[one, other, third, _]| one != other && third == other),
+            "{placements:?}"
+        );
         // With ten racks, a repair limited to two of them would have probability 10^-68.
-        let elsewhere =
-            found.iter().filter(|[one, other, _, repaired]| repaired != one && repaired != other).count();
+        let elsewhere = placements
+            .iter()
+            .filter(|[one, other, _, repaired]| repaired != one && repaired != other)
+            .count();
         assert!(elsewhere > 50, "{elsewhere} of 100 repairs in a third rack");
     }
 

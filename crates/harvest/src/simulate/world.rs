@@ -74,8 +74,9 @@ impl World {
     pub fn recorded(center: &Center, inventory: Inventory, traces: Traces) -> Result<Self, HarvestError> {
         let Inventory { tenants, rack_of, balance } = inventory;
         let servers = rack_of.len();
-        let range =
-            |what, found| Err(HarvestError::Range { what, found, range: "a server of exactly one tenant" });
+        let range = |name, value| {
+            Err(HarvestError::Range { name: name, value: value, range: "a server of exactly one tenant" })
+        };
         if tenants.len() * traces.slots != traces.cpu.len() || traces.slots == 0 {
             let values = traces.cpu.len();
             return Err(HarvestError::Shape { values, tenants: tenants.len(), slots: traces.slots });
@@ -227,7 +228,7 @@ impl Scaling {
     pub fn to_mean(world: &World, mean: Option<f64>, root: bool) -> Result<Self, HarvestError> {
         let Some(mean) = mean else { return Ok(Self::none()) };
         if !(mean > 0.0 && mean < 1.0) {
-            return Err(HarvestError::Range { what: "utilisation", found: mean, range: "above 0, below 1" });
+            return Err(HarvestError::Range { name: "utilisation", value: mean, range: "above 0, below 1" });
         }
         let scaled_mean = |factor: f64| world.mean(&Self { factor, root });
         let (mut low, mut high) = (0.001_f64, 1000.0_f64);
@@ -262,12 +263,12 @@ mod tests {
         let world = World::synthetic(&Center { servers: 500, tenants: 60, ..Center::default() });
         for root in [false, true] {
             for mean in [0.2, 0.5, 0.7] {
-                let found = world.mean(&Scaling::to_mean(&world, Some(mean), root).unwrap());
-                assert!((found - mean).abs() < 1e-3, "{root} {mean}: {found}");
+                let scaled = world.mean(&Scaling::to_mean(&world, Some(mean), root).unwrap());
+                assert!((scaled - mean).abs() < 1e-3, "{root} {mean}: {scaled}");
             }
         }
-        let found = world.mean(&Scaling::to_mean(&world, None, false).unwrap());
-        assert!((found - world.mean(&Scaling::none())).abs() < 1e-12);
+        let scaled = world.mean(&Scaling::to_mean(&world, None, false).unwrap());
+        assert!((scaled - world.mean(&Scaling::none())).abs() < 1e-12);
         assert!(Scaling::to_mean(&world, Some(1.5), false).is_err());
     }
 

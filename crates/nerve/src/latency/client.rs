@@ -35,8 +35,8 @@ impl ProbeRequest {
     /// Protocols of a probe.
     const PROTOCOLS: [&'static str; 3] = ["memcached", "redis", "http"];
 
-    pub(crate) fn error(&self, why: &impl ToString) -> NerveError {
-        NerveError::Latency { from: self.address.to_string(), why: why.to_string() }
+    pub(crate) fn error(&self, reason: &impl ToString) -> NerveError {
+        NerveError::Latency { from: self.address.to_string(), reason: reason.to_string() }
     }
 
     fn plan(&self) -> Result<Plan, NerveError> {

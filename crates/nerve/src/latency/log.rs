@@ -36,13 +36,13 @@ pub(crate) struct Tail {
 impl Tail {
     /// Follow a log from its end. An incomplete last line is read from its start.
     pub(crate) fn open(path: &Path, field: LogField, unit: Unit) -> Result<Self, NerveError> {
-        let unreadable = |why: std::io::Error| NerveError::Latency {
+        let unreadable = |reason: std::io::Error| NerveError::Latency {
             from: path.display().to_string(),
-            why: why.to_string(),
+            reason: reason.to_string(),
         };
         let file = File::open(path).map_err(unreadable)?;
-        let facts = file.metadata().map_err(unreadable)?;
-        let (inode, at) = (facts.ino(), facts.len());
+        let metadata = file.metadata().map_err(unreadable)?;
+        let (inode, at) = (metadata.ino(), metadata.len());
         let mut tail =
             Self { path: path.to_owned(), file, inode, at, field, unit, partial: vec![], last_bytes: vec![] };
         let before = tail.before(MAX_LINE);
@@ -84,10 +84,10 @@ impl Tail {
 
     pub(crate) fn take(&mut self, mut empty: Intake) -> Intake {
         self.read_new_lines(&mut empty);
-        let rotated = std::fs::metadata(&self.path).is_ok_and(|facts| facts.ino() != self.inode);
+        let rotated = std::fs::metadata(&self.path).is_ok_and(|metadata| metadata.ino() != self.inode);
         if rotated {
             if let Ok(file) = File::open(&self.path) {
-                self.inode = file.metadata().map_or(0, |facts| facts.ino());
+                self.inode = file.metadata().map_or(0, |metadata| metadata.ino());
                 self.file = file;
                 self.restart();
                 self.read_new_lines(&mut empty);
@@ -97,7 +97,7 @@ impl Tail {
     }
 
     fn read_new_lines(&mut self, into: &mut Intake) {
-        let length = self.file.metadata().map_or(0, |facts| facts.len());
+        let length = self.file.metadata().map_or(0, |metadata| metadata.len());
         // The file was truncated in place (copytruncate); it may be longer again than before.
         if length < self.at || self.before(self.last_bytes.len() as u64) != self.last_bytes {
             self.restart();

@@ -96,10 +96,11 @@ pub fn read(path: &Path) -> Result<Frames, NerveError> {
     let name = path.display().to_string();
     let file = open_regular(path).map_err(|source| NerveError::Ring {
         file: name.clone(),
-        doing: "cannot read it",
+        action: "cannot read it",
         source,
     })?;
-    let (header, names, blocks) = header(&file).map_err(|why| NerveError::NoRing { file: name, why })?;
+    let (header, names, blocks) =
+        header(&file).map_err(|reason| NerveError::NoRing { file: name, reason })?;
     let cut = file.metadata().is_ok_and(|facts| facts.len() < HEADER as u64 + blocks * BLOCK as u64);
     let is_total = |at: usize| header["totals"][at].as_bool().unwrap_or(false);
     let totals = (0..names.len()).map(is_total).collect();

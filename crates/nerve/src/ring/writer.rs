@@ -45,9 +45,9 @@ impl Ring {
 
     fn prepare(path: &Path, bytes: u64, metadata: &Value) -> Result<Self, NerveError> {
         let name = path.display().to_string();
-        let ring_error = |doing| {
+        let ring_error = |action| {
             let file = name.clone();
-            move |source| NerveError::Ring { file, doing, source }
+            move |source| NerveError::Ring { file, action, source }
         };
         let blocks = (bytes.saturating_sub(HEADER as u64) / BLOCK as u64).max(4);
         let mut options = OpenOptions::new();
@@ -87,7 +87,7 @@ impl Ring {
     }
 
     fn write_error(&self, source: io::Error) -> NerveError {
-        NerveError::Ring { file: self.path.clone(), doing: "cannot write it", source }
+        NerveError::Ring { file: self.path.clone(), action: "cannot write it", source }
     }
 
     /// Write a sample taken at `at` (monotonic nanoseconds) and `real` (nanoseconds since 1970).

@@ -13,7 +13,7 @@ pub(crate) struct ServedRequest {
     pub(crate) start: Nanos,
     /// Scheduled end, including all waits and pauses.
     pub(crate) due: Nanos,
-    pub(crate) ended: Nanos,
+    pub(crate) completed: Nanos,
     /// Drawn busy time.
     pub(crate) drawn: Nanos,
     /// Waits for locks.
@@ -43,13 +43,13 @@ pub(crate) struct RequestCounters {
 
 impl RequestCounters {
     pub(crate) fn serve(&self, request: &ServedRequest) {
-        let achieved = request.ended.saturating_sub(request.start);
+        let achieved = request.completed.saturating_sub(request.start);
         bump(&self.served, 1);
         bump(&self.drawn, request.drawn.0);
         bump(&self.achieved, achieved.0);
         bump(&self.waited, request.waited.0);
         bump(&self.queued, request.start.saturating_sub(request.arrival).0);
-        let overrun = request.ended.saturating_sub(request.due).0;
+        let overrun = request.completed.saturating_sub(request.due).0;
         if overrun > self.worst_overrun.load(Ordering::Relaxed) {
             self.worst_overrun.store(overrun, Ordering::Relaxed);
         }

@@ -29,7 +29,7 @@ impl Log {
             arrival: Nanos::MAX,
             start: Nanos::MAX,
             due: Nanos::MAX,
-            ended: Nanos::MAX,
+            completed: Nanos::MAX,
             drawn: Nanos::MAX,
             waited: Nanos::MAX,
             cpu: None,
@@ -102,7 +102,7 @@ impl LogFile {
             writeln!(out, "arrival_ns,start_ns,end_ns,cpu_ns,thread,kind,drawn_ns,waited_ns")?;
             for &(arrival, thread, place) in &order {
                 let row = &logs[thread as usize].rows[place as usize];
-                write!(out, "{arrival},{},{},", row.start.0, row.ended.0)?;
+                write!(out, "{arrival},{},{},", row.start.0, row.completed.0)?;
                 if let Some(cpu) = row.cpu {
                     write!(out, "{}", cpu.0)?;
                 }

@@ -28,9 +28,9 @@ impl Times {
 
     #[inline]
     fn record(&mut self, request: &ServedRequest) {
-        self.service.record(request.ended.saturating_sub(request.start).0);
+        self.service.record(request.completed.saturating_sub(request.start).0);
         self.queueing.record(request.start.saturating_sub(request.arrival).0);
-        self.sojourn.record(request.ended.saturating_sub(request.arrival).0);
+        self.sojourn.record(request.completed.saturating_sub(request.arrival).0);
         if request.waited > Nanos::ZERO {
             self.lock_waits.record(request.waited.0);
         }

@@ -83,7 +83,7 @@ impl Sockets {
         let timeout = if may_sleep { TICK } else { Duration::ZERO };
         match self.poll.poll(&mut self.events, Some(timeout)) {
             Err(error) if error.kind() != ErrorKind::Interrupted => {
-                return Err(SynthError::System { doing: "wait for events", source: error });
+                return Err(SynthError::System { action: "wait for events", source: error });
             }
             _ => {}
         }

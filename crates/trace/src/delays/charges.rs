@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::history::{History, Off, Sleep, Span, INTERRUPT, TIMER};
+use super::history::{History, OffCpu, Sleep, Span, INTERRUPT, TIMER};
 use super::names::{Names, Relation};
 use crate::layout::Record;
 
@@ -33,7 +33,7 @@ pub const CAUSES: [&str; 9] =
 pub const SPLIT: usize = 4;
 pub const PARTS: usize = SPLIT * CAUSES.len();
 /// Charged to nobody.
-pub const NOBODY: u32 = u32::MAX;
+pub const NO_CULPRIT: u32 = u32::MAX;
 /// Longest chain of wake-ups to follow, such as a listener that wakes a worker that wakes another.
 const HOPS: u32 = 3;
 
@@ -42,7 +42,7 @@ const HOPS: u32 = 3;
 pub struct Charge {
     pub stage: u8,
     pub cause: Cause,
-    pub who: u32,
+    pub name: u32,
     pub ns: u64,
 }
 
@@ -90,9 +90,9 @@ struct Split<'h> {
 }
 
 impl Split<'_> {
-    fn charge(&mut self, cause: Cause, who: u32, ns: u64) {
+    fn charge(&mut self, cause: Cause, name: u32, ns: u64) {
         if ns > 0 {
-            self.charges.push(Charge { stage: self.stage, cause, who, ns });
+            self.charges.push(Charge { stage: self.stage, cause, name, ns });
         }
     }
 
@@ -106,31 +106,32 @@ impl Split<'_> {
         self.charge(Cause::Unseen, self.non_threads.unknown, to.saturating_sub(known_until));
         let to = known_until;
         let mut runs = to.saturating_sub(from);
-        for (begin, end, off) in within(&thread.off, from, to) {
+        for (begin, end, off_cpu) in within(&thread.off_cpu, from, to) {
             runs -= (end - begin).min(runs);
-            match off {
-                Off::Queue { cpu } => self.queue(Cause::RunQueue, cpu, begin, end),
-                Off::Woken { cpu } => self.queue(Cause::Wake, cpu, begin, end),
-                Off::Sleep { why, waker } => self.sleep(why, waker, begin, end, hops),
+            match off_cpu {
+                OffCpu::Queue { cpu } => self.queue(Cause::RunQueue, cpu, begin, end),
+                OffCpu::Woken { cpu } => self.queue(Cause::Wake, cpu, begin, end),
+                OffCpu::Sleep { reason, waker } => self.sleep(reason, waker, begin, end, hops),
             }
         }
-        for (begin, end, who) in within(&thread.interrupts, from, to) {
+        for (begin, end, name) in within(&thread.interrupts, from, to) {
             let ns = (end - begin).min(runs);
             runs -= ns;
-            self.charge(Cause::Interrupt, who, ns);
+            self.charge(Cause::Interrupt, name, ns);
         }
-        let (cause, who) = if hops == 0 { (Cause::Running, NOBODY) } else { (Cause::HandedOn, thread.name) };
-        self.charge(cause, who, runs);
+        let (cause, name) =
+            if hops == 0 { (Cause::Running, NO_CULPRIT) } else { (Cause::HandedOn, thread.name) };
+        self.charge(cause, name, runs);
     }
 
-    fn sleep(&mut self, why: Sleep, waker: u32, begin: u64, end: u64, hops: u32) {
+    fn sleep(&mut self, reason: Sleep, waker: u32, begin: u64, end: u64, hops: u32) {
         let culprit = match waker {
             INTERRUPT => self.non_threads.interrupt,
             TIMER => self.non_threads.timer,
             _ => self.history.name(waker).unwrap_or(self.non_threads.unknown),
         };
         let is_server_thread = self.history.threads.contains_key(&waker);
-        let cause = match why {
+        let cause = match reason {
             Sleep::PageFault => Cause::PageFault,
             Sleep::Blocked => Cause::Blocked,
             Sleep::Lock => Cause::Lock,
@@ -150,7 +151,7 @@ impl Split<'_> {
     fn queue(&mut self, cause: Cause, cpu: u16, from: u64, to: u64) {
         let mut left = to - from;
         if let Some(processor) = self.history.processor(cpu) {
-            for (begin, end, who) in within(&processor.ran, from, to) {
+            for (begin, end, name) in within(&processor.ran, from, to) {
                 let mut ran = end - begin;
                 left -= ran.min(left);
                 for (begin, end, interrupt) in within(&processor.interrupts, begin, end) {
@@ -158,7 +159,7 @@ impl Split<'_> {
                     ran -= ns;
                     self.charge(cause, interrupt, ns);
                 }
-                self.charge(cause, who, ran);
+                self.charge(cause, name, ran);
             }
         }
         self.charge(cause, self.non_threads.unknown, left);

@@ -29,13 +29,13 @@ pub enum Sleep {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Off {
+pub enum OffCpu {
     /// It was runnable and waited in the queue of this CPU.
     Queue { cpu: u16 },
     /// It was being woken, but was not yet in the queue of this CPU, which may have had to wake up itself.
     Woken { cpu: u16 },
     /// It slept until this thread woke it, or [`INTERRUPT`] or [`TIMER`].
-    Sleep { why: Sleep, waker: u32 },
+    Sleep { reason: Sleep, waker: u32 },
 }
 
 /// A time span with its content.
@@ -58,7 +58,7 @@ enum State {
     },
     Sleeping {
         from: u64,
-        why: Sleep,
+        reason: Sleep,
     },
 }
 
@@ -66,7 +66,7 @@ pub struct Thread {
     pub name: u32,
     state: State,
     last_cpu: Option<u16>,
-    pub off: VecDeque<Span<Off>>,
+    pub off_cpu: VecDeque<Span<OffCpu>>,
     /// Interrupts while it ran.
     pub interrupts: VecDeque<Span<u32>>,
     /// Time in a run queue, like the kernel's `run_delay`.
@@ -103,24 +103,24 @@ impl History {
         self.threads.get(&thread).map(|one| one.name).or_else(|| self.ran.get(&thread).copied())
     }
 
-    pub fn add(&mut self, m: &SchedEvent) {
-        self.latest = self.latest.max(m.at);
-        match m.kind {
-            EventKind::Switch => self.add_switch(m),
-            EventKind::Woken => self.thread(m.thread, m).wake(m),
-            EventKind::Migrated => self.thread(m.thread, m).migrate(m),
-            EventKind::Fault => self.thread(m.thread, m).faults += 1,
+    pub fn add(&mut self, event: &SchedEvent) {
+        self.latest = self.latest.max(event.at);
+        match event.kind {
+            EventKind::Switch => self.add_switch(event),
+            EventKind::Woken => self.thread(event.thread, event).wake(event),
+            EventKind::Migrated => self.thread(event.thread, event).migrate(event),
+            EventKind::Fault => self.thread(event.thread, event).faults += 1,
             EventKind::SoftIrq | EventKind::HardIrq => {
-                let name = match m.kind {
-                    EventKind::SoftIrq => format!("softirq {}", softirq(m.call)),
-                    _ => format!("interrupt {} ({})", m.call, text(&m.name)),
+                let name = match event.kind {
+                    EventKind::SoftIrq => format!("softirq {}", softirq(event.call)),
+                    _ => format!("interrupt {} ({})", event.call, text(&event.name)),
                 };
                 let content = self.names.number(&name, 0, Relation::Interrupt);
-                let span = Span { from: m.since, to: m.at, content };
-                if let Some(thread) = self.threads.get_mut(&m.thread) {
+                let span = Span { from: event.since, to: event.at, content };
+                if let Some(thread) = self.threads.get_mut(&event.thread) {
                     keep(&mut thread.interrupts, span);
                 }
-                keep(&mut self.processor_mut(m.cpu).interrupts, span);
+                keep(&mut self.processor_mut(event.cpu).interrupts, span);
             }
         }
     }
@@ -148,38 +148,41 @@ impl History {
         &mut self.processors[cpu]
     }
 
-    fn add_switch(&mut self, m: &SchedEvent) {
-        let relation = match m {
+    fn add_switch(&mut self, event: &SchedEvent) {
+        let relation = match event {
             SchedEvent { thread: 0, .. } => Relation::Idle,
-            SchedEvent { left: true, .. } => Relation::Own,
+            SchedEvent { thread_is_server: true, .. } => Relation::Own,
             SchedEvent { kernel: true, .. } => Relation::Kernel,
             _ => Relation::Other,
         };
-        let own = text(&m.name);
+        let own = text(&event.name);
         let content = match relation {
             Relation::Idle => self.names.number("idle", 0, relation),
-            _ => self.names.thread(&own, m.process, relation, m.thread),
+            _ => self.names.thread(&own, event.process, relation, event.thread),
         };
-        keep(&mut self.processor_mut(m.cpu).ran, Span { from: m.since, to: m.at, content });
-        if m.thread != 0 {
-            self.ran.insert(m.thread, content);
+        keep(&mut self.processor_mut(event.cpu).ran, Span { from: event.since, to: event.at, content });
+        if event.thread != 0 {
+            self.ran.insert(event.thread, content);
         }
-        if m.left {
-            let thread = self.thread(m.thread, m);
+        if event.thread_is_server {
+            let thread = self.thread(event.thread, event);
             thread.name = content;
-            thread.leave(m);
+            thread.leave(event);
         }
-        if m.came {
+        if event.other_is_server {
             // Its own name is known when it leaves.
-            let unnamed = SchedEvent { name: [0; 16], ..*m };
-            self.thread(m.other, &unnamed).arrive(m);
+            let unnamed = SchedEvent { name: [0; 16], ..*event };
+            self.thread(event.other, &unnamed).arrive(event);
         }
     }
 
-    fn thread(&mut self, number: u32, m: &SchedEvent) -> &mut Thread {
+    fn thread(&mut self, number: u32, event: &SchedEvent) -> &mut Thread {
         let Self { names, threads, .. } = self;
         threads.entry(number).or_insert_with(|| {
-            Thread::new(names.number(&text(&m.name), m.process, Relation::Own), State::Unseen { from: 0 })
+            Thread::new(
+                names.number(&text(&event.name), event.process, Relation::Own),
+                State::Unseen { from: 0 },
+            )
         })
     }
 }
@@ -190,7 +193,7 @@ impl Thread {
             name,
             state,
             last_cpu: None,
-            off: VecDeque::new(),
+            off_cpu: VecDeque::new(),
             interrupts: VecDeque::new(),
             queued_ns: 0,
             woken_ns: 0,
@@ -207,67 +210,76 @@ impl Thread {
         }
     }
 
-    fn leave(&mut self, m: &SchedEvent) {
-        self.state = match m.state {
-            0 => State::Waiting { from: m.at },
-            _ => State::Sleeping { from: m.at, why: sleep_reason(m) },
+    fn leave(&mut self, event: &SchedEvent) {
+        self.state = match event.state {
+            0 => State::Waiting { from: event.at },
+            _ => State::Sleeping { from: event.at, reason: sleep_reason(event) },
         };
     }
 
-    fn wake(&mut self, m: &SchedEvent) {
+    fn wake(&mut self, event: &SchedEvent) {
         let sleep = match self.state {
-            State::Sleeping { from, why } => Some((from, why)),
+            State::Sleeping { from, reason } => Some((from, reason)),
             State::Unseen { from } => Some((from, Sleep::Unseen)),
             State::Running | State::Waiting { .. } => None,
         };
-        if let Some((from, why)) = sleep {
+        if let Some((from, reason)) = sleep {
             // The wake-up may have started before the thread left its CPU.
-            let since = m.since.max(from).min(m.at);
-            self.add_sleep(from, since, why, m.other);
-            if m.at > since {
-                self.woken_ns += m.at - since;
-                keep(&mut self.off, Span { from: since, to: m.at, content: Off::Woken { cpu: m.cpu } });
+            let since = event.since.max(from).min(event.at);
+            self.add_sleep(from, since, reason, event.other);
+            if event.at > since {
+                self.woken_ns += event.at - since;
+                keep(
+                    &mut self.off_cpu,
+                    Span { from: since, to: event.at, content: OffCpu::Woken { cpu: event.cpu } },
+                );
             }
-            self.state = State::Waiting { from: m.at };
+            self.state = State::Waiting { from: event.at };
         }
     }
 
-    fn migrate(&mut self, m: &SchedEvent) {
+    fn migrate(&mut self, event: &SchedEvent) {
         match self.state {
-            State::Waiting { from } => self.add_wait(from, m.at, m.cpu),
+            State::Waiting { from } => self.add_wait(from, event.at, event.cpu),
             State::Unseen { from } => {
-                keep(&mut self.off, Span { from, to: m.at, content: Off::Queue { cpu: m.cpu } });
+                keep(
+                    &mut self.off_cpu,
+                    Span { from, to: event.at, content: OffCpu::Queue { cpu: event.cpu } },
+                );
             }
             State::Running | State::Sleeping { .. } => return,
         }
-        self.state = State::Waiting { from: m.at };
+        self.state = State::Waiting { from: event.at };
     }
 
-    fn arrive(&mut self, m: &SchedEvent) {
+    fn arrive(&mut self, event: &SchedEvent) {
         match self.state {
-            State::Waiting { from } => self.add_wait(from, m.at, m.cpu),
-            State::Sleeping { from, why } => self.add_sleep(from, m.at, why, 0),
+            State::Waiting { from } => self.add_wait(from, event.at, event.cpu),
+            State::Sleeping { from, reason } => self.add_sleep(from, event.at, reason, 0),
             // It waited for this CPU when tracing started: a wake-up would have caused an event.
             State::Unseen { from } => {
-                keep(&mut self.off, Span { from, to: m.at, content: Off::Queue { cpu: m.cpu } });
+                keep(
+                    &mut self.off_cpu,
+                    Span { from, to: event.at, content: OffCpu::Queue { cpu: event.cpu } },
+                );
             }
             State::Running => {}
         }
-        self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != m.cpu));
-        self.last_cpu = Some(m.cpu);
+        self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != event.cpu));
+        self.last_cpu = Some(event.cpu);
         self.state = State::Running;
     }
 
     fn add_wait(&mut self, from: u64, to: u64, cpu: u16) {
         if to > from {
             self.queued_ns += to - from;
-            keep(&mut self.off, Span { from, to, content: Off::Queue { cpu } });
+            keep(&mut self.off_cpu, Span { from, to, content: OffCpu::Queue { cpu } });
         }
     }
 
-    fn add_sleep(&mut self, from: u64, to: u64, why: Sleep, waker: u32) {
+    fn add_sleep(&mut self, from: u64, to: u64, reason: Sleep, waker: u32) {
         if to > from {
-            keep(&mut self.off, Span { from, to, content: Off::Sleep { why, waker } });
+            keep(&mut self.off_cpu, Span { from, to, content: OffCpu::Sleep { reason, waker } });
         }
     }
 }
@@ -281,8 +293,8 @@ fn keep<T>(spans: &mut VecDeque<T>, span: T) {
 
 /// Return why a thread sleeps, by its system call on x86-64. A mutex waits with `FUTEX_WAIT` or `FUTEX_LOCK_PI`, a
 /// condition variable with `FUTEX_WAIT_BITSET` (glibc's nptl).
-fn sleep_reason(m: &SchedEvent) -> Sleep {
-    match (m.call, m.operation) {
+fn sleep_reason(event: &SchedEvent) -> Sleep {
+    match (event.call, event.operation) {
         (NO_CALL, _) => Sleep::PageFault,
         // read, readv, recvfrom, recvmsg, accept, poll, select and epoll with their variants
         (0 | 19 | 45 | 47 | 43 | 288 | 7 | 23 | 232 | 270 | 271 | 281 | 441, _) => Sleep::Input,

@@ -169,8 +169,8 @@ impl Joiner {
         self.next_block();
     }
 
-    pub fn event(&mut self, m: &SchedEvent) {
-        self.history.add(m);
+    pub fn event(&mut self, event: &SchedEvent) {
+        self.history.add(event);
     }
 
     pub fn request(&mut self, r: &Record) {
@@ -183,10 +183,10 @@ impl Joiner {
         let mut by_culprit: Vec<((u8, Cause, u32), u64)> = Vec::with_capacity(charges.len());
         for charge in &charges {
             parts[charge.part()] += charge.ns;
-            let (culprit, thread) = self.history.names.culprit(charge.who);
+            let (culprit, thread) = self.history.names.culprit(charge.name);
             if thread != 0 && charge.cause != Cause::Running {
                 let us = charge.ns as f64 / 1e3;
-                let sums = self.threads.entry((charge.stage, charge.cause, charge.who)).or_default();
+                let sums = self.threads.entry((charge.stage, charge.cause, charge.name)).or_default();
                 *sums = [sums[0] + us, sums[1] + us * latency];
             }
             let key = (charge.stage, charge.cause, culprit);
@@ -235,18 +235,18 @@ impl Joiner {
         // The unknown culprit is never left out.
         let unknown = self.non_threads.unknown;
         let mut reported = 0..CULPRITS;
-        charged.retain(|((_, _, who), _)| *who == unknown || reported.next().is_some());
+        charged.retain(|((_, _, name), _)| *name == unknown || reported.next().is_some());
         let names = &self.history.names;
         let mut threads: HashMap<(u8, Cause, u32), Vec<(u32, f64)>> = HashMap::new();
-        for ((stage, cause, who), [x, xt]) in self.threads {
-            let (culprit, thread) = names.culprit(who);
+        for ((stage, cause, name), [x, xt]) in self.threads {
+            let (culprit, thread) = names.culprit(name);
             threads.entry((stage, cause, culprit)).or_default().push((thread, xt - x * mean));
         }
         let count = self.blocks.len();
-        let culprits = charged.into_iter().filter_map(|((stage, cause, who), (requests, mut blocks))| {
+        let culprits = charged.into_iter().filter_map(|((stage, cause, number), (requests, mut blocks))| {
             blocks.resize(count, [0.0; 3]);
-            let name = names.get(who).cloned().unwrap_or_else(unknown_name);
-            let own = threads.get(&(stage, cause, who)).map_or(&[][..], Vec::as_slice);
+            let name = names.get(number).cloned().unwrap_or_else(unknown_name);
+            let own = threads.get(&(stage, cause, number)).map_or(&[][..], Vec::as_slice);
             let (stage, cause) = (STAGES.get(usize::from(stage))?, CAUSES[cause as usize]);
             let foremost = foremost(own);
             Some(Culprit { stage, cause, name, requests, threads: own.len(), foremost, blocks })
@@ -284,15 +284,15 @@ impl Joiner {
         let mean = |sum: u64| sum as f64 / count / 1e3;
         let mut sums: HashMap<(u8, Cause, u32), u64> = HashMap::new();
         for charge in slow.iter().flat_map(|one| &one.2) {
-            let (culprit, _) = self.history.names.culprit(charge.who);
+            let (culprit, _) = self.history.names.culprit(charge.name);
             *sums.entry((charge.stage, charge.cause, culprit)).or_default() += charge.ns;
         }
         let mut parts: Vec<SlowPart> = sums
             .into_iter()
-            .map(|((stage, cause, who), ns)| SlowPart {
+            .map(|((stage, cause, number), ns)| SlowPart {
                 stage: STAGES[usize::from(stage)],
                 cause: CAUSES[cause as usize],
-                name: self.history.names.get(who).cloned(),
+                name: self.history.names.get(number).cloned(),
                 mean_us: mean(ns),
             })
             .collect();

@@ -32,8 +32,8 @@ fn switch(
         cpu: 0,
         call,
         kind: EventKind::Switch,
-        left: is_server(from.0),
-        came: is_server(to),
+        thread_is_server: is_server(from.0),
+        other_is_server: is_server(to),
         kernel: false,
         state,
         operation,
@@ -74,8 +74,8 @@ fn charge_request(events: &[SchedEvent], e: [u64; 6]) -> Vec<(&'static str, &'st
     let mut all: Vec<_> = charges(&joiner.history, joiner.non_threads, &r)
         .into_iter()
         .map(|c| {
-            let who = joiner.history.names.get(c.who).map_or(String::new(), |n| n.text.clone());
-            (STAGES[usize::from(c.stage)], CAUSES[c.cause as usize], who, c.ns / 1000)
+            let name = joiner.history.names.get(c.name).map_or(String::new(), |n| n.text.clone());
+            (STAGES[usize::from(c.stage)], CAUSES[c.cause as usize], name, c.ns / 1000)
         })
         .collect();
     all.sort();
@@ -267,9 +267,9 @@ fn the_next_event_shows_what_a_thread_did_at_the_start_of_a_window() {
             |cause| found.iter().filter(|one| one.cause == cause).map(|one| one.ns / 1000).sum::<u64>();
         (time(Cause::Wake), time(Cause::RunQueue), time(Cause::Running), time(Cause::Unseen))
     };
-    let came = |since| switch(since, 1040, (200, "compiler"), 1, 0, 0xffff, 0);
-    assert_eq!(split(&[woken(1020, 1, NET), came(1000)]), (19, 20, 20, 0), "it slept");
-    assert_eq!(split(&[came(1000)]), (0, 39, 20, 0), "it waited for the CPU");
+    let resumed = |since| switch(since, 1040, (200, "compiler"), 1, 0, 0xffff, 0);
+    assert_eq!(split(&[woken(1020, 1, NET), resumed(1000)]), (19, 20, 20, 0), "it slept");
+    assert_eq!(split(&[resumed(1000)]), (0, 39, 20, 0), "it waited for the CPU");
     assert_eq!(split(&[]), (0, 0, 59, 0), "it ran");
 }
 
@@ -285,7 +285,7 @@ fn the_waker_of_a_thread_is_named_or_unknown() {
         let all = charge_request(&events, [9, 10, 11, 11, 60, 60]);
         all.into_iter().find(|one| one.1 == "blocked").unwrap()
     };
-    let charged = |who: &str| ("start_to_response", "blocked", who.to_owned(), 30);
+    let charged = |name: &str| ("start_to_response", "blocked", name.to_owned(), 30);
     assert_eq!(charge_of_waker(200), charged("client"));
     assert_eq!(charge_of_waker(300), charged("unknown"));
     assert_eq!(charge_of_waker(NET), charged("network or disk"));
@@ -305,8 +305,8 @@ fn the_thread_that_delays_most_is_reported_among_equal_names() {
         let end = at + 100 + waited;
         joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));
     }
-    let who = joiner.finish();
-    let pool = &who.culprits[0];
+    let delays = joiner.finish();
+    let pool = &delays.culprits[0];
     assert_eq!((pool.name.text.as_str(), pool.requests, pool.threads), ("pool", 100, 2));
     let foremost = pool.foremost.unwrap();
     assert!(foremost.thread == 300 && foremost.share > 0.9, "{foremost:?}");
@@ -324,10 +324,10 @@ fn slow_requests_and_culprits_follow_the_variance() {
         let end = at + 100 + waited;
         joiner.request(&request([at + 99, at + 100, end, end, end + 20, end + 20]));
     }
-    let who = joiner.finish();
-    let first = &who.culprits[0];
+    let delays = joiner.finish();
+    let first = &delays.culprits[0];
     assert_eq!((first.name.text.as_str(), first.cause, first.requests), ("backup", "run_queue", 1000));
-    let slowest = who.slowest.unwrap();
+    let slowest = delays.slowest.unwrap();
     assert_eq!((slowest.requests, slowest.above_us), (10, 521.0));
     assert!((slowest.parts[0].mean_us - 500.0).abs() < 1e-9);
 }

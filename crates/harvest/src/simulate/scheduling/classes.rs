@@ -22,64 +22,64 @@ pub(super) fn learn_classes(
     let all = world.traces(slots, slot_hours, scaling);
     let traces: Vec<f64> = own.iter().flat_map(|&at| &all[at * slots..(at + 1) * slots]).copied().collect();
     let sizes: Vec<f64> = own.iter().map(|&at| world.tenants[at].servers.len() as f64).collect();
-    let found = classify(
+    let classification = classify(
         &traces,
         slots,
         &sizes,
         None,
         &Settings { slot_s: Some(slot_hours * 3600.0), ..Settings::default() },
     )?;
-    let mut servers = vec![Vec::new(); found.classes.len()];
-    for (&at, tenant) in own.iter().zip(&found.tenants) {
+    let mut servers = vec![Vec::new(); classification.classes.len()];
+    for (&at, tenant) in own.iter().zip(&classification.tenants) {
         if let Some(class) = tenant.class {
             servers[class].extend(&world.tenants[at].servers);
         }
     }
     let reserve = f64::from(scenario.reserve) / f64::from(scenario.cores);
-    let rooms = found.classes.iter().map(|class| ClassState {
+    let states = classification.classes.iter().map(|class| ClassState {
         pattern: class.pattern,
         mean: class.mean + reserve,
         peak: class.peak + reserve,
         now: class.mean + reserve,
         capacity: class.servers * f64::from(scenario.cores),
     });
-    let rooms = rooms.collect();
-    Ok((servers, rooms))
+    let states = states.collect();
+    Ok((servers, states))
 }
 
 /// Return the most tasks per server by job length, from the history of its class: the cores outside the reserve for
 /// short jobs, what the mean leaves for medium jobs, and what the peak leaves for long jobs.
 pub(super) fn task_limits(
     scenario: &Scheduling,
-    rooms: &[ClassState],
+    states: &[ClassState],
     classes: &[Vec<u32>],
     servers: usize,
 ) -> [Vec<i64>; 3] {
-    let mut found = std::array::from_fn(|_| vec![i64::from(scenario.cores - scenario.reserve); servers]);
-    for (room, own) in rooms.iter().zip(classes) {
+    let mut limits = std::array::from_fn(|_| vec![i64::from(scenario.cores - scenario.reserve); servers]);
+    for (state, own) in states.iter().zip(classes) {
         let limit = |past: f64| ((1.0 - past) * f64::from(scenario.cores)).floor() as i64;
         for &server in own {
-            found[Length::Medium as usize][server as usize] = limit(room.mean);
-            found[Length::Long as usize][server as usize] = limit(room.peak);
+            limits[Length::Medium as usize][server as usize] = limit(state.mean);
+            limits[Length::Long as usize][server as usize] = limit(state.peak);
         }
     }
-    found
+    limits
 }
 
 /// Choose classes for a job, in addition to those that it has.
 pub(super) fn choose_classes(
     job: &mut Running,
     length: Length,
-    rooms: &[ClassState],
+    states: &[ClassState],
     members: &Members,
     cores: u32,
     random: &mut Sequence,
 ) {
     let now =
-        |(class, room): (usize, &ClassState)| ClassState { now: members.used_now(class, cores), ..*room };
-    let rooms: Vec<ClassState> = rooms.iter().enumerate().map(now).collect();
-    let wants = Job { length, wants: job.waiting as f64 };
-    for class in select(&wants, &rooms, &Weights::default(), random).unwrap_or_default() {
+        |(class, state): (usize, &ClassState)| ClassState { now: members.used_now(class, cores), ..*state };
+    let states: Vec<ClassState> = states.iter().enumerate().map(now).collect();
+    let request = Job { length, wants: job.waiting as f64 };
+    for class in select(&request, &states, &Weights::default(), random).unwrap_or_default() {
         if !job.classes.contains(&class) {
             job.classes.push(class);
         }

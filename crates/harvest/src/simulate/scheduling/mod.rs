@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::center::Center;
 use super::world::World;
 use crate::error::HarvestError;
-use course::Course;
+use simulation::Simulation;
 
 mod classes;
-mod course;
+mod simulation;
 mod tasks;
 
 /// How tasks are assigned to servers.
@@ -110,29 +110,33 @@ pub struct Done {
 ///
 /// # Panics
 ///
-/// Never: a job that runs tasks is there.
+/// Never: each task has a job.
 pub fn scheduling(world: &World, scenario: &Scheduling) -> Result<Done, HarvestError> {
     check(world, scenario)?;
-    let coming = (scenario.days * 86_400.0 / scenario.step_s) as usize;
-    let mut course = Course::new(world, scenario)?;
+    let arrival_steps = (scenario.days * 86_400.0 / scenario.step_s) as usize;
+    let mut simulation = Simulation::new(world, scenario)?;
     let mut steps = 0;
-    while steps < coming || (steps < 2 * coming && course.has_jobs()) {
+    while steps < arrival_steps || (steps < 2 * arrival_steps && simulation.has_jobs()) {
         let now = steps as f64 * scenario.step_s;
         steps += 1;
         // Jobs arrive and use is counted only in the given days.
-        course.step(now, steps <= coming);
+        simulation.step(now, steps <= arrival_steps);
     }
-    Ok(course.finish(steps as f64 * scenario.step_s, coming))
+    Ok(simulation.finish(steps as f64 * scenario.step_s, arrival_steps))
 }
 
 fn check(world: &World, scenario: &Scheduling) -> Result<(), HarvestError> {
     if scenario.cores <= scenario.reserve {
-        let found = f64::from(scenario.reserve);
-        return Err(HarvestError::Range { what: "reserve", found, range: "0 to less than the cores" });
+        let reserve = f64::from(scenario.reserve);
+        return Err(HarvestError::Range {
+            name: "reserve",
+            value: reserve,
+            range: "0 to less than the cores",
+        });
     }
     if !(scenario.step_s > 0.0 && scenario.days > 0.0 && scenario.demand > 0.0) {
-        let found = scenario.step_s.min(scenario.days).min(scenario.demand);
-        return Err(HarvestError::Range { what: "step_s, days or demand", found, range: "above 0" });
+        let least = scenario.step_s.min(scenario.days).min(scenario.demand);
+        return Err(HarvestError::Range { name: "step_s, days or demand", value: least, range: "above 0" });
     }
     world.check_days(scenario.days)
 }

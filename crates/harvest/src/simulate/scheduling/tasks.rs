@@ -8,30 +8,30 @@ use crate::sequence::Sequence;
 /// End finished tasks, and kill the youngest until the others fit. Return the wasted core seconds.
 pub(super) fn give_way(
     tasks: &mut Vec<Task>,
-    room: i64,
+    available: i64,
     now: f64,
     jobs: &mut [Option<Running>],
     done: &mut Done,
 ) -> f64 {
-    let mut vain = 0.0;
+    let mut wasted_s = 0.0;
     tasks.retain(|task| {
         let is_finished = task.end <= now;
         if is_finished {
             done.tasks += 1;
-            jobs[task.job].as_mut().expect("a job with tasks is there").active -= 1;
+            jobs[task.job].as_mut().expect("a task has a job").active -= 1;
         }
         !is_finished
     });
     // The youngest are last.
-    while tasks.len() as i64 > room.max(0) {
+    while tasks.len() as i64 > available.max(0) {
         let Some(task) = tasks.pop() else { break };
-        let job = jobs[task.job].as_mut().expect("a job with tasks is there");
+        let job = jobs[task.job].as_mut().expect("a task has a job");
         job.active -= 1;
         job.waiting += 1;
         done.kills += 1;
-        vain += now - task.since;
+        wasted_s += now - task.since;
     }
-    vain
+    wasted_s
 }
 
 /// Failed random draws before all servers are tried in turn.

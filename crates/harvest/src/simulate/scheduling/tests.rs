@@ -3,7 +3,7 @@
 use super::super::jobs::{Kind, Running, Task};
 use super::super::world::{Inventory, Scaling, Traces};
 use super::classes::{choose_classes, is_full, learn_classes, task_limits, Members};
-use super::course::Sums;
+use super::simulation::Sums;
 use super::tasks::{give_way, start, PlacementRule};
 use super::*;
 use crate::grid::Tenant;
@@ -20,8 +20,8 @@ fn the_youngest_tasks_are_killed_until_the_others_fit_and_wait_again() {
         .map(|(job, end)| Task { job, since: 0.0, end })
         .into();
     let mut done = Done::default();
-    let vain = give_way(&mut own, 2, 5.0, &mut jobs, &mut done);
-    assert!((vain - 10.0).abs() < 1e-9, "{vain}");
+    let wasted_s = give_way(&mut own, 2, 5.0, &mut jobs, &mut done);
+    assert!((wasted_s - 10.0).abs() < 1e-9, "{wasted_s}");
     assert_eq!(own.iter().map(|task| task.job).collect::<Vec<_>>(), [0, 0]);
     assert_eq!((done.tasks, done.kills), (1, 2));
     let counts = |job: usize| jobs[job].as_ref().map(|one| (one.active, one.waiting)).unwrap();
@@ -91,19 +91,19 @@ fn history_limits_the_tasks_of_a_server() {
 
 #[test]
 fn history_leaves_less_to_longer_jobs_and_needs_a_class() {
-    let room = ClassState { pattern: Pattern::Periodic, mean: 0.5, peak: 0.8, now: 0.4, capacity: 24.0 };
+    let state = ClassState { pattern: Pattern::Periodic, mean: 0.5, peak: 0.8, now: 0.4, capacity: 24.0 };
     let scenario = Scheduling::default();
-    assert_eq!(task_limits(&scenario, &[room], &[vec![1]], 2), [vec![8, 8], vec![8, 6], vec![8, 2]]);
+    assert_eq!(task_limits(&scenario, &[state], &[vec![1]], 2), [vec![8, 8], vec![8, 6], vec![8, 2]]);
 }
 
 #[test]
 fn a_reserve_counts_as_used_now_on_average_and_at_the_peak() {
     let world = World::synthetic(&Scheduling::default().center);
-    let rooms = |reserve| {
+    let states = |reserve| {
         let scenario = Scheduling { reserve, ..Scheduling::default() };
         learn_classes(&scenario, &world, &Scaling::none()).unwrap().1
     };
-    for (with, without) in rooms(3).iter().zip(rooms(0)) {
+    for (with, without) in states(3).iter().zip(states(0)) {
         for (one, other) in [(with.mean, without.mean), (with.peak, without.peak), (with.now, without.now)] {
             assert!((one - other - 0.25).abs() < 1e-12, "{with:?} {without:?}");
         }
@@ -112,13 +112,13 @@ fn a_reserve_counts_as_used_now_on_average_and_at_the_peak() {
 
 #[test]
 fn choosing_a_class_again_adds_no_server() {
-    let room = ClassState { pattern: Pattern::Constant, mean: 0.2, peak: 0.2, now: 0.2, capacity: 24.0 };
+    let state = ClassState { pattern: Pattern::Constant, mean: 0.2, peak: 0.2, now: 0.2, capacity: 24.0 };
     let mut job = Running::new(0, 0.0, 1);
     let mut members = Members::new(vec![vec![0, 1], vec![2, 3]], 4);
     members.count(&[12; 4]);
     for seed in 0..20 {
         let mut random = Sequence::new(seed);
-        choose_classes(&mut job, Length::Long, &[room, room], &members, 12, &mut random);
+        choose_classes(&mut job, Length::Long, &[state, state], &members, 12, &mut random);
     }
     let mut servers: Vec<usize> = (0..4).map(|at| members.server_at(&job.classes, at)).collect();
     servers.sort_unstable();

@@ -27,14 +27,14 @@ pub(crate) fn execute(
     out: &mut Vec<u8>,
 ) -> Disposition {
     let store = &context.shared.store;
-    let mut say = |quiet: bool, text: &str| {
-        if !quiet {
+    let mut say = |noreply: bool, text: &str| {
+        if !noreply {
             out.extend_from_slice(text.as_bytes());
         }
     };
     match *command {
         Command::Get { keys, with_cas } => get(keys.of(frame), with_cas, context, now, out),
-        Command::Store { mode, key, flags, exptime, data, quiet } => {
+        Command::Store { mode, key, flags, exptime, data, noreply } => {
             context.counters.set();
             let text = match store.put(mode, key.of(frame), data.of(frame), flags, exptime, now) {
                 Outcome::Stored => "STORED\r\n",
@@ -44,19 +44,19 @@ pub(crate) fn execute(
                     OUT_OF_MEMORY
                 }
             };
-            say(quiet, text);
+            say(noreply, text);
         }
-        Command::TooLarge { key, quiet } => {
+        Command::TooLarge { key, noreply } => {
             // Like memcached, delete the old value: no value is better than an outdated one.
             store.delete(key.of(frame), now);
-            say(quiet, TOO_LARGE);
+            say(noreply, TOO_LARGE);
         }
-        Command::Delete { key, quiet } => {
-            say(quiet, if store.delete(key.of(frame), now) { "DELETED\r\n" } else { "NOT_FOUND\r\n" });
+        Command::Delete { key, noreply } => {
+            say(noreply, if store.delete(key.of(frame), now) { "DELETED\r\n" } else { "NOT_FOUND\r\n" });
         }
-        Command::FlushAll { quiet } => {
+        Command::FlushAll { noreply } => {
             store.clear();
-            say(quiet, "OK\r\n");
+            say(noreply, "OK\r\n");
         }
         Command::Version => say(false, concat!("VERSION ", env!("CARGO_PKG_VERSION"), "-hindmost-synth\r\n")),
         Command::Stats => stats(context, now, out),

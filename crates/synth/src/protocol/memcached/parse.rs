@@ -20,19 +20,19 @@ pub(crate) enum Command {
         flags: u32,
         exptime: i64,
         data: Span,
-        quiet: bool,
+        noreply: bool,
     },
     Delete {
         key: Span,
-        quiet: bool,
+        noreply: bool,
     },
     /// A store of a too large value; the value is skipped.
     TooLarge {
         key: Span,
-        quiet: bool,
+        noreply: bool,
     },
     FlushAll {
-        quiet: bool,
+        noreply: bool,
     },
     Version,
     Stats,
@@ -155,18 +155,18 @@ impl Parser {
             return Step::More;
         }
         self.0 = State::default();
-        if let Command::Store { data, quiet, .. } = &mut command {
+        if let Command::Store { data, noreply, .. } = &mut command {
             *data = Span::new(line..length - 2);
             if &bytes[length - 2..length] != b"\r\n" {
-                command = refuse(BAD_DATA, *quiet);
+                command = refuse(BAD_DATA, *noreply);
             }
         }
         Step::Frame(command, length)
     }
 }
 
-fn refuse(reply: &'static str, quiet: bool) -> Command {
-    if quiet {
+fn refuse(reply: &'static str, noreply: bool) -> Command {
+    if noreply {
         Command::Ignore
     } else {
         Command::Refuse(reply)
@@ -208,59 +208,59 @@ fn get(line: &[u8], mut words: Words, with_cas: bool) -> Command {
 
 fn store(line: &[u8], words: Words, mode: Mode) -> (Command, usize) {
     let mut words_seen = [Span::default(); 5];
-    let (count, quiet) = collect(line, words, &mut words_seen);
+    let (count, noreply) = collect(line, words, &mut words_seen);
     if !(4..=5).contains(&count) {
-        return (refuse(ERROR, quiet), 0);
+        return (refuse(ERROR, noreply), 0);
     }
     let [key, flags, exptime, length] = [0, 1, 2, 3].map(|index| words_seen[index].of(line));
     let numbers = (integer(flags), integer(exptime), integer(length));
     let (Some(flags), Some(exptime), Some(length)) = numbers else {
-        return (refuse(BAD_FORMAT, quiet), 0);
+        return (refuse(BAD_FORMAT, noreply), 0);
     };
     let Ok(flags) = u32::try_from(flags) else {
-        return (refuse(BAD_FORMAT, quiet), 0);
+        return (refuse(BAD_FORMAT, noreply), 0);
     };
     if key.len() > MAX_KEY || !(0..i64::from(i32::MAX) - 1).contains(&length) {
-        return (refuse(BAD_FORMAT, quiet), 0);
+        return (refuse(BAD_FORMAT, noreply), 0);
     }
     let (key, length) = (words_seen[0], length as usize);
     if length > MAX_VALUE {
-        return (Command::TooLarge { key, quiet }, length);
+        return (Command::TooLarge { key, noreply }, length);
     }
-    (Command::Store { mode, key, flags, exptime, data: Span::default(), quiet }, length)
+    (Command::Store { mode, key, flags, exptime, data: Span::default(), noreply }, length)
 }
 
 fn delete(line: &[u8], words: Words) -> Command {
     let mut words_seen = [Span::default(); 3];
-    let (count, quiet) = collect(line, words, &mut words_seen);
+    let (count, noreply) = collect(line, words, &mut words_seen);
     // Old clients still send `delete KEY 0` with a time argument.
     let good = match count {
         1 => true,
-        2 => quiet || words_seen[1].of(line) == b"0",
-        3 => quiet && words_seen[1].of(line) == b"0",
-        _ => return refuse(ERROR, quiet),
+        2 => noreply || words_seen[1].of(line) == b"0",
+        3 => noreply && words_seen[1].of(line) == b"0",
+        _ => return refuse(ERROR, noreply),
     };
     if !good {
-        return refuse(BAD_DELETE, quiet);
+        return refuse(BAD_DELETE, noreply);
     }
     if words_seen[0].of(line).len() > MAX_KEY {
-        return refuse(BAD_FORMAT, quiet);
+        return refuse(BAD_FORMAT, noreply);
     }
-    Command::Delete { key: words_seen[0], quiet }
+    Command::Delete { key: words_seen[0], noreply }
 }
 
 fn flush_all(line: &[u8], words: Words) -> Command {
     let mut words_seen = [Span::default(); 2];
-    let (count, quiet) = collect(line, words, &mut words_seen);
-    let delay = match (count, quiet) {
-        (0, _) | (1, true) => return Command::FlushAll { quiet },
+    let (count, noreply) = collect(line, words, &mut words_seen);
+    let delay = match (count, noreply) {
+        (0, _) | (1, true) => return Command::FlushAll { noreply },
         (1, false) | (2, true) => integer(words_seen[0].of(line)),
-        _ => return refuse(ERROR, quiet),
+        _ => return refuse(ERROR, noreply),
     };
     match delay {
-        None => refuse(BAD_EXPTIME, quiet),
-        Some(1..) => refuse(LATE_FLUSH, quiet),
-        Some(..=0) => Command::FlushAll { quiet },
+        None => refuse(BAD_EXPTIME, noreply),
+        Some(1..) => refuse(LATE_FLUSH, noreply),
+        Some(..=0) => Command::FlushAll { noreply },
     }
 }
 

@@ -97,17 +97,23 @@ fn the_line_limit_does_not_depend_on_chunks() {
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let key = prop_oneof![Just("a".to_owned()), Just("b".to_owned()), "[a-z]{1,8}", Just("k".repeat(251))];
     let end = prop_oneof![9 => Just("\r\n"), 1 => Just("\n")];
-    let quiet = prop_oneof![3 => Just(""), 1 => Just(" noreply")];
+    let noreply = prop_oneof![3 => Just(""), 1 => Just(" noreply")];
     let verb = prop_oneof![Just("set"), Just("add"), Just("replace")];
-    let store =
-        (verb, key.clone(), prop::collection::vec(any::<u8>(), 0..40), -2_i64..3, quiet.clone(), end.clone())
-            .prop_map(|(verb, key, value, lie, quiet, end)| {
-                let length = value.len() as i64 + if lie.abs() == 2 { lie } else { 0 };
-                let mut bytes = format!("{verb} {key} 7 0 {length}{quiet}{end}").into_bytes();
-                bytes.extend_from_slice(&value);
-                bytes.extend_from_slice(b"\r\n");
-                bytes
-            });
+    let store = (
+        verb,
+        key.clone(),
+        prop::collection::vec(any::<u8>(), 0..40),
+        -2_i64..3,
+        noreply.clone(),
+        end.clone(),
+    )
+        .prop_map(|(verb, key, value, lie, noreply, end)| {
+            let length = value.len() as i64 + if lie.abs() == 2 { lie } else { 0 };
+            let mut bytes = format!("{verb} {key} 7 0 {length}{noreply}{end}").into_bytes();
+            bytes.extend_from_slice(&value);
+            bytes.extend_from_slice(b"\r\n");
+            bytes
+        });
     let large = (1_048_570_usize..1_048_590).prop_map(|length| {
         let mut bytes = format!("set a 0 0 {length}\r\n").into_bytes();
         bytes.resize(bytes.len() + length, b'v');
@@ -116,8 +122,8 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
     });
     let get = (prop::collection::vec(key.clone(), 0..5), end.clone())
         .prop_map(|(keys, end)| format!("get {}{end}", keys.join(" ")).into_bytes());
-    let delete =
-        (key, quiet, end).prop_map(|(key, quiet, end)| format!("delete {key}{quiet}{end}").into_bytes());
+    let delete = (key, noreply, end)
+        .prop_map(|(key, noreply, end)| format!("delete {key}{noreply}{end}").into_bytes());
     let fixed = prop_oneof![Just("version\r\n"), Just("flush_all\r\n"), Just("\r\n"), Just("quit\r\n")];
     let garbage = prop::collection::vec(any::<u8>(), 0..60);
     let piece = prop_oneof![

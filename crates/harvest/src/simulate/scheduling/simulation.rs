@@ -11,12 +11,13 @@ use crate::select::ClassState;
 use crate::sequence::Sequence;
 
 /// The state, and the parameters that drive it.
-pub(super) struct Course<'a> {
+pub(super) struct Simulation<'a> {
     world: &'a World,
     scenario: &'a Scheduling,
     scaling: Scaling,
     members: Members,
-    rooms: Vec<ClassState>,
+    /// States of the learned classes.
+    states: Vec<ClassState>,
     /// Most tasks of each server by its history, by length of job.
     task_limits: [Vec<i64>; 3],
     kinds: Vec<Kind>,
@@ -44,12 +45,12 @@ struct Full {
     all: bool,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Simulation<'a> {
     pub(super) fn new(world: &'a World, scenario: &'a Scheduling) -> Result<Self, HarvestError> {
         let scaling = Scaling::to_mean(world, scenario.utilisation, scenario.root)?;
         let servers = world.rack_of.len();
-        let (classes, rooms) = learn_classes(scenario, world, &scaling)?;
-        let task_limits = task_limits(scenario, &rooms, &classes, servers);
+        let (classes, states) = learn_classes(scenario, world, &scaling)?;
+        let task_limits = task_limits(scenario, &states, &classes, servers);
         let mut random = Sequence::new(scenario.center.seed ^ 0x10b5);
         let kinds = kinds(&mut random);
         let work: f64 =
@@ -59,7 +60,7 @@ impl<'a> Course<'a> {
             scenario,
             scaling,
             members: Members::new(classes, servers),
-            rooms,
+            states,
             task_limits,
             kinds,
             rate: scenario.demand * (f64::from(scenario.cores) * servers as f64) / work,
@@ -98,7 +99,7 @@ impl<'a> Course<'a> {
             self.queue.push(self.jobs.len());
             self.jobs.push(Some(Running::new(kind, now, self.kinds[kind].width)));
         }
-        let mut full = Full { classes: vec![false; self.rooms.len()], all: false };
+        let mut full = Full { classes: vec![false; self.states.len()], all: false };
         let mut queue = std::mem::take(&mut self.queue);
         queue.retain(|&number| self.advance(number, now, &mut full));
         self.queue = queue;
@@ -112,10 +113,10 @@ impl<'a> Course<'a> {
     fn yield_to_primary(&mut self, server: usize, now: f64, counted: bool) {
         let share = (self.loads[self.world.tenant_of[server] as usize] * self.world.balance[server]).min(1.0);
         let primary = share * f64::from(self.scenario.cores);
-        let room = self.budget() - primary.ceil() as i64;
+        let available = self.budget() - primary.ceil() as i64;
         let own = &mut self.tasks[server];
-        self.sums.vain += give_way(own, room, now, &mut self.jobs, &mut self.done);
-        self.free[server] = room - own.len() as i64;
+        self.sums.vain += give_way(own, available, now, &mut self.jobs, &mut self.done);
+        self.free[server] = available - own.len() as i64;
         if counted {
             self.done.primary += primary;
             self.done.used += primary + own.len() as f64;
@@ -150,7 +151,7 @@ impl<'a> Course<'a> {
                 choose_classes(
                     job,
                     length,
-                    &self.rooms,
+                    &self.states,
                     &self.members,
                     self.scenario.cores,
                     &mut self.placing,
@@ -185,15 +186,15 @@ impl<'a> Course<'a> {
         true
     }
 
-    /// Return the result. The simulation ends at `end`; jobs arrived in the first `coming` steps.
-    pub(super) fn finish(mut self, end: f64, coming: usize) -> Done {
+    /// Return the result. The simulation ends at `end`; jobs arrived in the first `arrival_steps` steps.
+    pub(super) fn finish(mut self, end: f64, arrival_steps: usize) -> Done {
         for job in self.jobs.iter().flatten() {
             self.done.unfinished += 1;
             self.sums.total += end - job.since;
             self.sums.alone += self.kinds[job.kind].stages as f64 * self.kinds[job.kind].task_s;
         }
         let all_cores = f64::from(self.scenario.cores) * self.tasks.len() as f64;
-        self.sums.averages(self.done, all_cores * coming.max(1) as f64)
+        self.sums.averages(self.done, all_cores * arrival_steps.max(1) as f64)
     }
 }
 
