@@ -193,7 +193,7 @@ fn counts_have_the_stated_dispersion() {
             Law::Bursts(bursts) => bursts.dispersion_in_spans(RATE, span_ns as f64 / 1e9),
             _ => law.dispersion(rate()),
         };
-        // Five standard errors of a variance over so many spans, plus the distance to the limit.
+        // Five standard errors of the variance over all spans, plus the distance to the limit.
         let allowed = 5.0 * (2.0 / spans as f64).sqrt() * stated + 0.03 * stated + 0.01;
         assert!((found - stated).abs() < allowed, "{law:?}: {found}, not {stated}");
     }

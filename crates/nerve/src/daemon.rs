@@ -24,7 +24,7 @@ use crate::ring::Ring;
 use crate::serve::{PageServer, PageState};
 use crate::NerveError;
 
-/// What to watch, and how.
+/// Parameters of a watch.
 #[derive(Clone, Debug, Deserialize)]
 pub struct WatchRequest {
     /// Name of the application, for people.
@@ -60,7 +60,7 @@ pub struct Summary {
     pub ring_bytes: u64,
     /// CPU time of all threads except the page's, in microseconds.
     pub cpu_us: u64,
-    /// Why it ended.
+    /// Reason for its end.
     pub ended: &'static str,
     /// Recent cost of each collector.
     pub collectors: Vec<Cost>,

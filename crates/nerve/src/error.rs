@@ -13,7 +13,7 @@ pub enum NerveError {
     Ring {
         /// Path of the ring.
         file: String,
-        /// What failed.
+        /// The failed action.
         action: &'static str,
         /// The kernel's error.
         source: io::Error,

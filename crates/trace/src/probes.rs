@@ -54,7 +54,7 @@ const REQUEST_START: &str = "begun";
 /// Tracepoint of the hand-over, available since Linux 6.16; the others are available since 6.3.
 const HANDOVER: &str = "tcp_sendmsg_locked";
 
-/// What the probes follow.
+/// Configuration of the probes.
 #[derive(Clone, Debug)]
 pub struct ProbeConfig {
     pub port: u16,

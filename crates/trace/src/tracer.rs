@@ -36,7 +36,7 @@ const GRACE_INTERVAL: Duration = Duration::from_millis(2);
 /// Duration of the measurement of the probes' run time. It happens after the trace, because it costs time itself.
 const COST_DURATION: Duration = Duration::from_millis(300);
 
-/// What to trace.
+/// Parameters of a trace.
 #[derive(Clone, Debug)]
 pub struct TraceRequest {
     /// TCP port of the server.
@@ -108,7 +108,7 @@ pub struct TraceSummary {
     pub counts: Counts,
     /// Full records in the file.
     pub records: u64,
-    /// What delayed requests, if requested.
+    /// Causes of delay, if requested.
     pub who: Option<Delays>,
     /// Cost of the trace.
     pub cost: Cost,

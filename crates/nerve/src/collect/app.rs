@@ -12,7 +12,7 @@ use super::source::{numeric_entries, stat_fields, ProcessBirths};
 use super::Collector;
 use crate::counters::{Id, Values};
 
-/// Which processes to watch.
+/// Processes to watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Scope {
     /// A process and its descendants.

@@ -14,7 +14,7 @@ use crate::NerveError;
 /// Longest wait for a reply. After that, the connection is closed and the request counts as failed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a probe requests, and from where.
+/// Target and request of a probe.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ProbeRequest {
     /// Address of the server.

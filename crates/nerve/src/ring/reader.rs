@@ -21,7 +21,7 @@ pub struct Frames {
     pub header: Value,
     /// Names of the values.
     pub names: Vec<String>,
-    /// Which values are totals.
+    /// Whether each value is a total.
     totals: Vec<bool>,
     /// Time of each sample, in monotonic microseconds.
     pub at_us: Vec<i64>,

@@ -1,4 +1,4 @@
-//! What the host did to a server thread: without it, no figure of a server can be trusted.
+//! Interference of the host with a server thread: without it, no figure of a server can be trusted.
 
 use hindmost_clock::Nanos;
 use hindmost_host::counters::ThreadSpan;

@@ -32,7 +32,7 @@ pub const CAUSES: [&str; 9] =
 /// Number of stages in which threads take part: e2 to e6.
 pub const SPLIT: usize = 4;
 pub const PARTS: usize = SPLIT * CAUSES.len();
-/// Charged to nobody.
+/// Charged to no culprit.
 pub const NO_CULPRIT: u32 = u32::MAX;
 /// Longest chain of wake-ups to follow, such as a listener that wakes a worker that wakes another.
 const HOPS: u32 = 3;

@@ -13,7 +13,7 @@ pub const INTERRUPT: u32 = 0;
 /// Waker number of an expired timer.
 pub const TIMER: u32 = u32::MAX;
 
-/// Why a thread sleeps.
+/// Reason for which a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
     /// It waits for input.

@@ -1,4 +1,4 @@
-//! What delays the server: scheduler events joined with requests.
+//! Causes of delay in the server: scheduler events joined with requests.
 //!
 //! The probes report switches of the server's threads, and who ran while they waited (`bpf/who.h`). `history` rebuilds
 //! what each thread did, and `charges` splits a request's stages. This module keeps sums by block, so that shares of
