@@ -151,6 +151,6 @@ mod tests {
         let job = Job { length: Length::Short, wants: 1.0 };
         assert!(select(&job, &[], &Weights::default(), &mut random).unwrap().is_empty());
         let wrong = Job { length: Length::Short, wants: f64::NAN };
-        assert!(select(&wrong, &rooms(), &Weights::default(), &mut random).is_err());
+        assert!(select(&wrong, &states(), &Weights::default(), &mut random).is_err());
     }
 }
