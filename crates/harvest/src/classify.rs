@@ -71,7 +71,7 @@ pub fn classify<T: Copy + Into<f64> + Sync>(
         return Err(HarvestError::Short { slots, needed });
     }
     if let Some(&value) = servers.iter().find(|n| !n.is_finite() || **n <= 0.0) {
-        return Err(HarvestError::Range { name: "servers of a tenant", value: value, range: "more than 0" });
+        return Err(HarvestError::Range { name: "servers of a tenant", value, range: "more than 0" });
     }
     let spectra = Spectra::new(slots);
     let mut tenants: Vec<TenantClass> = traces

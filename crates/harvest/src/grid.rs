@@ -45,7 +45,7 @@ impl Grid {
             let numbers =
                 [("reimages", tenant.reimages), ("peak utilisation", tenant.peak), ("space", tenant.space)];
             if let Some((name, value)) = numbers.into_iter().find(|(_, x)| !x.is_finite() || *x < 0.0) {
-                return Err(HarvestError::Range { name: name, value: value, range: "0 and above" });
+                return Err(HarvestError::Range { name, value, range: "0 and above" });
             }
         }
         let all: Vec<u32> = (0..tenants.len() as u32).collect();

@@ -81,7 +81,7 @@ pub fn answer(kind: &str, document: &str) -> Result<String, HarvestError> {
             let query: Placement = read(document)?;
             if !(query.block_space.is_finite() && query.block_space >= 0.0) {
                 let (name, range) = ("block space", "0 and above");
-                return Err(HarvestError::Range { name: name, value: query.block_space, range });
+                return Err(HarvestError::Range { name, value: query.block_space, range });
             }
             // Number of replicas that fit in a space. The tolerance accepts a quotient that rounding made
             // slightly too small.

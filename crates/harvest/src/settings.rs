@@ -55,7 +55,7 @@ impl Settings {
             if (0.0..=1.0).contains(&value) {
                 Ok(())
             } else {
-                Err(HarvestError::Range { name: name, value: value, range: "0 to 1" })
+                Err(HarvestError::Range { name, value, range: "0 to 1" })
             }
         };
         share("constant_below", self.constant_below)?;

@@ -74,9 +74,8 @@ impl World {
     pub fn recorded(center: &Center, inventory: Inventory, traces: Traces) -> Result<Self, HarvestError> {
         let Inventory { tenants, rack_of, balance } = inventory;
         let servers = rack_of.len();
-        let range = |name, value| {
-            Err(HarvestError::Range { name: name, value: value, range: "a server of exactly one tenant" })
-        };
+        let range =
+            |name, value| Err(HarvestError::Range { name, value, range: "a server of exactly one tenant" });
         if tenants.len() * traces.slots != traces.cpu.len() || traces.slots == 0 {
             let values = traces.cpu.len();
             return Err(HarvestError::Shape { values, tenants: tenants.len(), slots: traces.slots });
