@@ -93,11 +93,11 @@ def _split_name(text: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> _apart("processCommand"), _apart("/lib/a.so:call")
+    >>> _split_name("processCommand"), _split_name("/lib/a.so:call")
     (('', 'processCommand'), ('/lib/a.so', 'call'))
-    >>> _apart("usdt:postgresql:query__start"), _apart("/bin/a:usdt:p:q")
+    >>> _split_name("usdt:postgresql:query__start"), _split_name("/bin/a:usdt:p:q")
     (('', 'usdt:postgresql:query__start'), ('/bin/a', 'usdt:p:q'))
-    >>> _apart("usdt:postgresql"), _apart(":")
+    >>> _split_name("usdt:postgresql"), _split_name(":")
     (('', ''), ('', ''))
     """
     path, found, probe = text.rpartition(USDT)

@@ -61,7 +61,7 @@ def service_rows(
     Examples
     --------
     >>> alike = np.array([10, 10, 10])
-    >>> served(np.array([1, 2, 9]), alike, np.array([40, 40, 40]), np.array([7, 7, 7])).tolist()
+    >>> service_rows(np.array([1, 2, 9]), alike, np.array([40, 40, 40]), np.array([7, 7, 7])).tolist()
     [[1, 10, 20, 7], [2, 20, 30, 7], [9, 30, 40, 7]]
     """
     order = np.lexsort((arrival, start, thread))

@@ -54,8 +54,8 @@ def column(
     """Format value, low and high (in µs) of all rows alike: two digits of the narrowest half interval.
 
     >>> unit, (one, two) = column([(-29.04, -36.0, -22.1), (4.2, -9.7, 18.1)], sign=True)
-    >>> unit.name, one, two
-    ('µs', Written(value='−29.0', interval='[−36.0, −22.1]'), Written(value='+4.2', interval='[−9.7, +18.1]'))
+    >>> unit.name, one.value, two.value, two.interval
+    ('µs', '−29.0', '+4.2', '[−9.7, +18.1]')
     """
     known = [abs(v) for row in rows for v in row if v is not None and math.isfinite(v)]
     unit = unit or numbers.unit_for(known)
