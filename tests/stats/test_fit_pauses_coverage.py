@@ -64,13 +64,17 @@ def test_pauses_are_taken_for_the_other_sort_in_one_percent_of_many_logs(whom, n
 
 
 def regimes_covered(logs, seed):
+    """Return the share of logs in which regimes are found, and the coverage of each interval in these."""
     hits = dict.fromkeys(("factor", "first", "second"), 0)
+    found = 0
     for number in range(logs):
         draws = np.random.default_rng([seed, number])
         states = np.repeat(np.arange(80) % 2, draws.geometric(1 / np.tile([1_500, 500], 40)))
         us = 100 * np.exp(0.3 * draws.standard_normal(states.size)) * np.array([1.0, 1.8])[states]
         regimes = find_order(us).regimes
-        assert regimes is not None
+        if regimes is None:
+            continue
+        found += 1
         both = regimes.intervals(us)
         for key, name, value in (
             ("factor", "order.regimes[1].factor", 1.8),
@@ -78,19 +82,22 @@ def regimes_covered(logs, seed):
             ("second", "order.regimes[1].mean_requests", 500),
         ):
             hits[key] += both[name][0] <= value <= both[name][1]
-    return {key: count / logs for key, count in hits.items()}
+    return found / logs, {key: count / found for key, count in hits.items()}
 
 
 def test_regimes_are_covered_by_their_intervals():
     """At the stated rates, fewer than two of three hold the factor in 0.7 % of seeds, and a stay in 6 %."""
-    found = regimes_covered(3, 1)
-    assert found["factor"] >= 0.5, found
+    found, covered = regimes_covered(3, 1)
+    assert found == 1.0
+    assert covered["factor"] >= 0.5, covered
     # Stays shorter than a block are not seen, which makes the others look longer: 85 %.
-    assert min(found.values()) >= 0.5, found
+    assert min(covered.values()) >= 0.5, covered
 
 
 @pytest.mark.nightly
 def test_levels_of_regimes_are_covered_by_93_percent_of_intervals():
-    found = regimes_covered(300, int(np.random.default_rng().integers(1 << 30)))
-    assert found["factor"] >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / 300), found
-    assert min(found.values()) >= 0.8 - 4 * math.sqrt(0.8 * 0.2 / 300), found
+    found, covered = regimes_covered(300, int(np.random.default_rng().integers(1 << 30)))
+    # Another form predicts the rest of the log better in 1 of 300.
+    assert found >= 0.98
+    assert covered["factor"] >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / 300), covered
+    assert min(covered.values()) >= 0.8 - 4 * math.sqrt(0.8 * 0.2 / 300), covered
