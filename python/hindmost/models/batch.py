@@ -20,7 +20,7 @@ PIECE = 2_000
 Job = dict[str, Any]
 """Data that all points of a batch share: ``clone`` and ``design``."""
 Point = Mapping[str, Any]
-WORK = f"{__name__}:predicted"
+WORK = f"{__name__}:predict_piece"
 Elsewhere = Callable[[Job, Sequence[Point]], Iterator[tuple[int, list[Any]]]]
 """Interface to other machines: yields pieces of results, each with the index of its first point."""
 

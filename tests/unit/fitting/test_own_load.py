@@ -36,9 +36,9 @@ def test_a_clone_by_the_clock_of_waits_inside_requests_is_told_to_be_off():
     assert rows["mean"].off > 0.3
     result = account(replace(fit, own=(own_load(wrong, log, 0.0),)))
     marked = len([row for row in result["own"][0]["rows"] if row["differs"]])
-    assert render_fit_page(result).count("! off") == marked > 0
+    assert render_fit_page(result).count("! differs") == marked > 0
     assert render_fit(result).count(" !") == marked
-    assert "! off" not in render_fit_page(account(fit))
+    assert "! differs" not in render_fit_page(account(fit))
 
 
 def test_a_log_that_does_not_know_what_requests_waited_says_so():

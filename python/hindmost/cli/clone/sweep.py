@@ -83,7 +83,7 @@ def sweep(
     with _remote_hosts(fleet) as hosts, step("simulating design points") as shown:
 
         def progress(done: int, count: int) -> None:
-            shown.done, shown.of = done, count
+            shown.done, shown.total = done, count
 
         document = sweep_from_text(
             load_clone(clone),
