@@ -103,7 +103,7 @@ fn a_journal_is_private_whatever_the_umask() {
         lay_out(&host);
         let program = std::env::current_exe().unwrap();
         let command = format!(
-            "umask {umask}; exec {} --exact a_journal_is_its_owners_alone_whatever_the_umask",
+            "umask {umask}; exec {} --exact a_journal_is_private_whatever_the_umask",
             program.display()
         );
         let done = Command::new("sh").args(["-c", &command]).env(VICTIM, &host).output().unwrap();

@@ -118,7 +118,7 @@ mod tests {
             quota,
             with_quota(1.5, Some(3)),
             Mark::Unfit,
-            "1.50 CPUs, 2 CPUs allowed, stopped in 3 periods so far",
+            "1.50 CPUs, 2 CPUs allowed, throttled in 3 periods so far",
         );
         assert!(tight.why.contains("25 ms"));
         assert!(tight.hint.unwrap().starts_with("echo max | sudo tee /sys/fs/cgroup/a/cpu.max"));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn smt_is_a_warning() {
         let with_smt = |smt| HostFacts { smt, threads_per_core: 2, ..HostFacts::default() };
-        check_facts(smt, with_smt(Some(true)), Mark::Mind, "on, 2 threads a core");
+        check_facts(smt, with_smt(Some(true)), Mark::Mind, "on, 2 threads per core");
         check_facts(smt, with_smt(Some(false)), Mark::Fine, "off");
         assert_eq!(smt(&Evidence { facts: with_smt(None), noise: None }), None);
     }
