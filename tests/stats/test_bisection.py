@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from plan_search import Server, plain_bisection, search
 from rows import each_row
+from searching import Server, plain_bisection, search
 
 from hindmost.stats import Belief
 from hindmost.studies.search.findings import CONFIDENCE, Step, belief_after
