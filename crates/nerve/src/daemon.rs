@@ -222,17 +222,17 @@ impl Daemon<'_> {
             }
             self.sample(now, real, cpu_before)?;
             if !self.should_continue(now, successor)? {
-                break "the application has ended";
+                break "application-ended";
             }
             if self.request.samples.is_some_and(|most| self.samples >= most) {
-                break "as many samples as asked for";
+                break "samples-taken";
             }
             due += period;
             while monotonic_ns() < due && !stop.load(Ordering::Relaxed) {
                 this_thread::sleep_until(due);
             }
             if stop.load(Ordering::Relaxed) {
-                break "told to";
+                break "stopped";
             }
         };
         Ok(Summary {

@@ -86,7 +86,7 @@ def _journal_repair(message: str) -> str | None:
     """Return the hint that makes a journal usable that others can write, or that we may not read."""
     if match := re.search(r"others can write (.+) \(mode", message):
         return f"look at its content, then: chmod go-w {shlex.quote(match[1])}"
-    if match := re.search(r": (\S.*) is user \d+'s", message):
+    if match := re.search(r": (\S.*) belongs to user \d+", message):
         return f"look at its content, then: chown root {shlex.quote(match[1])}; or run as that user"
     return "run as root" if "ermission denied" in message else None
 

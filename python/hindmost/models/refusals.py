@@ -19,7 +19,7 @@ _FORMS = (
     ("bad-value", _UNKNOWN_NAME),
     ("missing-argument", _MISSING),
 )
-_WORDS = {"stand still": "always-stopped", "grow without end": "above-capacity"}
+_WORDS = {"threads are stopped": "always-stopped", "grow without limit": "above-capacity"}
 
 
 def refusal(message: str) -> tuple[str, dict[str, Any]]:

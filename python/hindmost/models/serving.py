@@ -111,7 +111,7 @@ class Serving:
             known = {
                 "cannot listen": ("cannot-listen", f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0"),
                 "cannot pin": ("pin", "lscpu --extended lists the CPUs"),
-                "is above what": (
+                "exceeds the capacity": (
                     "above-capacity",
                     "hindmost clone show CLONE prints the capacity; give a lower --rate",
                 ),

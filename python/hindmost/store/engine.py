@@ -10,7 +10,7 @@ from hindmost.store.types import Count, Share
 
 
 class AwayReport(TypedDict):
-    """When a worker's processor was away, from the calibration on."""
+    """Interruptions of a worker since the start of the calibration."""
 
     idle_ns: Count
     call_ns: Count
@@ -19,7 +19,7 @@ class AwayReport(TypedDict):
 
 
 class Calibration(TypedDict):
-    """The range found in the calibration, and what left it later."""
+    """The latency range of the calibration, and later latencies outside it."""
 
     seconds: float
     count: Count
@@ -30,7 +30,7 @@ class Calibration(TypedDict):
 
 
 class Gaps(TypedDict):
-    """Pauses that a spinning thread met and had not asked for."""
+    """Interruptions of a spinning thread."""
 
     over_5us: Count
     total_ns: Count
@@ -38,7 +38,7 @@ class Gaps(TypedDict):
 
 
 class ThreadHost(TypedDict):
-    """What the host gave to one thread, and took from it."""
+    """CPU time and interruptions of one thread."""
 
     wall_ns: Count
     cpu_ns: Count
@@ -49,7 +49,7 @@ class ThreadHost(TypedDict):
 
 
 class Rung(TypedDict):
-    """Spins of one length."""
+    """Result for spins of one length."""
 
     intended_us: float
     spins: Count
@@ -61,7 +61,7 @@ class Rung(TypedDict):
 
 
 class NoiseGaps(TypedDict):
-    """The gaps of one spin, summed up."""
+    """Statistics of the gaps of one spin."""
 
     over_5us: Count
     over_50us: Count
@@ -74,7 +74,7 @@ class NoiseGaps(TypedDict):
 
 
 class NoiseFloor(TypedDict):
-    """What one CPU went through while a thread bound to it only read the clock."""
+    """Measurements on one CPU while a thread pinned to it only read the clock."""
 
     cpu: Count
     pinned: bool
@@ -87,10 +87,10 @@ class NoiseFloor(TypedDict):
 
 
 class Oversleep(TypedDict):
-    """How much later than asked a sleep ends, with the smallest timer slack (1 ns): what is left is the
-    timer's interrupt, the wake-up of an idle CPU and the way through the run queue.
+    """How late a sleep ends with the smallest timer slack (1 ns).
 
-    A thread that sleeps between requests sends them that much late.
+    The delay consists of the timer interrupt, the wake-up of an idle CPU and the run queue. A thread that
+    sleeps between requests sends them this much late.
     """
 
     asked_ns: Count
@@ -100,7 +100,7 @@ class Oversleep(TypedDict):
 
 
 class Noise(TypedDict):
-    """What the host takes away, on some of its CPUs at the same time."""
+    """CPU time that the host takes away, measured on several CPUs at the same time."""
 
     floors: list[NoiseFloor]
     oversleep: Oversleep | None
@@ -108,7 +108,7 @@ class Noise(TypedDict):
 
 
 class Certificate(TypedDict):
-    """How faithful a spin is on this host."""
+    """Accuracy of spinning on this host."""
 
     clock_read_ns: float
     cpu_clock_read_ns: Count
@@ -119,7 +119,7 @@ class Certificate(TypedDict):
 
 
 class CpuQuota(TypedDict):
-    """The tightest limit of CPU time that a control group on the way from this process to the root has."""
+    """The tightest CPU quota of this process's cgroup and its ancestors."""
 
     file: str
     cpus: float
@@ -128,7 +128,7 @@ class CpuQuota(TypedDict):
 
 
 class IdleState(TypedDict):
-    """A sleep of an idle CPU (C-state)."""
+    """An idle state of a CPU (C-state)."""
 
     name: str
     exit_us: Count
@@ -143,14 +143,14 @@ class LoadAverage(TypedDict):
 
 
 class PortRange(TypedDict):
-    """Local ports, both ends included."""
+    """A range of local ports, both ends included."""
 
     first: Count
     last: Count
 
 
 class Nic(TypedDict):
-    """A network interface, and who can stamp its packets."""
+    """A network interface and its ability to stamp packets."""
 
     name: str
     software: bool | None
@@ -159,7 +159,7 @@ class Nic(TypedDict):
 
 
 class HostFacts(TypedDict):
-    """What a host is and how it is set. Absent files are `None`; nothing is guessed."""
+    """Properties and settings of a host. Fields whose file is absent are `None`; no value is guessed."""
 
     hostname: str | None
     kernel: str | None
@@ -204,11 +204,11 @@ class HostFacts(TypedDict):
 
 
 Mark = Literal["fine", "mind", "unfit"]
-"""How far something distorts a measurement, from least to worst."""
+"""How much something distorts a measurement, in ascending order."""
 
 
 class Finding(TypedDict):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     id: str
     title: str
@@ -219,7 +219,7 @@ class Finding(TypedDict):
 
 
 class Checkup(TypedDict):
-    """What the host is, what was measured of it, and what that means."""
+    """Facts, noise and findings of a host."""
 
     facts: HostFacts
     noise: Noise | None
@@ -227,18 +227,18 @@ class Checkup(TypedDict):
 
 
 Outcome = Literal["hit", "miss", "error"]
-"""What a reply says."""
+"""The outcome of a reply."""
 
 
 class CodeCount(TypedDict):
-    """Replies with one status code, and what it means here."""
+    """Number of replies with one status code, and how the workload classifies the code."""
 
     count: Count
     outcome: Outcome
 
 
 class Connects(TypedDict):
-    """What became of attempts to connect."""
+    """Counts of connection attempts."""
 
     all: Count
     made: Count
@@ -248,7 +248,7 @@ class Connects(TypedDict):
 
 
 class Counts(TypedDict):
-    """The account of one kind of request. `due = done + errors + timeouts + unsent`, always."""
+    """Counts of one kind of request. `due = done + errors + timeouts + unsent` always holds."""
 
     due: Count
     done: Count
@@ -260,7 +260,7 @@ class Counts(TypedDict):
 
 
 class Datagrams(TypedDict):
-    """What datagrams can come to, from the start of the load on."""
+    """Unusual fates of datagrams since the load started."""
 
     late: Count
     refused: Count
@@ -268,7 +268,7 @@ class Datagrams(TypedDict):
 
 
 class Dispersion(TypedDict):
-    """How many requests left in spans of one length.
+    """Counts of requests sent in intervals of one length.
 
     The index of dispersion, variance over mean, is 1 for a Poisson process, 0 for equal gaps, and large for
     bursts.
@@ -285,16 +285,16 @@ Ended = Literal["elapsed", "steady", "never_steady"]
 
 
 class EndpointReport(TypedDict):
-    """The account of one server of several."""
+    """Counts of one server of several."""
 
     address: str
     counts: Counts
 
 
 class Fill(TypedDict):
-    """How full one buffer of a socket is.
+    """How full a socket buffer is.
 
-    Its memory holds bookkeeping, too, so some two thirds of the limit are data (`tcp_adv_win_scale`,
+    Its memory includes bookkeeping, so about two thirds of the limit are data (`tcp_adv_win_scale`,
     tcp(7)).
     """
 
@@ -303,7 +303,7 @@ class Fill(TypedDict):
 
 
 class Hits(TypedDict):
-    """A source of interrupts and how often it hit the CPUs asked about."""
+    """A source of interrupts and its count on the selected CPUs."""
 
     source: str
     count: Count
@@ -318,7 +318,7 @@ class Schedule(TypedDict):
 
 
 class ThreadSpan(TypedDict):
-    """What a thread went through between two readings."""
+    """Counters of a thread between two readings."""
 
     wall_ns: Count
     cpu_ns: Count
@@ -328,7 +328,7 @@ class ThreadSpan(TypedDict):
 
 
 class InterruptSpan(TypedDict):
-    """What hit some CPUs between two readings, the most frequent first."""
+    """Interrupts on some CPUs between two readings, the most frequent source first."""
 
     hard: list[Hits]
     hard_total: Count
@@ -336,9 +336,7 @@ class InterruptSpan(TypedDict):
 
 
 class Neighbour(TypedDict):
-    """A thread that ran between two readings, and whose last CPU was one of those asked about at one of
-    them.
-    """
+    """A thread that ran between two readings, and whose last CPU was a selected one at either reading."""
 
     pid: Count
     tid: Count
@@ -351,7 +349,7 @@ class Neighbour(TypedDict):
 
 
 class Neighbourhood(TypedDict):
-    """Who ran beside us between two readings."""
+    """The threads that ran on the selected CPUs between two readings."""
 
     named: list[Neighbour]
     more: Count
@@ -359,7 +357,7 @@ class Neighbourhood(TypedDict):
 
 
 class RunQueue(TypedDict):
-    """What the scheduler of one CPU did (`/proc/schedstat`, Documentation/scheduler/sched-stats.rst of the
+    """Scheduler statistics of one CPU (`/proc/schedstat`, Documentation/scheduler/sched-stats.rst of the
     kernel).
     """
 
@@ -370,10 +368,10 @@ class RunQueue(TypedDict):
 
 
 class Throttling(TypedDict):
-    """How often this process's control group was stopped because it had used up its CPU quota, since it was
-    made or between two readings.
+    """How often this process's cgroup was throttled because it had used up its CPU quota, over its life or
+    between two readings.
 
-    A stop lasts until the next period: up to 100 ms, on all its CPUs.
+    It then stands still until the next period: up to 100 ms, on all its CPUs.
     """
 
     periods: Count
@@ -381,7 +379,7 @@ class Throttling(TypedDict):
 
 
 class HostSpan(TypedDict):
-    """What happened on an instance's CPUs between two readings."""
+    """Activity on a client's CPUs between two readings."""
 
     wall_ns: Count
     cpus: list[Count]
@@ -393,14 +391,14 @@ class HostSpan(TypedDict):
 
 
 class Memory(TypedDict):
-    """Memory of an instance, in bytes."""
+    """Memory of a client, in bytes."""
 
     peak_bytes: Count | None
     bound_bytes: Count
 
 
 class Window(TypedDict):
-    """What was done in one window."""
+    """The replies of one window."""
 
     at_ns: Count
     count: Count
@@ -409,14 +407,14 @@ class Window(TypedDict):
 
 
 class StampReason(TypedDict):
-    """Why something is missing."""
+    """Why stamps are missing."""
 
     code: Literal["off", "refused", "none_came", "card_failed", "sources_differ"]
     text: str
 
 
 class StampReport(TypedDict):
-    """The stamps of one instance."""
+    """The time stamps of one client."""
 
     every: Count
     source: Literal["software", "hardware"] | None
@@ -433,10 +431,10 @@ class StampReport(TypedDict):
 
 
 class TcpCounters(TypedDict):
-    """What went wrong with TCP in a network namespace, since it was made or between two readings.
+    """TCP faults of a network namespace, since it was created or between two readings.
 
-    Each of these costs a request 200 ms or more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298),
-    which no server can make up for; a window of zero costs what the slow reader takes.
+    Each costs a request 200 ms or more (`TCP_RTO_MIN`; 1 s for a connection attempt, RFC 6298), which no
+    server can compensate; a zero window costs as long as the slow reader takes.
     """
 
     retransmits: Count
@@ -455,7 +453,7 @@ class Late(TypedDict):
 
 
 class LateByStage(TypedDict):
-    """Late requests of the measurement, by the stage they had to wait for."""
+    """Late requests of the measurement, by the stage that delayed them."""
 
     writing: Late
     reading: Late
@@ -463,7 +461,7 @@ class LateByStage(TypedDict):
 
 
 class Shares(TypedDict):
-    """How a worker's requests of the measurement fell on its connections."""
+    """How a worker's measured requests were spread over its connections."""
 
     connections: Count
     least: Count
@@ -473,7 +471,7 @@ class Shares(TypedDict):
 
 
 class SocketReport(TypedDict):
-    """What became of a worker's sockets from the start of the calibration to the last reply."""
+    """Statistics of a worker's sockets from the start of the calibration to the last reply."""
 
     looked_at: Count
     retransmits: Count
@@ -490,7 +488,7 @@ class SocketReport(TypedDict):
 
 
 class ThreadReport(TypedDict):
-    """How one worker fared."""
+    """Statistics of one worker."""
 
     cpu: Count | None
     busy_share: float
@@ -506,9 +504,9 @@ class ThreadReport(TypedDict):
 
 
 class Unhandled(TypedDict):
-    """Requests that an HTTP/2 server had not worked on, from the start of the load on.
+    """Requests that an HTTP/2 server did not process, since the load started.
 
-    Each is asked again, and its latency counts from when it was due; one that is refused again is an error.
+    Each is resent, and its latency still starts at its scheduled time. A request refused twice is an error.
     """
 
     refused: Count
@@ -516,11 +514,11 @@ class Unhandled(TypedDict):
 
 
 class Unreadable(TypedDict):
-    """What the server sent that is no reply, or that no request had asked for, from the start of the load
-    on: an error page on an idle connection, `-ERR max number of clients reached`.
+    """Bytes from the server that are no reply or answer no request, since the load started: an error page
+    on an idle connection, `-ERR max number of clients reached`.
 
-    The connection is closed and made again, and the request that it would have answered is an error without
-    reply; a datagram is dropped.
+    The connection is closed and reopened, and the request they would have answered is an error without a
+    reply. An unreadable datagram is dropped.
     """
 
     count: Count
@@ -528,7 +526,7 @@ class Unreadable(TypedDict):
 
 
 class InstanceResult(TypedDict):
-    """The result of one instance; its distributions lie beside it in `instance-K.hlog`."""
+    """The result of one client. Its distributions are in `instance-K.hlog`."""
 
     schema: Literal["hindmost.instance/1"]
     index: Count
@@ -568,7 +566,7 @@ class InstanceResult(TypedDict):
 
 
 class Knob(TypedDict):
-    """A knob as it stands."""
+    """A setting and its state."""
 
     name: str
     about: str
@@ -580,11 +578,11 @@ class Knob(TypedDict):
 
 
 Whose = Literal["person", "running", "nobody"]
-"""Who puts a setting back."""
+"""Who restores a setting."""
 
 
 class Left(TypedDict):
-    """A setting that is not what was found."""
+    """A setting whose value differs from the original."""
 
     name: str
     found: str
@@ -595,7 +593,7 @@ class Left(TypedDict):
 
 
 class LogSummary(TypedDict):
-    """What became of a log."""
+    """Summary of a written log."""
 
     path: str
     requests: Count
@@ -603,11 +601,11 @@ class LogSummary(TypedDict):
 
 
 Occupy = Literal["wall", "cpu"]
-"""What a service time is a time of."""
+"""The clock that measures service times."""
 
 
 class ProbeCost(TypedDict):
-    """What one probe took while that was measured, the measuring included."""
+    """Run time of one probe, measured after the trace; it includes the cost of the measurement."""
 
     probe: str
     runs: Count
@@ -615,7 +613,7 @@ class ProbeCost(TypedDict):
 
 
 class Restored(TypedDict):
-    """One thing that was put back, or could not be."""
+    """A setting that was restored, or could not be."""
 
     name: str
     value: str
@@ -623,11 +621,11 @@ class Restored(TypedDict):
 
 
 class ServedTotals(TypedDict):
-    """What one thread did, or the sum over threads.
+    """Sums over the requests of one thread or of all threads.
 
-    Only requests that take service time (memcached: get, set, add, replace, delete; HTTP: whatever finds a
-    page) count as served. All times are nanoseconds, summed since the start; two of them, taken one after
-    the other, can be subtracted.
+    Only requests that take service time count as served (memcached: get, set, add, replace, delete; HTTP:
+    requests for a page). Times are in nanoseconds, summed since the start; subtract two readings to get an
+    interval.
     """
 
     served: Count
@@ -643,7 +641,7 @@ class ServedTotals(TypedDict):
 
 
 class TimeDistribution(TypedDict):
-    """A distribution of times, nanoseconds."""
+    """A distribution of times in nanoseconds."""
 
     count: Count
     mean_ns: float
@@ -657,7 +655,7 @@ class TimeDistribution(TypedDict):
 
 
 class ServerSummary(TypedDict):
-    """What a server did, all of it, once it has ended."""
+    """The final summary of a server."""
 
     total: ServedTotals
     threads: list[ServedTotals]
@@ -673,7 +671,7 @@ class ServerSummary(TypedDict):
 
 
 class TraceCost(TypedDict):
-    """What the trace itself took."""
+    """Cost of the trace itself."""
 
     reader_ns: Count
     probes_ns: Count
@@ -682,9 +680,9 @@ class TraceCost(TypedDict):
 
 
 class TraceCounts(TypedDict):
-    """What became of the requests that were seen, in the order of `enum count` of the probes.
+    """Counts of traced requests and losses, in the order of `enum count` of the probes.
 
-    `seen` = `done` + the four causes + those still open when the trace ended.
+    `seen` = `done` + the four causes + requests still open at the end of the trace.
     """
 
     seen: Count
@@ -709,7 +707,7 @@ class TraceCounts(TypedDict):
 
 
 class Watched(TypedDict):
-    """A processor that was watched, in nanoseconds of the monotonic clock."""
+    """Observations of one CPU, in nanoseconds of the monotonic clock."""
 
     cpu: Count
     from_ns: Count

@@ -78,7 +78,7 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
     Returns
     -------
     dict
-        ``samples``, ``ring_bytes``, ``cpu_us``, the reason it ``ended`` (a value of `ENDINGS`), and the cost
+        ``samples``, ``ring_bytes``, ``cpu_us``, the reason it ``ended``, and the cost
         of each of its ``collectors``.
 
     Raises
@@ -101,16 +101,9 @@ def watch(request: WatchRequest, on_ready: Callable[[str | None], None] = lambda
             pid=request.application.pid,
             path=None if request.ring is None else str(request.ring),
         ) from None
-    summary["ended"] = ENDINGS.get(summary["ended"], summary["ended"])
     return summary
 
 
-ENDINGS = {
-    "the application has ended": "application-ended",
-    "as many samples as asked for": "samples-taken",
-    "told to": "stopped",
-}
-"""Code of each ending, by the engine's words for it."""
 REFUSALS: dict[str, tuple[str, str | None]] = {
     "gone": ("no-such-process", None),
     "held": ("ring-in-use", "name another file: --ring FILE"),
