@@ -20,9 +20,8 @@ rust() {
   "${LATER[@]}" setup/run cargo test --release --workspace --locked --quiet --no-run || return
   # Tests that load servers mostly wait.
   RUST_TEST_THREADS=8 setup/run cargo test --release --workspace --locked --quiet --no-fail-fast || status=1
-  # These are ignored elsewhere because they need Python's hdrhistogram, which is in .venv here. With one crate
-  # alone (-p),
-  # its dependencies would have other features and be recompiled.
+  # These are ignored elsewhere because they need Python's hdrhistogram, which is in .venv here. Not with -p: one
+  # crate alone gives its dependencies other features, and cargo would recompile them.
   setup/run cargo test --release --workspace --test histogram --locked --quiet -- --ignored foreign || status=1
   "${LATER[@]}" setup/run setup/aarch64.sh || status=1
   return "$status"

@@ -306,7 +306,11 @@ def between_marks(document: str, tables: str) -> str:
     Examples
     --------
     >>> print(between_marks("Before.\n<!-- PEERS -->\nold\n<!-- /PEERS -->\nAfter.", "new"))
-    Before. <!-- PEERS --> new <!-- /PEERS --> After.
+    Before.
+    <!-- PEERS -->
+    new
+    <!-- /PEERS -->
+    After.
     """
     before, rest = document.split(_MARKS[0])
     _, after = rest.split(_MARKS[1])
