@@ -63,7 +63,7 @@ def test_a_neighbour_is_tried_and_corrected_by_its_quota_alone(server, neighbour
         return measure(self)
 
     monkeypatch.setattr(Windows, "measure", told)
-    monkeypatch.setattr(stages, "LOOKS", (1,))
+    monkeypatch.setattr(stages, "STAGES", (1,))
     found = find_application(server)
     source = latency_from(found, probe="600/s")
     assert source is not None

@@ -71,7 +71,7 @@ def written(monkeypatch, host):
 
     monkeypatch.setattr(File, "_write", told)
     monkeypatch.setattr(Windows, "measure", measure)
-    monkeypatch.setattr(procedure, "LOOKS", (1,))
+    monkeypatch.setattr(procedure, "STAGES", (1,))
     monkeypatch.setattr("hindmost.studies.diagnosis.stages.STAGES", (1,))
     return seen
 
