@@ -34,11 +34,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sealed import EXAMPLES
-from sealed import NAMES as LEADERS
+from blind_diagnosis import EXAMPLES
+from blind_diagnosis import NAMES as LEADERS
 
 sys.path.insert(0, str(EXAMPLES))
-from case import HURTS, look
+from case import HURTS, probe_server
 from inject import BYTES, KEYS, PORT, Injector, end_with_parent, namespaced
 
 FRONT, BACKEND = PORT + 1, PORT + 2
@@ -533,11 +533,11 @@ def diagnose(stage: Stage, kind: str, out: Path, more: list[str]) -> dict[str, o
     policy = stage.folder / "policy.toml"
     policy.write_text(f'neighbours = ["{OURS}*"]\n')
     moments = [time.monotonic()]
-    normal_us, work = look(stage.address)
+    normal_us, work = probe_server(stage.address)
     moments.append(time.monotonic())
     stage.inject(kind)
     time.sleep(1.0)
-    now_us, _ = look(stage.address)
+    now_us, _ = probe_server(stage.address)
     moments.append(time.monotonic())
     row: dict[str, object] = {"normal_us": normal_us, "now_us": now_us, "outcome": "did not hurt"}
     if now_us > HURTS * normal_us:

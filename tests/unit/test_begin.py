@@ -27,7 +27,7 @@ def test_a_host_is_unfit_only_if_it_looks_so_each_time(
     pauses: list[float] = []
     monkeypatch.setattr(_engine, "doctor", lambda *_: next(answers))
     monkeypatch.setattr(begin.time, "sleep", pauses.append)
-    host = begin._diagnosis(begin.STAGES)
+    host = begin._diagnosis(begin.LOOKS)
     assert host["findings"][0] == {"mark": mark}
     assert len(pauses) == looks - 1
 

@@ -193,7 +193,7 @@ def test_the_worst_are_dropped_and_the_best_always_stays():
 
 
 def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reserve():
-    reserve = 2 * schedule.STAGES[0]
+    reserve = 2 * schedule.LOOKS[0]
     assert schedule.next_try({}, 2, reserve + 3) == schedule.Next("try", 1, (0, 1, 2))
     assert schedule.next_try({}, 2, reserve + 2) is None
     assert schedule.next_try({0: {1: 5.0}}, 2, 0.0) == schedule.Next("try", 1, (0, 1, 2))
@@ -241,7 +241,7 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
     (best, *_), _ = schedule.survivors(made["try"], len(tried))
     while True:
         pairs = len(made["confirm"][1])
-        ratio = compare_sides(made["confirm"]) if pairs in schedule.STAGES else None
+        ratio = compare_sides(made["confirm"]) if pairs in schedule.LOOKS else None
         decided = ratio is not None and ratio.high is not None and ratio.high < 1.0
         following = schedule.next_confirming(made["confirm"], left, decided)
         if following is None:
@@ -313,7 +313,7 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
     assert (document["verdict"], shown.exit) == ("gain", Exit.DONE)
     assert [(one["label"], one["outcome"]) for one in document["trials"]] == [("threads=2", "confirmed")]
     fresh = document["confirmation"]
-    assert (fresh["labels"], fresh["pairs"]) == (["threads=2"], schedule.STAGES[0])
+    assert (fresh["labels"], fresh["pairs"]) == (["threads=2"], schedule.LOOKS[0])
     assert fresh["ratios"]["p99"]["high"] < 1.0
     assert {"p50", "throughput"} <= set(fresh["ratios"])
     assert len(document["answer"]) == 5
@@ -340,7 +340,7 @@ def test_whoever_was_stopped_goes_on_and_repeats_nothing(made):
     noted.stop_at = 0
     document = carry_out(Study.open(study.folder), Silent()).document
     assert document["verdict"] == "gain"
-    assert len(noted) == len(set(noted)) == 1 + 2 * schedule.STAGES[0]
+    assert len(noted) == len(set(noted)) == 1 + 2 * schedule.LOOKS[0]
 
 
 def test_a_spent_budget_decides_nothing(made):

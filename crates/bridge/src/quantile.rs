@@ -15,7 +15,7 @@ pub struct QuantileCells {
     cells: Cells,
 }
 
-/// Convert an error to a Python ValueError.
+/// Convert an error to a Python `ValueError`.
 fn refuse(error: QuantileError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

@@ -35,7 +35,7 @@ pub struct MatchCounts {
     pub answered: u64,
     /// Answered requests whose request and reply are in the capture.
     pub matched: u64,
-    /// MatchCounts requests that the kernel stamped, too.
+    /// `MatchCounts` requests that the kernel stamped, too.
     pub stamped: u64,
     /// Packets in the captures.
     pub packets: u64,

@@ -243,10 +243,10 @@ impl Reader {
             gaps.extend(times.windows(2).map(|pair| pair[1] - pair[0]).filter(|&gap| gap > 0.0));
         }
         gaps.sort_unstable_by(f64::total_cmp);
-        let gap_s =
+        let usual_gap_s =
             (!gaps.is_empty()).then(|| f64::midpoint(gaps[(gaps.len() - 1) / 2], gaps[gaps.len() / 2]));
         let (first, last, inside) = main_window(&self.days)?;
-        Some(Facts { servers: self.servers.clone(), gap_s, window: (first, last), inside })
+        Some(Facts { servers: self.servers.clone(), gap_s: usual_gap_s, window: (first, last), inside })
     }
 
     /// Average readings by tenant and slot. `rows` has the tenant of each server.

@@ -12,7 +12,7 @@
 //! - no value is lost because of a wrong range, and no re-binning pause disturbs a measurement;
 //! - all histograms have the same bins, so merging is exact addition in any order;
 //! - the bins are `HdrHistogram`'s with unit 1 and 3 significant digits, so `.hlog` files
-//! ([`hlog`]) contain exactly the recorded counts.
+//!   ([`hlog`]) contain exactly the recorded counts.
 //!
 //! # Counts of small integers
 //!

@@ -28,7 +28,7 @@ pub fn start_connecting(address: SocketAddr, source: Option<IpAddr>) -> io::Resu
     }
 }
 
-/// Start a connection to a Unix socket. The type is TcpStream because read, write and close are the same calls.
+/// Start a connection to a Unix socket. The type is `TcpStream` because read, write and close are the same calls.
 ///
 /// # Errors
 /// The immediate error of socket(2) or connect(2); `WouldBlock` if the server's accept queue is full.

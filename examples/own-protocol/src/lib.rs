@@ -7,7 +7,7 @@
 //! !KEY LENGTH\n, then that many bytes   ->  +\n
 //! ```
 
-use hindmost_load::protocol::{Garbage, Items, Outcome, Incoming, Protocol, Remainder};
+use hindmost_load::protocol::{Garbage, Incoming, Items, Outcome, Protocol, Remainder};
 use hindmost_load::workload::{Kind, Request};
 use hindmost_plan::Plan;
 

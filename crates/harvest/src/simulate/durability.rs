@@ -141,7 +141,7 @@ struct Blocks<'a> {
     chooser: Chooser<'a>,
     replicas: Vec<[u32; MOST]>,
     per_block: usize,
-    blocks_on: Vec<Vec<u32>>,
+    stored_on: Vec<Vec<u32>>,
     capacity: usize,
     random: Sequence,
 }
@@ -161,15 +161,15 @@ impl Blocks<'_> {
     /// Add a replica. Return whether a server was found.
     fn add(&mut self, block: u32, repair: bool) -> bool {
         let (present, n) = self.present(block);
-        let (blocks_on, capacity) = (&self.blocks_on, self.capacity);
-        let usable = |server: u32| blocks_on[server as usize].len() < capacity;
+        let (stored_on, capacity) = (&self.stored_on, self.capacity);
+        let usable = |server: u32| stored_on[server as usize].len() < capacity;
         let Some(server) = self.chooser.choose(&present[..n], repair, &mut self.random, usable) else {
             return false;
         };
         if let Some(free) = self.replicas[block as usize][..self.per_block].iter_mut().find(|at| **at == NONE)
         {
             *free = server;
-            self.blocks_on[server as usize].push(block);
+            self.stored_on[server as usize].push(block);
         }
         true
     }
@@ -219,7 +219,7 @@ pub fn durability(world: &World, scenario: &Durability) -> Result<(Losses, Place
         chooser: Chooser::new(world, scenario.policy)?,
         replicas: vec![[NONE; MOST]; scenario.blocks as usize],
         per_block: scenario.replicas,
-        blocks_on: vec![Vec::with_capacity(mean); servers],
+        stored_on: vec![Vec::with_capacity(mean); servers],
         capacity: (mean as f64 / scenario.fill).ceil() as usize + 1,
         random: Sequence::new(scenario.center.seed ^ 0xb10c),
     };
@@ -248,7 +248,7 @@ pub fn durability(world: &World, scenario: &Durability) -> Result<(Losses, Place
             }
         }
         losses.reimages += 1;
-        for block in std::mem::take(&mut blocks.blocks_on[server as usize]) {
+        for block in std::mem::take(&mut blocks.stored_on[server as usize]) {
             let replicas = &mut blocks.replicas[block as usize];
             replicas.iter_mut().filter(|one| **one == server).for_each(|one| *one = NONE);
             match blocks.present(block).1 {

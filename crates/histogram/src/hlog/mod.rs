@@ -15,10 +15,10 @@
 //! - Times are in seconds since the start of the log, rounded to the millisecond.
 //! - A payload is V2 with deflate, unit 1, 3 significant digits: exactly the bins and counts of [`Histogram`].
 //! - A comment before the interval, which other readers skip, has the censored values and the exact
-//! extremes and sum. With it, a histogram is restored exactly; without it (in a log of another
-//! tool), they are derived from the bins.
+//!   extremes and sum. With it, a histogram is restored exactly; without it (in a log of another
+//!   tool), they are derived from the bins.
 //! - Other implementations use signed integers and cannot read an interval with a value of 2^63 ns
-//! (292 years) or more. This crate writes and reads these, too.
+//!   (292 years) or more. This crate writes and reads these, too.
 //!
 //! Format history: 1, the current version.
 

@@ -42,7 +42,7 @@ struct CodecSession<P: Protocol> {
 }
 
 impl<P: Protocol> CodecSession<P> {
-    fn to_answer(&mut self, Reply { outcome, closes, .. }: Reply) -> Answer {
+    fn take_answer(&mut self, Reply { outcome, closes, .. }: Reply) -> Answer {
         Answer { outcome, closes, words: self.words.take() }
     }
 }
@@ -74,12 +74,12 @@ where
         let tell = |head: &[u8]| *words = Some(String::from_utf8_lossy(&P::error_text(head)).into_owned());
         let reply = reader.next(codec, session, *kind, bytes, tell)?;
         codec.write_control(session, out);
-        Ok(reply.map(|reply| self.to_answer(reply)))
+        Ok(reply.map(|reply| self.take_answer(reply)))
     }
 
     fn end(&mut self) -> Option<Answer> {
         let reply = self.reader.end()?;
-        Some(self.to_answer(reply))
+        Some(self.take_answer(reply))
     }
 }
 

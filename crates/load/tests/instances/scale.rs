@@ -49,7 +49,7 @@ fn more_connections_than_files_are_refused_before_the_first() {
     // The port is closed: without the check, the connection would be refused.
     match run(&plan).err().unwrap() {
         LoadError::OpenFiles { need, limit, .. } => {
-            assert!(limit < need && need == Needs::for_plan(&plan).files)
+            assert!(limit < need && need == Needs::for_plan(&plan).files);
         }
         LoadError::Connect { slot: 0, .. } => {} // this host allows 100,000 open files
         other => panic!("{other}"),

@@ -89,7 +89,7 @@ fn invalid_plans_for_several_servers_are_refused_by_field() {
         }
         match try_plan(protocol, &addresses[0], &changes) {
             Err(PlanError::Field { field: addresses_in_result, .. }) => {
-                assert_eq!(addresses_in_result, field)
+                assert_eq!(addresses_in_result, field);
             }
             other => panic!("{other:?}"),
         }

@@ -150,7 +150,7 @@ fn a_refused_reconnect_is_retried_until_the_server_counts_as_gone() {
         let run = drive_codec::<Toy>(&plan, fake);
         match run.outcome {
             Ok(()) => {
-                assert!(!gone && run.counts.is_balanced() && run.counts.unsent > 20, "{:?}", run.counts)
+                assert!(!gone && run.counts.is_balanced() && run.counts.unsent > 20, "{:?}", run.counts);
             }
             Err(LoadError::ServerGone { reason, .. }) => {
                 assert!(gone && reason.contains("\"no places\""), "{reason}");

@@ -251,7 +251,7 @@ impl<const GRPC: bool> Streams<GRPC> {
         Ok(Incoming::Aside { head, rest: Remainder::EMPTY })
     }
 
-    /// Handle RST_STREAM. Return the result for its request if the reply is still incomplete.
+    /// Handle `RST_STREAM`. Return the result for its request if the reply is still incomplete.
     #[cold]
     fn reset(session: &mut Session, tag: u32, payload: &[u8]) -> Option<Incoming> {
         let stream = *session.stream(tag)?;

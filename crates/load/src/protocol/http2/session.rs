@@ -54,7 +54,7 @@ pub struct Session {
     /// The server's windows: of the connection, and the initial window of a stream.
     window: i64,
     stream_window: u32,
-    /// Body bytes received since the last WINDOW_UPDATE.
+    /// Body bytes received since the last `WINDOW_UPDATE`.
     taken: u32,
     settings: u32,
     pings: Vec<[u8; 8]>,
@@ -177,7 +177,7 @@ impl Session {
         self.closing_tag = Some(self.closing_tag.map_or(below, |before| before.min(below)));
     }
 
-    /// Apply a WINDOW_UPDATE.
+    /// Apply a `WINDOW_UPDATE`.
     pub fn add_window(&mut self, frame: Frame, payload: &[u8]) {
         let more = i64::from(frames::number(payload) & MAX_WINDOW);
         if frame.stream == 0 {
