@@ -39,7 +39,7 @@ from blind_diagnosis import NAMES as LEADERS
 
 sys.path.insert(0, str(EXAMPLES))
 from case import HURTS, probe_server
-from inject import BYTES, KEYS, PORT, Injector, end_with_parent, namespaced
+from inject import BYTES, KEYS, PORT, Injector, end_with_parent, run_in_namespaces
 
 FRONT, BACKEND = PORT + 1, PORT + 2
 HERE, THERE = "10.77.0.1", "10.77.0.2"
@@ -476,7 +476,7 @@ class Stage(Injector):
         elif what == "quota":
             # The quota per 100 ms is slightly more than the server needs: enough on average,
             # but too little in every burst.
-            quota_us = max(2000, int(104_000 * self.needed()))
+            quota_us = max(2000, int(104_000 * self.used_cpus()))
             group = self.grouping("sealed")
             (group / "cpu.cfs_quota_us").write_text(f"{quota_us}")
             for task in Path(f"/proc/{self.server.pid}/task").iterdir():
@@ -654,7 +654,7 @@ if __name__ == "__main__":
         case ["fill", place]:
             fill_disk(Path(place))
         case ["one", *_] if "INJECT_INSIDE" not in os.environ:
-            namespaced(sys.argv[1:])
+            run_in_namespaces(sys.argv[1:])
         case ["one", number, out, *more]:
             run_anomaly(int(number), Path(out), more)
         case _:

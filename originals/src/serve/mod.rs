@@ -7,8 +7,8 @@
 //! - **arrival**: the reader has the complete request and is about to queue it.
 //! - **start**: a worker has taken it from the queue; until here it was *queued*.
 //! - **end**: the program has its result; until here it was *served*. The reply is written afterwards, as in
-//! `TailBench` (Kasture and Sanchez, IISWC 2016): that keeps the worker busy, but belongs to the frame
-//! instead of the program.
+//!   `TailBench` (Kasture and Sanchez, IISWC 2016): that keeps the worker busy, but belongs to the frame
+//!   instead of the program.
 //!
 //! No thread wakes up unless a request or a signal arrives.
 
