@@ -14,7 +14,8 @@ from measured_studies import runs_of, stored
 import hindmost
 from hindmost.cli import main
 from hindmost.report.listing import render_listing, render_listing_page
-from hindmost.studies.listing import listing
+from hindmost.store.kinds import GO_ON
+from hindmost.studies.listing import FILES, listing
 
 
 @pytest.fixture
@@ -143,3 +144,26 @@ def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_em
     row = hindmost.list_studies(tmp_path).to_dicts()[0]
     assert (row["p99_us"], row["p99_high_us"]) == (math.inf, math.inf)
     assert row["p50_us"] == pytest.approx(100, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "verdict"),
+    [
+        ("trial", "trial.json", "leave"),
+        ("batching", "batching.json", "valid"),
+        ("explain", "explanation.json", "gain"),
+    ],
+)
+def test_every_kind_of_study_shows_its_verdict(tmp_path, kind, file, verdict):
+    place = tmp_path / "study"
+    place.mkdir()
+    manifest = {"schema": "hindmost.study/1", "kind": kind, "plan": {"target": "memcached"}, "host": {}}
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    (place / file).write_text(json.dumps({"verdict": verdict}))
+    (place / "report.html").touch()
+    (one,) = listing(tmp_path)["studies"]
+    assert (one["kind"], one["verdict"], one["page"]) == (kind, verdict, "report.html")
+
+
+def test_the_list_knows_the_files_of_every_kind():
+    assert set(GO_ON) <= set(FILES)

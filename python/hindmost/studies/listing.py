@@ -24,6 +24,9 @@ FILES = {
     "attribution": ("attribution.json", "report.html"),
     "verification": ("verification.json", "verification.html"),
     "comparison": ("comparison.json", "report.html"),
+    "trial": ("trial.json", "report.html"),
+    "batching": ("batching.json", "report.html"),
+    "explain": ("explanation.json", "report.html"),
 }
 """File names of the answer and the page, by kind of study."""
 DEEPEST = 6
