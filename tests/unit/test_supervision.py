@@ -244,8 +244,8 @@ def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_sta
         time.sleep(0.05)
         assert {pid: used(pid) for pid in pids} == paused
         job.allow(len(job.cpus))
-        assert not frozen(group)
         wait_for(lambda: not frozen(group), "a running job", LAST_IN_LINE_S)  # v2 thaws in the background
+        wait_for(lambda: job.used_s() > 0, "CPU time of the job", LAST_IN_LINE_S)
     assert {pid: groups_of(pid) for pid in pids} == before
     assert not left()
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
