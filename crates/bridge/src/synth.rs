@@ -10,9 +10,13 @@ fn unreadable(error: serde_json::Error) -> PyErr {
     raise("config", &error.to_string())
 }
 
+fn synth_error(error: SynthError) -> PyErr {
+    raise(error.code(), &error.to_string())
+}
+
 fn to_json(summary: Result<ServerSummary, SynthError>) -> PyResult<String> {
-    let summary = summary.map_err(|e| raise("synth", &e.to_string()))?;
-    serde_json::to_string(&summary).map_err(|e| raise("synth", &e.to_string()))
+    let summary = summary.map_err(synth_error)?;
+    serde_json::to_string(&summary).map_err(|e| raise("serving-failed", &e.to_string()))
 }
 
 /// Serve until SIGTERM or SIGINT; return the server's summary as JSON text. `ready` is called with the address
@@ -22,7 +26,7 @@ fn to_json(summary: Result<ServerSummary, SynthError>) -> PyResult<String> {
 pub fn serve_synth(py: Python<'_>, config: &str, ready: Option<Py<PyAny>>) -> PyResult<String> {
     let (server, stop) = py.detach(|| {
         let config: ServerConfig = serde_json::from_str(config).map_err(unreadable)?;
-        let server = Server::bind(&config).map_err(|e| raise("synth", &e.to_string()))?;
+        let server = Server::bind(&config).map_err(synth_error)?;
         PyResult::Ok((server, stop_flag()))
     })?;
     if let Some(ready) = ready {
@@ -36,8 +40,8 @@ pub fn serve_synth(py: Python<'_>, config: &str, ready: Option<Py<PyAny>>) -> Py
 #[pyo3(signature = (cpus = None))]
 pub fn certify_spin(py: Python<'_>, cpus: Option<Vec<usize>>) -> PyResult<String> {
     let certificate = py.detach(|| Certificate::measure(cpus.as_deref()));
-    let certificate = certificate.map_err(|e| raise("synth", &e.to_string()))?;
-    serde_json::to_string(&certificate).map_err(|e| raise("synth", &e.to_string()))
+    let certificate = certificate.map_err(synth_error)?;
+    serde_json::to_string(&certificate).map_err(|e| raise("serving-failed", &e.to_string()))
 }
 
 /// Serve requests generated in this process, until all are served, or SIGTERM or SIGINT; return the summary.

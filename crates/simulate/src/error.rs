@@ -53,7 +53,8 @@ impl SimulateError {
         match self {
             Self::Clone(_) => "clone",
             Self::Unreadable(_) | Self::Field { .. } | Self::Trace(_) => "design",
-            Self::AboveCapacity { .. } | Self::NeverRuns { .. } => "capacity",
+            Self::AboveCapacity { .. } => "above-capacity",
+            Self::NeverRuns { .. } => "always-stopped",
             Self::Interrupted => "interrupted",
         }
     }

@@ -79,6 +79,16 @@ pub enum SynthError {
 }
 
 impl SynthError {
+    /// Return the stable code of the error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Bind { .. } => "cannot-listen",
+            Self::Pin { .. } => "pin",
+            Self::AboveCapacity { .. } => "above-capacity",
+            _ => "serving-failed",
+        }
+    }
+
     pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }

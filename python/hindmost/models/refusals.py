@@ -19,7 +19,6 @@ _FORMS = (
     ("bad-value", _UNKNOWN_NAME),
     ("missing-argument", _MISSING),
 )
-_WORDS = {"threads are stopped": "always-stopped", "grow without limit": "above-capacity"}
 
 
 def refusal(message: str) -> tuple[str, dict[str, Any]]:
@@ -32,9 +31,6 @@ def refusal(message: str) -> tuple[str, dict[str, Any]]:
     >>> refusal("unknown variant `heap`, expected `shared` or `per_thread`")
     ('bad-value', {'value': 'heap', 'known': ['shared', 'per_thread']})
     """
-    for words, code in _WORDS.items():
-        if words in message:
-            return code, {}
     for code, form in _FORMS:
         if found := form.search(message):
             fields = {name: _value(text) for name, text in found.groupdict().items()}

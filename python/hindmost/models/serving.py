@@ -103,22 +103,16 @@ class Serving:
         try:
             yield
         except _engine.EngineError as error:
-            kind, message = error.args
+            code, message = error.args
             port = self.address.rpartition(":")[2]
-            if kind != "synth":
+            hints = {
+                "cannot-listen": f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0",
+                "pin": "lscpu --extended lists the CPUs",
+                "above-capacity": "hindmost clone show CLONE prints the capacity; give a lower --rate",
+                "serving-failed": "hindmost clone serve --help",
+            }
+            if code not in hints:
                 code, fields = refusal(message)
                 raise UsageError(code, message, hint="hindmost clone serve --help", **fields) from None
-            known = {
-                "cannot listen": ("cannot-listen", f"ss -ltnp | grep ':{port} ', or --address 127.0.0.1:0"),
-                "cannot pin": ("pin", "lscpu --extended lists the CPUs"),
-                "exceeds the capacity": (
-                    "above-capacity",
-                    "hindmost clone show CLONE prints the capacity; give a lower --rate",
-                ),
-            }
-            code, hint = next(
-                (told for words, told in known.items() if words in message),
-                ("serving-failed", "hindmost clone serve --help"),
-            )
             cpus = None if self.cpus is None else list(self.cpus)
-            raise HindmostError(code, message, hint=hint, address=self.address, cpus=cpus) from None
+            raise HindmostError(code, message, hint=hints[code], address=self.address, cpus=cpus) from None

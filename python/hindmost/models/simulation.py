@@ -234,7 +234,9 @@ def engine_errors() -> Iterator[None]:
         code, message = error.args
         if code == "interrupted":
             raise Interrupted(message) from None
-        code, fields = refusal(message)
+        fields: dict[str, Any] = {}
+        if code not in ("above-capacity", "always-stopped"):
+            code, fields = refusal(message)
         raise UsageError(code, message, hint="hindmost clone simulate --help", **fields) from None
 
 
