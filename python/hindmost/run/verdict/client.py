@@ -90,8 +90,8 @@ def _late(late: Sequence[Lateness], level: Level, origin: Origin, cause: LateCau
         "late-sends",
         level,
         f"requests were sent late: that accounts for {format_us(worst.late_us)} of the"
-        f" {format_us(worst.latency_us)} at {worst.name} ({percent(worst.share)}; limit:"
-        f" {percent(limits.LATENESS)}){_also(names, worst.name)}; {cause.text}",
+        f" {format_us(worst.latency_us)} at {worst.name} ({percent(worst.share)},"
+        f" limit {percent(limits.LATENESS)}){_also(names, worst.name)}; {cause.text}",
         cause.hint,
         names,
         origin,
