@@ -131,19 +131,19 @@ def send_briefly(rate: float, name: str, place: tuple[str, int], request: bytes,
     Path("/proc/self/comm").write_text(name)
     sink = None if out is None else os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def ask_once(due: float) -> None:
+    def ask_once(scheduled: float) -> None:
         with contextlib.suppress(OSError), socket.create_connection(place, timeout=10.0) as link:
             link.sendall(request)
             link.recv(1 << 16)
             if sink is not None:
-                os.write(sink, ANSWER.pack(due, time.monotonic() - due))
+                os.write(sink, ANSWER.pack(scheduled, time.monotonic() - scheduled))
 
-    draw, due = random.Random(name), time.monotonic()
+    draw, scheduled = random.Random(name), time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         while True:
-            due += draw.expovariate(rate)
-            time.sleep(max(0.0, due - time.monotonic()))
-            pool.submit(ask_once, due)
+            scheduled += draw.expovariate(rate)
+            time.sleep(max(0.0, scheduled - time.monotonic()))
+            pool.submit(ask_once, scheduled)
 
 
 def spin(of_each_s: float, every_s: float) -> None:
@@ -183,7 +183,7 @@ def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Pa
             size += got
     except TimeoutError:
         link.settimeout(None)
-    dues: list[float] = []
+    scheduled_times: list[float] = []
     work_s = 0.0 if out else CLIENT_SHARE / rate
     sink = None if out is None else os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -196,15 +196,17 @@ def send(rate: float, name: str, place: tuple[str, int], request: bytes, out: Pa
                 got += more
             got -= size
             if sink is not None:
-                os.write(sink, ANSWER.pack(dues[number], time.monotonic() - dues[number]))
+                os.write(
+                    sink, ANSWER.pack(scheduled_times[number], time.monotonic() - scheduled_times[number])
+                )
 
     draw = random.Random(name)
     threading.Thread(target=read, daemon=True).start()
-    due = time.monotonic()
+    scheduled = time.monotonic()
     while True:
-        due += draw.expovariate(rate)
-        time.sleep(max(0.0, due - time.monotonic()))
-        dues.append(due)
+        scheduled += draw.expovariate(rate)
+        time.sleep(max(0.0, scheduled - time.monotonic()))
+        scheduled_times.append(scheduled)
         link.sendall(request)
         end = time.thread_time() + work_s
         while time.thread_time() < end:
@@ -502,12 +504,15 @@ class Stage(Injector):
         """Return the p99 of users whose requests were scheduled in a period, and the p99 of the worst second,
         in ms."""
         every = np.frombuffer((self.folder / "answers").read_bytes(), dtype=float).reshape(-1, 2)
-        dues, took_ms = every[:, 0], 1e3 * every[:, 1]
-        seconds = [(dues >= at) & (dues < min(at + 1.0, end)) for at in np.arange(begin, end, 1.0)]
+        scheduled_times, took_ms = every[:, 0], 1e3 * every[:, 1]
+        seconds = [
+            (scheduled_times >= at) & (scheduled_times < min(at + 1.0, end))
+            for at in np.arange(begin, end, 1.0)
+        ]
         worst = max(
             (float(np.quantile(took_ms[one], 0.99)) for one in seconds if one.any()), default=math.nan
         )
-        every_one = took_ms[(dues >= begin) & (dues < end)]
+        every_one = took_ms[(scheduled_times >= begin) & (scheduled_times < end)]
         self.by_second = [round(float(took_ms[one].max()), 1) if one.any() else None for one in seconds]
         return (float(np.quantile(every_one, 0.99)) if len(every_one) else math.nan, worst)
 

@@ -92,8 +92,8 @@ def count_calls(host: Host, server: ManagedServer, load: Load, io: Io, seconds: 
             folder,
         ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
-        result = json.loads((place / "instance-0.json").read_text(encoding="utf-8"))
-        return dict(_calls(place / "calls")) | {"": result["counts"]["done"]}
+        result = json.loads((place / "client-0.json").read_text(encoding="utf-8"))
+        return dict(_calls(place / "calls")) | {"": result["counts"]["completed"]}
 
 
 def _calls(path: Path) -> Iterator[tuple[str, float]]:
@@ -150,10 +150,10 @@ def cost_table(host: Host, rounds: int) -> list[str]:
             f"{spread(ones, lambda one: one.cost_us)[0]:.2f}",
         ]
         for what, level in (
-            ("slip", 0.5),
-            ("slip", 0.99),
-            ("slip", 0.999),
-            ("ideal_slip", 0.99),
+            ("send_delay", 0.5),
+            ("send_delay", 0.99),
+            ("send_delay", 0.999),
+            ("ideal_send_delay", 0.99),
             ("overhead", 0.5),
         ):
             if load.rate is None and what != "overhead":

@@ -16,7 +16,7 @@ from typing import Literal
 
 from hindmost import _engine
 from hindmost._engine import Histogram
-from hindmost.fleet import HERE, Moment, jobs_of, run_instances
+from hindmost.fleet import HERE, Moment, jobs_of, run_clients
 from hindmost.plan import MeasurePlan
 from hindmost.targets import ManagedServer
 
@@ -100,8 +100,8 @@ def drive(
         engine_plan = plan.engine_plan(1, 0, "memcached", server.address)
         phases = (plan.calibration_s + plan.duration_s, 20.0)
         jobs = jobs_of([engine_plan], plan.client_cpus, HERE.hosts)
-        (result,) = run_instances(HERE, jobs, place, phases, watch)
-        found = _engine.read_hlog(str(place / "instance-0.hlog"))
+        (result,) = run_clients(HERE, jobs, place, phases, watch)
+        found = _engine.read_hlog(str(place / "client-0.hlog"))
     wholes: dict[str, Histogram] = {}
     for tag, _, _, histogram in found:
         wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)

@@ -61,7 +61,7 @@ def flat_out(flat: Sequence[Outcome]) -> list[str]:
 
 def open_loop(found: dict[str, list[Outcome]]) -> list[str]:
     """Return the send delays, next to the service latency."""
-    columns = [(what, name) for what in ("slip", "service") for name in LEVELS]
+    columns = [(what, name) for what in ("send_delay", "service") for name in LEVELS]
     lines = [
         "open loop, as a fraction of the rate of the first flat-out measurement; microseconds",
         f"  {'load':>4} {'asked/s':>9} {'achieved':>9} {'busy':>5}"

@@ -50,7 +50,7 @@ def _ours(address: str, asked: argparse.Namespace, cpu: int) -> tuple[float, flo
         program = str(Path(sys.executable).parent / "hindmost")
         words = [program, "load", str(path), "--out", f"{folder}/out"]
         said = json.loads(subprocess.run(words, capture_output=True, check=True, text=True).stdout)
-    if said["counts"]["done"] != said["counts"]["due"]:
+    if said["counts"]["completed"] != said["counts"]["scheduled"]:
         sys.exit(f"error: some requests failed: {said['counts']}")
     (thread,) = said["threads"]
     return said["achieved_per_s"], said["achieved_per_s"] / thread["cpu_share"]

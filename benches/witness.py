@@ -22,13 +22,13 @@ from driving import Host, drive, noise_floor, two_cpus
 from hindmost import _engine
 from hindmost._engine import Histogram
 from hindmost.capture import RunCapture, find_capture_fault
-from hindmost.fleet import HERE, Moment, jobs_of, run_instances
+from hindmost.fleet import HERE, Moment, jobs_of, run_clients
 from hindmost.plan import MeasurePlan
 from hindmost.run.proof import LEVELS
 from hindmost.stats import agreement
 from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target
 
-COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"]
+COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "completed_ns", "capture_out_ns", "capture_in_ns"]
 NULL = np.iinfo(np.int64).min
 WAYS = ((False, "without a capture"), (True, "with one"))
 
@@ -38,7 +38,7 @@ class Round:
     """One measurement: quantiles in microseconds, and its matched requests if it was captured."""
 
     busy: float
-    slip: list[float]
+    send_delay: list[float]
     service: list[float]
     matched: np.ndarray | None
     counts: dict[str, int]
@@ -79,9 +79,9 @@ def measure_round(
 
         jobs = jobs_of([json.dumps(asked)], plan.client_cpus, HERE.hosts)
         before = witness.start if witness is not None else lambda _: None
-        (result,) = run_instances(HERE, jobs, place, (seconds, 30.0), watch, before)
+        (result,) = run_clients(HERE, jobs, place, (seconds, 30.0), watch, before)
         wholes: dict[str, Histogram] = {}
-        for tag, _, _, histogram in _engine.read_hlog(str(place / "instance-0.hlog")):
+        for tag, _, _, histogram in _engine.read_hlog(str(place / "client-0.hlog")):
             wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)
         matched, counts = None, {}
         if witness is not None:
@@ -92,7 +92,7 @@ def measure_round(
     def us(what: str) -> list[float]:
         return [(wholes[what].quantile(level) or 0.0) / 1e3 for level in LEVELS.values()]
 
-    return Round(result["threads"][0]["busy_share"], us("slip"), us("service"), matched, counts)
+    return Round(result["threads"][0]["busy_share"], us("send_delay"), us("service"), matched, counts)
 
 
 def print_line(name: str, rows: Sequence[Sequence[float]]) -> None:
@@ -169,7 +169,7 @@ def main() -> int:
             print(f"client busy {name}: {np.median([one.busy for one in rounds[captured]]):.1%}")
         print(f"\n| microseconds | {' | '.join(LEVELS)} |\n| --- |{' ---: |' * len(LEVELS)}")
         for captured, name in WAYS:
-            print_line(f"slip {name}", [one.slip for one in rounds[captured]])
+            print_line(f"send delay {name}", [one.send_delay for one in rounds[captured]])
             print_line(f"service {name}", [one.service for one in rounds[captured]])
         print("\n" + "\n".join(print_differences(rounds[True])))
     print(f"\nnoise floor before  {before}\nnoise floor after   {noise_floor()}")

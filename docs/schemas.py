@@ -15,7 +15,7 @@ from hindmost.targets import spec
 
 
 def texts() -> dict[str, str]:
-    """Each schema by the name of its format: ``measure`` for ``hindmost.measure/1``."""
+    """Each schema by the name of its format: ``measure`` for ``hindmost.measure/2``."""
     written = {name: json.dumps(schema, indent=1) + "\n" for name, schema in schemas().items()}
     return written | {
         "clone": _engine.clone_schema() + "\n",

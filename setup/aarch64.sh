@@ -24,6 +24,6 @@ library || lacking "this Rust has no library for $TARGET: rustup target add $TAR
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64
 tests() { cargo test --release --locked --quiet --target "$TARGET" --lib "$@"; }
-tests -p hindmost-rulers
+tests -p hindmost-stressors
 # Without socket diagnostics and ethtool(8)'s calls, which the emulator does not support.
 tests -p hindmost-sys -- this_thread:: poll:: socket::

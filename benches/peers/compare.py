@@ -92,7 +92,7 @@ def spread(row: Row) -> float | None:
 
 def achieved_share(row: Row) -> float | None:
     """Return the fraction of the requested rate that was on the wire."""
-    return row["wire"]["per_s"] / row["asked_per_s"] if row["asked_per_s"] else None
+    return row["wire"]["per_s"] / row["requested_per_s"] if row["requested_per_s"] else None
 
 
 def reported_latency(row: Row, kind: str) -> Mapping[str, float]:
@@ -137,7 +137,7 @@ def of_right(name: str, capacity: float) -> Callable[[Row], float | None]:
     def pick(row: Row) -> float | None:
         said = row["report"]["latency_us"].get(name)
         usual = row["report"]["latency_us"].get("p50", 0.0)
-        rate = row["asked_per_s"] or 0.0
+        rate = row["requested_per_s"] or 0.0
         right = right_answer(row["frozen_s"], row["seconds"], rate, capacity, usual)
         return None if said is None else said / right[name]
 

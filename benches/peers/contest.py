@@ -28,7 +28,7 @@ FREEZE_S, FREEZE_AT_S, FREEZE_RATE, FREEZE_RUN_S = 0.1, 2.0, 2000.0, 4.0
 """The server is frozen for 0.1 s, 2 s after the client starts: within the 4 s of load of every peer, even if
 it needs a second to start. At 2,000 requests/s the backlog is small compared with the server's capacity."""
 _PATIENCE_S = 30.0
-SLIP_RATE = 50_000.0
+SEND_DELAY_RATE = 50_000.0
 _NOISE_S = 0.4
 _SNAPLEN = {"memcached": 1900, "redis": 1900, "http": 3900}
 """Captured bytes per packet. Pipelined replies may share a packet, and the beginning of each is needed: the
@@ -181,8 +181,8 @@ class Contest:
 
     def _measure(self, step: Step, server: ManagedServer, capacity: float) -> dict[str, Any]:
         rate: float | None = None
-        if step.mode == "slip":
-            rate = SLIP_RATE
+        if step.mode == "send_delay":
+            rate = SEND_DELAY_RATE
         elif step.mode in SHARES:
             rate = round(SHARES[step.mode] * capacity, -2)
         elif step.mode == "freeze" and step.peer.paced:
@@ -209,7 +209,7 @@ class Contest:
                     Capture(pcap, int(job.port), snaplen=snaplen, ring_kib=ring_kib)
                 )
                 capture.pause()
-            noise_ns = [self._noise_ns()] if step.mode == "slip" else []
+            noise_ns = [self._noise_ns()] if step.mode == "send_delay" else []
             pids = server.pids() if step.mode == "freeze" else []
             client = Client(
                 step.peer.command(job, self.programs[step.peer.source.program]),
@@ -222,9 +222,9 @@ class Contest:
                 frozen_s = servers.freeze(pids, self.setting.server_cpu, FREEZE_S)
             ran = client.finish(job.seconds + _PATIENCE_S, watch=step.mode == "flat")
             report = step.peer.read(job, ran.out)
-            noise_ns = [*noise_ns, self._noise_ns()] if step.mode == "slip" else []
+            noise_ns = [*noise_ns, self._noise_ns()] if step.mode == "send_delay" else []
             found: dict[str, Any] = {
-                "asked_per_s": rate,
+                "requested_per_s": rate,
                 "seconds": job.seconds,
                 "frozen_s": frozen_s,
                 "cpu_s": ran.cpu_s,

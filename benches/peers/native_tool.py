@@ -51,7 +51,7 @@ def ours(target: dict[str, Any], workload: dict[str, Any]) -> Ours:
             "phases": {"warmup": {"fixed": {"seconds": 0.1}}, "calibration_s": 0.1, "measure_s": seconds},
         }
         child = (
-            "import sys; from hindmost import _engine; print(_engine.run_instance(sys.argv[1], sys.argv[2]))"
+            "import sys; from hindmost import _engine; print(_engine.run_client(sys.argv[1], sys.argv[2]))"
         )
         command = [sys.executable, "-c", child, _engine.check_plan(json.dumps(plan)), str(folder)]
         said = json.loads(read_output(command))

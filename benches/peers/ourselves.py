@@ -29,7 +29,7 @@ from hindmost import _engine
 from hindmost._engine import Histogram
 
 WARMUP_S, CALIBRATION_S = 0.5, 0.1
-_KINDS = ("service", "wire", "latency", "slip")
+_KINDS = ("service", "wire", "latency", "send_delay")
 _PLAN, _OUT = "plan.json", "out"
 
 
@@ -98,13 +98,13 @@ def read(job: Job, out: str) -> Report:
     except (ValueError, KeyError):
         raise Unreadable("hindmost", "result", out) from None
     wholes: dict[str, Histogram] = {}
-    for tag, _, _, histogram in _engine.read_hlog(str(job.folder / _OUT / "instance-0.hlog")):
+    for tag, _, _, histogram in _engine.read_hlog(str(job.folder / _OUT / "client-0.hlog")):
         wholes.setdefault((tag or "").partition("/")[0], Histogram()).merge(histogram)
     begin = said["started_s"] + said["warmup_s"] + said["calibration"]["seconds"]
     return Report(
-        counts["done"],
+        counts["completed"],
         said["achieved_per_s"],
-        counts["due"] - counts["done"] + counts["misses"],
+        counts["scheduled"] - counts["completed"] + counts["misses"],
         _figures(wholes["latency" if job.rate is not None else "service"]),
         {kind: _figures(wholes[kind]) for kind in _KINDS if wholes[kind].count},
         busy_s=thread["busy_share"] * said["measure_s"],

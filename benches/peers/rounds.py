@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from benches.peers.peer import PROTOCOLS, Peer, Protocol
 
-Mode = Literal["flat", "heard", "10%", "50%", "freeze", "slip"]
+Mode = Literal["flat", "heard", "10%", "50%", "freeze", "send_delay"]
 SHARES: dict[Mode, float] = {"10%": 0.1, "50%": 0.5}
 
 
@@ -19,12 +19,12 @@ class Step:
 
     Parameters
     ----------
-    mode : {"flat", "heard", "10%", "50%", "freeze", "slip"}
+    mode : {"flat", "heard", "10%", "50%", "freeze", "delay"}
         ``flat``: flat out, without other programs. ``heard``: flat out with a capture, for clients without a
         rate
             option, and ours. ``10%``, ``50%``: that fraction of the server's capacity, with a capture.
         ``freeze``: the
-            server is frozen for a tenth of a second. ``slip``: ours only, the send delay at 50,000
+            server is frozen for a tenth of a second. ``send_delay``: ours only, the send delay at 50,000
         requests/s.
     """
 
@@ -51,7 +51,7 @@ def modes(peer: Peer, number: int, freezes: int) -> list[Mode]:
     if number <= freezes:
         found.append("freeze")
     if peer.protocol == "memcached" and peer.name == "hindmost":
-        found.append("slip")
+        found.append("send_delay")
     return found
 
 

@@ -216,17 +216,17 @@ def _reported_in_freeze(name: str) -> Callable[[Row], float | None]:
 
 def send_delays(found: ContestRows) -> list[str]:
     """Return our send delays at 50,000 requests/s, next to the delay that the host alone causes."""
-    rows = found.rounds("memcached", OURS, "slip")
+    rows = found.rounds("memcached", OURS, "send_delay")
     if not rows:
         return ["Not measured."]
-    at = ("memcached", OURS, "slip")
+    at = ("memcached", OURS, "send_delay")
     parts = [
         f"{name} {_with_range(found.middle(*at, _send_delay(name)), '.2f')}"
         for name in ("p50", "p99", "p99.9")
     ]
     noise = found.middle(*at, lambda row: sum(row["noise_p99_ns"]) / 2e3)
     return [
-        f"Send delay of Hindmost at {rows[0]['asked_per_s']:,.0f} requests/s against memcached, us: "
+        f"Send delay of Hindmost at {rows[0]['requested_per_s']:,.0f} requests/s against memcached, us: "
         + f"{', '.join(parts)}.",
         f"The host alone delays a randomly scheduled request by {_with_range(noise, '.2f')} us at p99",
         "(idle, just before and after each run).",
@@ -234,7 +234,7 @@ def send_delays(found: ContestRows) -> list[str]:
 
 
 def _send_delay(name: str) -> Callable[[Row], float]:
-    return lambda row: row["report"]["others_us"]["slip"][name]
+    return lambda row: row["report"]["others_us"]["send_delay"][name]
 
 
 def lengths(found: ContestRows, peers: Sequence[Peer]) -> list[str]:

@@ -52,10 +52,10 @@ def load(rate: float, seed: int) -> None:
             pass
 
     threading.Thread(target=read, daemon=True).start()
-    due = time.monotonic()
+    scheduled = time.monotonic()
     while True:
-        due += draw.expovariate(rate)
-        time.sleep(max(0.0, due - time.monotonic()))
+        scheduled += draw.expovariate(rate)
+        time.sleep(max(0.0, scheduled - time.monotonic()))
         link.sendall(asked)
 
 

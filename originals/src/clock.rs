@@ -79,15 +79,15 @@ impl Stopwatch {
     }
 }
 
-/// Wait until `due_ns`: sleep while it is far, then spin, so that no wake-up delays the start.
-pub fn wait_until(due_ns: u64) {
+/// Wait until `scheduled_ns`: sleep while it is far, then spin, so that no wake-up delays the start.
+pub fn wait_until(scheduled_ns: u64) {
     // A sleeper wakes late by the timer slack of 50 us and by the wake-up time of a virtual CPU.
     const SPIN_NS: u64 = 300_000;
-    let left = due_ns.saturating_sub(wall_ns());
+    let left = scheduled_ns.saturating_sub(wall_ns());
     if left > SPIN_NS {
         thread::sleep(Duration::from_nanos(left - SPIN_NS));
     }
-    while wall_ns() < due_ns {
+    while wall_ns() < scheduled_ns {
         std::hint::spin_loop();
     }
 }

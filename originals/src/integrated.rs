@@ -27,7 +27,7 @@ pub fn run(
     log: &Log,
     end: &AtomicBool,
 ) -> Result<RunTotals, Fault> {
-    let due: Option<Vec<u64>> = rate.map(|rate| {
+    let scheduled: Option<Vec<u64>> = rate.map(|rate| {
         let mut random = random::generator_of_purpose(options.seed, Purpose::Arrivals);
         let mut time = 0.0;
         (0..requests)
@@ -55,13 +55,14 @@ pub fn run(
             if number >= requests {
                 break;
             }
-            let due = due.as_ref().map(|due| began.load(Relaxed) + due[number as usize]);
-            if let Some(due) = due {
-                wait_until(due);
+            let scheduled =
+                scheduled.as_ref().map(|scheduled| began.load(Relaxed) + scheduled[number as usize]);
+            if let Some(scheduled) = scheduled {
+                wait_until(scheduled);
             }
             let mut random = random::generator_of_request(options.seed, number);
             let (service, outcome) = watch.time(|| worker.serve(&mut random));
-            log.keep(number as usize, due.unwrap_or(service.start_ns), &service, thread, outcome.kind);
+            log.keep(number as usize, scheduled.unwrap_or(service.start_ns), &service, thread, outcome.kind);
             ended.served += 1;
         }
         Ok(ended)

@@ -1,6 +1,6 @@
 """The entry point on a load host: ``python -m hindmost.agent``. It calls Rust at once and stays there.
 
-``instance PLAN.json PLACE``
+``client PLAN.json PLACE``
     One load client. It reads and writes one JSON document per line on standard input and output. It ends when
     its input ends, so it never outlives the process that started it.
 ``synth CONFIG``
@@ -26,14 +26,14 @@ from hindmost.exits import Exit
 def main(argv: list[str]) -> int:
     """Run one role and return the exit code."""
     match argv:
-        case ["instance", plan, place]:
+        case ["client", plan, place]:
             # Ctrl-C reaches the whole terminal group. The controller decides what to do about it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             work = partial(_run_client, plan, place)
         case ["synth", config]:
             work = partial(_serve_synth, config)
         case _:
-            print("usage: python -m hindmost.agent instance PLAN.json PLACE | synth CONFIG", file=sys.stderr)
+            print("usage: python -m hindmost.agent client PLAN.json PLACE | synth CONFIG", file=sys.stderr)
             return Exit.USAGE
     try:
         work()
@@ -51,7 +51,7 @@ def _report_failure(code: str, message: str) -> int:
 
 
 def _run_client(plan: str, place: str) -> None:
-    _engine.run_instance(Path(plan).read_text(encoding="utf-8"), place, controlled=True)
+    _engine.run_client(Path(plan).read_text(encoding="utf-8"), place, controlled=True)
 
 
 def _serve_synth(config: str) -> None:

@@ -86,13 +86,13 @@ class TargetError(HindmostError):
     shows: ServerState | None = None
 
 
-class InstanceError(HindmostError):
+class ClientError(HindmostError):
     """A client failed during a run (exit code 1); ``code`` is the engine's code for it, if it has one."""
 
     shows: ServerState | None = None
 
 
-class HostLost(InstanceError):
+class HostLost(ClientError):
     """A load host was lost during a run (exit code 1). The run is void, and is repeated if it comes back."""
 
     def __init__(self, host: str, why: str) -> None:

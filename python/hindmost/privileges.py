@@ -103,7 +103,7 @@ NEEDS = (
         why="pauses them; without it they are left out",
     ),
     Need(
-        "diagnose --twin",
+        "diagnose --replica",
         ("CAP_SYS_PTRACE", *TO_SWITCH),
         owner=True,
         why="a second server, as another user",

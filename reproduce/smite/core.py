@@ -86,11 +86,11 @@ def of_core(matrix: Mapping[str, Any]) -> tuple[Profiles, Array]:
         Output of the simulator.
     """
     solo = np.asarray(matrix["solo"], dtype=float)
-    lost = 1 - np.asarray(matrix["beside_ruler"], dtype=float) / solo[:, None]
-    ruler = np.asarray(matrix["ruler_beside_null"], dtype=float)
-    taken = 1 - np.asarray(matrix["ruler_beside"], dtype=float) / ruler
+    lost = 1 - np.asarray(matrix["beside_stressor"], dtype=float) / solo[:, None]
+    stressor = np.asarray(matrix["stressor_beside_null"], dtype=float)
+    taken = 1 - np.asarray(matrix["stressor_beside"], dtype=float) / stressor
     profiles = Profiles(
-        tuple(matrix["programs"]), tuple(matrix["rulers"][1:]), lost[:, 1:], taken[:, 1:], lost[:, 0]
+        tuple(matrix["programs"]), tuple(matrix["stressors"][1:]), lost[:, 1:], taken[:, 1:], lost[:, 0]
     )
     return profiles, 1 - np.asarray(matrix["beside"], dtype=float) / solo[:, None]
 

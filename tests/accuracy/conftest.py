@@ -15,21 +15,21 @@ import pytest
 
 from tests.accuracy import counters, limits, table
 from tests.accuracy.claims import SESSION, UNDECIDED, Claim
-from tests.accuracy.counters import Calm
+from tests.accuracy.counters import Isolated
 from tests.accuracy.judging import Host
 
 TIMEOUT_S = 900
 """Every try of the longest claim, with the patience before each."""
 
 
-def observe(work: Callable[[], object]) -> Calm:
+def observe(work: Callable[[], object]) -> Isolated:
     """Read the host's counters around `work`, on the processors that this session may use."""
     before = counters.read()
     work()
     return counters.between(before, counters.read(), os.sched_getaffinity(0), os.getpid())
 
 
-def look() -> Calm:
+def look() -> Isolated:
     """Read the counters around a spin, and what the spin missed."""
     gaps: list[float] = []
     seen = observe(lambda: gaps.append(counters.spin(limits.LOOK_S)))

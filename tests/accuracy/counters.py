@@ -37,7 +37,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Calm:
+class Isolated:
     """What happened between two readings, as shares of the time between them.
 
     Attributes
@@ -122,7 +122,7 @@ def ours(found: dict[int, Process], root: int) -> set[int]:
     return own
 
 
-def between(before: Reading, after: Reading, cpus: Iterable[int], root: int) -> Calm:
+def between(before: Reading, after: Reading, cpus: Iterable[int], root: int) -> Isolated:
     """What the host did from one reading to the next; steal on the processors `cpus`, all else anywhere.
 
     A foreign process that ended in between is found in its parent's time, so only sums over all of them say something.
@@ -135,7 +135,7 @@ def between(before: Reading, after: Reading, cpus: Iterable[int], root: int) -> 
     if before.pressure_s is not None and after.pressure_s is not None:
         waited = (after.pressure_s - before.pressure_s) / seconds
     switches = (after.switches - before.switches) / seconds
-    return Calm(seconds, max(steal, default=0.0) / seconds, max(0.0, foreign) / seconds, waited, switches)
+    return Isolated(seconds, max(steal, default=0.0) / seconds, max(0.0, foreign) / seconds, waited, switches)
 
 
 def foreign_s(reading: Reading, own: set[int]) -> float:

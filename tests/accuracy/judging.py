@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tests.accuracy import limits
-from tests.accuracy.counters import Calm
+from tests.accuracy.counters import Isolated
 
 Outcome = Literal["held", "broken", "undecided"]
 
@@ -45,8 +45,8 @@ class Attempt:
     """
 
     finding: Finding | None
-    host: Calm
-    after: Calm | None = None
+    host: Isolated
+    after: Isolated | None = None
     bears: float = limits.BEARS
 
     @property
@@ -85,13 +85,13 @@ class Host:
 
     def __init__(
         self,
-        observe: Callable[[Callable[[], object]], Calm],
-        look: Callable[[], Calm],
+        observe: Callable[[Callable[[], object]], Isolated],
+        look: Callable[[], Isolated],
     ) -> None:
         self._observe, self._look = observe, look
         self._waited_s = 0.0
 
-    def calm_look(self, bears: float) -> Calm:
+    def isolated_look(self, bears: float) -> Isolated:
         """Look until a look is calm; the last one, if patience ended first."""
         waited_s = 0.0
         while True:
@@ -110,7 +110,7 @@ class Host:
 
     def attempt(self, work: Callable[[], Finding], bears: float) -> Attempt:
         """One attempt, if the host gives it a calm beginning."""
-        before = self.calm_look(bears)
+        before = self.isolated_look(bears)
         if before.disturbances(bears):
             return Attempt(None, before, bears=bears)
         found: list[Finding] = []

@@ -27,7 +27,7 @@ PATIENCE_S = 15.0
 """So long a claim waits for a calm look ..."""
 
 PATIENCE_OF_ALL_S = 300.0
-"""... and so long all claims of a session together: on a host that is never calm the suite ends nevertheless."""
+"""... and so long all claims of a session together: on a host that is never isolated the suite ends nevertheless."""
 
 AGREE = 2
 """So many calm attempts must agree: a claim is held or broken by the first two that do, so by two of three at most.

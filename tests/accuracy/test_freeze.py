@@ -43,7 +43,7 @@ EDGE_US = 1_500.0
 """All threads must stop, and the first reply come after the freeze, so promptly: else the freeze has no sharp edges.
 
 To see that some ten threads have stopped takes half a millisecond by itself."""
-SLIP_US = 1000.0
+SEND_DELAY_US = 1000.0
 """A client that sends later than this (p99) adds its own lateness to what the freeze makes. One spell of 5 ms, .1 % of
 the time, in which the host had its processor, is no such thing."""
 
@@ -131,7 +131,7 @@ def measure_frozen(arrivals: str, folder: Path) -> tuple[Answer, Freeze]:
             moments = freeze(server.pid)
         answer = finish(process, out)
     assert answer.code in (0, 4, 6), answer.err
-    one = answer.study.instance()
+    one = answer.study.client()
     zero = (one["started_s"] + one["warmup_s"] + one["calibration"]["seconds"]) * 1e6
     return answer, Freeze(*(moment - zero for moment in moments))
 
@@ -145,7 +145,7 @@ def figures(latency: Floats) -> dict[str, float]:
     return table | {"mean": float(latency.mean())}
 
 
-def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, Range], float, float]:
+def arithmetic(scheduled: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, Range], float, float]:
     """What the freeze must have made of these due times, at least and at most.
 
     Also how late the first reply after it was, and how long the server takes for a request of the backlog.
@@ -153,8 +153,8 @@ def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, 
     Requests due outside keep the latency they had; one due inside waits for the end, for those due before it (at the
     speed at which a request is served at best), and takes the usual time.
     """
-    done = due + latency
-    inside = (due < frozen.end) & (done > frozen.begin + frozen.edge)
+    done = scheduled + latency
+    inside = (scheduled < frozen.end) & (done > frozen.begin + frozen.edge)
     usual = float(np.median(latency[~inside]))
     drain = np.sort(done[inside])
     each = (drain[-1] - drain[0]) / max(1, len(drain) - 1)
@@ -162,7 +162,7 @@ def arithmetic(due: Floats, latency: Floats, frozen: Freeze) -> tuple[dict[str, 
 
     def let_go(at: float) -> dict[str, float]:
         expected = latency.copy()
-        expected[inside] = at - due[inside] + usual + each * np.arange(inside.sum())
+        expected[inside] = at - scheduled[inside] + usual + each * np.arange(inside.sum())
         return figures(expected)
 
     return ranges(let_go(frozen.again), let_go(frozen.end)), late, each
@@ -195,14 +195,14 @@ def judge(answer: Answer, frozen: Freeze, arrivals: str) -> Finding:
     """What the study shows of the freeze, and what it should."""
     rows = answer.study.samples()
     counts = answer.result["counts"]
-    assert len(rows) == counts["due"] == counts["done"], "every request is kept and answered"
+    assert len(rows) == counts["scheduled"] == counts["completed"], "every request is kept and answered"
     assert 0.5e6 < frozen.begin < frozen.end < SECONDS * 1e6 - 0.5e6, "the freeze lies inside the measurement"
-    due = rows["due_ns"].to_numpy() / 1e3
-    latency = rows["done_ns"].to_numpy() / 1e3 - due
-    expected, late, each = arithmetic(due, latency, frozen)
+    scheduled = rows["scheduled_ns"].to_numpy() / 1e3
+    latency = rows["completed_ns"].to_numpy() / 1e3 - scheduled
+    expected, late, each = arithmetic(scheduled, latency, frozen)
     found = {name: answer.result["runs"][0]["latency_us"][name] for name in expected}
     errors = off(found, expected)
-    outside = latency[(due >= frozen.end) | (due + latency <= frozen.begin + frozen.edge)]
+    outside = latency[(scheduled >= frozen.end) | (scheduled + latency <= frozen.begin + frozen.edge)]
     if arrivals == "deterministic":
         closed = closed_form(outside, frozen, each)
         errors |= {f"{name}, closed form": error for name, error in off(found, closed).items()}
@@ -220,9 +220,9 @@ def judge(answer: Answer, frozen: Freeze, arrivals: str) -> Finding:
 
 def edges(answer: Answer, frozen: Freeze, late: float) -> Iterator[str]:
     """Where the freeze had no sharp edges, or the client was late itself; on a calm host it is ours."""
-    slip = answer.result["runs"][0]["slip_us"]["p99"]
-    if slip > SLIP_US:
-        yield f"slip p99 {slip:.0f} us, the limit is {SLIP_US:.0f}"
+    send_delay = answer.result["runs"][0]["send_delay_us"]["p99"]
+    if send_delay > SEND_DELAY_US:
+        yield f"send delay p99 {send_delay:.0f} us, the limit is {SEND_DELAY_US:.0f}"
     if late > EDGE_US:
         yield f"first reply {late:.0f} us after the freeze, the limit is {EDGE_US:.0f}"
     if frozen.edge > EDGE_US:
@@ -243,13 +243,13 @@ def test_a_freeze_shows_in_full(arrivals: str, claim: Claim, tmp_path: Path) -> 
 def test_the_arithmetic_can_fail() -> None:
     """One request in flight at a time, as a closed loop sends them, misses nearly all of the freeze."""
     frozen = Freeze(2e6, 2e6, 2.1e6, 2.1e6)
-    due = np.arange(0.0, SECONDS * 1e6, 1e6 / RATE)
-    usual = np.full(due.size, 50.0)
-    inside = (due >= frozen.begin) & (due < frozen.end)
+    scheduled = np.arange(0.0, SECONDS * 1e6, 1e6 / RATE)
+    usual = np.full(scheduled.size, 50.0)
+    inside = (scheduled >= frozen.begin) & (scheduled < frozen.end)
     backlog = 2.0 * np.arange(inside.sum())
     whole = usual.copy()
-    whole[inside] += frozen.end - due[inside] + backlog
-    right, _, each = arithmetic(due, whole, frozen)
+    whole[inside] += frozen.end - scheduled[inside] + backlog
+    right, _, each = arithmetic(scheduled, whole, frozen)
     assert max(map(abs, off(figures(whole), right).values())) < 0.005
     least = {name: low for name, (low, _) in right.items()}
     assert max(map(abs, off(least, closed_form(usual, frozen, each)).values())) < 0.01

@@ -52,9 +52,9 @@ class Shown:
     """One measurement of the embedded server; microseconds, requests in the order they were served."""
 
     reported: Floats
-    due: Floats
+    scheduled: Floats
     latency: Floats
-    slip: Floats
+    send_delay: Floats
     drawn: Floats
     load: float
 
@@ -107,17 +107,19 @@ class Synth:
         assert answer.code in (0, 4, 6), answer.err
         served = self.stats()["served"]
         result = answer.result
-        rows = answer.study.samples().sort("done_ns")  # one queue: served in this order
-        assert len(rows) == result["counts"]["due"] == result["counts"]["done"], "every request is kept"
+        rows = answer.study.samples().sort("completed_ns")  # one queue: served in this order
+        assert len(rows) == result["counts"]["scheduled"] == result["counts"]["completed"], (
+            "every request is kept"
+        )
         drawn = np.full(len(rows), SERVICE_US)
         if self.exponential:  # those measured are the last that were served
             drawn = drawn_services(SEED, served, SERVICE_US)[-len(rows) :]
-        due = rows["due_ns"].to_numpy() / 1e3
+        scheduled = rows["scheduled_ns"].to_numpy() / 1e3
         return Shown(
             np.array([result["runs"][0]["latency_us"][f"p{100 * level:g}"] for level in LEVELS]),
-            due,
-            rows["done_ns"].to_numpy() / 1e3 - due,
-            rows["sent_ns"].to_numpy() / 1e3 - due,
+            scheduled,
+            rows["completed_ns"].to_numpy() / 1e3 - scheduled,
+            rows["sent_ns"].to_numpy() / 1e3 - scheduled,
             drawn,
             load,
         )
@@ -142,13 +144,13 @@ def undisturbed(shown: Shown, service: Floats, path_us: float) -> tuple[Floats, 
 
     A period ends where both queues are empty, so each begins with a clean slate; the first may have begun earlier.
     """
-    ideal = lindley(shown.due, service) + path_us
-    done = shown.due + shown.latency
-    before, ideal_before = np.roll(done, 1), np.roll(shown.due + ideal, 1)
-    begins = shown.due > np.maximum(before, ideal_before)
+    ideal = lindley(shown.scheduled, service) + path_us
+    done = shown.scheduled + shown.latency
+    before, ideal_before = np.roll(done, 1), np.roll(shown.scheduled + ideal, 1)
+    begins = shown.scheduled > np.maximum(before, ideal_before)
     period = np.cumsum(begins)
-    over = done - np.maximum(before, shown.due + path_us) - service
-    bad = (np.abs(over) > DISTURBED_US) | (shown.slip > DISTURBED_US)
+    over = done - np.maximum(before, shown.scheduled + path_us) - service
+    bad = (np.abs(over) > DISTURBED_US) | (shown.send_delay > DISTURBED_US)
     bad[0] = True
     spoilt = np.unique(period[bad & (period > 0)])
     keep = (period > 0) & ~np.isin(period, spoilt)
@@ -163,15 +165,15 @@ def judge(law: str, path_us: float, over_us: float, shown: Shown) -> tuple[str, 
     load = shown.load * mean / SERVICE_US
     service = shown.drawn + over_us
     theory = np.array([sojourn(load, mean, level) for level in LEVELS]) + path_us
-    by_due = quantiles(lindley(shown.due, service)) + path_us
+    by_scheduled = quantiles(lindley(shown.scheduled, service)) + path_us
     seen, ideal = undisturbed(shown, service, path_us)
-    chance = 3.0 * scatter(quantiles, load, len(shown.due), exponential=exponential)
-    left = len(seen) / len(shown.due)
+    chance = 3.0 * scatter(quantiles, load, len(shown.scheduled), exponential=exponential)
+    left = len(seen) / len(shown.scheduled)
     wrong = []
     line = (
-        f"{'M/M/1' if exponential else 'M/D/1'} at {load:.3f}, {len(shown.due)} requests, path {path_us:.1f} us,"
+        f"{'M/M/1' if exponential else 'M/D/1'} at {load:.3f}, {len(shown.scheduled)} requests, path {path_us:.1f} us,"
         f" services {over_us:+.1f}: reported {shown.reported.round(0)}, theory {theory.round(0)} +- {(100 * chance).round(1)} %,"
-        f" of these due times {by_due.round(0)};"
+        f" of these due times {by_scheduled.round(0)};"
     )
     if abs(over_us) > OVERRUN * SERVICE_US:
         wrong.append(f"services took {over_us:+.1f} us beside what was drawn; {OVERRUN:.0%} is the limit")
@@ -187,7 +189,7 @@ def judge(law: str, path_us: float, over_us: float, shown: Shown) -> tuple[str, 
                 wrong.append(f"p{100 * level:g} is {error:+.1%} off the ideal queue of the same requests")
     for i, level in enumerate(LEVELS):
         name = f"p{100 * level:g}"
-        off_theory = by_due[i] / theory[i] - 1.0
+        off_theory = by_scheduled[i] / theory[i] - 1.0
         if chance[i] <= MOST_NOISE and abs(off_theory) > TOLERANCE + chance[i]:
             wrong.append(f"{name} is {off_theory:+.1%} off theory, of which {chance[i]:.1%} may be chance")
         if abs(shown.reported[i] / quantiles(shown.latency)[i] - 1.0) > 0.005:
@@ -209,7 +211,7 @@ def attempt(law: str, load: float, seconds: float, place: Path) -> Finding:
         alone = synth.measure(0.05, 2.0, "alone")
         shown = synth.measure(load, seconds, "loaded")
     over_us = overrun_us(log)
-    path_us = float(np.median(alone.latency - lindley(alone.due, alone.drawn + over_us)))
+    path_us = float(np.median(alone.latency - lindley(alone.scheduled, alone.drawn + over_us)))
     line, wrong = judge(law, path_us, over_us, shown)
     return Finding(not wrong, "; ".join([line, *wrong]))
 
@@ -246,10 +248,10 @@ def test_reported_percentiles_of_a_long_run_are_those_of_theory(
 
 def test_the_oracle_agrees_with_itself() -> None:
     random = np.random.default_rng(3)
-    due = np.cumsum(random.exponential(1.0 / 0.8, 2_000_000))
-    deterministic = quantiles(lindley(due, np.ones(due.size)))
+    scheduled = np.cumsum(random.exponential(1.0 / 0.8, 2_000_000))
+    deterministic = quantiles(lindley(scheduled, np.ones(scheduled.size)))
     assert deterministic == pytest.approx([md1_sojourn(0.8, 1.0, level) for level in LEVELS], rel=0.03)
-    exponential = quantiles(lindley(due, random.exponential(1.0, due.size)))
+    exponential = quantiles(lindley(scheduled, random.exponential(1.0, scheduled.size)))
     assert exponential == pytest.approx([mm1_sojourn(0.8, 1.0, level) for level in LEVELS], rel=0.05)
     assert md1_wait_cdf(0.5, 0.0) == pytest.approx(0.5), "whoever finds nobody does not wait"
     assert md1_wait_cdf(0.8, 15.0) == pytest.approx(1.0, abs=2e-3)
@@ -258,21 +260,21 @@ def test_the_oracle_agrees_with_itself() -> None:
 @pytest.mark.parametrize("factor", [1.0, 1.08, 0.92])
 def test_the_comparison_can_fail(factor: float) -> None:
     random = np.random.default_rng(4)
-    due = np.cumsum(random.exponential(1000.0, 20_000))
-    service = np.full(due.size, SERVICE_US)
-    latency = lindley(due, service * factor) + 20.0
-    shown = Shown(quantiles(latency), due, latency, np.zeros(due.size), service, 0.5)
+    scheduled = np.cumsum(random.exponential(1000.0, 20_000))
+    service = np.full(scheduled.size, SERVICE_US)
+    latency = lindley(scheduled, service * factor) + 20.0
+    shown = Shown(quantiles(latency), scheduled, latency, np.zeros(scheduled.size), service, 0.5)
     _, wrong = judge("deterministic", 20.0, 0.0, shown)
     assert (wrong == []) is (factor == 1.0)
 
 
 def test_a_disturbance_is_left_out_and_a_late_answer_is_not() -> None:
     random = np.random.default_rng(5)
-    due = np.cumsum(random.exponential(1000.0, 20_000))
-    service = np.full(due.size, SERVICE_US)
+    scheduled = np.cumsum(random.exponential(1000.0, 20_000))
+    service = np.full(scheduled.size, SERVICE_US)
     stolen = service.copy()
     stolen[::500] += 5_000.0
-    shown = Shown(np.zeros(4), due, lindley(due, stolen), np.zeros(due.size), service, 0.5)
+    shown = Shown(np.zeros(4), scheduled, lindley(scheduled, stolen), np.zeros(scheduled.size), service, 0.5)
     seen, ideal = undisturbed(shown, service, 0.0)
     assert len(seen) > 10_000
     assert quantiles(seen) == pytest.approx(quantiles(ideal), rel=1e-6)

@@ -226,7 +226,13 @@ def load(name: str, rate: float, busy: float | None, scale: float, random_: rand
         "busy_share": busy,
         "cells": made,
         "quantiles": {label: answer(label, scale, random_, name == "high") for label in TABLE_IV},
-        "theft": {"runs": 61, "of": 192, "taken_share": 0.031, "counted_share": 0.94, "refused": None}
+        "interference": {
+            "runs": 61,
+            "of": 192,
+            "interference_share": 0.031,
+            "counted_share": 0.94,
+            "refused": None,
+        }
         if name == "low"
         else None,
         "drift": {
@@ -286,7 +292,7 @@ def full() -> dict[str, Any]:
     """A full factorial of four factors at two loads, confirmed."""
     random_ = random.Random(7)
     return {
-        "schema": "hindmost.attribution/1",
+        "schema": "hindmost.attribution/2",
         "version": "0.1.0",
         "created": "2026-11-20T18:30:00Z",
         "study": "studies/memcached",
@@ -513,7 +519,7 @@ def small() -> dict[str, Any]:
                     "best": [],
                 }
             },
-            "theft": None,
+            "interference": None,
             "drift": {
                 "quantile": "p99",
                 "values": [231.0, 238.5, math.inf, 262.0],

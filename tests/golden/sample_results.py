@@ -34,12 +34,12 @@ def figure(values: list[float | None], verdict: str = "valid") -> dict[str, Any]
     return {"value": round(mean, 3), "low": round(mean - half, 3), "high": round(mean + half, 3), **out}
 
 
-def counts(due: int, *, timeouts: int = 0, unsent: int = 0, errors: int = 0) -> dict[str, int]:
-    done = due - timeouts - unsent - errors
-    misses = done // 70
+def counts(scheduled: int, *, timeouts: int = 0, unsent: int = 0, errors: int = 0) -> dict[str, int]:
+    completed = scheduled - timeouts - unsent - errors
+    misses = completed // 70
     return {
-        "due": due,
-        "done": done,
+        "scheduled": scheduled,
+        "completed": completed,
         "misses": misses,
         "errors": errors,
         "timeouts": timeouts,
@@ -68,20 +68,20 @@ def curve(middle: float, spread: float, *, until: float = 1.0, points: int = 121
     }
 
 
-def one_run(rng: random.Random, number: int, instances: int, slip: float, rate: float) -> dict[str, Any]:
+def one_run(rng: random.Random, number: int, clients: int, send_delay: float, rate: float) -> dict[str, Any]:
     shift = rng.gauss(0, 0.05)
     parts = []
-    for index in range(instances):
+    for index in range(clients):
         own = shift + rng.gauss(0, 0.006) + 0.02 * index
         parts.append(
             {
                 "index": index,
                 "cpus": [1 + index],
-                "latency_us": quantiles(31.4 + slip, 0.31, own),
+                "latency_us": quantiles(31.4 + send_delay, 0.31, own),
                 "service_us": quantiles(31.0, 0.3, own),
-                "slip_us": quantiles(slip, 0.5, own),
-                "counts": counts(int(rate / instances * 8) + rng.randrange(300)),
-                "busy_share": round(0.41 + rng.gauss(0, 0.01) + (0.5 if slip > 5 else 0), 3),
+                "send_delay_us": quantiles(send_delay, 0.5, own),
+                "counts": counts(int(rate / clients * 8) + rng.randrange(300)),
+                "busy_share": round(0.41 + rng.gauss(0, 0.01) + (0.5 if send_delay > 5 else 0), 3),
                 "run_delay_share": round(abs(rng.gauss(0.001, 0.0005)), 5),
                 "involuntary_switches": rng.randrange(4, 30),
                 "warmup_s": 2.4,
@@ -93,7 +93,7 @@ def one_run(rng: random.Random, number: int, instances: int, slip: float, rate: 
             label: round(statistics.fmean(part[name][label] for part in parts), 3)
             for label in (*LEVELS, "mean")
         }
-        for name in ("latency_us", "service_us", "slip_us")
+        for name in ("latency_us", "service_us", "send_delay_us")
     }
     all_counts = total([part["counts"] for part in parts])
     return {
@@ -101,13 +101,13 @@ def one_run(rng: random.Random, number: int, instances: int, slip: float, rate: 
         "seed": 7000 + number,
         "started": f"2026-11-20T10:{number:02d}:00Z",
         "seconds": round(10.6 + rng.random(), 1),
-        "verdict": "valid" if slip < 5 else "invalid",
+        "verdict": "valid" if send_delay < 5 else "invalid",
         "reasons": [],
         **merge,
-        "throughput": {"asked": rate, "achieved": round(all_counts["done"] / 8, 1)},
+        "throughput": {"asked": rate, "achieved": round(all_counts["completed"] / 8, 1)},
         "counts": all_counts,
         "server_cpu_share": round(0.62 + rng.gauss(0, 0.01), 3),
-        "instances": parts,
+        "clients": parts,
     }
 
 
@@ -230,25 +230,25 @@ def beside(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def valid(
-    runs: int = 10, instances: int = 2, *, seed: int = 1, slip: float = 0.31, windows: int = 50
+    runs: int = 10, clients: int = 2, *, seed: int = 1, send_delay: float = 0.31, windows: int = 50
 ) -> dict[str, Any]:
     """Ten runs, two instances, nothing wrong."""
     rng = random.Random(seed)
     rate = 50_000.0
-    all_runs = [one_run(rng, n, instances, slip, rate) for n in range(1, runs + 1)]
-    verdict = "valid" if slip < 5 else "invalid"
+    all_runs = [one_run(rng, n, clients, send_delay, rate) for n in range(1, runs + 1)]
+    verdict = "valid" if send_delay < 5 else "invalid"
     table = {
         name: {label: figure([run[name][label] for run in all_runs], verdict) for label in (*LEVELS, "mean")}
-        for name in ("latency_us", "service_us", "slip_us")
+        for name in ("latency_us", "service_us", "send_delay_us")
     }
     everything = total([run["counts"] for run in all_runs])
-    gets = everything["due"] * 9 // 10
-    kinds = {"get": (gets, 1.0), "set": (everything["due"] - gets, 1.09)}
+    gets = everything["scheduled"] * 9 // 10
+    kinds = {"get": (gets, 1.0), "set": (everything["scheduled"] - gets, 1.09)}
     p99 = table["latency_us"]["p99"]
-    share = [round(1 / instances, 4)] * instances
+    share = [round(1 / clients, 4)] * clients
     arrivals = [0.38 * 0.62**n for n in range(24)]
     return {
-        "schema": "hindmost.measure/1",
+        "schema": "hindmost.measure/2",
         "version": "0.1.0",
         "created": "2026-11-20T10:12:31Z",
         "verdict": "valid",
@@ -272,7 +272,7 @@ def valid(
             "rate_per_s": rate,
             "loop": "open",
             "arrivals": "exponential",
-            "clients": instances,
+            "clients": clients,
             "connections": 8,
             "pacing": "spin",
             "runs": [10, 30],
@@ -300,14 +300,14 @@ def valid(
                     label: figure([run["latency_us"][label] * factor for run in all_runs], verdict)
                     for label in (*LEVELS, "mean")
                 },
-                "counts": counts(due),
+                "counts": counts(scheduled),
             }
-            for kind, (due, factor) in kinds.items()
+            for kind, (scheduled, factor) in kinds.items()
         },
         "throughput": {"asked": rate, "achieved": 49_987.2},
         "counts": everything,
         "runs": all_runs,
-        "set_aside": {
+        "excluded": {
             "share": 0.5,
             "made": runs + 1,
             "counted": runs,
@@ -329,14 +329,14 @@ def valid(
             "92 % of the variance lies between restarts of the server.",
         },
         "clients": {
-            "instances": instances,
+            "count": clients,
             "pacing": "spin",
             "threshold_us": round(p99["value"] * 1.01, 2),
             "share_of_slowest": share,
             "share_of_all": share,
             "owner": None,
             "by_quantile": [
-                {"q": q, "shares": share_at(instances, q, 0.04)}
+                {"q": q, "shares": share_at(clients, q, 0.04)}
                 for q in (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995)
             ],
         },
@@ -349,9 +349,9 @@ def valid(
             "path": paths(all_runs),
         },
         "distributions": {
-            "latency": curve(31.4 + slip, 0.31),
+            "latency": curve(31.4 + send_delay, 0.31),
             "service": curve(31.2, 0.3),
-            "slip": curve(slip, 0.5),
+            "send_delay": curve(send_delay, 0.5),
         },
         "per_run_curves": [
             {"run": run["run"], **curve(run["latency_us"]["p50"], 0.29 + 0.03 * rng.random())}
@@ -361,7 +361,7 @@ def valid(
         "outstanding": {
             "values": list(range(24)),
             "share": [round(a / sum(arrivals), 6) for a in arrivals],
-            "per_instance": True,
+            "per_client": True,
             "connections": 8,
         },
         "series": [series_of(rng, run["run"], rate, windows) for run in all_runs],
@@ -369,21 +369,21 @@ def valid(
     }
 
 
-def share_at(instances: int, q: float, lean: float) -> list[float]:
+def share_at(clients: int, q: float, lean: float) -> list[float]:
     """Shares that lean towards the first instance as the quantile grows."""
-    if instances == 1:
+    if clients == 1:
         return [1.0]
-    first = min(0.97, 1 / instances + lean * -math.log10(1 - q))
-    return [round(first, 4)] + [round((1 - first) / (instances - 1), 4)] * (instances - 1)
+    first = min(0.97, 1 / clients + lean * -math.log10(1 - q))
+    return [round(first, 4)] + [round((1 - first) / (clients - 1), 4)] * (clients - 1)
 
 
 def slipping() -> dict[str, Any]:
     """Four instances that could not keep their schedule, one of which owns the tail."""
-    out = valid(instances=4, seed=2, slip=18.0)
+    out = valid(clients=4, seed=2, send_delay=18.0)
     out["verdict"] = "invalid"
-    slip, p99 = out["slip_us"]["p99"]["value"], out["latency_us"]["p99"]["value"]
+    send_delay, p99 = out["send_delay_us"]["p99"]["value"], out["latency_us"]["p99"]["value"]
     out["headline"] = (
-        f"The clients sent late: at p99 requests left {slip:.0f} µs after they were due, half of what was "
+        f"The clients sent late: at p99 requests left {send_delay:.0f} µs after they were due, half of what was "
         "measured, so the latencies show the load generator rather than memcached. Lower the rate or give "
         "the clients more cores."
     )
@@ -391,7 +391,7 @@ def slipping() -> dict[str, Any]:
         {
             "code": "late-sends",
             "level": "invalid",
-            "text": f"slip p99 is {slip:.0f} µs; at most 10 % of latency p99 "
+            "text": f"send delay p99 is {send_delay:.0f} µs; at most 10 % of latency p99 "
             f"({p99 / 10:.0f} µs) would leave the result unharmed",
             "hint": "hindmost measure memcached --rate 20k --clients 2",
         },
@@ -448,8 +448,8 @@ def censored() -> dict[str, Any]:
     out = valid(seed=4)
     for run in out["runs"][2:9:3]:
         run["latency_us"]["p99.9"] = math.inf
-        run["counts"] = counts(run["counts"]["due"], timeouts=300, unsent=231, errors=4)
-        run["instances"][0]["latency_us"]["p99.9"] = math.inf
+        run["counts"] = counts(run["counts"]["scheduled"], timeouts=300, unsent=231, errors=4)
+        run["clients"][0]["latency_us"]["p99.9"] = math.inf
     out["counts"] = total([run["counts"] for run in out["runs"]])
     out["latency_us"]["p99.9"] = figure([run["latency_us"]["p99.9"] for run in out["runs"]])
     out["merged_us"]["p99.9"] = math.inf
@@ -475,7 +475,7 @@ def censored() -> dict[str, Any]:
 
 def single() -> dict[str, Any]:
     """One run of one instance against a server that was already running."""
-    out = valid(runs=1, instances=1, seed=5)
+    out = valid(runs=1, clients=1, seed=5)
     out["target"] = {
         "name": "memcached://cache.example:11211",
         "protocol": "memcached",
@@ -576,18 +576,18 @@ def hostile() -> dict[str, Any]:
 def stolen() -> dict[str, Any]:
     """A host that takes 5 % of the time: latency as it was, and what the server would do without that."""
     out = valid(seed=5)
-    calm = {label: dict(one) for label, one in out["latency_us"].items() if label != "mean"}
+    isolated = {label: dict(one) for label, one in out["latency_us"].items() if label != "mean"}
     for one in out["latency_us"].values():
         one.update(value=9.0 * one["value"], low=2.0 * one["low"], high=16.0 * one["high"])
         one["verdict"] = "inconclusive"
-    out["calm"] = {
-        "latency_us": calm,
+    out["isolated"] = {
+        "latency_us": isolated,
         "verdict": "valid",
         "runs": 9,
         "of": 10,
-        "taken_share": 0.0512,
+        "interference_share": 0.0512,
         "counted_share": 0.783,
-        "thefts": 812,
+        "interruptions": 812,
         "seen_us": 1100.0,
         "sources": ["sentinel", "spin gaps"],
         "unsettled": ["p99.9"],

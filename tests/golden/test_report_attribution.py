@@ -304,7 +304,7 @@ def test_ratios_beyond_use_are_not_written_out():
         assert "835784" not in text
 
 
-def test_what_was_measured_stands_beside_calm_figures_where_others_took_time():
+def test_what_was_measured_stands_beside_isolated_figures_where_others_took_time():
     document = full()
     html = render_attribution_page(document)
     stolen = rows_of(html, "Runs by p99 at low")

@@ -60,8 +60,8 @@ def test_verdict_as_a_word_comes_first():
         assert body[2].replace(numbers.THIN, " ") == title(SAMPLES[name]()).replace(numbers.THIN, " ")
 
 
-def test_thirty_runs_of_four_instances_stay_below_400_kB():
-    html = render_page(valid(runs=30, instances=4, windows=600))
+def test_thirty_runs_of_four_clients_stay_below_400_kB():
+    html = render_page(valid(runs=30, clients=4, windows=600))
     assert len(html.encode()) < 400_000
 
 
@@ -102,9 +102,9 @@ NEWER = (
     "handshake_us",
     "causes",
     "limits",
-    "calm",
+    "isolated",
     "decided_on",
-    "ideal_slip_us",
+    "ideal_send_delay_us",
     "overhead_us",
     "capture",
     "held_us",
@@ -112,11 +112,11 @@ NEWER = (
     "endpoints",
     "over_runs",
     "saturation",
-    "set_aside",
+    "excluded",
     "instrument",
     "fleet",
 )
-NEWER_OF_AN_INSTANCE = ("alone_us", "arrivals", "stamps", "cpu_share")
+NEWER_OF_AN_CLIENT = ("alone_us", "arrivals", "stamps", "cpu_share")
 
 
 def of_an_early_build() -> dict:
@@ -124,8 +124,8 @@ def of_an_early_build() -> dict:
     document = valid(runs=2)
     for key in NEWER:
         document.pop(key, None)
-    for one in (one for run in document["runs"] for one in run["instances"]):
-        for key in NEWER_OF_AN_INSTANCE:
+    for one in (one for run in document["runs"] for one in run["clients"]):
+        for key in NEWER_OF_AN_CLIENT:
             one.pop(key, None)
     return document
 
@@ -140,7 +140,14 @@ def test_a_document_of_an_early_build_is_shown():
 
 
 def test_a_measurement_without_one_reply_is_shown():
-    nothing = {"latency_us": {}, "service_us": {}, "slip_us": {}, "merged_us": {}, "by_kind": {}, "runs": []}
+    nothing = {
+        "latency_us": {},
+        "service_us": {},
+        "send_delay_us": {},
+        "merged_us": {},
+        "by_kind": {},
+        "runs": [],
+    }
     gone = {"variance": {}, "distributions": {}, "per_run_curves": [], "outstanding": None, "series": []}
     document = valid(runs=2) | nothing | gone
     assert render_terminal(document, color=False)
@@ -171,7 +178,7 @@ def replaced(document, path, new):
 def test_every_measured_figure_may_be_null_or_infinite():
     """NaN becomes null before anything is shown; a figure that changes nothing as null is shown nowhere."""
     assert clean({"a": [math.nan]}) == {"a": [None]}
-    document = valid(runs=2, instances=1, windows=3)
+    document = valid(runs=2, clients=1, windows=3)
     document["plan"], document["host"] = {}, {"facts": {}, "findings": []}
     for curve in [*document["distributions"].values(), *document["per_run_curves"]]:
         curve["q"], curve["us"] = curve["q"][::20], curve["us"][::20]
@@ -192,7 +199,7 @@ def test_every_measured_figure_may_be_null_or_infinite():
                 break
             shown += new is None
     assert shown > 10
-    for group in ("latency_us", "slip_us"):
+    for group in ("latency_us", "send_delay_us"):
         for value in (None, math.inf, 0.0):
             with replaced(document, (group, "p99", "value"), value):
                 assert "<h1>" in render_page(document, scripts=False)
@@ -206,7 +213,7 @@ def test_an_infinite_quantile_says_how_many_runs_and_why():
 
 
 def test_a_single_point_and_a_single_run_are_drawn():
-    document = valid(runs=1, instances=1)
+    document = valid(runs=1, clients=1)
     document["distributions"] = {"latency": {"q": [0.5], "us": [30.0]}}
     document["per_run_curves"] = []
     html = render_page(document, scripts=False)
@@ -215,7 +222,7 @@ def test_a_single_point_and_a_single_run_are_drawn():
 
 def test_an_account_that_does_not_close_is_said_to_be_open():
     document = valid(runs=2)
-    document["counts"]["due"] += 5
+    document["counts"]["scheduled"] += 5
     closed = valid(runs=2)
     for render in (render_page, lambda one: render_terminal(one, width=100, color=False)):
         told = set(re.findall(r"[^\n]*\b5\b[^\n]*", render(document))) - set(
@@ -242,7 +249,7 @@ def test_vendored_files_are_those_that_versions_names():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
 
 
-def test_calm_latency_stands_beside_latency_with_what_it_rests_on():
+def test_isolated_latency_stands_beside_latency_with_what_it_rests_on():
     document = stolen()
     for text in (
         render_terminal(document, width=200, color=False, verbose=True),
@@ -256,9 +263,13 @@ def test_calm_latency_stands_beside_latency_with_what_it_rests_on():
     assert head.split() == ["latency", "isolated", "service", "send", "delay"]
 
 
-def test_without_a_theft_calm_latency_is_no_column_but_said():
+def test_without_an_interruption_isolated_latency_is_no_column_but_said():
     document = stolen()
-    document["calm"] |= {"thefts": 0, "taken_share": 0.0, "latency_us": document["latency_us"]}
+    document["isolated"] |= {
+        "interruptions": 0,
+        "interference_share": 0.0,
+        "latency_us": document["latency_us"],
+    }
     head = render_terminal(document, width=200, color=False, verbose=True).splitlines()[2]
     assert "isolated" not in head
 
@@ -266,7 +277,7 @@ def test_without_a_theft_calm_latency_is_no_column_but_said():
 def test_a_refusal_is_said_with_the_reason_and_what_would_help():
     document = stolen()
     why = {"reason": "unwatched", "text": "no thread at real-time priority can watch", "need": "run as root"}
-    document["calm"] |= {"latency_us": {}, "refused": why}
+    document["isolated"] |= {"latency_us": {}, "refused": why}
     text = " ".join(
         render_terminal(document, width=200, color=False, verbose=True).replace(numbers.THIN, " ").split()
     )
@@ -284,5 +295,5 @@ def test_each_request_of_a_list_has_a_row_in_the_terminal():
     rows = {words[0]: words[1:] for words in added if words[0] in ("browse", "checkout")}
     assert list(rows) == ["browse", "checkout"], "the most frequent first"
     for name, one in (("browse", get), ("checkout", set_)):
-        due, errors = (one["counts"][of] for of in ("due", "errors"))
-        assert "".join(rows[name]).replace(",", "").startswith(f"{due}{errors}")
+        scheduled, errors = (one["counts"][of] for of in ("scheduled", "errors"))
+        assert "".join(rows[name]).replace(",", "").startswith(f"{scheduled}{errors}")

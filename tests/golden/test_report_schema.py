@@ -21,8 +21,8 @@ def test_samples_follow_the_schema(name):
     ("path", "wrong"),
     [
         (("verdict",), "good"),
-        (("schema",), "hindmost.measure/2"),
-        (("counts", "due"), -1),
+        (("schema",), "hindmost.measure/1"),
+        (("counts", "scheduled"), -1),
         (("latency_us", "p99", "low"), "31"),
         (("latency_us", "99"), {}),
         (("clients", "share_of_all"), [1.2]),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hindmost import Histogram, MeasurePlan
 from hindmost.run import figures
 from hindmost.run.figures import read_figures
-from hindmost.run.readings import InstanceReading, microseconds
+from hindmost.run.readings import ClientReading, microseconds
 from hindmost.store import RunRecord
 from hindmost.studies.measure import pictures
 
@@ -22,7 +22,7 @@ KINDS = ("get", "set")
 @st.composite
 def readings(draw):
     """One instance's reading: two kinds, ten sections each as the engine makes them, and an account that closes."""
-    reading = InstanceReading({"kinds": {}, "counts": {}, "index": 0, "threads": [{}]})
+    reading = ClientReading({"kinds": {}, "counts": {}, "index": 0, "threads": [{}]})
     for kind in KINDS:
         sections = []
         for _ in range(10):
@@ -35,18 +35,18 @@ def readings(draw):
         whole = Histogram()
         for section in sections:
             whole.merge(section)
-        done = whole.count - late
+        completed = whole.count - late
         errors = draw(st.integers(0, 3))
         timeouts = draw(st.integers(0, late))
         reading.latency_sections[kind] = sections
         reading.by_kind["latency", kind] = whole
-        for what in ("service", "slip"):
+        for what in ("service", "send_delay"):
             reading.by_kind[what, kind] = sections[0]
         reading.outstanding.record(draw(st.integers(0, 100)), whole.count)
         reading.result["kinds"][kind] = {
-            "due": done + errors + late,
-            "done": done,
-            "misses": draw(st.integers(0, done)),
+            "scheduled": completed + errors + late,
+            "completed": completed,
+            "misses": draw(st.integers(0, completed)),
             "errors": errors,
             "timeouts": timeouts,
             "unsent": late - timeouts,
@@ -56,34 +56,37 @@ def readings(draw):
     return reading
 
 
-def figured(instances, plan=PLAN):
+def figured(clients, plan=PLAN):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "read_instances", lambda _: instances)
+        patch.setattr(figures, "read_clients", lambda _: clients)
         run = read_figures(RunRecord(1, SimpleNamespace(), {}), plan)
         return run, run.totals
 
 
 @given(st.lists(readings(), min_size=1, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(instances):
-    run, totals = figured(instances)
+def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(clients):
+    run, totals = figured(clients)
     for counts in (run.counts, *run.kind_counts.values()):
-        assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+        assert (
+            counts["scheduled"]
+            == counts["completed"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+        )
     for name in run.counts:
         assert run.counts[name] == sum(run.kind_counts[kind][name] for kind in KINDS)
-    answered = run.counts["done"] + run.counts["timeouts"] + run.counts["unsent"]
+    answered = run.counts["completed"] + run.counts["timeouts"] + run.counts["unsent"]
     assert totals.whole["latency"].count == run.latency.count == answered
 
 
 @given(st.lists(readings(), min_size=1, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_instances(instances):
-    run, _ = figured(instances)
-    for what in ("latency", "service", "slip"):
+def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_clients(clients):
+    run, _ = figured(clients)
+    for what in ("latency", "service", "send_delay"):
         values = [run.values[what][name] for name in PLAN.labels]
         assert values == sorted(values)
     for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
-        parts = [microseconds(one.whole("latency"), level) for one in instances]
+        parts = [microseconds(one.whole("latency"), level) for one in clients]
         value = run.values["latency"][name]
         assert math.isinf(value) == any(math.isinf(part) for part in parts)
         if math.isfinite(value):
@@ -92,21 +95,21 @@ def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_instances(instance
 
 @given(st.lists(readings(), min_size=1, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_with_the_median_one_late_instance_of_three_does_not_decide(instances):
-    run, _ = figured(instances, PLAN.model_copy(update={"aggregate": "median"}))
+def test_with_the_median_one_late_client_of_three_does_not_decide(clients):
+    run, _ = figured(clients, PLAN.model_copy(update={"aggregate": "median"}))
     for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
-        late = sum(math.isinf(microseconds(one.whole("latency"), level)) for one in instances)
-        assert math.isinf(run.values["latency"][name]) == (2 * late >= len(instances))
+        late = sum(math.isinf(microseconds(one.whole("latency"), level)) for one in clients)
+        assert math.isinf(run.values["latency"][name]) == (2 * late >= len(clients))
 
 
 @given(st.lists(readings(), min_size=2, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_shares_of_the_instances_sum_to_one_at_every_quantile(instances):
-    run, totals = figured(instances)
+def test_shares_of_the_clients_sum_to_one_at_every_quantile(clients):
+    run, totals = figured(clients)
     rows = pictures.shares_by_quantile([run], totals)
     assert rows
     for row in rows:
-        assert len(row["shares"]) == len(instances)
+        assert len(row["shares"]) == len(clients)
         assert all(share >= 0.0 for share in row["shares"])
         assert sum(row["shares"]) == pytest.approx(1.0)
 

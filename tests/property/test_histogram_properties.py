@@ -44,7 +44,7 @@ def test_merging_is_recording_all(left, right, late_left, late_right):
 
 @some
 @given(VALUES, st.integers(0, 9))
-def test_a_histogram_merged_with_itself_is_one_merged_with_its_twin(values, late):
+def test_a_histogram_merged_with_itself_is_one_merged_with_its_replica(values, late):
     one, other = of(values, late), of(values, late)
     one.merge(one)
     other.merge(of(values, late))

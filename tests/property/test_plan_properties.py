@@ -72,7 +72,7 @@ HOSTS = st.sets(st.integers(0, 255), min_size=1, max_size=32)
 
 
 @given(HOSTS, st.none() | st.integers(1, 64), st.integers(1, 4), st.data())
-def test_two_instances_never_spin_on_one_processor(cpus, clients, threads, data):
+def test_two_clients_never_spin_on_one_processor(cpus, clients, threads, data):
     server = data.draw(st.none() | st.lists(st.sampled_from(sorted(cpus)), unique=True), label="server")
     mine = data.draw(st.none() | st.lists(st.sampled_from(sorted(cpus)), unique=True), label="clients")
     found = allot(sorted(cpus), clients=clients, server=server, client_cpus=mine, threads=threads)
@@ -103,7 +103,7 @@ def test_by_default_every_processor_is_the_servers_or_one_clients(cpus):
 
 
 @given(st.integers(1, 64), st.integers(1, 500), st.integers(0, 50_000), st.integers(0, 2**40))
-def test_instances_share_connections_and_seed(clients, connections, samples, seed):
+def test_clients_share_connections_and_seed(clients, connections, samples, seed):
     plan = MeasurePlan(
         target="memcached", clients=clients, connections=connections, samples=samples, seed=seed
     )

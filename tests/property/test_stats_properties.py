@@ -74,7 +74,7 @@ def test_intervals_do_not_depend_on_the_order_of_runs(values: list[float], rando
 
 @some
 @given(st.lists(st.one_of(latency, st.just(math.inf)), min_size=1, max_size=9))
-def test_run_value_lies_between_its_instances(values: list[float]) -> None:
+def test_run_value_lies_between_its_clients(values: list[float]) -> None:
     for how in ("mean", "median"):
         v = run_value(values, how)
         assert min(values) * (1 - 1e-12) <= v <= max(values) * (1 + 1e-12)
@@ -82,9 +82,9 @@ def test_run_value_lies_between_its_instances(values: list[float]) -> None:
 
 @some
 @given(st.integers(1, 6), st.integers(1, 8), st.data())
-def test_shares_sum_to_one(runs: int, instances: int, data: st.DataObject) -> None:
+def test_shares_sum_to_one(runs: int, clients: int, data: st.DataObject) -> None:
     count = st.integers(0, 10_000)
-    above = np.array([[data.draw(count) for _ in range(instances)] for _ in range(runs)])
+    above = np.array([[data.draw(count) for _ in range(clients)] for _ in range(runs)])
     result = find_owner(above, above + 1 + data.draw(st.integers(0, 100_000)))
     assert math.fsum(result.fair) == pytest.approx(1.0)
     assert not result.shares or math.fsum(result.shares) == pytest.approx(1.0)

@@ -19,7 +19,7 @@ pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from messages import raises
 
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.dask import link as link_module
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.link import Link
@@ -172,7 +172,7 @@ def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path
         finally:
             await link.close()
 
-    with raises(InstanceError, "broker-failed"):
+    with raises(ClientError, "broker-failed"):
         asyncio.run(asyncio.wait_for(work(), 20))
 
 
@@ -189,7 +189,7 @@ def test_a_broker_that_does_not_start_leaves_nothing(script, tmp_path, monkeypat
     monkeypatch.setattr(link_module, "START_S", 1.0)
     monkeypatch.setattr(link_module, "END_S", 0.1)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with raises(InstanceError, "broker-failed"):
+    with raises(ClientError, "broker-failed"):
         asyncio.run(asyncio.wait_for(Link.start({}), 20))
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broker", "pid"]

@@ -84,7 +84,7 @@ def test_a_server_at_a_url_is_measured_without_rights_and_root_is_told_so(server
     url = f"memcached://{server.address}"
     code, out, err = with_rights(of("measure URL"), "measure", url, *QUICK, "--json", "--out", tmp_path / "a")
     assert code in (0, 4), err
-    assert json.loads(out)["counts"]["done"] > 0
+    assert json.loads(out)["counts"]["completed"] > 0
     assert "note[root-not-needed]" in err
 
 
@@ -161,7 +161,10 @@ PROMISE = ("--promise", "p90<10s", "--window", "200ms", "--duration", "1s", "--j
     [
         ("colocate supervise", ["colocate", "supervise", "{url}", BURN, *PROMISE]),
         ("diagnose PID", ["diagnose", "{url}", *SHORT]),
-        ("diagnose --twin", ["diagnose", "{url}", *SHORT, "--twin", "memcached", "--twin-rate", "500"]),
+        (
+            "diagnose --replica",
+            ["diagnose", "{url}", *SHORT, "--replica", "memcached", "--replica-rate", "500"],
+        ),
         ("measure PRESET, as root", ["measure", "memcached", *QUICK, "--json", "--out", "{folder}"]),
     ],
 )
@@ -211,7 +214,7 @@ def test_a_client_gives_up_what_it_does_not_need(server, tmp_path):
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as measuring:
         end, found = time.monotonic() + 30, ""
         while not found and time.monotonic() < end:
-            pattern = f"hindmost.agent instance .*{tmp_path}"
+            pattern = f"hindmost.agent client .*{tmp_path}"
             found = subprocess.run(
                 ["pgrep", "-f", pattern], capture_output=True, text=True, check=False
             ).stdout

@@ -18,10 +18,10 @@ def test_a_schedule_has_its_integral_due_and_a_run_ends_with_its_trace(tmp_path:
     answer = measure("synth", tmp_path / "schedule", *LOAD, *asked, *words)
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_close(answer.result)
-    assert abs(answer.result["counts"]["due"] - 450) <= 4, "two periods of the mean rate"
-    (instance,) = answer.result["runs"][0]["instances"]
+    assert abs(answer.result["counts"]["scheduled"] - 450) <= 4, "two periods of the mean rate"
+    (client,) = answer.result["runs"][0]["clients"]
     # A third at 0.6, 1.8 and 0.6 of 12.5 due by worker in 100 ms: variance over mean 4.
-    assert instance["arrivals"]["due"]["dispersion"]["100ms"] == pytest.approx(4.0, rel=0.3)
+    assert client["arrivals"]["scheduled"]["dispersion"]["100ms"] == pytest.approx(4.0, rel=0.3)
 
     times = tmp_path / "times.csv"
     times.write_text("".join(f"{0.004 * at:.3f}\n" for at in range(500)))
@@ -34,4 +34,4 @@ def test_a_schedule_has_its_integral_due_and_a_run_ends_with_its_trace(tmp_path:
     left_s = 1.0 - plan["calibration_s"]
     assert (plan["duration_s"], plan["asked_duration_s"]) == (pytest.approx(left_s), 6.0)
     # A busy host may need longer for what lies between: then the trace is over, and does not begin again.
-    assert 0 < answer.result["counts"]["due"] <= 250 * left_s + 2
+    assert 0 < answer.result["counts"]["scheduled"] <= 250 * left_s + 2

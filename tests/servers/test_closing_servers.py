@@ -34,13 +34,13 @@ def nginx(folder: Path, keeps: int) -> Path:
     return file
 
 
-def sound(answer: Answer) -> None:
+def counted(answer: Answer) -> None:
     """Nothing lost."""
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_close(answer.result)
     counts = answer.result["counts"]
     assert (counts["errors"], counts["misses"]) == (0, 0), counts
-    assert counts["done"] > 0
+    assert counts["completed"] > 0
 
 
 @pytest.mark.nginx
@@ -52,9 +52,9 @@ def test_as_many_connections_are_told_as_nginx_logged(
     keeps: int, by_turns: bool, io: str, tmp_path: Path
 ) -> None:
     answer = measure(str(nginx(tmp_path, keeps)), tmp_path / "study", *FEW, "--io", io)
-    sound(answer)
+    counted(answer)
     replies = {code: one["count"] for code, one in answer.result["codes"].items()}
-    assert replies == {"200": answer.result["counts"]["done"]}
+    assert replies == {"200": answer.result["counts"]["completed"]}
     found = answer.result["connections"]
     assert found["by_turns"] == by_turns
     (run,) = answer.study.runs()
@@ -63,7 +63,7 @@ def test_as_many_connections_are_told_as_nginx_logged(
     assert abs(found["all"] - served) <= 4 + 1, (found, served)
     assert (answer.result["connect_us"] is not None) == (found["made"] > 0)
     if keeps == 1:
-        assert found["made"] == answer.result["counts"]["due"], "one for each measured request"
+        assert found["made"] == answer.result["counts"]["scheduled"], "one for each measured request"
         assert answer.result["latency_us"]["p50"]["value"] > answer.result["connect_us"]["p50"]["value"]
 
 
@@ -72,7 +72,7 @@ def test_a_program_that_listens_closes_each_connection_and_nginx_speaks_tls(
     household: Household, tmp_path: Path
 ) -> None:
     answer = measure(str(EXAMPLES / "python-http.toml"), tmp_path / "python", *FEW)
-    sound(answer)
+    counted(answer)
     assert answer.result["connections"]["by_turns"]
     assert "Python" in answer.result["target"]["server_version"]
 
@@ -83,7 +83,7 @@ def test_a_program_that_listens_closes_each_connection_and_nginx_speaks_tls(
     assert made is not None
     subprocess.run(made[1].replace("\\\n#", ""), shell=True, cwd=tmp_path, check=True, capture_output=True)
     answer = measure(str(example), tmp_path / "tls", *FEW)
-    sound(answer)
+    counted(answer)
     assert not answer.result["connections"]["by_turns"]
 
 
@@ -103,5 +103,5 @@ def test_the_example_behind_a_card_is_measured_in_its_namespace(tmp_path: Path) 
         target = tmp_path / "memcached-behind-card.toml"
         target.write_text(text)
         answer = measure(str(target), tmp_path / "study", *FEW)
-    sound(answer)
+    counted(answer)
     assert THERE in answer.result["target"]["address"]

@@ -101,7 +101,7 @@ def test_a_server_is_measured_beside_a_job_that_goes_on_and_one_that_ends(profil
     told, found, html = capsys.readouterr().out, json.loads(out.read_text()), page.read_text()
     assert found["windows"] >= 2 * 4 * 4
     first, (heavier,) = found["loaded"], found["loads"]
-    assert (first["asked_per_s"], heavier["loaded"]["asked_per_s"]) == (2000, 4000)
+    assert (first["requested_per_s"], heavier["loaded"]["requested_per_s"]) == (2000, 4000)
     assert min(first["load"], heavier["loaded"]["load"]) > 0
     assert [one["job"] for one in heavier["jobs"]] == ["spin", "brief"]
     for one in heavier["jobs"]:

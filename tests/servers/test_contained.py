@@ -29,7 +29,7 @@ def test_what_a_container_hides_is_not_taken_for_nothing_and_the_reason_is_told(
     answer = finish(start("measure", "memcached", *words, "--json", "--out", out, before=within), out)
     document = json.loads(answer.out)
     assert answer.code == VERDICTS[document["verdict"]], answer.err
-    refused = document["calm"]["refused"]
+    refused = document["isolated"]["refused"]
     if refused is not None and refused["code"] == "uncertain-interference":
         assert "CAP_SYS_NICE" in refused["need"]
     for run in sorted(out.glob("runs/[0-9]*")):
@@ -40,4 +40,4 @@ def test_what_a_container_hides_is_not_taken_for_nothing_and_the_reason_is_told(
             )
         unknown = ("server_steal_share", "server_busy_share")
         assert [record[name] for name in unknown] == [None, None], "not known is not zero"
-        assert json.loads((run / "instance-0.json").read_text())["steal_share"] is None
+        assert json.loads((run / "client-0.json").read_text())["steal_share"] is None

@@ -42,8 +42,8 @@ def test_questions_come_to_what_the_zone_says_and_are_counted_by_type(tmp_path: 
     kinds = {name: kind["counts"] for name, kind in answer.result["by_kind"].items()}
     assert set(kinds) == {"A", "AAAA", "absent"}
     assert kinds["A"]["misses"] == kinds["AAAA"]["misses"] == 0
-    assert kinds["absent"]["misses"] == kinds["absent"]["done"] > 0
-    run = answer.study.instance()
+    assert kinds["absent"]["misses"] == kinds["absent"]["completed"] > 0
+    run = answer.study.client()
     assert set(run["kind_codes"]["A"]) == {"NOERROR"}
     assert set(run["kind_codes"]["absent"]) == {"NXDOMAIN"}
     assert answer.result["target"]["server_version"].startswith("unbound")
@@ -64,13 +64,13 @@ def test_what_a_link_loses_are_timeouts_of_datagrams_and_retransmissions_of_stre
     assert counts["errors"] == counts["misses"] == 0, counts
     # Of 2,000 requests, 20 are lost on their way there: none in e^-20.
     assert counts["timeouts"] > 0, counts
-    assert counts["done"] > 0.5 * counts["due"], counts
+    assert counts["completed"] > 0.5 * counts["scheduled"], counts
 
     assert again.code in (0, 4, 6), again.err
     assert "retransmissions" in {one["code"] for one in again.result["reasons"]}
     figures = {one["id"]: one["value"] for one in again.result["instrument"]["figures"]}
     assert figures["retransmitted"] > 0
-    run = again.study.instance()
+    run = again.study.client()
     assert 0 < run["threads"][0]["sockets"]["retransmits"] <= run["tcp"]["retransmits"]
 
 
@@ -85,4 +85,4 @@ def test_values_of_several_datagrams_come_back_whole(tmp_path: Path) -> None:
     assert_counts_close(answer.result)
     counts = answer.result["counts"]
     assert (counts["misses"], counts["errors"]) == (0, 0)
-    assert counts["done"] > 0.9 * counts["due"], counts
+    assert counts["completed"] > 0.9 * counts["scheduled"], counts

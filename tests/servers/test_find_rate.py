@@ -29,7 +29,7 @@ SPIN = ("--pacing", "spin")
 def taken_us(step: Path) -> float:
     """The most that the kernel kept one client's thread from running, or the hypervisor took, in a run of a step."""
     taken = [0.0]
-    for file in step.glob("runs/*/instance-0.json"):
+    for file in step.glob("runs/*/client-0.json"):
         told = json.loads(file.read_text())
         for thread in told["threads"]:
             span = thread["span"]
@@ -94,5 +94,5 @@ def test_an_interrupted_search_goes_on_to_its_end_and_what_holds_nowhere_exits_w
     assert all(f"({step['study']})" in page for step in found["steps"])
     first = found["steps"][0]["study"]
     step = json.loads(hindmost("study", "report", out / first, "--json").out)
-    assert step["schema"] == "hindmost.measure/1"
+    assert step["schema"] == "hindmost.measure/2"
     assert (out / first / "report.html").is_file()

@@ -14,7 +14,7 @@ from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.session import Signer
 from hindmost.fleet.dask.version import refuse_other
@@ -50,9 +50,9 @@ def test_two_machines_measure_a_server_on_a_third_from_one_moment_on(made, two):
     result = made.result
     assert_counts_close(result)
     assert result["counts"]["errors"] == result["counts"]["timeouts"] == 0
-    assert result["clients"]["instances"] == 2
+    assert result["clients"]["count"] == 2
     for run in result["runs"]:
-        first, second = (one["counts"]["due"] for one in run["instances"])
+        first, second = (one["counts"]["scheduled"] for one in run["clients"])
         assert 0.8 < first / second < 1.25, "the plan is not thinned evenly"
     assert not two.left()
     errors = []
@@ -71,8 +71,8 @@ def test_two_machines_measure_a_server_on_a_third_from_one_moment_on(made, two):
                 assert abs(clock["offset_ns"] - true_ns) <= clock["error_ns"]
                 if true_ns:
                     errors.append(clock["error_ns"])
-            for index in host["instances"]:
-                told = json.loads((run.folder / f"instance-{index}.json").read_text())
+            for index in host["clients"]:
+                told = json.loads((run.folder / f"client-{index}.json").read_text())
                 moments.append(told["measured_from_ns"] - host["clock"]["before"]["offset_ns"])
         assert max(moments) - min(moments) < 5_000_000 / 2
     # Of one look a busy host may make any error, and says so.
@@ -125,9 +125,9 @@ def test_only_the_controller_is_heard_and_its_secrets_stand_nowhere(channel, two
 
     # What a host cannot do is told with its name.
     nowhere = f"{two.server.address}:1"
-    with raises(InstanceError, "server-unreachable", host="b", address=nowhere):
+    with raises(ClientError, "server-unreachable", host="b", address=nowhere):
         channel.ask("b", {"reach": {"address": nowhere, "timeout_s": 2.0}})
-    with raises(InstanceError, "version-mismatch", host="b", value="9.9.9"):
+    with raises(ClientError, "version-mismatch", host="b", value="9.9.9"):
         refuse_other("b", {**channel.ask("b", {"hello": {}}).said, "version": "9.9.9"})
 
     key = channel._credentials["a"].key.splitlines()[1]

@@ -47,9 +47,7 @@ def begun(two, url, out, *more):
     """A study whose first run measures on both machines."""
     words = ("--json", "--out", out, "--fleet", two.hosts_file(), *LOAD)
     process = start("measure", url, *words, "--duration", "3s", "--warmup", "0.3s", "--runs", "1", *more)
-    wait_for(
-        lambda: all(any("instance" in c for c in one.commands().values()) for one in two.loads), "instances"
-    )
+    wait_for(lambda: all(any("client" in c for c in one.commands().values()) for one in two.loads), "clients")
     time.sleep(1.0)  # some of its measurement
     return process
 
@@ -92,7 +90,7 @@ def test_a_controller_that_is_ended_leaves_nothing_on_any_machine(two, url, how,
 
 
 def test_a_host_that_cannot_begin_is_told_with_its_name_and_what_differs(two, tmp_path):
-    from hindmost.errors import InstanceError
+    from hindmost.errors import ClientError
     from hindmost.fleet.dask.channel import OwnChannel
     from hindmost.fleet.dask.hosts import parse_fleet
 
@@ -111,7 +109,7 @@ def test_a_host_that_cannot_begin_is_told_with_its_name_and_what_differs(two, tm
     ):
         text = two.hosts_file(a=f"ssh = {{ {differs} }}").read_text()
         (tmp_path / "hosts.toml").write_text(text[: text.rindex("[[host]]")])  # a alone
-        with raises(InstanceError, code, host="a", **fields):
+        with raises(ClientError, code, host="a", **fields):
             OwnChannel(parse_fleet(str(tmp_path / "hosts.toml"))).close()
 
 

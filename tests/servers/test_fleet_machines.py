@@ -12,7 +12,7 @@ from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.dask.compute import computing
 from hindmost.models import load_clone
 from hindmost.models.batch import WORK, job_of, predictions
@@ -97,7 +97,7 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
         pieces = spread(job_of(clone, DESIGN), points(4_000))
         _, first = next(pieces)
         two.by_name["b"].kill(WORKER)
-        with raises(InstanceError, "no-host-left") as caught:
+        with raises(ClientError, "no-host-left") as caught:
             list(pieces)
         assert first
         assert caught.value.fields["of"] == 4_000

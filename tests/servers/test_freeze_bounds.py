@@ -29,13 +29,13 @@ def test_every_request_due_while_the_server_stood_still_waited_for_its_end(tmp_p
         stood_still = list(freezes([server.pid], load, FREEZE_S, PAUSE_S))
         answer = finish(load, out)
     assert answer.code in (0, 4, 6), answer.err
-    one, rows = answer.study.instance(), answer.study.samples()
+    one, rows = answer.study.client(), answer.study.samples()
     zero = (one["started_s"] + one["warmup_s"] + one["calibration"]["seconds"]) * 1e9
-    due, done = (rows[name].to_numpy() + zero for name in ("due_ns", "done_ns"))
+    scheduled, done = (rows[name].to_numpy() + zero for name in ("scheduled_ns", "completed_ns"))
     inside = [(b, e) for b, e in stood_still if zero < b and e < zero + SECONDS * 1e9]
     assert inside, "the measurement is longer than the pauses between freezes"
     for begin, end in inside:
-        met = (due > begin + CLOCKS_NS) & (due < end - CLOCKS_NS)
+        met = (scheduled > begin + CLOCKS_NS) & (scheduled < end - CLOCKS_NS)
         # One request a millisecond, due whether or not the client has a processor.
         assert abs(int(met.sum()) - (end - begin - 2 * CLOCKS_NS) * RATE / 1e9) <= 2
         assert np.all(done[met] > end - CLOCKS_NS), "nobody is answered by a server that stands still"

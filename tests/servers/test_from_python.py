@@ -48,7 +48,7 @@ def test_a_measurement_from_python_is_the_study_that_the_command_line_would_make
     assert (plan["rate_per_s"], plan["runs"], plan["duration_s"]) == (500.0, [2, 2], 0.3)
     pl = pytest.importorskip("polars")
     rows = found.requests().filter(pl.col("status").is_in(["hit", "miss"])).collect()
-    assert rows.height == found.document["counts"]["done"]
+    assert rows.height == found.document["counts"]["completed"]
     assert rows["latency_us"].min() > 0
 
     with raises(UsageError, "study-exists"):

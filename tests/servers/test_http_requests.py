@@ -102,13 +102,13 @@ def test_weights_fields_and_rows_arrive_as_they_were_asked_for_and_codes_are_tol
     assert set(paths.values()) == {1}, "no two requests have the same number"
     assert all(re.fullmatch(r"[0-9a-f-]{36}", one.headers["X-Request"]) for one in notes.arrived)
     kinds = answer.result["by_kind"]
-    assert sum(one["counts"]["done"] for one in kinds.values()) == answer.result["counts"]["done"]
+    assert sum(one["counts"]["completed"] for one in kinds.values()) == answer.result["counts"]["completed"]
     assert {name: set(one["codes"]) for name, one in kinds.items()} == {
         "show": {"200"},
         "make": {"409"},
         "look": {"200"},
     }
-    assert kinds["make"]["codes"]["409"] == {"count": kinds["make"]["counts"]["done"], "outcome": "hit"}
+    assert kinds["make"]["codes"]["409"] == {"count": kinds["make"]["counts"]["completed"], "outcome": "hit"}
 
 
 @pytest.mark.nginx

@@ -32,7 +32,7 @@ FIGURES = (
     "verdict",
     "latency_us",
     "service_us",
-    "slip_us",
+    "send_delay_us",
     "merged_us",
     "by_kind",
     "throughput",
@@ -48,14 +48,14 @@ def reasons(answer: Answer) -> set[str]:
     return {reason["code"] for reason in answer.result["reasons"]}
 
 
-def assert_sound(answer: Answer, runs: int, instances: int = 1, *, managed: bool = True) -> dict[str, Any]:
+def assert_counted(answer: Answer, runs: int, clients: int = 1, *, managed: bool = True) -> dict[str, Any]:
     """What every measurement promises, whatever it found."""
     assert answer.code in (0, 4, 6), answer.err
     result = answer.result
     assert answer.code == VERDICTS[result["verdict"]]
     SCHEMA.validate(result)
     assert_counts_close(result)
-    assert result["counts"]["due"] > 0
+    assert result["counts"]["scheduled"] > 0
     assert len(result["runs"]) == len(answer.study.runs()) == runs
     assert answer.study.half_done() == []
     assert json.loads((answer.study.folder / "result.json").read_text()) == result
@@ -65,11 +65,11 @@ def assert_sound(answer: Answer, runs: int, instances: int = 1, *, managed: bool
     assert manifest["plan"] == result["plan"]
     for folder, run in zip(answer.study.runs(), result["runs"], strict=True):
         expected = {"run.json", "figures.msgpack"} | ({"server.log"} if managed else set())
-        for index in range(instances):
-            expected |= {f"instance-{index}.json", f"instance-{index}.hlog"}
+        for index in range(clients):
+            expected |= {f"client-{index}.json", f"client-{index}.hlog"}
             expected |= {f"samples-{index}.parquet", f"worst-{index}.parquet"}
         assert {path.name for path in folder.iterdir()} == expected
-        assert len(run["instances"]) == instances
+        assert len(run["clients"]) == clients
     return result
 
 
@@ -80,20 +80,24 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
     example = ROOT / "examples" / "targets" / "memcached-pinned.toml"
     out = tmp_path / "study"
     answer = measure(str(example), out, "--rate", "1k", "--duration", "0.3s")
-    first = assert_sound(answer, runs=2)
+    first = assert_counted(answer, runs=2)
     assert (first["target"]["name"], first["target"]["managed"]) == ("memcached-pinned", True)
     assert first["target"]["cpus"] == first["plan"]["server_cpus"] == [0]
     assert "1024" in first["target"]["command"]
-    due = first["counts"]["due"]
-    assert due == pytest.approx(2 * 0.3 * 1000, abs=6 * 600**0.5), "Poisson: within six standard deviations"
+    scheduled = first["counts"]["scheduled"]
+    assert scheduled == pytest.approx(2 * 0.3 * 1000, abs=6 * 600**0.5), (
+        "Poisson: within six standard deviations"
+    )
     samples = answer.study.samples()
-    assert samples["due_ns"].is_between(0, 300_000_000).all(), "only the measurement is kept"
-    answered = samples.drop_nulls(["sent_ns", "done_ns"])
-    assert (answered["due_ns"] <= answered["sent_ns"]).all(), "never sent before it is due"
-    assert (answered["sent_ns"] < answered["done_ns"]).all()
+    assert samples["scheduled_ns"].is_between(0, 300_000_000).all(), "only the measurement is kept"
+    answered = samples.drop_nulls(["sent_ns", "completed_ns"])
+    assert (answered["scheduled_ns"] <= answered["sent_ns"]).all(), "never sent before it is due"
+    assert (answered["sent_ns"] < answered["completed_ns"]).all()
     pl = pytest.importorskip("polars")
     worst = pl.read_parquet(out / "runs/0001/worst-0.parquet")
-    assert (worst["done_ns"] - worst["due_ns"]).max() == (answered["done_ns"] - answered["due_ns"]).max()
+    assert (worst["completed_ns"] - worst["scheduled_ns"]).max() == (
+        answered["completed_ns"] - answered["scheduled_ns"]
+    ).max()
 
     (out / "report.html").unlink()
     (out / "result.json").unlink()
@@ -102,7 +106,7 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
     assert report.code == 0, report.err
     assert {name: report.result[name] for name in FIGURES} == {name: first[name] for name in FIGURES}
     assert (out / "report.html").exists()
-    again = assert_sound(
+    again = assert_counted(
         hindmost("measure", "--resume", out, "--runs", "3", "--yes", "--json", study=out), runs=3
     )
     assert again["runs"][:2] == first["runs"], "finished runs are never made again"
@@ -116,19 +120,19 @@ def test_a_running_server_is_measured_by_clients_that_share_the_rate(tmp_path: P
     with running(managed("synth"), cpus=[0]) as server:
         answer = measure(f"memcached://{server.address}", tmp_path / "study", *words)
         assert server.alive(), "it is left alone"
-    result = assert_sound(answer, runs=1, instances=3, managed=False)
+    result = assert_counted(answer, runs=1, clients=3, managed=False)
     assert (result["target"]["managed"], result["target"]["address"]) == (False, server.address)
     assert result["target"]["cpus"] == [0]
     assert result["hysteresis"]["visible"] is None
     assert result["plan"]["pacing"] == "sleep", "three cannot spin on one processor"
     assert {"not-restarted", "sleeping-clients"} <= reasons(answer)
     run = result["runs"][0]
-    for one in run["instances"]:
-        assert one["counts"]["due"] == pytest.approx(150, abs=6 * 150**0.5), "a third each"
+    for one in run["clients"]:
+        assert one["counts"]["scheduled"] == pytest.approx(150, abs=6 * 150**0.5), "a third each"
     for name in ("p50", "p90", "mean"):
-        each = [one["latency_us"][name] for one in run["instances"]]
+        each = [one["latency_us"][name] for one in run["clients"]]
         assert run["latency_us"][name] == pytest.approx(sum(each) / 3)
-    assert result["clients"]["instances"] == 3
+    assert result["clients"]["count"] == 3
     assert sum(result["clients"]["share_of_slowest"]) == pytest.approx(1.0)
 
 
@@ -139,12 +143,12 @@ def test_in_a_closed_loop_a_reply_was_there_before_the_next_request_left(tmp_pat
     process = start("measure", "synth", "--json", "--clients", "1", "--out", out, *words, "--quantiles", "50")
     wait_for(lambda: len(offspring(process.pid)) == 3, "guard, server, client, and nothing else")
     answer = finish(process, out)
-    result = assert_sound(answer, runs=1)
+    result = assert_counted(answer, runs=1)
     assert (result["plan"]["loop"], result["plan"]["rate_per_s"]) == ("closed", None)
     assert "closed-loop" in reasons(answer)
     assert max(result["outstanding"]["values"]) < 4, "an arrival finds its own connection free"
     rows = answer.study.samples().sort("connection", "sent_ns")
-    connection, sent, done = (rows[name].to_numpy() for name in ("connection", "sent_ns", "done_ns"))
+    connection, sent, done = (rows[name].to_numpy() for name in ("connection", "sent_ns", "completed_ns"))
     next_of_same = connection[1:] == connection[:-1]
     assert next_of_same.sum() > 500
     assert (sent < done).all()

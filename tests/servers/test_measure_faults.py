@@ -54,7 +54,7 @@ def processes_of(process: Started, words: str) -> list[int]:
 
 
 def load_is_on(process: Started) -> bool:
-    return any("hindmost.agent instance" in line for line in offspring(process.pid).values())
+    return any("hindmost.agent client" in line for line in offspring(process.pid).values())
 
 
 @pytest.fixture(scope="module")
@@ -152,12 +152,12 @@ def test_a_server_that_dies_in_mid_run_is_an_error_and_finished_runs_are_kept(
     assert_resumes(out, 2)
 
 
-def test_a_load_instance_that_dies_is_an_error_and_the_server_ends_with_it(
+def test_a_load_client_that_dies_is_an_error_and_the_server_ends_with_it(
     household: Household, tmp_path: Path, begun: Begun
 ) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
-    for pid in processes_of(process, "hindmost.agent instance"):
+    for pid in processes_of(process, "hindmost.agent client"):
         os.kill(pid, signal.SIGKILL)
     answer = finish(process, out)
     answer.assert_error(1, "client-ended")

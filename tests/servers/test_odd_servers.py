@@ -36,7 +36,7 @@ def loaded(address: str, protocol: str, workload: Mapping[str, Any], place: Path
         "preload": False,
         "workload": workload,
     } | more
-    return json.loads(_engine.run_instance(json.dumps(plan), str(place)))
+    return json.loads(_engine.run_client(json.dumps(plan), str(place)))
 
 
 def all_loaded(
@@ -63,9 +63,9 @@ def assert_went_on(found: Mapping[str, Result]) -> None:
     """Each run has an account that closes, in which requests were answered."""
     for behaviour, result in found.items():
         counts = result["counts"]
-        ends = ("done", "errors", "timeouts", "unsent")
-        assert counts["due"] == sum(counts[one] for one in ends), (behaviour, counts)
-        assert counts["done"] > 0, (behaviour, counts)
+        ends = ("completed", "errors", "timeouts", "unsent")
+        assert counts["scheduled"] == sum(counts[one] for one in ends), (behaviour, counts)
+        assert counts["completed"] > 0, (behaviour, counts)
 
 
 def assert_shown(found: Mapping[str, Result], *, all_but: tuple[str, ...] = ()) -> None:
@@ -159,14 +159,14 @@ def test_odd_binary_memcached_costs_a_connection(tmp_path: Path) -> None:
     assert_shown(found)
     # Every good reply is a miss. Of the odd ones, those whose first bytes are a whole reply count before the rest comes.
     for behaviour, one in found.items():
-        hits = one["counts"]["done"] - one["counts"]["misses"]
+        hits = one["counts"]["completed"] - one["counts"]["misses"]
         assert (hits > 0) <= behaviour.startswith("a body that is"), behaviour
     server = {"an error": odd_servers.MEMCACHED_BINARY_ERROR}
     error = all_loaded(server, "memcached-binary", GETS, tmp_path / "error")["an error"]
     assert_went_on({"an error": error})
     assert error["unreadable"]["count"] == 0
     assert error["counts"]["errors"] > 0
-    assert error["counts"]["misses"] == error["counts"]["done"]
+    assert error["counts"]["misses"] == error["counts"]["completed"]
     assert "Out of memory" in error["first_error"]
 
 
@@ -191,5 +191,5 @@ def test_a_failed_transaction_fails_alone(tmp_path: Path) -> None:
         target["login"] = {"user": "hindmost", "database": "postgres"}
         found = loaded(server.address, "postgresql", sql, tmp_path / "pg", target=target)
     counts = found["counts"]
-    assert 0 < counts["errors"] < counts["due"] / 3, counts
+    assert 0 < counts["errors"] < counts["scheduled"] / 3, counts
     assert found["first_error"].startswith("ERROR 22012: ")

@@ -20,7 +20,7 @@ def test_on_one_processor_the_answer_says_that_both_share_it(tmp_path: Path) -> 
     answer = finish(process, out)
     document = answer.result
     assert (answer.code, document["verdict"]) in ((4, "inconclusive"), (6, "invalid"))
-    assert document["calm"]["refused"]["code"] == "shared-cpus"
+    assert document["isolated"]["refused"]["code"] == "shared-cpus"
     assert document["plan"]["server_cpus"] == [int(cpu)]
     assert document["plan"]["client_cpus"] == [[int(cpu)]]
     assert document["causes"]

@@ -244,4 +244,4 @@ def test_each_program_is_a_target(program: str, tmp_path: Path) -> None:
     logs = [log_of(path) for path in tmp_path.glob("log-*.csv")]
     assert len(logs) == 2, "one for each run"
     # Warm-up and the probe that it is ready are requests, too.
-    assert sum(map(len, logs)) > answer.result["counts"]["done"]
+    assert sum(map(len, logs)) > answer.result["counts"]["completed"]

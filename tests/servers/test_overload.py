@@ -22,7 +22,7 @@ def overloaded(target: str, out: Any, *more: object, rate: str = "5k", runs: str
     answer = measure(target, out, *words, *more)
     assert answer.code in (4, 6), answer.err  # 6 where this host made the client late, too
     assert_counts_close(answer.result)
-    memory = answer.study.instance()["memory"]
+    memory = answer.study.client()["memory"]
     assert memory["peak_bytes"] <= memory["bound_bytes"], memory
     return answer
 
@@ -45,10 +45,10 @@ def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_h
     assert len(result["runs"]) == 3, "three runs tell enough, though eight were allowed"
     full = result["saturation"]
     assert full["by"] == "server"
-    assert full["asked_per_s"] == 5_000.0
+    assert full["requested_per_s"] == 5_000.0
     # It cannot do more than a thousand; a host that takes its processor away lets it do less. A client that had no
     # processor at the beginning reads afterwards what came meanwhile.
-    waited = max(answer.study.instance(run)["threads"][0]["run_delay_share"] for run in (1, 2, 3))
+    waited = max(answer.study.client(run)["threads"][0]["run_delay_share"] for run in (1, 2, 3))
     assert 0.0 < full["answered_per_s"]["value"] <= 1_000.0 * (1.03 + waited), (full, waited)
     words = shlex.split(full["find"])
     assert words[:3] == ["hindmost", "measure", SLOW]
@@ -58,9 +58,11 @@ def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_h
 @pytest.mark.nightly
 def test_overload_takes_no_more_memory_than_is_told(tmp_path):
     few = few_keys(tmp_path)
-    calm = measure(SLOW, tmp_path / "calm", "--rate", 100, "--runs", 1, "--clients", 1, "--workload", few)
+    isolated = measure(
+        SLOW, tmp_path / "isolated", "--rate", 100, "--runs", 1, "--clients", 1, "--workload", few
+    )
     full = overloaded(SLOW, tmp_path / "full", "--workload", few, rate="20k", runs="3..8")
-    peaks = [one.study.instance()["memory"]["peak_bytes"] for one in (calm, full)]
+    peaks = [one.study.client()["memory"]["peak_bytes"] for one in (isolated, full)]
     # Requests that wait fill what was set aside for them: at most all of 80 MiB.
     assert peaks[1] < peaks[0] + (80 << 20), peaks
     assert peaks[1] < 4 * peaks[0], peaks
@@ -90,7 +92,7 @@ def test_a_server_that_stops_leaves_every_request_accounted_for(behave, by, tmp_
     with impostor.impostor(impostor.memcached(behave)) as address:
         answer = overloaded(f"memcached://{address}", tmp_path / "study", "--workload", gets)
     result = answer.result
-    assert result["counts"]["timeouts"] + result["counts"]["unsent"] > 0.9 * result["counts"]["due"]
+    assert result["counts"]["timeouts"] + result["counts"]["unsent"] > 0.9 * result["counts"]["scheduled"]
     assert result["saturation"]["answered_per_s"]["value"] < 200.0
     if by is not None:
         assert result["saturation"]["by"] == by
@@ -113,5 +115,5 @@ def test_memcached_at_twice_its_capacity(tmp_path):
     full = answer.result["saturation"]
     assert full["by"] in ("server", "client")
     assert 0.5 * capacity < full["answered_per_s"]["value"] < 2.0 * capacity, (capacity, full)
-    memory = answer.study.instance()["memory"]
+    memory = answer.study.client()["memory"]
     assert memory["peak_bytes"] <= memory["bound_bytes"], memory

@@ -28,10 +28,10 @@ def assert_carried(answer: Answer, connections: int) -> None:
     """Every request was answered, every connection took part, and no more memory was held than is told."""
     assert_counts_close(answer.result)
     counts = answer.result["counts"]
-    assert counts["due"] == counts["done"] > 0, counts
+    assert counts["scheduled"] == counts["completed"] > 0, counts
     seen = 0
-    for index in range(answer.result["clients"]["instances"]):
-        one = answer.study.instance(instance=index)
+    for index in range(answer.result["clients"]["count"]):
+        one = answer.study.client(client=index)
         for worker in one["threads"]:
             seen += assert_fair(worker["shares"])
         assert 0 < one["memory"]["peak_bytes"] <= one["memory"]["bound_bytes"], one["memory"]
@@ -76,7 +76,7 @@ def test_memory_grows_with_connections_by_no_more_than_is_told(tmp_path):
     for connections, threads in ((16, 1), (1_000, 1), (1_000, 8)):
         answer = many("synth", connections, tmp_path / f"{connections}-{threads}", "--threads", threads)
         assert_carried(answer, connections)
-        peaks[connections, threads] = answer.study.instance()["memory"]
+        peaks[connections, threads] = answer.study.client()["memory"]
     growth = peaks[1_000, 1]["peak_bytes"] - peaks[16, 1]["peak_bytes"]
     assert 0 < growth < 1_000 * 100_000, peaks
     # Threads cost their own records, and connections cost the same on however many threads.
@@ -94,7 +94,7 @@ def test_more_threads_than_processors_sleep_and_say_so(tmp_path):
 
 
 @pytest.mark.nightly
-def test_many_instances_share_connections_and_rate(tmp_path):
+def test_many_clients_share_connections_and_rate(tmp_path):
     answer = measure(
         "synth", tmp_path / "study", "--clients", 9, "--connections", 300, "--rate", "3k", "--runs", 1
     )
@@ -144,5 +144,5 @@ def test_ten_thousand_connections_on_eight_threads_stay_within_memory(tmp_path):
     need_files(10_000)
     answer = many("synth", 10_000, tmp_path / "study", "--threads", 8)
     assert_carried(answer, 10_000)
-    memory = answer.study.instance()["memory"]
+    memory = answer.study.client()["memory"]
     assert memory["peak_bytes"] < 512 << 20, memory

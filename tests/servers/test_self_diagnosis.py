@@ -77,7 +77,7 @@ def test_nothing_of_ours_is_in_the_way(tmp_path: Path, exclusive: Callable[[str]
     answer = measure("synth", tmp_path / "study", *LOAD)
     dropped = listen_drops() - before
     # The coordinator hears the order and sleeps; it wakes when its worker rings. Others may push it off.
-    assert answer.study.instance()["host"]["coordinator"]["voluntary_switches"] <= 2
+    assert answer.study.client()["host"]["coordinator"]["voluntary_switches"] <= 2
     figures = {one["id"]: one["value"] for one in answer.result["instrument"]["figures"]}
     assert figures["blocked"] == 0
     assert figures["dropped"] <= dropped, "by servers of others, at most"
@@ -137,9 +137,7 @@ def test_a_quota_that_stops_the_client_is_found(tmp_path: Path) -> None:
             "measure", "synth", "--json", "--out", out, *LOAD, "--warmup", "0.3s", preexec_fn=group.join
         )
 
-        wait_for(
-            lambda: any("agent instance" in line for line in offspring(process.pid).values()), "the load"
-        )
+        wait_for(lambda: any("agent client" in line for line in offspring(process.pid).values()), "the load")
         group.limit(SCARCE)
         wait_for((out / "runs" / "0001").exists, "the end of the run")
         group.limit(AMPLE)
@@ -222,7 +220,7 @@ def test_a_server_that_reads_slowly_fills_buffers_and_is_found(tmp_path: Path) -
     with Reluctant(receive_bytes=4096, read_s=0.002) as server:
         answer = measure(f"memcached://{server.address}", tmp_path / "study", *LOAD[2:], *more)
     reason(answer, "server-reads-slowly")
-    sockets = answer.study.instance()["threads"][0]["sockets"]
+    sockets = answer.study.client()["threads"][0]["sockets"]
     assert sockets["peer_full_us"] > 0
     assert sockets["send"]["bytes"] > 0
     # Without a processor the client sends too little to be held up itself.
@@ -242,4 +240,4 @@ def test_a_full_receive_buffer_of_the_client_is_found(tmp_path: Path) -> None:
     answer = finish(start(*words, before=inside), out)
     reason(answer, "client-reads-slowly")
     assert figure(answer, "receive_fill")["mark"] == "mind"
-    assert answer.study.instance()["tcp"]["zero_windows"] > 0
+    assert answer.study.client()["tcp"]["zero_windows"] > 0

@@ -82,7 +82,7 @@ def test_each_server_has_figures_and_keeps_its_keys_where_twemproxy_looks_for_th
         assert answer.result["counts"]["misses"] == 0
         found = answer.result["endpoints"]
         assert [each["address"] for each in found] == addresses
-        assert sum(each["counts"]["done"] for each in found) == answer.result["counts"]["done"]
+        assert sum(each["counts"]["completed"] for each in found) == answer.result["counts"]["completed"]
         assert all(each["merged_us"]["p50"] > 0 for each in found)
 
         kept = [held(address, NAMES) for address in addresses]

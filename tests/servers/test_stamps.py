@@ -62,22 +62,22 @@ def reasons(doc: dict) -> dict[str, dict]:
 
 def assert_stamped(doc: dict, study: Path) -> dict:
     """As many stamps came as requests were to have them, each within its request; what the client says of them."""
-    stamps, done = stamps_of(doc), doc["counts"]["done"]
+    stamps, done = stamps_of(doc), doc["counts"]["completed"]
     assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
     assert stamps["came"] >= 0.99 * stamps["asked"], stamps
     assert "no-time-stamps" not in reasons(doc)
     pl = pytest.importorskip("polars")
     rows = pl.read_parquet(study / "runs/0001/samples-0.parquet").drop_nulls(["wire_out_ns", "wire_in_ns"])
     assert len(rows) >= 0.99 * stamps["came"] > 0
-    moments = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
+    moments = ["sent_ns", "wire_out_ns", "wire_in_ns", "completed_ns"]
     for earlier, later in itertools.pairwise(moments):
         assert (rows[earlier] < rows[later]).all(), f"{earlier} comes before {later}, however busy the host"
     return stamps
 
 
 def stamps_of(doc: dict) -> dict:
-    (instance,) = doc["runs"][0]["instances"]
-    return instance["stamps"]
+    (client,) = doc["runs"][0]["clients"]
+    return client["stamps"]
 
 
 def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path):
@@ -109,6 +109,8 @@ def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path)
     told = reasons(doc)["no-time-stamps"]
     assert (told["level"], "--stamps off" in told["hint"]) == ("note", True), told
     counts = doc["counts"]
-    assert counts["done"] > 0.9 * counts["due"] > 0
-    assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+    assert counts["completed"] > 0.9 * counts["scheduled"] > 0
+    assert (
+        counts["scheduled"] == counts["completed"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+    )
     assert doc["service_us"]["p50"]["value"] > 0.0

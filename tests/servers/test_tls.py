@@ -95,7 +95,7 @@ def whole(answer: Answer) -> None:
     assert_counts_close(answer.result)
     counts = answer.result["counts"]
     assert (counts["errors"], counts["misses"]) == (0, 0), counts
-    assert counts["done"] > 0
+    assert counts["completed"] > 0
 
 
 @contextmanager

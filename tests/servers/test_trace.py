@@ -583,13 +583,13 @@ def test_a_measured_run_is_traced_from_its_order_to_its_last_reply(tmp_path):
     folders = sorted((tmp_path / "study" / "runs").glob("[0-9]*"))
     assert folders
     for folder in folders:
-        (instance,) = folder.glob("instance-*.json")
-        counts = json.loads(instance.read_text())["counts"]
+        (client,) = folder.glob("client-*.json")
+        counts = json.loads(client.read_text())["counts"]
         said = json.loads((folder / "run.json").read_text())["trace"]
         document = json.loads((folder / said["file"]).read_text())
-        assert document["schema"] == "hindmost.trace/1"
+        assert document["schema"] == "hindmost.trace/2"
         # Calibration comes before, and the first read of a connection tells where it stands.
-        assert said["requests"] == document["all"]["requests"] >= counts["done"] - 32
+        assert said["requests"] == document["all"]["requests"] >= counts["completed"] - 32
         assert said["matched"] >= 0.9
         assert document["who"]["requests"] == said["requests"]
         assert document["service"]["mean_us"] > 0

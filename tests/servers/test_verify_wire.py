@@ -47,7 +47,7 @@ def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
     proof = result["capture"]
     assert (proof["runs"], proof["of"], proof["dropped"], proof["fault"]) == (1, 1, 0, None)
     # HTTP is not preloaded and none of these servers closes connections: nothing can be missing.
-    assert proof["requests"] == proof["answered"] == result["counts"]["due"]
+    assert proof["requests"] == proof["answered"] == result["counts"]["scheduled"]
     assert 0 < proof["wire"]["requests"] < proof["requests"] == proof["service"]["requests"]
     assert proof["service"]["upto"] == "p99"
     for run in answer.study.runs():
@@ -56,7 +56,7 @@ def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
         seen = pl.read_parquet(run / "witness-0.parquet")
         capture = seen["capture_in_ns"] - seen["capture_out_ns"]
         assert (capture > 0).all()
-        assert (capture < seen["done_ns"] - seen["sent_ns"]).all(), "it passes between our stamps"
+        assert (capture < seen["completed_ns"] - seen["sent_ns"]).all(), "it passes between our stamps"
         # On loopback the kernel stamps for us just before the one and just after the other.
         wire = (seen["wire_in_ns"] - seen["wire_out_ns"] - capture).drop_nulls()
         assert (wire > 0).mean() > 0.9
@@ -78,7 +78,9 @@ def test_requests_that_have_a_connection_each_are_found(permitted: None, tmp_pat
     assert_counts_close(answer.result)
     proof = answer.result["capture"]
     assert proof["fault"] is None, proof
-    assert proof["answered"] == answer.result["counts"]["done"], "found on its own connection, each of them"
+    assert proof["answered"] == answer.result["counts"]["completed"], (
+        "found on its own connection, each of them"
+    )
     assert "capture-differs" not in {reason["code"] for reason in answer.result["reasons"]}
 
 
@@ -95,4 +97,4 @@ def test_without_tcpdump_the_measurement_goes_on(tmp_path: Path) -> None:
     SCHEMA.validate(answer.result)
     assert (proof["runs"], proof["of"], proof["wire"], proof["service"]) == (0, 1, None, None)
     assert "no-capture" in {reason["code"] for reason in answer.result["reasons"]}
-    assert answer.result["counts"]["done"] > 0
+    assert answer.result["counts"]["completed"] > 0

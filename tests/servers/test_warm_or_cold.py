@@ -25,9 +25,9 @@ def assert_made_anew(answer: Answer) -> int:
     assert_counts_close(answer.result)
     counts, found = answer.result["counts"], answer.result["connections"]
     assert (counts["errors"], counts["unsent"]) == (0, 0), counts
-    assert counts["done"] > 0.9 * counts["due"] > 0, counts
+    assert counts["completed"] > 0.9 * counts["scheduled"] > 0, counts
     # Eight are open when the measurement begins, and eight when it ends.
-    assert abs(found["made"] - counts["due"] / EACH) <= 9, (found, counts)
+    assert abs(found["made"] - counts["scheduled"] / EACH) <= 9, (found, counts)
     assert (found["closed"], found["by_turns"], found["failed"]) == (0, False, 0)
     assert answer.result["connect_us"]["p50"]["value"] > 0
     assert answer.result["plan"]["requests_per_connection"] == EACH

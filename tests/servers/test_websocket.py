@@ -100,12 +100,14 @@ def test_fragments_are_one_reply_and_pings_among_them_are_answered(server, folde
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_close(answer.result)
     counts = answer.result["counts"]
-    assert counts["done"] == counts["due"] > 50, counts
+    assert counts["completed"] == counts["scheduled"] > 50, counts
 
     def newest_are_answered() -> bool:
         """Of pings that arrive together the newest is answered for all (RFC 6455, 5.5.3)."""
         pings = json.loads((folder / "pings").read_text() or "[]")  # sent and answered, by connection
-        return sum(sent for sent, _ in pings) >= counts["done"] and all(sent == told for sent, told in pings)
+        return sum(sent for sent, _ in pings) >= counts["completed"] and all(
+            sent == told for sent, told in pings
+        )
 
     # The last reply may be here before the server has written that its ping was answered.
     wait_for(newest_are_answered, "an answer to the newest ping of each connection")
@@ -116,10 +118,10 @@ def test_a_farewell_is_an_error_with_its_code_and_the_rest_goes_on(server, tmp_p
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_close(answer.result)
     counts = answer.result["counts"]
-    assert counts["done"] > 4 * counts["errors"] > 0, counts
+    assert counts["completed"] > 4 * counts["errors"] > 0, counts
     assert "errors" in {one["code"] for one in answer.result["reasons"]}
     assert "1011" in json.dumps(answer.result["reasons"]), "the code of the server's farewell"
-    assert answer.study.instance()["reconnects"] >= counts["errors"]
+    assert answer.study.client()["reconnects"] >= counts["errors"]
 
 
 def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(server, tmp_path, monkeypatch):
@@ -139,9 +141,9 @@ def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(serve
     answer = asked(server, "", study, "--workload", file, "--header", header)
     assert answer.code in (0, 4, 6), answer.err
     kinds = {name: one["counts"] for name, one in answer.result["by_kind"].items()}
-    assert kinds["there"]["misses"] == kinds["there"]["errors"] == 0 < kinds["there"]["done"]
-    assert kinds["gone"]["misses"] == kinds["gone"]["done"] > 0
-    assert kinds["bad"]["errors"] == kinds["bad"]["due"] > 0
+    assert kinds["there"]["misses"] == kinds["there"]["errors"] == 0 < kinds["there"]["completed"]
+    assert kinds["gone"]["misses"] == kinds["gone"]["completed"] > 0
+    assert kinds["bad"]["errors"] == kinds["bad"]["scheduled"] > 0
     stored = [path.read_text(errors="replace") for path in study.rglob("*.json")]
     assert not [text for text in stored if "Bearer word" in text]
 
@@ -154,4 +156,4 @@ def test_it_goes_over_tls(folder, tmp_path):
     file.write_text(TARGET.format(folder=folder, secured=secured, more='[tls]\nca = "ca.pem"'))
     answer = measure(str(file), tmp_path / "study", *FEW, *SHORT)
     assert answer.code in (0, 4, 6), answer.err
-    assert answer.result["counts"]["done"] == answer.result["counts"]["due"] > 50
+    assert answer.result["counts"]["completed"] == answer.result["counts"]["scheduled"] > 50

@@ -104,6 +104,6 @@ def ways(place: Path, duration: str = "2s") -> tuple[np.ndarray, np.ndarray]:
         arrival, start, end, drawn = (int(row[f"{name}_ns"]) for name in ("arrival", "start", "end", "drawn"))
         own[index] = start - arrival + drawn - late
         late = min(CARRY_NS, max(0, late + end - start - drawn))
-    took = (seen["done_ns"] - seen["sent_ns"]).cast(float).to_numpy()
+    took = (seen["completed_ns"] - seen["sent_ns"]).cast(float).to_numpy()
     came = ~np.isnan(took)
     return own[came] / 1e3, (took - own)[came] / 1e3

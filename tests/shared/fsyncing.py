@@ -48,10 +48,10 @@ def main():
     if child == 0:
         worker(reading, log, file, requests)
         os._exit(0)
-    draws, due = random.Random(3), time.monotonic()
+    draws, scheduled = random.Random(3), time.monotonic()
     for _ in range(requests):
-        due += draws.expovariate(1.0 / GAP_S)
-        while (left := due - time.monotonic()) > 0:
+        scheduled += draws.expovariate(1.0 / GAP_S)
+        while (left := scheduled - time.monotonic()) > 0:
             time.sleep(left)
         os.write(writing, STAMP.pack(time.monotonic_ns()))
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

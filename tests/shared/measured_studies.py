@@ -40,7 +40,7 @@ def stored(
     values: Mapping[str, Sequence[float | None]],
     *,
     plan: Mapping[str, Any] | None = None,
-    calm: Mapping[str, Sequence[float]] | None = None,
+    isolated: Mapping[str, Sequence[float]] | None = None,
     started: str = "2026-01-02T03:04:05Z",
     facts: Mapping[str, Any] | None = None,
     aside: Sequence[int] = (),
@@ -53,19 +53,19 @@ def stored(
         {
             "run": number,
             "started": started,
-            "set_aside": "stolen" if number in aside else None,
+            "excluded": "stolen" if number in aside else None,
             "latency_us": {name: column[number - 1] for name, column in values.items()},
-            "counts": {"due": 1_000, "done": 1_000 - timeouts, "timeouts": timeouts, "unsent": 0},
-            "calm": None
-            if calm is None
-            else {"calm_us": {name: {"value": column[number - 1]} for name, column in calm.items()}},
+            "counts": {"scheduled": 1_000, "completed": 1_000 - timeouts, "timeouts": timeouts, "unsent": 0},
+            "isolated": None
+            if isolated is None
+            else {"isolated_us": {name: {"value": column[number - 1]} for name, column in isolated.items()}},
         }
         for number in range(1, count + 1)
     ]
     for run in runs:
         place = folder / "runs" / f"{run['run']:04d}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "run.json").write_text(json.dumps({"schema": "hindmost.run/1", "target": {}}))
+        (place / "run.json").write_text(json.dumps({"schema": "hindmost.run/2", "target": {}}))
     manifest = {
         "schema": "hindmost.study/1",
         "kind": "measure",
@@ -75,7 +75,7 @@ def stored(
         "host": {"facts": {**FACTS, **(facts or {})}, "findings": []},
     }
     document = {
-        "schema": "hindmost.measure/1",
+        "schema": "hindmost.measure/2",
         "version": "0.1.0",
         "created": started,
         "verdict": "valid",
@@ -84,7 +84,9 @@ def stored(
         "study": folder.name,
         "target": {"name": "memcached", "protocol": "memcached", "address": "127.0.0.1:1", "managed": True},
         "latency_us": {name: _estimate(column) for name, column in values.items()},
-        "calm": None if calm is None else {"latency_us": {name: _estimate(c) for name, c in calm.items()}},
+        "isolated": None
+        if isolated is None
+        else {"latency_us": {name: _estimate(c) for name, c in isolated.items()}},
         "saturation": None,
         "distributions": {"latency": {"q": [0.0, 0.5, 0.99], "us": [80.0, *_middles(values)]}},
         "runs": runs,

@@ -135,15 +135,15 @@ class Study:
         """Hidden leftovers."""
         return [path for path in self.folder.rglob(".*") if path.name != ".lock"]
 
-    def samples(self, run: int = 1, instance: int = 0) -> Any:
+    def samples(self, run: int = 1, client: int = 0) -> Any:
         """Single requests of a run, in order of their due times."""
         pl = pytest.importorskip("polars")
-        return pl.read_parquet(self.folder / f"runs/{run:04d}/samples-{instance}.parquet").sort("due_ns")
+        return pl.read_parquet(self.folder / f"runs/{run:04d}/samples-{client}.parquet").sort("scheduled_ns")
 
-    def instance(self, run: int = 1, instance: int = 0) -> dict[str, Any]:
+    def client(self, run: int = 1, client: int = 0) -> dict[str, Any]:
         """An instance's own result."""
         result: dict[str, Any] = json.loads(
-            (self.folder / f"runs/{run:04d}/instance-{instance}.json").read_text()
+            (self.folder / f"runs/{run:04d}/client-{client}.json").read_text()
         )
         return result
 
@@ -262,19 +262,19 @@ def running(spec: TargetSpec, cpus: Iterable[int] = ()) -> Iterator[ManagedServe
 
 
 def assert_counts_close(result: dict[str, Any]) -> None:
-    """due = done + errors + timeouts + unsent: by run, by instance, by kind, and in total."""
+    """scheduled = completed + errors + timeouts + unsent: by run, by client, by kind, and in total."""
 
     def close(counts: dict[str, int], where: str) -> None:
-        ended = counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
-        assert counts["due"] == ended, f"{where}: {counts}"
+        ended = counts["completed"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+        assert counts["scheduled"] == ended, f"{where}: {counts}"
 
     close(result["counts"], "in total")
     for run in result["runs"]:
         close(run["counts"], f"run {run['run']}")
-        for one in run["instances"]:
+        for one in run["clients"]:
             close(one["counts"], f"run {run['run']}, instance {one['index']}")
         for name in run["counts"]:
-            assert run["counts"][name] == sum(one["counts"][name] for one in run["instances"])
+            assert run["counts"][name] == sum(one["counts"][name] for one in run["clients"])
     for kind, one in result["by_kind"].items():
         close(one["counts"], kind)
     for name in result["counts"]:

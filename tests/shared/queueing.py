@@ -46,13 +46,13 @@ def md1_sojourn(load: float, service: float, level: float) -> float:
     return service * (1.0 + high)
 
 
-def lindley(due: Floats, service: Floats) -> Floats:
+def lindley(scheduled: Floats, service: Floats) -> Floats:
     """Time from due to end of service of each request in one first-come-first-served queue.
 
     Request i ends at max over j <= i of (due_j + service_j + ... + service_i).
     """
     whole = np.cumsum(service)
-    return np.maximum.accumulate(due - (whole - service)) + whole - due
+    return np.maximum.accumulate(scheduled - (whole - service)) + whole - scheduled
 
 
 def drawn_services(seed: int, count: int, mean: float) -> Floats:
@@ -84,8 +84,8 @@ def scatter(
     random = np.random.default_rng(1)
     found = []
     for _ in range(times):
-        due = np.cumsum(random.exponential(1.0 / load, count + 2000))
+        scheduled = np.cumsum(random.exponential(1.0 / load, count + 2000))
         service = random.exponential(1.0, count + 2000) if exponential else np.ones(count + 2000)
-        found.append(quantiles(lindley(due, service)[2000:]))  # after it forgot that it began empty
+        found.append(quantiles(lindley(scheduled, service)[2000:]))  # after it forgot that it began empty
     all_found = np.array(found)
     return np.asarray(all_found.std(axis=0, ddof=1) / all_found.mean(axis=0))

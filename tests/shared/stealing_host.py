@@ -65,7 +65,7 @@ class StealingFleet:
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[StealingTeam]:
         for index, job in enumerate(jobs):
-            write_instance(json.loads(job.plan), index, folder, self)
+            write_client(json.loads(job.plan), index, folder, self)
         yield StealingTeam(len(jobs))
 
 
@@ -88,7 +88,7 @@ class StealingTeam:
 
     def order(self, index: int, command: dict[str, Any]) -> None:
         if index == 0:
-            words = ["warm"] if "go" in command else ["done", "ended"]
+            words = ["warm"] if "go" in command else ["completed", "ended"]
             self._said.extend(self._all(word) for word in words)
 
     def hear(self, timeout_s: float) -> list[Heard]:
@@ -98,46 +98,48 @@ class StealingTeam:
         """They wrote into the run's folder."""
 
 
-def write_instance(plan: dict[str, Any], index: int, folder: Path, fleet: StealingFleet) -> None:
-    """The files of one instance: `instance-K.json` and `instance-K.hlog`."""
+def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: StealingFleet) -> None:
+    """The files of one instance: `client-K.json` and `client-K.hlog`."""
     g = np.random.default_rng([plan["seed"], index])
     host, rate = fleet.host, plan["load"]["rate_per_s"]
     measure_s, before_s = plan["phases"]["measure_s"], 0.5
     end_s = before_s + measure_s
     count = g.poisson(rate * end_s)
-    due = np.sort(g.uniform(0.0, end_s, count))
+    scheduled = np.sort(g.uniform(0.0, end_s, count))
     disturbed, slow = g.random() < host.disturbed, g.random() < host.hidden
-    taken = [_thefts(g, end_s, host.share if disturbed else 0.0, host.spell_ms / 1e3) for _ in range(2)]
+    taken = [
+        _interruptions(g, end_s, host.share if disturbed else 0.0, host.spell_ms / 1e3) for _ in range(2)
+    ]
     if (still := fleet.stands_still.get(plan["seed"])) is not None:
         taken[0] = (np.array([still[0]]), np.array([still[0] + still[1]]))
     if (away := fleet.clients_stand_still.get(plan["seed"])) is not None:
         taken[1] = (np.array([away[0]]), np.array([away[0] + away[1]]))
     services = g.exponential(fleet.service_us / 1e6, count) * (host.factor if slow else 1.0)
-    sent = _after(due, *taken[1]) + 0.3e-6
-    done = _after(_queue(sent, services, *taken[0]), *taken[1])
-    inside = due >= before_s
+    sent = _after(scheduled, *taken[1]) + 0.3e-6
+    completed = _after(_queue(sent, services, *taken[0]), *taken[1])
+    inside = scheduled >= before_s
     steal = max(_share(one, end_s) for one in taken) if still is None else 0.0
-    late = int(((sent - due)[inside] > 5e-6).sum())
-    worst = int(1e9 * (sent - due).max())
-    due_i, sent_i, done_i = due[inside], sent[inside], done[inside]
+    late = int(((sent - scheduled)[inside] > 5e-6).sum())
+    worst = int(1e9 * (sent - scheduled).max())
+    scheduled_i, sent_i, done_i = scheduled[inside], sent[inside], completed[inside]
     lines = []
     edges = np.linspace(before_s, end_s, SECTIONS + 1)
     for low, high in itertools.pairwise(edges):
-        part = (due_i >= low) & (due_i < high)
-        lines.append(_interval("latency/get", low, high - low, (done_i - due_i)[part]))
-    for name, values in (("service/get", done_i - sent_i), ("slip/get", sent_i - due_i)):
+        part = (scheduled_i >= low) & (scheduled_i < high)
+        lines.append(_interval("latency/get", low, high - low, (done_i - scheduled_i)[part]))
+    for name, values in (("service/get", done_i - sent_i), ("send_delay/get", sent_i - scheduled_i)):
         lines.append(_interval(name, before_s, measure_s, values))
-    lines.append(_interval("ideal_slip", before_s, measure_s, np.full(due_i.size, 0.3e-6)))
+    lines.append(_interval("ideal_send_delay", before_s, measure_s, np.full(scheduled_i.size, 0.3e-6)))
     lines.append(_interval("gaps", before_s, measure_s, np.diff(sent_i)))
-    (folder / f"instance-{index}.hlog").write_text(_HEAD + "".join(lines), encoding="utf-8")
-    counts = {"due": due_i.size, "done": due_i.size}
+    (folder / f"client-{index}.hlog").write_text(_HEAD + "".join(lines), encoding="utf-8")
+    counts = {"scheduled": scheduled_i.size, "completed": scheduled_i.size}
     counts |= dict.fromkeys(("misses", "errors", "lost", "timeouts", "unsent"), 0)
     wall_ns = int(measure_s * 1e9)
     ours = plan["threads"][0].get("cpu") if plan["threads"] else None
     result = {
-        "schema": "hindmost.instance/1",
+        "schema": "hindmost.client/1",
         "index": index,
-        "of": plan["instance"]["of"],
+        "of": plan["client"]["of"],
         "seed": plan["seed"],
         "started_s": 0.0,
         "warmup_s": before_s / 2,
@@ -165,11 +167,11 @@ def write_instance(plan: dict[str, Any], index: int, folder: Path, fleet: Steali
             }
         ],
         "steal_share": steal if host.counters else None,
-        "series": [_series(done - due, done, end_s)],
+        "series": [_series(completed - scheduled, completed, end_s)],
     }
     if host.watched:
-        watch(result, folder, before_s, end_s, taken, (due_i, sent_i, done_i))
-    (folder / f"instance-{index}.json").write_text(json.dumps(result), encoding="utf-8")
+        watch(result, folder, before_s, end_s, taken, (scheduled_i, sent_i, done_i))
+    (folder / f"client-{index}.json").write_text(json.dumps(result), encoding="utf-8")
 
 
 def watch(
@@ -198,14 +200,14 @@ def watch(
     result["threads"][0]["away"] = away
     spans = []
     for on, off in server:
-        due = -(-on // PERIOD_NS) * PERIOD_NS  # the first waking that it misses
-        if off > due:
-            spans.append((due - PERIOD_NS, due, off))
+        scheduled = -(-on // PERIOD_NS) * PERIOD_NS  # the first waking that it misses
+        if off > scheduled:
+            spans.append((scheduled - PERIOD_NS, scheduled, off))
     seen = {"cpu": SERVER_CPU, "period_ns": PERIOD_NS, "late_ns": 50_000, "spans_ns": spans, "missed": 0}
     seen |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "cpu_ns": 0}
     (folder / SENTINEL).write_text(json.dumps([seen]), encoding="utf-8")
-    due, sent, done = (np.rint(one * 1e9).astype(np.int64) - zero for one in requests)
-    columns = {"due_ns": due, "sent_ns": sent, "done_ns": done}
+    scheduled, sent, completed = (np.rint(one * 1e9).astype(np.int64) - zero for one in requests)
+    columns = {"scheduled_ns": scheduled, "sent_ns": sent, "completed_ns": completed}
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame(columns).with_columns(status=pl.lit("hit"))
     frame.write_parquet(folder / f"samples-{result['index']}.parquet", compression="uncompressed")
@@ -217,7 +219,9 @@ def _ns(taken: tuple[Floats, Floats], before_s: float, end_s: float) -> npt.NDAr
     return np.rint(np.column_stack(taken)[inside] * 1e9).astype(np.int64)
 
 
-def _thefts(g: np.random.Generator, end_s: float, share: float, spell_s: float) -> tuple[Floats, Floats]:
+def _interruptions(
+    g: np.random.Generator, end_s: float, share: float, spell_s: float
+) -> tuple[Floats, Floats]:
     """Exponential gaps and lengths."""
     if share == 0.0:
         return np.empty(0), np.empty(0)
@@ -256,10 +260,10 @@ def _queue(at: Floats, services: Floats, on: Floats, off: Floats) -> Floats:
     return ends + lost[back]
 
 
-def _series(latency: Floats, done: Floats, end_s: float) -> list[dict[str, int]]:
+def _series(latency: Floats, completed: Floats, end_s: float) -> list[dict[str, int]]:
     rows = []
     for place in range(round(end_s / WINDOW_S)):
-        inside = latency[(done >= place * WINDOW_S) & (done < (place + 1) * WINDOW_S)] * 1e9
+        inside = latency[(completed >= place * WINDOW_S) & (completed < (place + 1) * WINDOW_S)] * 1e9
         p50, p99 = (int(q) for q in np.quantile(inside, [0.5, 0.99])) if inside.size else (0, 0)
         rows.append(
             {"at_ns": round((place + 1) * WINDOW_S * 1e9), "count": inside.size, "p50_ns": p50, "p99_ns": p99}

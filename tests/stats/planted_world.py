@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from theft_worlds import Floats, clock, had, served, stolen
+from interference_worlds import Floats, clock, had, served, stolen
 
 from hindmost.stats import Dependence, Interruptions, IsolatedLatency, Service, isolated_latency
 from hindmost.studies.attribution.cells import CellRuns, RunValues
@@ -49,25 +49,25 @@ def waits(cell: Cell, count: int, g: np.random.Generator) -> Floats:
 class Answered:
     """Due and done times of a run in ns, and when the processor was stolen."""
 
-    due: Floats
+    scheduled: Floats
     done: Floats
     on: Floats
     off: Floats
 
     @property
     def latency(self) -> Floats:
-        return self.done - self.due
+        return self.done - self.scheduled
 
 
 def answered(cell: Cell, count: int, share: float, g: np.random.Generator) -> Answered:
-    due = np.cumsum(g.exponential(1e9 / RATE_PER_S, count))
-    on, off = stolen(g, due[-1] + 1e9, share, SPELL_NS)
-    worked = clock(served(had(due, on, off), np.full(count, WORK_NS)), on, off)
+    scheduled = np.cumsum(g.exponential(1e9 / RATE_PER_S, count))
+    on, off = stolen(g, scheduled[-1] + 1e9, share, SPELL_NS)
+    worked = clock(served(had(scheduled, on, off), np.full(count, WORK_NS)), on, off)
     ready = worked + waits(cell, count, g)
     if on.size:  # a timer that ends while the processor is away is seen when it is back
         last = np.searchsorted(on, ready, side="right") - 1
         ready = np.where((last >= 0) & (ready < off[last]), off[np.maximum(last, 0)], ready)
-    return Answered(due, ready, on, off)
+    return Answered(scheduled, ready, on, off)
 
 
 def truth(requests: int = TRUTH_REQUESTS) -> dict[Cell, dict[str, float]]:
@@ -84,14 +84,14 @@ def share_stolen(g: np.random.Generator) -> float:
     return 0.0 if g.random() < 0.2 else min(0.15, 0.04 * g.lognormal(0.0, 0.8))
 
 
-def run(block: int, cell: Cell, g: np.random.Generator, *, calm: bool = True) -> RunValues:
-    """One run as a study reads it; ``calm=False``: what was measured."""
+def run(block: int, cell: Cell, g: np.random.Generator, *, isolated: bool = True) -> RunValues:
+    """One run as a study reads it; ``isolated=False``: what was measured."""
     made = answered(cell, int(RATE_PER_S * RUN_S), share_stolen(g), g)
     raw = {name: float(np.quantile(made.latency, q)) / 1e3 for name, q in LEVELS.items()}
     values = raw
-    if calm and made.on.size:
+    if isolated and made.on.size:
         found = isolated_latency(
-            np.rint(made.due).astype(np.int64),
+            np.rint(made.scheduled).astype(np.int64),
             np.rint(made.done).astype(np.int64),
             Interruptions.of(np.rint(made.on).astype(np.int64), np.rint(made.off).astype(np.int64)),
             Service(RATE_PER_S * WORK_NS / 1e9, WORK_NS),
@@ -103,15 +103,15 @@ def run(block: int, cell: Cell, g: np.random.Generator, *, calm: bool = True) ->
         values = {name: one.estimate.value / 1e3 for name, one in zip(LEVELS, found.quantiles, strict=True)}
     mean = float(made.latency.mean()) / 1e3
     within = dict.fromkeys((*LEVELS, "mean"))
-    return RunValues(block, values | {"mean": mean}, within, made.due.size, 0.04, RUN_S)
+    return RunValues(block, values | {"mean": mean}, within, made.scheduled.size, 0.04, RUN_S)
 
 
-def study(blocks: int, seed: int, *, calm: bool = True) -> dict[Cell, CellRuns]:
+def study(blocks: int, seed: int, *, isolated: bool = True) -> dict[Cell, CellRuns]:
     """All cells and the control, a run of each a block."""
     g = np.random.default_rng(seed)
 
     def runs(cell: Cell) -> CellRuns:
-        return CellRuns(cell, [run(block, cell, g, calm=calm) for block in range(1, blocks + 1)])
+        return CellRuns(cell, [run(block, cell, g, isolated=isolated) for block in range(1, blocks + 1)])
 
     found = {cell: runs(cell) for cell in CELLS}
     found[CONTROL] = found[CONTROL].join(runs(CONTROL))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hindmost.plan import parse_objective
-from hindmost.run.soundness import Soundness
+from hindmost.run.status import RunStatus
 from hindmost.studies.search.findings import SearchFindings, Step
 from hindmost.studies.search.judge import StepRun, judge
 from hindmost.studies.search.rates import next_rate
@@ -40,14 +40,14 @@ class Server:
     def run(self, g: np.random.Generator, rate: float) -> StepRun:
         """One run at a rate."""
         if rate >= 1.01 * self.capacity:
-            return StepRun({"p99": math.inf}, Soundness("short", "saturated", "server", self.capacity))
+            return StepRun({"p99": math.inf}, RunStatus("short", "saturated", "server", self.capacity))
         free = max(1.0 - rate / self.capacity, 0.003)
         value = 1000.0 * (1.0 - self.crossing / self.capacity) / free
         value *= math.exp(g.normal(-(self.scatter**2) / 2.0, self.scatter))
         if g.random() >= self.spoilt:
             return StepRun({"p99": value})
         known = g.random() < 0.5
-        disturbed = Soundness("host" if known else "sound", "steal")
+        disturbed = RunStatus("host" if known else "counted", "steal")
         return StepRun({"p99": value * (1.0 + g.pareto(1.5))}, disturbed)
 
 

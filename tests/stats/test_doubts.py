@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from theft_worlds import World, simulate
+from interference_worlds import World, simulate
 
 from hindmost import MeasurePlan
-from hindmost.run.calm import RunCalm, run_calm
-from hindmost.run.calm.requests import RequestTimes
+from hindmost.run.isolated import RunIsolated, run_isolated
+from hindmost.run.isolated.requests import RequestTimes
 from hindmost.stats import Estimate
 
 MS = 1_000_000
@@ -20,19 +20,22 @@ FAR = 0.15
 """The rule's 10 %, and the scatter of one run's p99."""
 
 
-def judged(seed: int, hidden: float, busy: int) -> tuple[RunCalm, dict[str, float]]:
+def judged(seed: int, hidden: float, busy: int) -> tuple[RunIsolated, dict[str, float]]:
     """A run of which a share ``hidden`` of the thefts fell into waits, beside ``busy`` waits behind the server itself."""
     g = np.random.default_rng(seed)
     run = simulate(World("exponential", 0.5, 0.05, 3.0), 200_000, seed=seed)
-    zero, length = int(run.due[0]), int(run.due[-1] - run.due[0])
+    zero, length = int(run.scheduled[0]), int(run.scheduled[-1] - run.scheduled[0])
     spans = np.column_stack([run.on, run.off]).astype(np.int64) - zero
     spans = spans[(spans[:, 0] > 0) & (spans[:, 1] < length)]
     wait = g.random(len(spans)) < hidden
-    latency = (run.undisturbed - run.due).astype(np.int64)
+    latency = (run.undisturbed - run.scheduled).astype(np.int64)
     slow = np.flatnonzero(latency > np.quantile(latency, 0.9))
     own = g.choice(slow, size=busy, replace=False)
     unsure = [(on - MS, on, off) for on, off in spans[wait].tolist()]
-    unsure += [(int(run.due[i]) - zero, int(run.due[i]) - zero, int(run.undisturbed[i]) - zero) for i in own]
+    unsure += [
+        (int(run.scheduled[i]) - zero, int(run.scheduled[i]) - zero, int(run.undisturbed[i]) - zero)
+        for i in own
+    ]
     sentinel: dict[str, Any] = {
         "cpu": 0,
         "from_ns": 0,
@@ -43,7 +46,7 @@ def judged(seed: int, hidden: float, busy: int) -> tuple[RunCalm, dict[str, floa
     sentinel |= {"missed": 0, "spans_ns": [[on, on, off] for on, off in spans[~wait].tolist()]}
     sentinel |= {"unsure_ns": [list(span) for span in sorted(unsure)]}
     away = {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": []}
-    result: Any = {"measured_from_ns": 0, "achieved_per_s": len(run.due) / (length / 1e9)}
+    result: Any = {"measured_from_ns": 0, "achieved_per_s": len(run.scheduled) / (length / 1e9)}
     result |= {"host": {"throttled": {"periods": 0}}, "threads": [{"away": away}]}
     record = {"server_cpu_share": 0.5 * 0.95, "target": {"cpus": [0]}, "sentinel": [sentinel]}
     plan = MeasurePlan(
@@ -53,10 +56,10 @@ def judged(seed: int, hidden: float, busy: int) -> tuple[RunCalm, dict[str, floa
         duration_s=length / 1e9,
         quantiles=(0.5, 0.95, 0.99),
     )
-    raw = {name: float(np.quantile(run.done - run.due, q)) / 1e3 for name, q in LEVELS.items()}
+    raw = {name: float(np.quantile(run.done - run.scheduled, q)) / 1e3 for name, q in LEVELS.items()}
     alone = [{name: Estimate(value, value, value, 1) for name, value in raw.items()}]
-    times = RequestTimes(*((one - zero).astype(np.int64) for one in (run.due, run.due, run.done)))
-    found = run_calm(Path("run"), record, [result], plan, raw, alone, lambda *_: times)
+    times = RequestTimes(*((one - zero).astype(np.int64) for one in (run.scheduled, run.scheduled, run.done)))
+    found = run_isolated(Path("run"), record, [result], plan, raw, alone, lambda *_: times)
     assert found is not None
     return found, {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
 

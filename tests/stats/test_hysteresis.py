@@ -86,7 +86,7 @@ def test_slow_drift_is_told_to_fade_rather_than_called_a_state() -> None:
 def test_a_server_that_was_not_restarted_and_interference_leave_it_open() -> None:
     table = noise(np.random.default_rng(3), 20) * np.where(np.arange(20) % 2, 1.5, 1.0)[:, None]
     managed = hysteresis(table)
-    attached, restless = hysteresis(table, restarted=False), hysteresis(table, calm=False)
+    attached, restless = hysteresis(table, restarted=False), hysteresis(table, isolated=False)
     assert [(one.visible, one.note.code) for one in (managed, attached, restless)] == [
         (True, "hysteresis-seen"),
         (None, "hysteresis-not-restarted"),

@@ -10,14 +10,14 @@ import pytest
 from rows import each_row
 
 from hindmost.plan import parse_objective
-from hindmost.run.soundness import SOUND, Soundness
+from hindmost.run.status import COUNTED, RunStatus
 from hindmost.stats.runs.intervals import median_interval
 from hindmost.stats.runs.objective import CONFIDENCE, FIRST_LOOK, ObjectiveRule, tolerated_counts
 from hindmost.studies.search.judge import StepRun, judge
 
 LIMIT = 1_000.0
 OBJECTIVE = parse_objective("p99<1000us")
-DISTURBED = Soundness("host", "another process used the CPU")
+DISTURBED = RunStatus("host", "another process used the CPU")
 PROMISED = (1.0 - CONFIDENCE) / 2.0
 STEPS = 300
 BOUNDS = [(5, 9), (5, 30), (12, 30)]
@@ -32,7 +32,7 @@ def outcome(values: np.ndarray, runs: tuple[int, int], disturbed: np.ndarray | N
     made: list[StepRun] = []
     while (found := judge(made, OBJECTIVE, runs)) is None:
         n = len(made)
-        worth = SOUND if disturbed is None or not disturbed[n] else DISTURBED
+        worth = COUNTED if disturbed is None or not disturbed[n] else DISTURBED
         made.append(StepRun({"p99": float(values[n])}, worth))
     return found.outcome
 

@@ -7,7 +7,7 @@ import pytest
 
 from hindmost.stats import Interruptions, Onsets, Service, interruption_dependence, isolated_latency
 from hindmost.stats.requests.dependence import FALSE_ALARM
-from tests.stats import theft_worlds as worlds
+from tests.stats import interference_worlds as worlds
 
 MEAN_NS, SPAN_NS = 100_000, 20_000_000_000
 SERVICE = Service(0.3, 30_000.0, scv=1.0)
@@ -15,50 +15,55 @@ SERVICE = Service(0.3, 30_000.0, scv=1.0)
 
 def requests(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Due and done times of a server that is never stolen from."""
-    due = np.cumsum(random.exponential(MEAN_NS, SPAN_NS // MEAN_NS)).astype(np.int64)
-    work = random.exponential(SERVICE.mean_ns, due.size)
+    scheduled = np.cumsum(random.exponential(MEAN_NS, SPAN_NS // MEAN_NS)).astype(np.int64)
+    work = random.exponential(SERVICE.mean_ns, scheduled.size)
     # The server is free of a request once it has done all work since it was last idle.
     total = np.cumsum(work)
-    done = total + np.maximum.accumulate(due - np.concatenate([[0.0], total[:-1]]))
-    return due, done.astype(np.int64)
+    done = total + np.maximum.accumulate(scheduled - np.concatenate([[0.0], total[:-1]]))
+    return scheduled, done.astype(np.int64)
 
 
-def surely(due: np.ndarray, done: np.ndarray, thefts: Interruptions, alike_ns: float) -> bool:
+def surely(scheduled: np.ndarray, done: np.ndarray, interruptions: Interruptions, alike_ns: float) -> bool:
     return (
-        interruption_dependence([Onsets.of(due, done, thefts, SERVICE, alike_ns=alike_ns)]).p <= FALSE_ALARM
+        interruption_dependence([Onsets.of(scheduled, done, interruptions, SERVICE, alike_ns=alike_ns)]).p
+        <= FALSE_ALARM
     )
 
 
 @pytest.mark.parametrize("alike_ns", [200_000.0, 0.0])
-def test_short_thefts_that_calls_hide_do_not_seem_to_avoid_the_work(alike_ns):
+def test_short_interruptions_that_calls_hide_do_not_seem_to_avoid_the_work(alike_ns):
     random = np.random.default_rng(7)
-    due, done = requests(random)
+    scheduled, done = requests(random)
     short = np.sort(random.integers(0, SPAN_NS, 4_000))
-    flying = np.searchsorted(due, short) - np.searchsorted(np.sort(done), short)
+    flying = np.searchsorted(scheduled, short) - np.searchsorted(np.sort(done), short)
     short = short[flying == 0]  # what a call hid
     long = np.sort(random.integers(0, SPAN_NS, 400))
-    thefts = Interruptions.of(np.append(short, long), np.append(short + 50_000, long + 300_000))
-    assert not surely(due, done, thefts, alike_ns)
+    interruptions = Interruptions.of(np.append(short, long), np.append(short + 50_000, long + 300_000))
+    assert not surely(scheduled, done, interruptions, alike_ns)
 
 
 @pytest.mark.parametrize(("seen_ns", "found"), [(1_100_000.0, False), (0.0, True)])
-def test_thefts_too_short_to_be_seen_that_begin_with_others_do_not_seem_to_follow_the_work(seen_ns, found):
+def test_interruptions_too_short_to_be_seen_that_begin_with_others_do_not_seem_to_follow_the_work(
+    seen_ns, found
+):
     random = np.random.default_rng(8)
-    due, done = requests(random)
+    scheduled, done = requests(random)
     on = np.sort(random.integers(0, SPAN_NS, 400))
     for at in on:  # the server stood still for half a millisecond before the client did
-        first, last = np.searchsorted(due, [at - 500_000, at])
+        first, last = np.searchsorted(scheduled, [at - 500_000, at])
         done[first:last] = np.maximum(done[first:last], at + 300_000)
-    assert surely(due, done, Interruptions.of(on, on + 2_000_000, seen_ns=seen_ns), 0.0) is found
+    assert surely(scheduled, done, Interruptions.of(on, on + 2_000_000, seen_ns=seen_ns), 0.0) is found
 
 
 @pytest.mark.parametrize(("alike_ns", "found"), [(200_000.0, True), (0.0, False)])
-def test_short_thefts_do_not_hide_by_their_number_a_quota(alike_ns, found):
+def test_short_interruptions_do_not_hide_by_their_number_a_quota(alike_ns, found):
     seen = worlds.throttled(0.5, 0.55, 10.0, 100_000, seed=3)
-    short = np.sort(np.random.default_rng(9).integers(0, int(seen.due[-1]), 1_000))
-    thefts = Interruptions.of(np.append(short, seen.on), np.append(short + 50_000, seen.off))
+    short = np.sort(np.random.default_rng(9).integers(0, int(seen.scheduled[-1]), 1_000))
+    interruptions = Interruptions.of(np.append(short, seen.on), np.append(short + 50_000, seen.off))
     own = Service(0.5, worlds.SERVICE_NS, 1.0)
-    dependence = interruption_dependence([Onsets.of(seen.due, seen.done, thefts, own, alike_ns=alike_ns)])
+    dependence = interruption_dependence(
+        [Onsets.of(seen.scheduled, seen.done, interruptions, own, alike_ns=alike_ns)]
+    )
     assert dependence.depends is found
 
 
@@ -73,19 +78,21 @@ def test_a_dependence_is_large_or_does_not_count_however_sure_it_is(more, depend
 
 
 @pytest.mark.parametrize("rho", [0.3, 0.7])
-def test_thefts_that_begin_only_while_the_server_works_are_no_quota_and_do_no_harm(rho):
+def test_interruptions_that_begin_only_while_the_server_works_are_no_quota_and_do_no_harm(rho):
     """As a hypervisor's: it takes a processor from who uses it."""
     runs = [worlds.taken_while_busy(rho, 0.05, 300_000.0, 60_000, seed) for seed in range(2)]
     own = Service(rho, worlds.SERVICE_NS, 1.0)
-    thefts = [Interruptions.of(run.on, run.off) for run in runs]
-    tables = [Onsets.of(run.due, run.done, at, own) for run, at in zip(runs, thefts, strict=True)]
+    interruptions = [Interruptions.of(run.on, run.off) for run in runs]
+    tables = [
+        Onsets.of(run.scheduled, run.done, at, own) for run, at in zip(runs, interruptions, strict=True)
+    ]
     idle = np.vstack([table.flying for table in tables])
     assert (idle[:, 0] > 0.0).all()
     assert (idle[:, 1:] == 0.0).mean() > 0.2
     assert not interruption_dependence(tables).depends
     found = [
-        isolated_latency(run.due, run.done, at, own, (0.5, 0.95, 0.99))
-        for run, at in zip(runs, thefts, strict=True)
+        isolated_latency(run.scheduled, run.done, at, own, (0.5, 0.95, 0.99))
+        for run, at in zip(runs, interruptions, strict=True)
     ]
     p50, p95, p99 = (np.mean([one.quantiles[i].estimate.value for one in found]) for i in range(3))
     mean = worlds.SERVICE_NS / (1.0 - rho)

@@ -53,9 +53,9 @@ def true() -> dict:
     return truth()
 
 
-def judged(plan: AttributionPlan, true: dict, seed: int, *, calm: bool = True) -> dict[str, int]:
+def judged(plan: AttributionPlan, true: dict, seed: int, *, isolated: bool = True) -> dict[str, int]:
     """One study: clear effects shown and missed, wrong signs, false alarms, intervals that cover; the advice."""
-    cells = study(6, seed, calm=calm)
+    cells = study(6, seed, isolated=isolated)
     found = {("busy", name): model.fit_model(plan, cells, name) for name in LEVELS}
     _, answers = effects.answer_quantiles(plan, found)
     tally = dict.fromkeys(("shown", "missed", "wrong", "false", "asked", "covered", "advised", "misled"), 0)
@@ -103,19 +103,19 @@ def hold(found: dict[str, int], studies: int) -> None:
     assert covered > 0.95 - 4.0 * math.sqrt(0.05 * 0.95 / (found["asked"] / 3)), found
 
 
-def test_planted_switches_are_found_under_a_thief_and_the_right_one_is_recommended(plan, true) -> None:
+def test_planted_switches_are_found_under_interference_and_the_right_one_is_recommended(plan, true) -> None:
     hold(summed(plan, true, range(1)), 1)
 
 
 @pytest.mark.nightly
-def test_twenty_studies_under_a_thief_give_no_wrong_recommendation(plan) -> None:
+def test_twenty_studies_under_interference_give_no_wrong_recommendation(plan) -> None:
     # The error of the truth is common to all studies: it must be small next to their narrowest intervals.
     exact = truth(6_000_000)
     hold(summed(plan, exact, range(100, 120)), 20)
 
 
-def test_by_what_was_measured_the_thief_hides_the_switches(plan, true) -> None:
-    found = judged(plan, true, 0, calm=False)
+def test_by_what_was_measured_the_interferer_hides_the_switches(plan, true) -> None:
+    found = judged(plan, true, 0, isolated=False)
     assert found["missed"] + (1 - found["advised"]) > 0, found
 
 
@@ -142,7 +142,7 @@ def confirmations(studies: int, seed: int) -> tuple[int, int]:
     return false, seen
 
 
-def test_fresh_pairs_under_a_thief_confirm_what_is_and_nothing_else() -> None:
+def test_fresh_pairs_under_interference_confirm_what_is_and_nothing_else() -> None:
     false, seen = confirmations(4, 1)
     assert false <= 2  # at a rate of 5 %, three of four are one in 2,000
     assert seen == 4

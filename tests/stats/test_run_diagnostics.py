@@ -42,7 +42,7 @@ RunLaw = Any
         ([math.inf, math.inf], "median", math.inf),
     ],
 )
-def test_run_value_combines_instances(values: list[float], how: Any, expected: float) -> None:
+def test_run_value_combines_clients(values: list[float], how: Any, expected: float) -> None:
     assert run_value(values, how) == expected
 
 
@@ -85,7 +85,7 @@ def test_a_state_that_changes_owner_from_run_to_run_is_no_owner() -> None:
     assert find_owner(steady, total).owner == 0
 
 
-def test_bursts_on_fair_instances_raise_no_false_alarm() -> None:
+def test_bursts_on_fair_clients_raise_no_false_alarm() -> None:
     """10 runs x 4 fair instances, bursts of mean 40, 300 trials: 0.1 % nominal (more than two: one seed in 280), and it
     must matter too.
 

@@ -76,8 +76,8 @@ def test_nothing_is_told_of_too_little_or_of_what_hardly_moved():
     few = signature_of(Normal(NAMES, base[:5]), there, there, gone, paired=True)
     assert (few.fits, note_of(few), few.note.values["blocks"]) == (None, "few-normal-blocks", 5)
     assert note_of(signature_of(Normal(NAMES, base), there, there[:3], gone[:3])) == "few-pairs"
-    calm = seconds(rng, np.ones(4), PAIRS)
-    assert note_of(signature_of(Normal(NAMES, base), calm, calm, gone, paired=True)) == "no-shift"
+    isolated = seconds(rng, np.ones(4), PAIRS)
+    assert note_of(signature_of(Normal(NAMES, base), isolated, isolated, gone, paired=True)) == "no-shift"
     # Blocks that remember each other are worth fewer than they are.
     drifting = base * np.exp(np.cumsum(rng.normal(0, 0.3, (BLOCKS, 1)), axis=0))
     few = signature_of(Normal(NAMES, drifting), there, there, gone, paired=True)
@@ -118,7 +118,7 @@ def outcomes(doses, trials=100, seed=7):
     return found
 
 
-def test_who_makes_the_twin_as_slow_is_named_and_no_other():
+def test_who_makes_the_replica_as_slow_is_named_and_no_other():
     found = outcomes({"quota": 3.0, "mask": 1.0, "load": 1.2})
     assert found["quota"] >= 0.95
     assert not {"mask", "load"} & set(found)
@@ -140,7 +140,7 @@ def test_without_the_true_cause_nobody_is_named():
     ],
     ids=["too much", "too little in microseconds", "sick by itself", "no dose"],
 )
-def test_a_twin_that_is_not_like_the_host_names_nobody(doses, base_us, outcome, code):
+def test_a_replica_that_is_not_like_the_host_names_nobody(doses, base_us, outcome, code):
     made = reproduced(np.random.default_rng(8), doses, base_us)
     assert (made.outcome, made.note.code) == (outcome, code)
 

@@ -18,7 +18,7 @@ from hindmost.stats.tables import t_quantile
 
 RunLaw = Any
 
-CALM = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7] * 3
+ISOLATED = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7] * 3
 WILD = [30.0, 50.0, 20.0, 40.0, 25.0, 60.0] * 5
 
 
@@ -44,8 +44,8 @@ def first_stop(rule: PrecisionRule, values: list[float]) -> int:
         (PrecisionRule(0.05, 1, 1), 1),
     ],
 )
-def test_calm_runs_stop_at_the_second_look(rule: PrecisionRule, expected: int) -> None:
-    assert first_stop(rule, CALM) == expected
+def test_isolated_runs_stop_at_the_second_look(rule: PrecisionRule, expected: int) -> None:
+    assert first_stop(rule, ISOLATED) == expected
 
 
 def test_wild_runs_go_to_the_cap_and_are_not_called_precise() -> None:
@@ -79,16 +79,16 @@ def test_looks_fall_where_the_rule_says(narrow_at: set[int], runs: int, expected
 
 def test_every_asked_quantile_must_be_narrow() -> None:
     rule = PrecisionRule(0.05, 10, 30)
-    both = rule.decide({"p50": CALM[:11], "p99": WILD[:11]})
+    both = rule.decide({"p50": ISOLATED[:11], "p99": WILD[:11]})
     assert not both.stop
     assert both.widest == "p99"
     named = PrecisionRule(0.05, 10, 30, quantiles=("p50",))
-    assert named.decide({"p50": CALM[:11], "p99": WILD[:11]}).reached
+    assert named.decide({"p50": ISOLATED[:11], "p99": WILD[:11]}).reached
 
 
 def test_infinite_runs_neither_reach_precision_nor_keep_the_others_running() -> None:
-    late = [*CALM[:10], math.inf]
-    decision = PrecisionRule(0.05, 10, 30).decide({"p50": CALM[:11], "p99.9": late})
+    late = [*ISOLATED[:10], math.inf]
+    decision = PrecisionRule(0.05, 10, 30).decide({"p50": ISOLATED[:11], "p99.9": late})
     assert decision.stop
     assert not decision.reached
     assert decision.widest == "p99.9"
@@ -96,7 +96,7 @@ def test_infinite_runs_neither_reach_precision_nor_keep_the_others_running() -> 
 
 
 def test_path_has_one_estimate_a_run_and_the_first_without_interval() -> None:
-    path = PrecisionRule(0.05).path(CALM[:12])
+    path = PrecisionRule(0.05).path(ISOLATED[:12])
     assert [e.n for e in path] == list(range(1, 13))
     assert not path[0].known
     assert all(e.known for e in path[1:])
@@ -156,9 +156,9 @@ class Simulation:
 
     @staticmethod
     def _stop(rule: PrecisionRule, narrow: list[bool]) -> int:
-        at, due = 0, rule.next_look(narrow.__getitem__, 0)
-        while due is not None:
-            at, due = due, rule.next_look(narrow.__getitem__, due)
+        at, scheduled = 0, rule.next_look(narrow.__getitem__, 0)
+        while scheduled is not None:
+            at, scheduled = scheduled, rule.next_look(narrow.__getitem__, scheduled)
         return at
 
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from hindmost import Histogram, MeasurePlan
-from hindmost.run.figures import InstanceFigures, RunFigures
+from hindmost.run.figures import ClientFigures, RunFigures
 from hindmost.run.verdict import Evidence, Reason, judge
 from hindmost.stats import Decision, Ownership
 
@@ -76,14 +76,14 @@ def host(**changes: Any) -> dict[str, Any]:
     return told | {"interrupts": timer, "neighbours": quiet} | changes
 
 
-def instance(
+def client(
     index: int = 0,
     *,
     busy: float = 0.3,
     samples: int = 400_000,
     arrivals: dict[str, Any] | None = None,
     **result: Any,
-) -> InstanceFigures:
+) -> ClientFigures:
     document = {
         "index": index,
         "tcp": tcp(),
@@ -99,7 +99,7 @@ def instance(
         "steal_share": 0.0,
         "threads": [thread(busy_share=busy)],
     }
-    return InstanceFigures(document | result, {}, histogram(samples), arrivals)
+    return ClientFigures(document | result, {}, histogram(samples), arrivals)
 
 
 def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: Any) -> RunFigures:
@@ -107,19 +107,26 @@ def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: An
     wobble = (0.0, 0.3, -0.2, 0.1, -0.3, 0.2, 0.25, -0.15, 0.05, -0.1)[number % 10]
     values = dict.fromkeys((*LABELS, "mean"), 50.0 + wobble) | (latency or {})
     service = {name: value - 0.1 for name, value in values.items()} | given.pop("service", {})
-    slip = dict.fromkeys(values, 0.1) | given.pop("slip", {})
-    counts = {"due": 100_000, "done": 100_000, "misses": 0, "errors": 0, "timeouts": 0, "unsent": 0}
+    send_delay = dict.fromkeys(values, 0.1) | given.pop("send_delay", {})
+    counts = {
+        "scheduled": 100_000,
+        "completed": 100_000,
+        "misses": 0,
+        "errors": 0,
+        "timeouts": 0,
+        "unsent": 0,
+    }
     counts |= given.pop("counts", {})
-    instances = given.pop("instances", None) or [instance(0), instance(1)]
+    clients = given.pop("clients", None) or [client(0), client(1)]
     return RunFigures(
         number=number,
         record={"server_cpu_share": 0.4, "server_steal_share": 0.0} | given.pop("record", {}),
-        values={"latency": values, "service": service, "slip": slip},
+        values={"latency": values, "service": service, "send_delay": send_delay},
         kind_values={},
         within=dict.fromkeys(values),
         counts=counts,
         kind_counts={},
-        instances=instances,
+        clients=clients,
         latency=histogram(),
         **given,
     )

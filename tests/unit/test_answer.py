@@ -53,40 +53,43 @@ def test_a_study_that_was_moved_is_answered_under_its_new_name(study):
 
 def test_every_request_is_accounted_for(document):
     parts = [document["counts"], *(run["counts"] for run in document["runs"])]
-    parts += [one["counts"] for run in document["runs"] for one in run["instances"]]
+    parts += [one["counts"] for run in document["runs"] for one in run["clients"]]
     parts += [kind["counts"] for kind in document["by_kind"].values()]
     for counts in parts:
-        assert counts["due"] == counts["done"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
-        assert 0 <= counts["misses"] <= counts["done"]
+        assert (
+            counts["scheduled"]
+            == counts["completed"] + counts["errors"] + counts["timeouts"] + counts["unsent"]
+        )
+        assert 0 <= counts["misses"] <= counts["completed"]
 
 
-def test_counts_of_kinds_instances_and_runs_add_up(document):
-    due = document["counts"]["due"]
-    assert due == sum(run["counts"]["due"] for run in document["runs"])
-    assert due == sum(kind["counts"]["due"] for kind in document["by_kind"].values())
+def test_counts_of_kinds_clients_and_runs_add_up(document):
+    scheduled = document["counts"]["scheduled"]
+    assert scheduled == sum(run["counts"]["scheduled"] for run in document["runs"])
+    assert scheduled == sum(kind["counts"]["scheduled"] for kind in document["by_kind"].values())
     for run in document["runs"]:
-        assert run["counts"]["due"] == sum(one["counts"]["due"] for one in run["instances"])
-    assert 600 < due < 1800  # 2 runs of 0.3 s at 2000/s: 1200, and 17 sigma either way
+        assert run["counts"]["scheduled"] == sum(one["counts"]["scheduled"] for one in run["clients"])
+    assert 600 < scheduled < 1800  # 2 runs of 0.3 s at 2000/s: 1200, and 17 sigma either way
 
 
 def test_kinds_are_those_of_the_workload(document):
     assert set(document["by_kind"]) == {"get", "set"}
-    gets, sets = (document["by_kind"][kind]["counts"]["due"] for kind in ("get", "set"))
+    gets, sets = (document["by_kind"][kind]["counts"]["scheduled"] for kind in ("get", "set"))
     assert 0.7 < gets / (gets + sets) < 0.9
 
 
-def test_a_run_is_the_mean_of_its_instances_and_the_answer_the_mean_of_its_runs(document):
+def test_a_run_is_the_mean_of_its_clients_and_the_answer_the_mean_of_its_runs(document):
     for name, one in document["latency_us"].items():
         values = [run["latency_us"][name] for run in document["runs"]]
         assert one["value"] == pytest.approx(sum(values) / 2)
         assert one["low"] <= one["value"] <= one["high"]
         for run in document["runs"]:
-            parts = [part["latency_us"][name] for part in run["instances"]]
+            parts = [part["latency_us"][name] for part in run["clients"]]
             assert run["latency_us"][name] == pytest.approx(sum(parts) / 2)
 
 
 def test_no_interval_of_a_time_goes_below_zero(document):
-    for what in ("latency_us", "service_us", "slip_us"):
+    for what in ("latency_us", "service_us", "send_delay_us"):
         assert all(one["low"] >= 0.0 for one in document[what].values())
 
 
@@ -98,7 +101,7 @@ def test_two_short_runs_are_not_enough_and_the_document_says_so(document):
     assert document["clients"]["pacing"] == "sleep"
 
 
-def test_shares_of_instances_sum_to_one(document):
+def test_shares_of_clients_sum_to_one(document):
     clients = document["clients"]
     for shares in (clients["share_of_slowest"], clients["share_of_all"]):
         assert sum(shares) == pytest.approx(1.0)
@@ -121,7 +124,7 @@ def test_outstanding_requests_are_shares_of_all_arrivals(document):
     found = document["outstanding"]
     assert sum(found["share"]) == pytest.approx(1.0)
     assert found["values"] == sorted(set(found["values"]))
-    assert (found["per_instance"], found["connections"]) == (True, 2)
+    assert (found["per_client"], found["connections"]) == (True, 2)
 
 
 def test_the_time_series_covers_warm_up_and_measurement(document):
@@ -152,8 +155,8 @@ def test_a_finished_run_holds_its_files_and_nothing_of_the_fleet(made_study):
     assert names >= {"run.json", "server.log"} | {
         f"{kind}-{index}.{end}"
         for kind, end in (
-            ("instance", "json"),
-            ("instance", "hlog"),
+            ("client", "json"),
+            ("client", "hlog"),
             ("samples", "parquet"),
             ("worst", "parquet"),
         )
@@ -186,7 +189,7 @@ def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp
     assert len(reads) == 1
     assert other.read_text() == "mine", "a link at the name of a part is not followed"
     assert first.latency.bins() == again.latency.bins()
-    assert [one.latency.count for one in first.instances] == [one.latency.count for one in again.instances]
+    assert [one.latency.count for one in first.clients] == [one.latency.count for one in again.clients]
     for name in ("values", "kind_values", "within", "counts", "sections", "record", "reasons"):
         assert getattr(first, name) == getattr(again, name), name
     figure_cache.run_figures(run, plan.model_copy(update={"quantiles": (0.9,)}))
@@ -200,8 +203,8 @@ def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp
     reasons = figure_cache.run_figures(run, noted).reasons
     assert len(reads) == 4, "notes of the plan are reasons of each run"
     assert "requests-left-out" in [one["code"] for one in reasons]
-    rewrite(run.folder / "instance-0.json", {"reconnects": 7})
-    assert figure_cache.run_figures(run, plan).instances[0].result["reconnects"] == 7
+    rewrite(run.folder / "client-0.json", {"reconnects": 7})
+    assert figure_cache.run_figures(run, plan).clients[0].result["reconnects"] == 7
     (run.folder / figure_cache.FILE).write_bytes(b"nonsense")
     assert figure_cache.run_figures(run, plan).number == 1
 
@@ -215,15 +218,15 @@ def test_answers_from_kept_figures_are_those_of_the_files(study, tmp_path, monke
 
 
 def test_unanswered_requests_make_what_they_reach_infinitely_late(study, tmp_path, monkeypatch):
-    read = readings.read_instances
+    read = readings.read_clients
 
     def unanswered(run):
-        instances = read(run)
-        whole = instances[0].by_kind["latency", "get"]
+        clients = read(run)
+        whole = clients[0].by_kind["latency", "get"]
         whole.add_censored(whole.count // 50)
-        return instances
+        return clients
 
-    monkeypatch.setattr(figures, "read_instances", unanswered)
+    monkeypatch.setattr(figures, "read_clients", unanswered)
     found = answer(without_figures(study, tmp_path / "own"))
     p50, p99 = found["latency_us"]["p50"], found["latency_us"]["p99"]
     assert math.isfinite(p50["value"])
@@ -247,7 +250,7 @@ def test_an_attached_server_shows_no_hysteresis(study):
     assert "not-restarted" in {reason["code"] for reason in found["reasons"]}
 
 
-@pytest.mark.parametrize("name", ["instance-1.hlog", "instance-0.json"])
+@pytest.mark.parametrize("name", ["client-1.hlog", "client-0.json"])
 @pytest.mark.parametrize("damage", ["gone", "cut", "empty"])
 def test_a_damaged_run_is_named_with_a_way_out(study, name, damage):
     file = study.folder / "runs" / "0002" / name

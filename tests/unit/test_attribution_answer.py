@@ -43,7 +43,7 @@ def plan_of(tmp_path, more="", design="", delta="5%"):
 
 def said_of(plan, quantile):
     """The words of a document with this quantile alone."""
-    empty = {"cells": [], "theft": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
+    empty = {"cells": [], "interference": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
     return sentences.write_answer(
         plan,
         {

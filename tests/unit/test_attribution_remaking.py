@@ -35,7 +35,7 @@ class Scripted(Runner):
         )
         super().__init__(SimpleNamespace(folder=folder), plan)  # type: ignore[arg-type]
         self.numbers, self.made, self.failing = list(stored), [], failing
-        values = lambda _, number: SimpleNamespace(unsound=STOLEN if number in disturbed else None)  # noqa: E731
+        values = lambda _, number: SimpleNamespace(excluded=STOLEN if number in disturbed else None)  # noqa: E731
         self.readings = SimpleNamespace(run=values)  # type: ignore[assignment]
 
     def part(self, load, name, cell):
@@ -76,13 +76,13 @@ def test_a_study_makes_no_more_runs_again_than_it_was_to_make(tmp_path):
 def test_a_pair_counts_where_any_run_of_its_block_is_sound_as_in_studies_made_before(tmp_path):
     side = Scripted(tmp_path, disturbed=(1, 2), stored=(1, 10_001, 2)).side(LOAD, "0", CELL)
     assert (side.has(1), side.has(2), side.has(3)) == (True, True, False)
-    assert (side.unsound(1), side.unsound(2)) == (None, STOLEN)
+    assert (side.excluded(1), side.excluded(2)) == (None, STOLEN)
 
 
 def test_a_side_that_fails_twice_is_given_up(tmp_path):
     side = Scripted(tmp_path, failing=True).side(LOAD, "0", CELL)
     side.make(1)
-    assert side.unsound(1) == FAILED
+    assert side.excluded(1) == FAILED
     with pytest.raises(NoMoreRuns):
         side.make(2)
 

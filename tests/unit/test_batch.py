@@ -8,7 +8,7 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.errors import InstanceError, UsageError
+from hindmost.errors import ClientError, UsageError
 from hindmost.fleet.dask.pieces import FIRST, PIECE_S, Sizes
 from hindmost.fleet.dask.version import identity, refuse_other
 from hindmost.models import batch, load_clone
@@ -112,7 +112,7 @@ def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s):
     ],
 )
 def test_a_host_with_another_build_or_none_is_refused(said, code, fields):
-    with raises(InstanceError, code, host="a", **fields):
+    with raises(ClientError, code, host="a", **fields):
         refuse_other("a", said)
 
 
@@ -122,5 +122,5 @@ def test_a_host_with_the_same_build_is_accepted():
 
 @pytest.mark.parametrize("piece", [[None], [{"state": "done"}], [{"state": "lost", "threads": 1}], ["done"]])
 def test_what_another_machine_sends_is_a_prediction_or_an_error(piece):
-    with raises(InstanceError, "bad-reply", command="compute"):
+    with raises(ClientError, "bad-reply", command="compute"):
         predictions(load_clone("silo"), POINTS[:1], DESIGN, None, lambda job, items: iter([(0, piece)]))

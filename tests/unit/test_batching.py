@@ -2,7 +2,7 @@
 
 import re
 
-from evidence import instance, run
+from evidence import client, run
 from messages import raises
 from rows import each_row
 
@@ -25,7 +25,7 @@ def histogram(**counts):
 def written(number=1, segments=50, requests=200):
     """A run of two instances, each with a worker whose sockets sent so many segments."""
     sockets = {"segments": segments, "segment_requests": requests}
-    return run(number, instances=[instance(i, threads=[{"sockets": sockets}]) for i in range(2)])
+    return run(number, clients=[client(i, threads=[{"sockets": sockets}]) for i in range(2)])
 
 
 @each_row(
@@ -58,12 +58,12 @@ def test_the_engine_gets_what_the_option_asks_for_and_refuses_what_has_no_meanin
         assert "--batching" in refused.value.hint or key != "batching"
 
 
-def test_requests_by_write_and_by_segment_add_up_over_instances():
+def test_requests_by_write_and_by_segment_add_up_over_clients():
     found = batches([written(), written(2)], MeasurePlan(target="x", batching=1e-3), histogram(of1=5, of3=15))
     assert (found["asked"], found["writes"], found["requests_per_segment"]) == (1e-3, 20, 4.0)
     assert found["requests_per_write"] == {"mean": 2.5, "p50": 3.0, "p99": 3.0, "most": 3}
     assert found["sizes"] == {"requests": [1, 3], "share": [0.25, 1.0]}
-    early = run(1, instances=[instance(0, threads=[{"sockets": {}}])])
+    early = run(1, clients=[client(0, threads=[{"sockets": {}}])])
     assert batches([early], MeasurePlan(target="x"), Histogram()) is None, "earlier builds kept none"
     assert batches([early], MeasurePlan(target="x"), histogram(of1=5))["requests_per_segment"] is None
 

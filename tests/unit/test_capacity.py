@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from evidence import evidence, instance, reasons, run, ten
+from evidence import client, evidence, reasons, run, ten
 from rows import each_row
 
 from hindmost.run.capacity import replies_per_s, saturation
-from hindmost.run.figures import InstanceFigures, RunFigures
+from hindmost.run.figures import ClientFigures, RunFigures
 
-HALF = {"done": 50_000, "timeouts": 30_000, "unsent": 20_000}
+HALF = {"completed": 50_000, "timeouts": 30_000, "unsent": 20_000}
 
 
 def windows(per_s: float, until_s: float = 13.0) -> list[dict[str, int]]:
@@ -22,22 +22,22 @@ def windows(per_s: float, until_s: float = 13.0) -> list[dict[str, int]]:
     ]
 
 
-def answering(per_s: float, **more: Any) -> InstanceFigures:
+def answering(per_s: float, **more: Any) -> ClientFigures:
     """An instance with two workers, each of which had half of it answered."""
-    return instance(series=[windows(per_s / 2), windows(per_s / 2)], **more)
+    return client(series=[windows(per_s / 2), windows(per_s / 2)], **more)
 
 
 def shares(silent: int = 0, chi_square: float = 15.0) -> dict[str, Any]:
     return {"connections": 16, "least": 900, "most": 1100, "chi_square": chi_square, "silent": silent}
 
 
-def with_shares(**given: Any) -> InstanceFigures:
+def with_shares(**given: Any) -> ClientFigures:
     worker = {"busy_share": 0.1, "run_delay_share": 0.0, "span": {"involuntary_switches": 0}, "cpu": 1}
     return answering(4_000.0, threads=[worker | {"shares": shares(**given)}])
 
 
-def short(by: InstanceFigures, **given: Any) -> list[RunFigures]:
-    return [run(n, counts=HALF, instances=[by], **given) for n in range(1, 4)]
+def short(by: ClientFigures, **given: Any) -> list[RunFigures]:
+    return [run(n, counts=HALF, clients=[by], **given) for n in range(1, 4)]
 
 
 def found(runs: list[RunFigures], **plan: Any) -> Any:
@@ -47,15 +47,15 @@ def found(runs: list[RunFigures], **plan: Any) -> Any:
 
 def test_replies_are_counted_in_the_measurement_only_whenever_they_were_due():
     plan = evidence().plan
-    assert replies_per_s(run(instances=[answering(4_000.0)]), plan) == pytest.approx(4_000.0)
-    assert replies_per_s(run(instances=[answering(4_000.0), answering(1_000.0)]), plan) == pytest.approx(
+    assert replies_per_s(run(clients=[answering(4_000.0)]), plan) == pytest.approx(4_000.0)
+    assert replies_per_s(run(clients=[answering(4_000.0), answering(1_000.0)]), plan) == pytest.approx(
         5_000.0
     )
-    assert replies_per_s(run(instances=[instance(series=[[], []])]), plan) == 0.0
+    assert replies_per_s(run(clients=[client(series=[[], []])]), plan) == 0.0
 
 
 @each_row(
-    ("instances", "server", "by", "values"),
+    ("clients", "server", "by", "values"),
     [
         (answering(5_000.0), 0.99, "server", {"server_busy": pytest.approx(0.99), "answered_per_s": 5_000.0}),
         (answering(5_000.0), 0.3, "server", {"server_busy": 0.3, "share": pytest.approx(0.5)}),
@@ -65,8 +65,8 @@ def test_replies_are_counted_in_the_measurement_only_whenever_they_were_due():
         (answering(0.0), 0.0, "silence", {"answered_per_s": 0.0}),
     ],
 )
-def test_an_unmet_rate_names_who_could_not_carry_it(instances, server, by, values):
-    runs = short(instances, record={"server_cpu_share": server})
+def test_an_unmet_rate_names_who_could_not_carry_it(clients, server, by, values):
+    runs = short(clients, record={"server_cpu_share": server})
     full = found(runs)
     assert full.by == by
     reason = reasons(runs=runs)["rate-not-reached"]
@@ -78,7 +78,7 @@ def test_an_unmet_rate_names_who_could_not_carry_it(instances, server, by, value
 def test_what_was_answered_late_counts_as_carried():
     runs = short(answering(5_000.0))
     for one in runs:
-        one.counts.update(done=100, timeouts=99_900, unsent=0)
+        one.counts.update(completed=100, timeouts=99_900, unsent=0)
     assert found(runs).answered.value == pytest.approx(5_000.0)
 
 
@@ -104,11 +104,11 @@ def test_more_runs_are_not_asked_for_where_the_rate_cannot_be_had():
 @each_row(("chi_square", "level"), [(15.0, None), (60.0, None), (80.0, "note")])
 def test_uneven_shares_of_connections_are_told(chi_square, level):
     # With 15 degrees of freedom 60 has a chance of 2e-7 and 80 of 7e-11, of ten runs.
-    runs = ten(instances=lambda: [with_shares(chi_square=chi_square)])
+    runs = ten(clients=lambda: [with_shares(chi_square=chi_square)])
     reason = reasons(runs=runs).get("uneven-connections")
     assert (reason.level if reason else None) == level
 
 
 def test_shares_say_nothing_where_connections_were_lost_or_full():
-    runs = [run(n, counts=HALF, instances=[with_shares(chi_square=500.0)]) for n in range(1, 11)]
+    runs = [run(n, counts=HALF, clients=[with_shares(chi_square=500.0)]) for n in range(1, 11)]
     assert "uneven-connections" not in reasons(runs=runs)

@@ -93,16 +93,16 @@ def test_doctor_refuses_a_server_that_is_not_there_or_another(server, hindmost):
         assert f"error[{code}]: {error['message']}\nhint: {error['hint']}\n" in done.stderr
 
 
-def test_load_runs_one_instance_and_prints_its_result(server, tmp_path, hindmost):
+def test_load_runs_one_client_and_prints_its_result(server, tmp_path, hindmost):
     plan = tiny_plan().model_copy(update={"clients": 1})
     (tmp_path / "plan.json").write_text(plan.engine_plan(1, 0, "memcached", server.address))
     done = hindmost("load", "plan.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["schema"] == "hindmost.instance/1"
-    assert found["counts"]["due"] > 300
+    assert found["schema"] == "hindmost.client/1"
+    assert found["counts"]["scheduled"] > 300
     names = {path.name for path in (tmp_path / "load-result").iterdir()}
-    assert names >= {"instance-0.json", "instance-0.hlog", "samples-0.parquet", "worst-0.parquet"}
+    assert names >= {"client-0.json", "client-0.hlog", "samples-0.parquet", "worst-0.parquet"}
 
 
 def test_load_names_the_wrong_key_of_a_plan(tmp_path, hindmost):

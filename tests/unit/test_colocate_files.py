@@ -11,18 +11,18 @@ from hindmost.cli import main
 from hindmost.cli.outcome import refuse_files
 from hindmost.errors import UsageError
 from hindmost.report.colocation import profile as rendered
-from hindmost.report.colocation import rulers as rulers_rendered
+from hindmost.report.colocation import stressors as stressors_rendered
 from hindmost.studies import colocation
 from hindmost.studies.colocation import profile as profiles
 
 PROFILE = ["colocate", "profile", "sleep 60", "--out"]
-RULERS = ["colocate", "stressors"]
+STRESSORS = ["colocate", "stressors"]
 SUPERVISE = ["colocate", "supervise", "4711", "sleep 60", "--promise", "p90<1ms", "--out"]
 
 
 @pytest.mark.parametrize(
     "words",
-    [PROFILE, [*RULERS, "--out"], [*RULERS, "--picture"], SUPERVISE],
+    [PROFILE, [*STRESSORS, "--out"], [*STRESSORS, "--picture"], SUPERVISE],
     ids=lambda words: words[1] + words[-1],
 )
 def test_a_file_without_a_folder_is_refused_before_anything_is_measured(words, tmp_path, monkeypatch, capsys):
@@ -51,8 +51,8 @@ def test_a_full_disk_is_told_after_the_answer_and_the_other_file_is_written(
     monkeypatch.setattr(profiles, "profile", lambda *_, **__: document)
     monkeypatch.setattr(colocation, "certify", lambda *_, **__: document)
     monkeypatch.setattr(rendered, "render_profile", lambda _: "")
-    monkeypatch.setattr(rulers_rendered, "picture", lambda _: "<svg/>")
-    words = PROFILE if verb == "profile" else [*RULERS, "--picture", f"{tmp_path}/core.svg", "--out"]
+    monkeypatch.setattr(stressors_rendered, "picture", lambda _: "<svg/>")
+    words = PROFILE if verb == "profile" else [*STRESSORS, "--picture", f"{tmp_path}/core.svg", "--out"]
     assert main([*words, "/dev/full", "--json"]) == 1
     answer, error = map(json.loads, capsys.readouterr().out.splitlines())
     assert answer == document

@@ -16,7 +16,7 @@ from hindmost.report.colocation.pairs import render_pairs, render_pairs_page
 from hindmost.report.colocation.profile import render_answer, render_neighbours
 from hindmost.store.pairs import Neighbours, Pairs
 from hindmost.studies.colocation import pairs as pairing
-from hindmost.studies.colocation import rulers, windows
+from hindmost.studies.colocation import stressors, windows
 from hindmost.studies.colocation.windows import CpuReading, WindowResult
 
 PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
@@ -29,7 +29,7 @@ METHOD: Any = {
     "seed": 1,
     "took_s": 20.0,
 }
-RULERS = ("l3", "dram")
+STRESSORS = ("l3", "dram")
 HERE = CpuReading("far", (3.7, 3.7))
 
 
@@ -46,7 +46,7 @@ def share(value: float, half: float = 0.005) -> dict[str, float]:
 
 def card(name: str, lost: Any, taken: Any, **more: Any) -> dict[str, Any]:
     return {
-        "schema": "hindmost.profile/1",
+        "schema": "hindmost.profile/2",
         "name": name,
         "command": [name],
         "processor": PROCESSOR,
@@ -55,8 +55,8 @@ def card(name: str, lost: Any, taken: Any, **more: Any) -> dict[str, Any]:
         "spread": 0.01,
         "presence": share(0.0),
         "axes": [
-            {"ruler": ruler, "sensitivity": share(sen), "contentiousness": share(con)}
-            for ruler, sen, con in zip(RULERS, lost, taken, strict=True)
+            {"stressor": stressor, "sensitivity": share(sen), "contentiousness": share(con)}
+            for stressor, sen, con in zip(STRESSORS, lost, taken, strict=True)
         ],
         "noise": 0.005,
         "method": METHOD,
@@ -203,7 +203,7 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["jobs"][0]["answer"] == "yes"
     assert main(["colocate", "predict", paths[0], paths[1]]) == 4
     assert_refused(["colocate", "predict", paths[0]], capsys, 2, "missing-argument", argument="JOB")
-    with raises(UsageError, "bad-file", value="hindmost.profile/1", need="hindmost.pairs/1"):
+    with raises(UsageError, "bad-file", value="hindmost.profile/2", need="hindmost.pairs/2"):
         load_pairs(Path(paths[0]))
 
 
@@ -251,20 +251,20 @@ def test_a_window_in_which_a_clock_changed_does_not_count():
 
 def test_a_sibling_is_found_by_what_is_seen_of_it(monkeypatch):
     placements = {0: "near", 2: "siblings", 3: "far"}
-    monkeypatch.setattr(rulers, "allowed_cpus", lambda: [0, 1, 2, 3])
-    monkeypatch.setattr(rulers, "choose_pair", lambda _: (1, 0))
-    monkeypatch.setattr(rulers, "choose_cpu", lambda cpu, _option: cpu)
+    monkeypatch.setattr(stressors, "allowed_cpus", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(stressors, "choose_pair", lambda _: (1, 0))
+    monkeypatch.setattr(stressors, "choose_cpu", lambda cpu, _option: cpu)
 
     def seen(mine: int, other: int) -> dict[str, Any]:
         return {"cpu": other, "placement": placements[other], "one_way_ns": 30.0 + other, "same_port": 1.0}
 
-    monkeypatch.setattr(rulers, "measure_neighbour", seen)
-    assert rulers.choose_cpus(None, "sibling") == (1, 2)
-    assert rulers.choose_cpus(None, None) == (1, 0)
-    assert rulers.choose_cpus(None, "3") == (1, 3)
+    monkeypatch.setattr(stressors, "measure_neighbour", seen)
+    assert stressors.choose_cpus(None, "sibling") == (1, 2)
+    assert stressors.choose_cpus(None, None) == (1, 0)
+    assert stressors.choose_cpus(None, "3") == (1, 3)
     placements[2] = "near"
     with raises(HostUnfit, "no-sibling", cpu=1, nearest=0, placement="near", one_way_ns=30.0):
-        rulers.choose_cpus(None, "sibling")
+        stressors.choose_cpus(None, "sibling")
     for wrong in ("1", "x", "-1"):
         with raises(UsageError, "bad-value", option="--other", value=wrong):
-            rulers.choose_cpus(None, wrong)
+            stressors.choose_cpus(None, wrong)

@@ -46,7 +46,7 @@ def share(value: float, half: float = 0.01) -> dict[str, float]:
 
 def card(name: str, lost: dict[str, float], taken: dict[str, float], *, model: int = 17) -> dict:
     return {
-        "schema": "hindmost.profile/1",
+        "schema": "hindmost.profile/2",
         "name": name,
         "command": [name],
         "processor": {"vendor": "AuthenticAMD", "family": 25, "model": model, "name": "AMD EPYC"},
@@ -55,8 +55,12 @@ def card(name: str, lost: dict[str, float], taken: dict[str, float], *, model: i
         "spread": 0.01,
         "presence": share(0.0),
         "axes": [
-            {"ruler": ruler, "sensitivity": share(lost[ruler]), "contentiousness": share(taken[ruler])}
-            for ruler in lost
+            {
+                "stressor": stressor,
+                "sensitivity": share(lost[stressor]),
+                "contentiousness": share(taken[stressor]),
+            }
+            for stressor in lost
         ],
         "noise": 0.01,
         "method": METHOD,
@@ -186,24 +190,24 @@ def test_axes_that_a_profile_lacks_leave_the_answer_open():
 def test_what_is_no_card_is_refused(tmp_path: Path, capsys):
     with raises(UsageError, "bad-file", path="x.json", value=None):
         read_card("{}", "x.json")
-    with raises(UsageError, "bad-file", path="x.json", value="hindmost.trace/1"):
-        read_card('{"schema": "hindmost.trace/1"}', "x.json")
+    with raises(UsageError, "bad-file", path="x.json", value="hindmost.trace/2"):
+        read_card('{"schema": "hindmost.trace/2"}', "x.json")
     for name, one in (
         ("job", card("zstd", {"l3": 0.0, "dram": 0.0}, {"l3": 0.5, "dram": 0.0})),
         ("kv", SERVER),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps(one), encoding="utf-8")
     assert main(["colocate", "predict", f"{tmp_path}/kv.json", f"{tmp_path}/job.json", "--json"]) == 4
-    assert json.loads(capsys.readouterr().out)["ruler"] == "l3"
+    assert json.loads(capsys.readouterr().out)["stressor"] == "l3"
     nowhere = f"{tmp_path}/nowhere.json"
     words = ["colocate", "predict", f"{tmp_path}/kv.json", nowhere]
     assert_refused(words, capsys, 2, "no-such-file", path=nowhere)
 
 
-def test_cards_become_profiles_on_the_rulers_that_all_have():
+def test_cards_become_profiles_on_the_stressors_that_all_have():
     other = card("zstd", {"l3": 0.3}, {"l3": 0.5})
     found = profiles_from_cards([SERVER, other])
-    assert found.rulers == ("l3",)
+    assert found.stressors == ("l3",)
     assert found.sensitivity[:, 0] == pytest.approx([0.12, 0.3])
     assert found.sensitivity_sd is not None
     assert found.sensitivity_sd[0, 0] == pytest.approx(0.02 / 3.92)
@@ -213,8 +217,8 @@ def looks(after: str = "near", before: str = "near", ghz: float = 3.7) -> tuple[
     return CpuReading(before, (3.7, 3.7)), CpuReading(after, (3.7, ghz))
 
 
-def seen(ruler: str, program: float | None, *, alike: bool = True) -> WindowResult:
-    return WindowResult(ruler, True, program, None, looks("near" if alike else "far"), False)
+def seen(stressor: str, program: float | None, *, alike: bool = True) -> WindowResult:
+    return WindowResult(stressor, True, program, None, looks("near" if alike else "far"), False)
 
 
 def test_loss_is_told_within_rounds_and_windows_around_a_move_do_not_count():
@@ -261,7 +265,7 @@ def test_units_that_stop_and_a_program_that_waits_are_told_apart(then, most, lea
     with raises(Inconclusive, "few-windows") as refused:
         # In real time it would keep every other test from a processor. Long beside what a busy host takes to begin it.
         profiles.profile(
-            [sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=2, real_time=False
+            [sys.executable, "-c", code], stressors=["int_add"], window_ms=10, budget_s=2, real_time=False
         )
     fields = refused.value.fields
     assert fields[most] > 0
@@ -280,10 +284,10 @@ def test_a_program_is_profiled_and_nothing_of_it_is_left(monkeypatch):
     monkeypatch.setattr(windows, "LEAST_CPU", 0.0)
     monkeypatch.setattr(windows.WindowResult, "is_usable", True)
     found = profiles.profile(
-        [sys.executable, "-c", WORKS], rulers=["int_add"], window_ms=100, budget_s=1, real_time=False
+        [sys.executable, "-c", WORKS], stressors=["int_add"], window_ms=100, budget_s=1, real_time=False
     )
     assert found["rate_per_s"] > 0
-    assert [axis["ruler"] for axis in found["axes"]] == ["int_add"]
+    assert [axis["stressor"] for axis in found["axes"]] == ["int_add"]
     assert "ordinary-threads" in [note["code"] for note in found["notes"]]
     assert "int_add" in render_profile(found, width=100, color=False)
 
@@ -323,9 +327,9 @@ def asked(p50_us: float, p99_us: float) -> ProbeResult:
     return ProbeResult(1000, 0, 0.1, p50_us, p99_us)
 
 
-def under_load(ruler: str, p50_us: float, p99_us: float, *, alike: bool = True) -> WindowResult:
+def under_load(stressor: str, p50_us: float, p99_us: float, *, alike: bool = True) -> WindowResult:
     return WindowResult(
-        ruler, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us)
+        stressor, True, 1.0, None, looks("near" if alike else "far"), False, None, asked(p50_us, p99_us)
     )
 
 

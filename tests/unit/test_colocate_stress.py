@@ -24,16 +24,16 @@ def pods(*rows: tuple[str, int, int, str]) -> str:
     return "\n".join([HEAD, *lines]) + "\n"
 
 
-def test_rulers_work_from_one_moment_on_and_are_counted(capsys):
+def test_stressors_work_from_one_moment_on_and_are_counted(capsys):
     cpus = sorted(os.sched_getaffinity(0))[-2:]
     names = ["int_add", "null"][: len(cpus)]
     assert (
         main(["colocate", "stressors", "--run", *names, "--duty", "50%", "--duration", "60ms", "--json"]) == 0
     )
     found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == "hindmost.stress/1"
-    assert [one["ruler"] for one in found["rulers"]] == names
-    for one in found["rulers"]:
+    assert found["schema"] == "hindmost.stress/2"
+    assert [one["stressor"] for one in found["stressors"]] == names
+    for one in found["stressors"]:
         assert one["done"] > 0
         assert one["took_s"] >= 0.06
         assert 0 < one["duty"] <= 1

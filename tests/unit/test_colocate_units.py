@@ -114,7 +114,7 @@ def test_a_program_that_ends_in_mid_profile_is_told_with_the_window(last: str, h
     code = f"import os\nfor n in range(9000):\n print(n, flush=True)\n sum(range(300))\n{last}"
     with raises(TargetError, "program-ended", **how) as refused:
         profiles.profile(
-            [sys.executable, "-c", code], rulers=["int_add"], window_ms=10, budget_s=20, real_time=False
+            [sys.executable, "-c", code], stressors=["int_add"], window_ms=10, budget_s=20, real_time=False
         )
     fields = refused.value.fields
     assert fields["window"] >= 1
@@ -141,7 +141,7 @@ def test_a_card_tells_of_a_counter(tmp_path: Path, any_share):
     found = profiles.profile(
         [sys.executable, "-c", code],
         units=Counter(path),
-        rulers=["int_add"],
+        stressors=["int_add"],
         window_ms=100,
         budget_s=1,
         real_time=False,
@@ -211,7 +211,7 @@ def test_a_card_of_runs(tmp_path: Path, capsys, any_share):
     found = json.loads(card.read_text(encoding="utf-8"))
     assert found["method"]["unit"] == "runs"
     assert 1 < found["rate_per_s"] < 200
-    assert [axis["ruler"] for axis in found["axes"]] == ["int_add"]
+    assert [axis["stressor"] for axis in found["axes"]] == ["int_add"]
 
 
 KILLED = """

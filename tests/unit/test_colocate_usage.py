@@ -39,11 +39,11 @@ def write(tmp_path):
     """Writes a card of a program, and returns its path."""
 
     def one(name, **more):
-        axis = {"ruler": "l3", "sensitivity": share(0.1), "contentiousness": share(0.3)}
+        axis = {"stressor": "l3", "sensitivity": share(0.1), "contentiousness": share(0.3)}
         axis["latency"] = {"p50": share(0.1), "p99": share(0.2)}
         method = {"unit": "requests", "window_ms": 60.0, "windows": 40, "dropped": 0, "real_time": False}
         found = {
-            "schema": "hindmost.profile/1",
+            "schema": "hindmost.profile/2",
             "name": name,
             "command": [name],
             "processor": read_processor(),
@@ -58,7 +58,7 @@ def write(tmp_path):
 
 
 def test_cards_that_cannot_be_run_together_are_refused(write, capsys):
-    loaded = {"address": URL, "asked_per_s": 2000.0, "busy": 0.1}
+    loaded = {"address": URL, "requested_per_s": 2000.0, "busy": 0.1}
     server, job = write("kv", loaded=loaded), write("spin")
     other = {"vendor": "GenuineIntel", "family": 6, "model": 1, "name": "Other"}
     for words, code, fields in (

@@ -209,7 +209,7 @@ def small():
     return core.compare(10, splits=5, draws=5, warm=2000, ticks=3000, filled=5000)
 
 
-def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
+def test_the_replica_scores_every_predictor_beside_the_trivial_ones(small):
     names = [one["name"] for one in small["scores"]]
     assert names[:4] == ["zero", "naive mean", "row mean", "sensitivities only"]
     assert {"Eq 3.3", "kept"} <= set(names)
@@ -218,7 +218,7 @@ def test_the_twin_scores_every_predictor_beside_the_trivial_ones(small):
     assert f"{small['promise']['rate']:.0%}" in text
 
 
-def twin_pairs():
+def replica_pairs():
     """What the twin's programs lose to stressors beyond presence, take, and lose to presence and each other."""
     profiles, lost = core.run_core(16, 2, warm=1000, ticks=4000, filled=5000)
     beyond = 1 - (1 - profiles.sensitivity) / (1 - profiles.presence[:, None])
@@ -233,7 +233,7 @@ def summed_pairs():
 
 
 @pytest.mark.parametrize("measure", ["rate", "p99"])
-@pytest.mark.parametrize("pairs", [twin_pairs, summed_pairs])
+@pytest.mark.parametrize("pairs", [replica_pairs, summed_pairs])
 def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure):
     own, taken, presence, lost = pairs()
     rng = np.random.default_rng(1)
@@ -251,8 +251,10 @@ def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure
         def grown(true, busy=0.1):
             return seen(true, lambda lost: mm1(0.99, busy, min(lost, 0.85)) / mm1(0.99, busy) - 1)
 
-        job = {"axes": [{"ruler": k, "contentiousness": seen(one)} for k, one in enumerate(taken[companion])]}
-        server = {"axes": [{"ruler": k, "sensitivity": seen(one)} for k, one in enumerate(own[victim])]}
+        job = {
+            "axes": [{"stressor": k, "contentiousness": seen(one)} for k, one in enumerate(taken[companion])]
+        }
+        server = {"axes": [{"stressor": k, "sensitivity": seen(one)} for k, one in enumerate(own[victim])]}
         server["presence"] = seen(presence[victim])
         if measure == "p99":
             alone = grown(presence[victim])
@@ -261,7 +263,7 @@ def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure
                 "loaded": {"busy": 0.1, "presence": {"p50": alone, "p99": alone}},
             }
             server["axes"] = [
-                {"ruler": k, "sensitivity": seen(0.0), "latency": {"p50": growth, "p99": growth}}
+                {"stressor": k, "sensitivity": seen(0.0), "latency": {"p50": growth, "p99": growth}}
                 for k, growth in enumerate(map(grown, own[victim]))
             ]
         named = {"name": "x", "processor": PROCESSOR, "placement": "near", "noise": noise}
@@ -274,10 +276,10 @@ def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure
     assert broken <= 0.05 * said
 
 
-def test_presence_is_what_the_inert_ruler_costs():
+def test_presence_is_what_the_inert_stressor_costs():
     profiles, lost = core.run_core(8, 1, warm=1000, ticks=2000, filled=0)
     assert profiles.presence.mean() > 0.05
-    assert "null" not in profiles.rulers
+    assert "null" not in profiles.stressors
     assert lost.shape == (8, 8)
     with raises(UsageError, "few-programs", have=3):
         core.run_core(3, 1)
@@ -313,7 +315,7 @@ def test_a_forgotten_percent_sign_is_told(words, hint, capsys):
     assert hint is None or error["hint"] == hint
 
 
-def test_hints_of_the_twin_name_its_own_options(small):
+def test_hints_of_the_replica_name_its_own_options(small):
     text = render_predictors(
         small | {"promise": small["promise"] | {"least_rate": 0.9}}, width=100, color=False
     )
@@ -321,15 +323,15 @@ def test_hints_of_the_twin_name_its_own_options(small):
     assert named == {"--programs", "--violations"}
 
 
-def test_profiles_of_the_twin_measure_loss_against_each_ones_own_rate():
+def test_profiles_of_the_replica_measure_loss_against_each_ones_own_rate():
     matrix = {
         "programs": ["p"],
-        "rulers": ["null", "r"],
+        "stressors": ["null", "r"],
         "solo": [2.0],
-        "ruler_solo": [1.0, 4.0],
-        "beside_ruler": [[1.8, 1.0]],
-        "ruler_beside": [[0.5, 1.0]],
-        "ruler_beside_null": [1.0, 2.0],
+        "stressor_solo": [1.0, 4.0],
+        "beside_stressor": [[1.8, 1.0]],
+        "stressor_beside": [[0.5, 1.0]],
+        "stressor_beside_null": [1.0, 2.0],
         "beside": [[1.5]],
     }
     profiles, lost = of_core(matrix)

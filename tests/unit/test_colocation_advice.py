@@ -198,7 +198,7 @@ def test_the_verb_tells_and_writes(tmp_path, capsys):
     assert f"AllowedCPUs={cpus[0]}\n" in (out / "kv.service.d/hindmost.conf").read_text()
     assert f"AllowedCPUs={','.join(map(str, cpus[1:]))}\n" in (out / SLICE).read_text()
     assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "hindmost.advice/1"
+    assert json.loads(capsys.readouterr().out)["schema"] == "hindmost.advice/2"
     assert_refused(
         ["colocate", "predict", "--advise", cards[0]], capsys, 2, "missing-argument", argument="JOB"
     )

@@ -78,9 +78,9 @@ def test_of_several_servers_on_a_node_the_one_with_the_least_left_decides(judge)
 
 
 def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
-    calm = [node("a", "kv", load="50%"), node("b", "kv", load="0.05"), node("c", "kv", within="2")]
-    assert judge.scores(pod("cache"), calm) == {"c": judge.scores(pod("cache"), calm)["c"]}
-    scores = judge.scores(pod("memory"), calm)
+    isolated = [node("a", "kv", load="50%"), node("b", "kv", load="0.05"), node("c", "kv", within="2")]
+    assert judge.scores(pod("cache"), isolated) == {"c": judge.scores(pod("cache"), isolated)["c"]}
+    scores = judge.scores(pod("memory"), isolated)
     assert scores["a"] < scores["b"]
     for said in ({"load": "busy"}, {"load": "NaN"}, {"within": "-1"}):
         odd = [node("d", "kv", **said)]

@@ -64,15 +64,16 @@ def test_excluded_runs_do_not_count(tmp_path):
 
 
 def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
-    calm = {"p99": runs_of(3)["p99"]}
+    isolated = {"p99": runs_of(3)["p99"]}
     slow = {"p99": runs_of(4, 1.3)["p99"]}
     a, b = (
-        stored(tmp_path / n, runs_of(i), calm=c) for i, (n, c) in enumerate([("a", calm), ("b", slow)], 1)
+        stored(tmp_path / n, runs_of(i), isolated=c)
+        for i, (n, c) in enumerate([("a", isolated), ("b", slow)], 1)
     )
     found = compare([a, b])["against"][0]
-    assert (found["latency"]["p99"]["word"], found["calm"]["p99"]["word"]) == ("same", "slower")
+    assert (found["latency"]["p99"]["word"], found["isolated"]["p99"]["word"]) == ("same", "slower")
     bare = stored(tmp_path / "bare", runs_of(5))
-    assert compare([a, bare])["against"][0]["calm"] == {}
+    assert compare([a, bare])["against"][0]["isolated"] == {}
 
 
 def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
@@ -323,6 +324,6 @@ def test_the_table_fits_a_screen_and_the_page_is_complete(pair, tmp_path, capsys
     assert f"page: {tmp_path / 'page.html'}" in said.err
     page = (tmp_path / "page.html").read_text()
     for one in compare([a, b])["against"][0]["latency"].values():
-        cells = "".join(f"<td>{p(one[key])}</td>" for key in ("p", "p_twin", "adjusted"))
+        cells = "".join(f"<td>{p(one[key])}</td>" for key in ("p", "p_textbook", "adjusted"))
         assert cells.replace("<.", "&lt;.") in page
     assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 2

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from evidence import evidence, instance, reasons, run
+from evidence import client, evidence, reasons, run
 from messages import raises
 from rows import each_row
 
@@ -11,7 +11,7 @@ from hindmost.errors import UsageError
 from hindmost.plan.codes import parse_codes
 from hindmost.report.measure import view
 from hindmost.run.connections import codes, connections, describe_errors
-from hindmost.run.soundness import soundness
+from hindmost.run.status import status
 from hindmost.run.verdict.server import missing_replies
 
 TARGET = {"target": {"managed": True, "cpus": [0]}}
@@ -24,7 +24,7 @@ def counted(count, outcome):
 def closing(number=1, **changes):
     """A run whose two instances made a connection for each of 100,000 requests."""
     told = {"connects": {"made": 50_000, "failed": 1, "all": 60_000}, "by_turns": True, "reconnects": 60_000}
-    figures = run(number, record=TARGET, instances=[instance(0, **told), instance(1, **told)], **changes)
+    figures = run(number, record=TARGET, clients=[client(0, **told), client(1, **told)], **changes)
     figures.values["connect"] = dict.fromkeys(figures.values["latency"], 80.0)
     return figures
 
@@ -38,12 +38,10 @@ def failing(**shares):
         "counts": {"lost": 2},
         "first_error": "HTTP/1.1 500",
     }
-    return run(
-        1, instances=[instance(0, **told), instance(1, **told)], record=TARGET, counts={"errors": errors}
-    )
+    return run(1, clients=[client(0, **told), client(1, **told)], record=TARGET, counts={"errors": errors})
 
 
-def test_connections_add_up_over_instances_and_runs():
+def test_connections_add_up_over_clients_and_runs():
     assert connections([closing(1), closing(2)]) == {
         "made": 200_000, "failed": 4, "all": 240_000, "closed": 240_000, "by_turns": True,
         "full_handshakes": 0, "resumed_handshakes": 0,
@@ -56,10 +54,10 @@ def test_datagrams_that_came_late_are_told_and_of_connections_nothing_is():
         "connects": {"made": 0, "failed": 0, "all": 8},
         "datagrams": {"late": 3, "refused": 1, "oversized": 2},
     }
-    lossy = run(1, instances=[instance(0, **late), instance(1, **late)])
+    lossy = run(1, clients=[client(0, **late), client(1, **late)])
     account = connections([lossy])
     assert (account["late"], account["refused"], account["oversized"]) == (6, 2, 4)
-    counts = {"due": 4_000, "timeouts": 40}
+    counts = {"scheduled": 4_000, "timeouts": 40}
     told = view.datagrams({"counts": counts, "connections": account})
     assert [n for n in re.findall(r"\d+", told) if n != "16382"] == ["40", "4000", "6", "2", "4"]
     assert view.datagrams({"counts": counts, "connections": connections([closing()])}) == ""
@@ -67,7 +65,7 @@ def test_datagrams_that_came_late_are_told_and_of_connections_nothing_is():
 
 def test_streams_that_a_server_refused_or_left_alone_are_told_apart():
     told = {"connects": {"made": 0, "failed": 0, "all": 8}, "unhandled": {"refused": 3, "left_alone": 40}}
-    account = connections([run(1, instances=[instance(0, **told), instance(1, **told)])])
+    account = connections([run(1, clients=[client(0, **told), client(1, **told)])])
     assert (account["refused_streams"], account["left_alone"]) == (6, 80)
     said = view.streams({"connections": account})
     assert re.findall(r"(\d+).*?(REFUSED_STREAM|GOAWAY)", said) == [("6", "REFUSED_STREAM"), ("80", "GOAWAY")]
@@ -92,7 +90,7 @@ def test_a_server_that_closes_after_each_reply_is_told_with_the_time_to_connect_
         "connect_us": 80.0,
         "batching_unused": False,
     }
-    assert soundness(closing(), evidence().plan).kind == "sound"
+    assert status(closing(), evidence().plan).kind == "counted"
     runs = [closing(number) for number in range(1, 11)]
     batched = reasons(runs=runs, plan={"batching": 2e-4})["connection-per-request"]
     assert batched.values["batching_unused"]
@@ -103,7 +101,7 @@ def test_errors_have_their_codes_and_a_run_with_too_many_does_not_count():
     one = failing(code503=4, code500=312)
     (found,) = [r for r in missing_replies(evidence(runs=[one])) if r.code == "errors"]
     assert (found.values["codes"], found.values["lost"]) == ({"500": 624, "503": 8}, 4)
-    bad = soundness(failing(code500=1_000), evidence().plan)
+    bad = status(failing(code500=1_000), evidence().plan)
     assert (bad.code, bad.values["errors"]) == ("errors", 2_004)
 
 
@@ -114,7 +112,7 @@ def test_a_servers_words_stand_in_the_first_clause_and_lead_to_a_hint():
         ("HTTP/1.1 405 Method Not Allowed", "--method"),
         ("-ERR max number of clients reached", "--connections"),
     ]:
-        one = run(1, instances=[instance(0, first_error=words)], counts={"errors": 5_000}, record=TARGET)
+        one = run(1, clients=[client(0, first_error=words)], counts={"errors": 5_000}, record=TARGET)
         (found,) = [r for r in missing_replies(evidence(runs=[one])) if r.code == "errors"]
         assert words.replace("; ", ", ") in found.text.partition("; ")[0]
         assert found.values["first_error"] == words
@@ -123,9 +121,7 @@ def test_a_servers_words_stand_in_the_first_clause_and_lead_to_a_hint():
 
 def test_what_answers_no_request_is_counted_and_shown():
     told = {"count": 3, "first": "HTTP/1.0 408 Request Time-out"}
-    one = run(
-        1, instances=[instance(0, unreadable=told), instance(1, unreadable={"count": 0, "first": None})]
-    )
+    one = run(1, clients=[client(0, unreadable=told), client(1, unreadable={"count": 0, "first": None})])
     found = reasons(runs=[one])["unreadable-replies"]
     assert (found.level, found.values) == ("note", told)
     assert told["first"] in found.text.partition("; ")[0]
@@ -134,7 +130,7 @@ def test_what_answers_no_request_is_counted_and_shown():
 
 def test_timeouts_of_pipelined_http_lead_to_one_request_at_a_time():
     def hints(plan, protocol="http", **more):
-        one = run(1, instances=[instance(0, **more)], counts={"timeouts": 2_000})
+        one = run(1, clients=[client(0, **more)], counts={"timeouts": 2_000})
         found = evidence(runs=[one], plan=plan, target={"managed": False, "protocol": protocol})
         return next(r.hint for r in missing_replies(found) if r.code == "unanswered")
 
@@ -150,7 +146,7 @@ def test_a_redirection_that_was_wanted_can_be_accepted():
 
 def test_pages_that_are_not_there_are_no_keys_that_were_evicted():
     told = {"codes": {"404": counted(40_000, "miss")}}
-    one = run(1, instances=[instance(0, **told)], counts={"misses": 40_000})
+    one = run(1, clients=[client(0, **told)], counts={"misses": 40_000})
     found = {r.code: r for r in missing_replies(evidence(runs=[one]))}
     assert found["misses"].values["codes"] == ["404"]
     assert "--accept 2xx,404" in found["misses"].hint
@@ -164,7 +160,7 @@ def test_errors_are_named_the_most_frequent_first():
 
 
 def document(**given):
-    return {"counts": {"due": 100, "errors": 3}, "plan": {}, **given}
+    return {"counts": {"scheduled": 100, "errors": 3}, "plan": {}, **given}
 
 
 def test_codes_stand_by_class():

@@ -17,9 +17,14 @@ def share(value: float, half: float = 0.01) -> dict[str, float]:
     return {"value": value, "low": value - half, "high": value + half, "windows": 5}
 
 
-def axis(ruler: str, lost: float, grown: float, taken: float) -> dict:
+def axis(stressor: str, lost: float, grown: float, taken: float) -> dict:
     latency = {"p50": share(grown / 2), "p99": share(grown)}
-    return {"ruler": ruler, "sensitivity": share(lost), "contentiousness": share(taken), "latency": latency}
+    return {
+        "stressor": stressor,
+        "sensitivity": share(lost),
+        "contentiousness": share(taken),
+        "latency": latency,
+    }
 
 
 SERVER = {
@@ -29,19 +34,19 @@ SERVER = {
 JOB = {"axes": [axis("l3", 0.0, 0.0, 0.5), axis("dram", 0.0, 0.0, 0.2), axis("tlb", 0.0, 0.0, -0.005)]}
 
 
-def test_each_guess_is_its_sum_of_logarithms_over_rulers():
+def test_each_guess_is_its_sum_of_logarithms_over_stressors():
     found = {one["model"]: one for one in predict_growth(SERVER, JOB)}
-    assert list(found) == ["zero", "mean ruler", "product", "worst ruler", "M/M/1"]
+    assert list(found) == ["zero", "mean stressor", "product", "worst stressor", "M/M/1"]
     assert found["zero"]["p99"] == found["zero"]["lost"] == 0
     assert found["product"]["lost"] == pytest.approx(0.5 * 0.1 + 0.2 * 0.2)
     assert found["product"]["p99"] == pytest.approx(1.5**0.5 * 2**0.2 - 1), "what is taken below 0 is noise"
-    assert found["mean ruler"]["p99"] == pytest.approx((1.5 * 2 * 4) ** (1 / 3) - 1)
-    assert found["worst ruler"]["p99"] == pytest.approx(1.0), "the job slows l3 and dram, not tlb"
-    assert found["worst ruler"]["p50"] == pytest.approx(0.5)
+    assert found["mean stressor"]["p99"] == pytest.approx((1.5 * 2 * 4) ** (1 / 3) - 1)
+    assert found["worst stressor"]["p99"] == pytest.approx(1.0), "the job slows l3 and dram, not tlb"
+    assert found["worst stressor"]["p50"] == pytest.approx(0.5)
     assert found["M/M/1"]["p99"] == pytest.approx(mm1(0.9, 0.4, 0.09) / mm1(0.9, 0.4) - 1)
 
 
-def test_a_queue_without_end_and_cards_without_a_common_ruler_are_no_number_that_lies():
+def test_a_queue_without_end_and_cards_without_a_common_stressor_are_no_number_that_lies():
     full = {"loaded": {"busy": 0.95}, "axes": SERVER["axes"]}
     endless = {one["model"]: one for one in predict_growth(full, JOB)}["M/M/1"]
     assert endless["p50"] is endless["p99"] is None
@@ -97,7 +102,7 @@ def test_an_interval_of_a_guess_is_as_wide_as_what_the_cards_do_not_know():
         axes[0]["latency"] = {"p50": share(0.5, half), "p99": share(1.0, half)}
         job = {"axes": [{**axis("l3", 0, 0, 0), "contentiousness": share(0.5, half)}]}
         found = {one["model"]: one for one in predict_growth({"loaded": {"busy": 0.4}, "axes": axes}, job)}
-        for name in ("product", "M/M/1", "worst ruler"):
+        for name in ("product", "M/M/1", "worst stressor"):
             assert found[name]["p99_low"] <= found[name]["p99"] <= found[name]["p99_high"]
         assert found["zero"]["p99_low"] == found["zero"]["p99_high"] == 0
         return found["product"]["p99_high"] - found["product"]["p99_low"]

@@ -9,7 +9,7 @@ FLOORS: tuple[set[str], ...] = (
     {"table"},
     {"clock"},
     {"arrivals"},
-    {"plan", "clone", "quantile", "host", "rulers", "trace", "harvest"},
+    {"plan", "clone", "quantile", "host", "stressors", "trace", "harvest"},
     {"knobs", "simulate", "capture"},
     {"synth"},
     {"load"},
@@ -27,7 +27,7 @@ UNSAFE = (
     ),
     "sys/src/uprobe.rs",
     *("load/src/transport/", "bridge/src/", "load/tests/no_allocation.rs"),
-    *("rulers/src/code/", "rulers/src/mapping.rs", "rulers/src/stream.rs"),
+    *("stressors/src/code/", "stressors/src/mapping.rs", "stressors/src/stream.rs"),
 )
 
 

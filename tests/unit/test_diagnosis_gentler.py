@@ -200,8 +200,8 @@ class Draining:
         self.left = max(0, self.left - 1)
         latency_ns = 500_000_000 if self.left else 1_000_000
         # What was due long ago is still out until the queue is empty.
-        due = [(self.clock.now_ns - 1_000_000 * one, latency_ns) for one in range(2_000)]
-        return due, 0, int(self.left > 0)
+        scheduled = [(self.clock.now_ns - 1_000_000 * one, latency_ns) for one in range(2_000)]
+        return scheduled, 0, int(self.left > 0)
 
 
 def test_what_queued_before_a_change_is_let_out_before_the_window_begins(clock):

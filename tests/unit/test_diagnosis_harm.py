@@ -91,15 +91,15 @@ class Host:
             else:
                 self.ask(sender, at)
 
-    def ask(self, sender: str, due_ns: int) -> None:
+    def ask(self, sender: str, scheduled_ns: int) -> None:
         self.sent += sender != "probe"
-        self.queue.append([sender, due_ns, 1_000.0 * self.draw.expovariate(1.0 / self.work_us)])
+        self.queue.append([sender, scheduled_ns, 1_000.0 * self.draw.expovariate(1.0 / self.work_us)])
 
     def serve(self, until_ns: int) -> None:
         """Work until then."""
         speed = 1.0 / math.prod(factor for one, factor in self.slower.items() if one not in self.away)
         while self.queue and self.now_ns < until_ns and not self.needed & self.away:
-            sender, due, left = self.queue[0]
+            sender, scheduled, left = self.queue[0]
             end = self.now_ns + math.ceil(left / speed)
             if end > until_ns:
                 self.queue[0][2] -= (until_ns - self.now_ns) * speed
@@ -107,23 +107,23 @@ class Host:
             self.now_ns = end
             self.queue.popleft()
             if sender == "users":
-                self.users.append((due, end - due))
+                self.users.append((scheduled, end - scheduled))
             elif sender == "probe" and self.breaks & self.away:
                 self.failed += 1
             elif sender == "probe":
-                self.done.append((due, end - due))
+                self.done.append((scheduled, end - scheduled))
         self.now_ns = until_ns
 
     def take(self) -> tuple[list[tuple[int, int]], int, int]:
         """As a probe."""
         done, self.done = self.done, []
         failed, self.failed = self.failed, 0
-        return done, failed, next((due for sender, due, _ in self.queue if sender == "probe"), 0)
+        return done, failed, next((scheduled for sender, scheduled, _ in self.queue if sender == "probe"), 0)
 
     def p99_ms(self, since_ns: int, until_ns: int) -> float:
         """Of users, who may still wait."""
-        waits = [wait for due, wait in self.users if since_ns <= due < until_ns]
-        waits += [self.now_ns - due for sender, due, _ in self.queue if sender == "users"]
+        waits = [wait for scheduled, wait in self.users if since_ns <= scheduled < until_ns]
+        waits += [self.now_ns - scheduled for sender, scheduled, _ in self.queue if sender == "users"]
         return float(np.quantile(waits, 0.99)) / MS
 
 
@@ -158,8 +158,8 @@ class Thing:
     def give_back(self) -> None:
         self.host.away.discard(self.name)
         self.host.pauses_ns.setdefault(self.name, []).append(self.host.now_ns - self.since_ns)
-        for due in self.host.held.get(self.name, []):
-            self.host.ask(self.name, due)
+        for scheduled in self.host.held.get(self.name, []):
+            self.host.ask(self.name, scheduled)
         self.host.held[self.name] = []
 
     def is_gone(self) -> bool:

@@ -9,8 +9,8 @@ from messages import assert_refused
 @pytest.mark.parametrize(
     ("words", "code", "fields"),
     [
-        (("--twin", "memcached://127.0.0.1:1"), "needs-managed-server", {"option": "--twin"}),
-        (("--twin-rate", "500"), "missing-argument", {"option": "--twin"}),
+        (("--replica", "memcached://127.0.0.1:1"), "needs-managed-server", {"option": "--replica"}),
+        (("--replica-rate", "500"), "missing-argument", {"option": "--replica"}),
     ],
 )
 def test_a_replica_must_be_started_and_named(words, code, fields, capsys):

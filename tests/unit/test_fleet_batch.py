@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from distributed import CancelledError
 from distributed.scheduler import KilledWorker
 
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.dask import batch as batches
 
 ITEMS = list(range(200))
@@ -111,7 +111,7 @@ def test_losses_of_different_pieces_are_not_thrown_together():
 
 def test_a_piece_that_hosts_are_lost_with_time_after_time_ends_the_batch():
     client = Client(lambda first, nth: lost() if first == 0 else "done")
-    with raises(InstanceError, "repeated-host-loss", host="a", points=16, of=200, losses=batches.LOSSES):
+    with raises(ClientError, "repeated-host-loss", host="a", points=16, of=200, losses=batches.LOSSES):
         results(client)
     assert client.asked.count(0) == batches.LOSSES
 
@@ -126,7 +126,7 @@ def test_without_a_host_the_batch_ends_with_how_far_it_came():
         return "done"
 
     client.fate = dying
-    with raises(InstanceError, "no-host-left", reason="host-lost", host="a", of=200) as caught:
+    with raises(ClientError, "no-host-left", reason="host-lost", host="a", of=200) as caught:
         results(client)
     assert 0 <= caught.value.fields["done"] < 200
     assert client.asked.count(16) == 1, "there is nobody to ask again"
@@ -142,7 +142,7 @@ def test_silence_is_waited_out_while_a_host_is_left_and_is_an_error_when_none_is
         return {"workers": {"a": {}} if len(looks) < 5 else {}}
 
     client.scheduler_info = found
-    with raises(InstanceError, "no-host-left", reason="host-lost", done=0, of=200):
+    with raises(ClientError, "no-host-left", reason="host-lost", done=0, of=200):
         results(client)
     assert len(looks) == 5
 
@@ -161,7 +161,7 @@ def test_an_answer_on_a_host_that_died_is_given_up_where_no_host_is_left(monkeyp
         return ended
 
     monkeypatch.setattr(batches.Batch, "_wait", dying)
-    with raises(InstanceError, "no-host-left", reason="host-lost", done=0, of=200):
+    with raises(ClientError, "no-host-left", reason="host-lost", done=0, of=200):
         results(client)
 
 
@@ -236,7 +236,7 @@ def test_a_host_that_does_not_hand_its_answer_over_is_no_reason_to_ask_without_e
 
 
 def test_a_scheduler_that_goes_is_told():
-    with raises(InstanceError, "no-host-left", reason="no-scheduler", done=0, of=200):
+    with raises(ClientError, "no-host-left", reason="no-scheduler", done=0, of=200):
         results(Client(lambda first, nth: CancelledError("gone")))
 
 
@@ -248,5 +248,5 @@ def test_a_scheduler_that_does_not_answer_counts_as_gone_with_its_hosts(monkeypa
         raise OSError("gone")
 
     client.scheduler_info = refuse
-    with raises(InstanceError, "no-host-left", reason="host-lost"):
+    with raises(ClientError, "no-host-left", reason="host-lost"):
         results(client)

@@ -42,7 +42,7 @@ def test_a_processor_that_this_process_may_not_use_is_refused(which, option):
         allot([0, 1], **{which: [0, 7]})
 
 
-def test_instances_beside_the_server_sleep_although_each_has_a_processor():
+def test_clients_beside_the_server_sleep_although_each_has_a_processor():
     found = allot([0, 1], server=[0], client_cpus=[0])
     assert found.beside_server
     assert not found.shared

@@ -12,8 +12,8 @@ from messages import raises
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
-from hindmost.errors import HostLost, InstanceError
-from hindmost.fleet import Heard, Job, LocalFleet, RemoteServer, Setting, jobs_of, run_instances
+from hindmost.errors import ClientError, HostLost
+from hindmost.fleet import Heard, Job, LocalFleet, RemoteServer, Setting, jobs_of, run_clients
 from hindmost.fleet.local import LocalTeam
 from hindmost.studies.measure import Procedure, answer
 from hindmost.targets import parse_target
@@ -86,7 +86,9 @@ def test_a_study_is_measured_elsewhere_as_here(tmp_path, made_study):
     with study.lock():
         Procedure(study, plan, parse_target(plan.target), Diary(), fleet=fleet).run()
     result = answer(study)
-    assert result["counts"]["done"] + result["counts"]["misses"] > 0.9 * result["counts"]["due"] > 0
+    assert (
+        result["counts"]["completed"] + result["counts"]["misses"] > 0.9 * result["counts"]["scheduled"] > 0
+    )
     for run in study.runs():
         here = made_study[0] / "runs" / run.folder.name
         assert {path.name for path in run.folder.iterdir()} == {path.name for path in here.iterdir()}
@@ -106,7 +108,7 @@ def test_orders_name_one_moment_of_our_clock_in_the_clock_of_each_host(tmp_path)
     assert (go - again, measure - anew) == (apart, apart)
 
 
-def test_an_instance_that_fails_elsewhere_is_told_as_here(tmp_path):
+def test_an_client_that_fails_elsewhere_is_told_as_here(tmp_path):
     jobs = jobs_of(["{}", "{}"], [(), ()], ("north", "south"))
-    with raises(InstanceError, "plan"):
-        run_instances(Elsewhere(tmp_path / "elsewhere"), jobs, tmp_path, (0.1, 5.0))
+    with raises(ClientError, "plan"):
+        run_clients(Elsewhere(tmp_path / "elsewhere"), jobs, tmp_path, (0.1, 5.0))

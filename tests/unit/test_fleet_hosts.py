@@ -20,7 +20,7 @@ def hosts(text: str, tmp_path) -> Hosts:
 TWO = '[[host]]\nname = "a"\naddress = "10.0.0.1"\nclients = 2\ncpus = "2-3"\n[[host]]\nname = "b"\n'
 
 
-def test_instances_go_to_hosts_in_turn_on_the_processors_that_the_file_names(tmp_path):
+def test_clients_go_to_hosts_in_turn_on_the_processors_that_the_file_names(tmp_path):
     found = hosts(TWO, tmp_path)
     assert [one.name for one in found.slots] == ["a", "b", "a"]
     places = places_of(found, clients=None, threads=1, server=())
@@ -28,7 +28,7 @@ def test_instances_go_to_hosts_in_turn_on_the_processors_that_the_file_names(tmp
     assert places.pacing == "spin"
 
 
-def test_instances_that_share_a_processor_of_their_host_sleep(tmp_path):
+def test_clients_that_share_a_processor_of_their_host_sleep(tmp_path):
     found = hosts(TWO.replace("clients = 2", "clients = 3"), tmp_path)
     assert places_of(found, clients=None, threads=1, server=()).pacing == "sleep"
 

@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import pytest
 from messages import raises
 
-from hindmost.errors import InstanceError
-from hindmost.fleet import Job, LocalFleet, Moment, Place, instance, phases, run_instances
+from hindmost.errors import ClientError
+from hindmost.fleet import Job, LocalFleet, Moment, Place, client, phases, run_clients
 
 GOOD = """
 say ready; hear
 say warm; hear
 say done
-echo '{"schema": "hindmost.instance/1", "plan": '$(cat "$plan")'}' > "$place/instance-$index.json"
+echo '{"schema": "hindmost.client/1", "plan": '$(cat "$plan")'}' > "$place/client-$index.json"
 """
 
 
@@ -37,9 +37,9 @@ def fleet(tmp_path, monkeypatch):
             + "esac\n"
         )
         agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(instance, "sys", SimpleNamespace(executable=str(agent)))
+        monkeypatch.setattr(client, "sys", SimpleNamespace(executable=str(agent)))
         jobs = [Job(json.dumps({"index": index, **plan})) for index in range(len(scripts))]
-        return run_instances(LocalFleet(), jobs, tmp_path, (0.1, patience_s), watch)
+        return run_clients(LocalFleet(), jobs, tmp_path, (0.1, patience_s), watch)
 
     return run
 
@@ -54,7 +54,7 @@ def gone(folder: Path) -> bool:
 def test_results_come_in_order_and_only_they_are_left(fleet, tmp_path):
     assert [one["plan"]["index"] for one in fleet(GOOD, GOOD)] == [0, 1]
     assert gone(tmp_path)
-    assert {file.name for file in tmp_path.glob("*-?.*")} == {"instance-0.json", "instance-1.json"}
+    assert {file.name for file in tmp_path.glob("*-?.*")} == {"client-0.json", "client-1.json"}
 
 
 def test_phases_pass_only_when_all_are_there(fleet):
@@ -67,7 +67,7 @@ def test_phases_pass_only_when_all_are_there(fleet):
     assert seen[-1].replies == 14
 
 
-def test_what_is_done_when_the_measurement_is_over_is_none_of_the_instances_time(fleet, monkeypatch):
+def test_what_is_done_when_the_measurement_is_over_is_none_of_the_clients_time(fleet, monkeypatch):
     """The clock jumps by an hour while the end of the measurement is told."""
     ahead_s = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead_s[0])
@@ -99,7 +99,7 @@ def test_while_keys_are_stored_it_is_told_again_and_again_and_never_after(fleet,
 
 def test_keys_that_take_too_long_are_named_as_what_does(fleet, monkeypatch):
     monkeypatch.setattr(phases, "PREPARE_S", 0.3)
-    with raises(InstanceError, "preload", client=0, keys=10_000):
+    with raises(ClientError, "preload", client=0, keys=10_000):
         fleet("sleep 60", **STORES)
 
 
@@ -133,13 +133,13 @@ def test_what_is_no_event_is_passed_over(fleet, tmp_path):
         ),
         ("echo 'no such thing' >&2; exit 3", "client-ended", {"status": 3, "words": "no such thing"}),
         ("kill -9 $$", "client-ended", {"signal": 9}),
-        (GOOD + 'rm "$place/instance-$index.json"', "unreadable-result", {}),
-        (GOOD + 'echo "{" > "$place/instance-$index.json"', "unreadable-result", {}),
+        (GOOD + 'rm "$place/client-$index.json"', "unreadable-result", {}),
+        (GOOD + 'echo "{" > "$place/client-$index.json"', "unreadable-result", {}),
     ],
     ids=["connect", "garbage", "status", "killed", "no result", "half a result"],
 )
 def test_one_that_fails_is_told_and_ends_the_others(fleet, tmp_path, script, code, fields):
-    with raises(InstanceError, code, client=1, **fields) as caught:
+    with raises(ClientError, code, client=1, **fields) as caught:
         fleet(GOOD, script)
     assert gone(tmp_path)
     assert caught.value.hint
@@ -147,14 +147,14 @@ def test_one_that_fails_is_told_and_ends_the_others(fleet, tmp_path, script, cod
 
 def test_one_that_is_stuck_is_named_with_its_phase_and_killed(fleet, tmp_path, monkeypatch):
     monkeypatch.setattr(phases, "PREPARE_S", 0.3)
-    monkeypatch.setattr(instance, "_PATIENCE_S", 0.2)
-    with raises(InstanceError, "client-stuck", client=1, phase="start"):
+    monkeypatch.setattr(client, "_PATIENCE_S", 0.2)
+    with raises(ClientError, "client-stuck", client=1, phase="start"):
         fleet(GOOD, "trap '' TERM; while :; do sleep 0.05; done")
     assert gone(tmp_path)
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, ZeroDivisionError])
-def test_whoever_interrupts_leaves_no_instance(fleet, tmp_path, failure):
+def test_whoever_interrupts_leaves_no_client(fleet, tmp_path, failure):
     def watch(moment: Moment) -> None:
         raise failure
 
@@ -164,12 +164,12 @@ def test_whoever_interrupts_leaves_no_instance(fleet, tmp_path, failure):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="affinity is Linux's")
-def test_an_instance_runs_only_where_it_was_put(fleet, tmp_path):
+def test_an_client_runs_only_where_it_was_put(fleet, tmp_path):
     cpu = max(os.sched_getaffinity(0))
     wanted = GOOD + f"grep Cpus_allowed_list /proc/self/status > {tmp_path}/where"
     job = Job('{"index": 0}', Place(cpus=(cpu,)))
     fleet(GOOD)  # makes the script
     script = tmp_path / "agent"
     script.write_text(script.read_text().replace(GOOD, wanted))
-    run_instances(LocalFleet(), [job], tmp_path, (0.1, 5.0))
+    run_clients(LocalFleet(), [job], tmp_path, (0.1, 5.0))
     assert (tmp_path / "where").read_text().split()[1] == str(cpu)

@@ -14,12 +14,12 @@ from messages import assert_error, raises
 from rows import each_row
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.errors import HostUnfit, InstanceError, TargetError
+from hindmost.errors import ClientError, HostUnfit, TargetError
 from hindmost.fleet.dask import quiet
+from hindmost.fleet.dask.clients import DaskTeam
 from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
 from hindmost.fleet.dask.files import pack_files, unpack_files
 from hindmost.fleet.dask.host import COMMANDS, Host
-from hindmost.fleet.dask.instances import DaskTeam
 from hindmost.fleet.dask.replies import Fault, error_document, error_from, read_reply
 from hindmost.fleet.dask.session import RejectedCommand, Signer, Verifier
 
@@ -69,7 +69,7 @@ class Server:
         self.periodic_callbacks = {}
 
 
-def error_of(say: dict[str, object], signer: Signer | None = None) -> InstanceError:
+def error_of(say: dict[str, object], signer: Signer | None = None) -> ClientError:
     """The error that a host answers with, as the controller has it."""
     ours = Signer()
 
@@ -92,7 +92,7 @@ def test_a_host_knows_no_word_for_a_command_line():
 
 
 def test_a_plan_of_another_controller_begins_nothing(tmp_path):
-    start = {"start": {"folder": str(tmp_path), "instances": [], "files": {}}}
+    start = {"start": {"folder": str(tmp_path), "clients": [], "files": {}}}
     error = error_of(start, Signer())
     assert_error(error, "rejected-command", reason="signature")
     assert not list(tmp_path.iterdir())
@@ -123,7 +123,7 @@ REPLIES = [
     ("start", '{"ok": [{"index": 0, "cpus": "0-3", "pid": 1}]}'),
     ("listen", '{"ok": {"events": [["zero", {"event": "done"}]], "channel": null}}'),
     ("listen", '{"ok": {"events": [[0, {"event": "ended", "status": "well"}]], "channel": null}}'),
-    ("fetch", '{"ok": [["instance-0.json", "large"]]}'),
+    ("fetch", '{"ok": [["client-0.json", "large"]]}'),
     ("serve", '{"ok": {"address": 1}}'),
     ("serve", '{"ok": "done"}'),
     ("recover", '{"ok": [{"name": "a"}]}'),
@@ -133,7 +133,7 @@ REPLIES = [
 
 @pytest.mark.parametrize(("command", "text"), REPLIES, ids=range(len(REPLIES)))
 def test_a_reply_that_no_host_sends_is_refused(command, text):
-    with raises(InstanceError, "bad-reply", host="a", command=command):
+    with raises(ClientError, "bad-reply", host="a", command=command):
         read_reply("a", command, text)
 
 
@@ -164,33 +164,33 @@ def fetched(folder: Path, *said: object) -> None:
 HOSTILE = [
     "../../manifest.json",
     "run.json",
-    "instance-1.json",
-    "instance-0.json/../x",
+    "client-1.json",
+    "client-0.json/../x",
     "",
-    "instance-0",
+    "client-0",
     "-0.json",
 ]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_host_gives_files_of_its_own_clients_alone(name, tmp_path):
-    with raises(InstanceError, "bad-reply", host="a", command="fetch"):
+    with raises(ClientError, "bad-reply", host="a", command="fetch"):
         fetched(tmp_path, [(name, 1)], "eA==")
     assert not list(tmp_path.rglob("*"))
 
 
 def test_a_host_cannot_replace_a_file_or_fill_the_disk(tmp_path):
-    (tmp_path / "instance-0.json").write_text("ours")
-    for name, size in (("instance-0.json", 1), ("instance-0.hlog", 1 << 60)):
-        with raises(InstanceError, "bad-reply", command="fetch"):
+    (tmp_path / "client-0.json").write_text("ours")
+    for name, size in (("client-0.json", 1), ("client-0.hlog", 1 << 60)):
+        with raises(ClientError, "bad-reply", command="fetch"):
             fetched(tmp_path, [(name, size)], "eA==")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["ours"]
 
 
 @pytest.mark.parametrize("piece", ["", "eHh4", "not base64", "eA"], ids=["none", "longer", "text", "cut"])
 def test_a_piece_that_is_not_what_was_announced_ends_the_transfer(piece, tmp_path):
-    with pytest.raises(InstanceError) as caught:
-        fetched(tmp_path, [("instance-0.hlog", 2)], piece)
+    with pytest.raises(ClientError) as caught:
+        fetched(tmp_path, [("client-0.hlog", 2)], piece)
     assert caught.value.code in ("bad-reply", "incomplete-transfer")
 
 
@@ -202,7 +202,7 @@ def test_a_folder_that_is_not_there_is_named():
         "timeout_s": 0,
     }
     one = {"index": 0, "plan": json.dumps(plan), "cpus": []}
-    error = error_of({"start": {"folder": "/no/such/folder", "instances": [one], "files": {}}})
+    error = error_of({"start": {"folder": "/no/such/folder", "clients": [one], "files": {}}})
     assert_error(error, "write", host="a")
     assert error.fields["path"].startswith("/no/such/folder/")
 
@@ -268,7 +268,7 @@ def test_whatever_a_host_replies_is_of_its_kind_or_refused(command, said):
     refused = None
     try:
         found = read_reply("a", command, text)
-    except InstanceError as error:
+    except ClientError as error:
         refused = error.code
     assert refused in (None, "bad-reply")
     if refused is None and found.error is not None:

@@ -41,7 +41,7 @@ SEARCH = {
     "finished": True,
     "steps": [{**STEP, "why": "holds", "left_out": 0}],
 }
-PARTS = ("latency_us", "calm", "loads", "sides", "against", "steps")
+PARTS = ("latency_us", "isolated", "loads", "sides", "against", "steps")
 NUMBERS = {"value", "low", "high", "value_us", "low_us", "high_us"}
 
 
@@ -53,7 +53,7 @@ def again(document: dict[str, Any]) -> dict[str, Any]:
 
 def test_what_is_written_is_read_again_and_a_word_stays_a_word():
     document: dict[str, Any] = {
-        "schema": "hindmost.attribution/1",
+        "schema": "hindmost.attribution/2",
         "name": "inf",
         "loads": [
             {
@@ -74,10 +74,14 @@ def test_what_is_written_is_read_again_and_a_word_stays_a_word():
 def test_numbers_of_an_older_version_are_told_apart_by_the_runs_that_were_censored(tmp_path):
     late = {"value": None, "low": 90.0, "high": None, "runs": 9, "censored_runs": 2}
     document = {
-        "schema": "hindmost.measure/1",
+        "schema": "hindmost.measure/2",
         "latency_us": {"p50": {**late, "value": 50.0, "high": None, "censored_runs": 0}, "p99": late},
         "runs": [
-            {"run": 1, "latency_us": {"p50": 50.0, "p99": None}, "calm": {"calm_us": {"p99": dict(late)}}}
+            {
+                "run": 1,
+                "latency_us": {"p50": 50.0, "p99": None},
+                "isolated": {"isolated_us": {"p99": dict(late)}},
+            }
         ],
     }
     (tmp_path / "result.json").write_text(json.dumps(document))
@@ -110,8 +114,10 @@ def places(part: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def compared(tmp_path: Path) -> dict[str, Any]:
-    calm = {"p99": runs_of(3)["p99"]}
-    sides = [stored(tmp_path / name, runs_of(n, n / 10), calm=calm) for name, n in (("a", 10), ("b", 13))]
+    isolated = {"p99": runs_of(3)["p99"]}
+    sides = [
+        stored(tmp_path / name, runs_of(n, n / 10), isolated=isolated) for name, n in (("a", 10), ("b", 13))
+    ]
     return dict(compare(sides, fail_if=["p99>+5%"]))
 
 

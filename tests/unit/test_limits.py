@@ -21,14 +21,23 @@ NEAR = [396.0, 398.0, 400.0, 402.0, 404.0, 399.0, 401.0, 397.0, 403.0, 400.0]
 CODES = {"held": 0, "crossed": 3, "undecided": 4}
 
 
-def run(number: int, us: float | None, calm: float | None = None, **counts: int) -> dict[str, Any]:
-    told = {"due": 10_000, "done": 10_000, "misses": 0, "errors": 0, "timeouts": 0, "unsent": 0} | counts
+def run(number: int, us: float | None, isolated: float | None = None, **counts: int) -> dict[str, Any]:
+    told = {
+        "scheduled": 10_000,
+        "completed": 10_000,
+        "misses": 0,
+        "errors": 0,
+        "timeouts": 0,
+        "unsent": 0,
+    } | counts
     return {
         "run": number,
         "latency_us": {"p50": 100.0, "p99": us, "mean": 150.0},
-        "throughput": {"asked": 1000.0, "achieved": told["done"] / 10.0},
+        "throughput": {"asked": 1000.0, "achieved": told["completed"] / 10.0},
         "counts": told,
-        "calm": None if calm is None else {"calm_us": {"p99": {"value": calm, "low": None, "high": None}}},
+        "isolated": None
+        if isolated is None
+        else {"isolated_us": {"p99": {"value": isolated, "low": None, "high": None}}},
     }
 
 
@@ -45,16 +54,17 @@ def reason(code: str, level: str = "inconclusive", *labels: str) -> dict[str, An
 def measured(
     p99: list[float | None] = NEAR,  # type: ignore[assignment]
     *reasons: dict[str, Any],
-    calm: list[float] | None = None,
+    isolated: list[float] | None = None,
     taken: float = 0.05,
     **counts: int,
 ) -> dict[str, Any]:
-    runs = [run(n, us, calm[n - 1] if calm else None, **counts) for n, us in enumerate(p99, 1)]
+    runs = [run(n, us, isolated[n - 1] if isolated else None, **counts) for n, us in enumerate(p99, 1)]
     return {
         "runs": runs,
         "reasons": list(reasons),
         "over_runs": {"about": "median"},
-        "calm": calm and {"refused": None, "taken_share": taken, "latency_us": {"p99": {"verdict": "valid"}}},
+        "isolated": isolated
+        and {"refused": None, "interference_share": taken, "latency_us": {"p99": {"verdict": "valid"}}},
     }
 
 
@@ -90,21 +100,21 @@ def test_the_interval_decides(text, result):
 @each_row(
     ("counts", "text", "result"),
     [
-        ({"errors": 500, "done": 9_500}, "errors<1%", "crossed"),
-        ({"errors": 500, "done": 9_500}, "errors<10%", "held"),
-        ({"timeouts": 150, "unsent": 150, "done": 9_700}, "unanswered<1%", "crossed"),
-        ({"timeouts": 150, "unsent": 150, "done": 9_700}, "errors<1%", "undecided"),  # who knows
-        ({"timeouts": 15, "unsent": 15, "done": 9_970}, "errors<1%", "held"),
-        ({"timeouts": 150, "errors": 150, "done": 9_700}, "failed<2%", "crossed"),
-        ({"timeouts": 10_000, "done": 0}, "failed<99%", "crossed"),
-        ({"timeouts": 50, "errors": 30, "unsent": 20, "done": 9_900}, "failed<2%", "held"),
+        ({"errors": 500, "completed": 9_500}, "errors<1%", "crossed"),
+        ({"errors": 500, "completed": 9_500}, "errors<10%", "held"),
+        ({"timeouts": 150, "unsent": 150, "completed": 9_700}, "unanswered<1%", "crossed"),
+        ({"timeouts": 150, "unsent": 150, "completed": 9_700}, "errors<1%", "undecided"),  # who knows
+        ({"timeouts": 15, "unsent": 15, "completed": 9_970}, "errors<1%", "held"),
+        ({"timeouts": 150, "errors": 150, "completed": 9_700}, "failed<2%", "crossed"),
+        ({"timeouts": 10_000, "completed": 0}, "failed<99%", "crossed"),
+        ({"timeouts": 50, "errors": 30, "unsent": 20, "completed": 9_900}, "failed<2%", "held"),
         ({"misses": 4_000}, "misses<10%", "crossed"),
         (
-            {"misses": 500, "done": 1_000, "timeouts": 9_000},
+            {"misses": 500, "completed": 1_000, "timeouts": 9_000},
             "misses<10%",
             "crossed",
         ),  # of those that were done
-        ({"done": 5_000, "timeouts": 5_000}, "throughput>900", "crossed"),
+        ({"completed": 5_000, "timeouts": 5_000}, "throughput>900", "crossed"),
     ],
 )
 def test_what_the_server_did_to_requests_is_judged_as_it_was_counted(counts, text, result):
@@ -113,7 +123,7 @@ def test_what_the_server_did_to_requests_is_judged_as_it_was_counted(counts, tex
 
 def test_errors_in_one_run_of_many_decide_nothing_of_the_next_ones():
     document = measured()
-    document["runs"][3] = run(4, 400.0, errors=1_500, done=8_500)
+    document["runs"][3] = run(4, 400.0, errors=1_500, completed=8_500)
     found = limit(document, "errors<1%")
     assert (found["result"], found["value"]) == ("undecided", 0.015)
     assert found["low"] < 0.01 < found["high"]
@@ -144,36 +154,36 @@ def test_noise_of_the_host_only_adds(code, text, result):
         assert (found["blame"], found["code"]) == ("host", code)
 
 
-def test_a_limit_crossed_on_a_noisy_host_is_crossed_where_calm_latency_crosses_it_as_well():
+def test_a_limit_crossed_on_a_noisy_host_is_crossed_where_isolated_latency_crosses_it_as_well():
     noise = reason("steal-time")
-    assert limit(measured(NEAR, noise, calm=[350.0] * 10), "p99<300us")["result"] == "crossed"
-    assert limit(measured(NEAR, noise, calm=[200.0] * 10), "p99<300us")["result"] == "undecided"
+    assert limit(measured(NEAR, noise, isolated=[350.0] * 10), "p99<300us")["result"] == "crossed"
+    assert limit(measured(NEAR, noise, isolated=[200.0] * 10), "p99<300us")["result"] == "undecided"
     busy = reason("client-busy", "invalid")
-    blamed = limit(measured(NEAR, noise, busy, calm=[350.0] * 10), "p99<300us")
+    blamed = limit(measured(NEAR, noise, busy, isolated=[350.0] * 10), "p99<300us")
     assert (blamed["result"], blamed["blame"]) == ("undecided", "instrument")
 
 
-def test_calm_limits_are_decided_whatever_the_host_did():
+def test_isolated_limits_are_decided_whatever_the_host_did():
     document = measured(
-        NEAR, reason("steal-time"), reason("noisy-host"), reason("excluded-runs"), calm=[350.0] * 10
+        NEAR, reason("steal-time"), reason("noisy-host"), reason("excluded-runs"), isolated=[350.0] * 10
     )
     assert limit(document, "isolated p99<360us")["result"] == "held"
     assert limit(document, "isolated p99<340us")["result"] == "crossed"
 
 
-def test_a_calm_percentile_that_is_not_known_is_not_infinitely_late():
-    document = measured(NEAR, calm=[46_000.0] * 10)
-    document["runs"][2]["calm"]["calm_us"] = {}  # one of ten runs does not know it
+def test_an_isolated_percentile_that_is_not_known_is_not_infinitely_late():
+    document = measured(NEAR, isolated=[46_000.0] * 10)
+    document["runs"][2]["isolated"]["isolated_us"] = {}  # one of ten runs does not know it
     assert limit(document, "isolated p99<100ms")["result"] == "held"
     for run_ in document["runs"]:
-        run_["calm"]["calm_us"] = {}
-    document["calm"]["latency_us"] = {}
+        run_["isolated"]["isolated_us"] = {}
+    document["isolated"]["latency_us"] = {}
     found = limit(document, "isolated p99<100ms")
     assert (found["result"], found["value"], found["code"]) == ("undecided", None, "no-isolated-latency")
 
 
 @pytest.mark.parametrize(
-    ("calm", "code", "need"),
+    ("isolated", "code", "need"),
     [
         (None, "no-isolated-latency", "--resume"),
         (
@@ -183,10 +193,10 @@ def test_a_calm_percentile_that_is_not_known_is_not_infinitely_late():
         ),
     ],
 )
-def test_without_calm_latency_a_limit_on_it_is_undecided_with_the_reason_and_what_would_help(
-    calm, code, need
+def test_without_isolated_latency_a_limit_on_it_is_undecided_with_the_reason_and_what_would_help(
+    isolated, code, need
 ):
-    found = limit(measured() | {"calm": calm}, "isolated p99<500us")
+    found = limit(measured() | {"isolated": isolated}, "isolated p99<500us")
     assert (found["result"], found["blame"], found["value"]) == ("undecided", "host", None)
     assert found["code"] == code
     assert need in found["hint"]
@@ -199,27 +209,27 @@ FEW = reason("few-samples", "inconclusive", "p99", "p50")
     ("p99", "reasons", "counts", "text", "result"),
     [
         # Three quarters got no answer: p50 is beyond the timeout, too.
-        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),
-        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "p50<60ms", "crossed"),
-        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "done": 2_500}, "isolated p99<60ms", "crossed"),
+        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "completed": 2_500}, "p99<60ms", "crossed"),
+        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "completed": 2_500}, "p50<60ms", "crossed"),
+        ([math.inf] * 10, [FEW], {"timeouts": 7_500, "completed": 2_500}, "isolated p99<60ms", "crossed"),
         (
             [math.inf] * 10,
             [FEW, reason("steal-time")],
-            {"timeouts": 200, "done": 9_800},
+            {"timeouts": 200, "completed": 9_800},
             "p99<60ms",
             "crossed",
         ),
-        ([400.0], [FEW], {"timeouts": 7_500, "done": 2_500}, "p99<60ms", "crossed"),  # one run
+        ([400.0], [FEW], {"timeouts": 7_500, "completed": 2_500}, "p99<60ms", "crossed"),  # one run
         # Not beyond doubt: the client's doing, fewer than the percentile leaves, a limit from below.
         (
             NEAR,
             [reason("client-busy", "invalid")],
-            {"timeouts": 200, "done": 9_800},
+            {"timeouts": 200, "completed": 9_800},
             "p99<300us",
             "undecided",
         ),
-        (NEAR, [FEW], {"timeouts": 90, "done": 9_910}, "p99<300us", "undecided"),
-        (NEAR, [FEW], {"timeouts": 7_500, "done": 2_500}, "p99>300us", "undecided"),
+        (NEAR, [FEW], {"timeouts": 90, "completed": 9_910}, "p99<300us", "undecided"),
+        (NEAR, [FEW], {"timeouts": 7_500, "completed": 2_500}, "p99>300us", "undecided"),
         # p50 is 100 us.
         (NEAR, [reason("few-samples", "inconclusive", "p99")], {}, "p99<90us", "crossed"),
         (NEAR, [reason("few-samples", "inconclusive", "p99")], {}, "p99<110us", "undecided"),
@@ -277,10 +287,12 @@ def test_what_is_only_to_be_kept_in_mind_decides_nothing():
 
 
 def test_throughput_far_below_its_limit_is_crossed_though_the_host_took_some_of_the_time():
-    document = measured(NEAR, reason("steal-time"), calm=NEAR, done=5_000, timeouts=5_000)
+    document = measured(NEAR, reason("steal-time"), isolated=NEAR, completed=5_000, timeouts=5_000)
     assert limit(document, "throughput>900")["result"] == "crossed"
     assert (
-        limit(document | {"calm": document["calm"] | {"taken_share": 0.6}}, "throughput>900")["result"]
+        limit(document | {"isolated": document["isolated"] | {"interference_share": 0.6}}, "throughput>900")[
+            "result"
+        ]
         == "undecided"
     )
 
@@ -308,10 +320,10 @@ def test_few_runs_and_infinitely_late_ones(p99, text, result):
 def test_runs_that_were_set_aside_count_for_no_limit_unless_none_counts():
     document = measured()
     for one in document["runs"][:4]:
-        one |= {"set_aside": "stolen from", "latency_us": {"p99": 9e6}}
+        one |= {"excluded": "stolen from", "latency_us": {"p99": 9e6}}
     assert limit(document, "p99<500us")["runs"] == 6
     for one in document["runs"]:
-        one["set_aside"] = "stolen from"
+        one["excluded"] = "stolen from"
     assert limit(document, "p99<500us")["runs"] == 10
 
 
@@ -369,8 +381,8 @@ def test_a_judgement_that_stands_is_that_of_the_truth(truth, noise, bound, bent)
 def rare(runs: int = 10, *, errors: int = 0, samples: int = 5_000, us: float = 100.0) -> dict[int, Any]:
     """One request of each run, ``checkout``, beside all that the run made."""
     counts = {
-        "due": samples,
-        "done": samples - errors,
+        "scheduled": samples,
+        "completed": samples - errors,
         "misses": 0,
         "errors": errors,
         "timeouts": 0,
@@ -403,6 +415,6 @@ def test_a_limit_on_one_request_is_judged_by_its_own_figures(requests, text, res
 
 
 def test_what_bends_all_latencies_bends_those_of_one_request():
-    document = measured(NEAR, reason("steal-time"), calm=NEAR)
+    document = measured(NEAR, reason("steal-time"), isolated=NEAR)
     (one,) = judge_limits(document, ["p99[checkout]<50us"], AGAIN, rare())  # type: ignore[arg-type]
     assert (one["result"], one["code"], one["blame"]) == ("undecided", "steal-time", "host")

@@ -248,7 +248,7 @@ def test_a_study_that_cannot_be_read_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("damage", "content"), [("run.json", "{}"), ("instance-0.json", ""), ("instance-0.hlog", "\0\1\2")]
+    ("damage", "content"), [("run.json", "{}"), ("client-0.json", ""), ("client-0.hlog", "\0\1\2")]
 )
 def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = Path("study/runs/0001")
@@ -259,10 +259,10 @@ def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.Captur
         "plan": {"target": "synth"},
     }
     Path("study/manifest.json").write_text(json.dumps(manifest))
-    whole = {"schema": "hindmost.run/1", "run": 1, "instances": 1, "target": {}}
+    whole = {"schema": "hindmost.run/2", "run": 1, "clients": 1, "target": {}}
     (run / "run.json").write_text(json.dumps(whole))
-    (run / "instance-0.json").write_text('{"schema": "hindmost.instance/1"}')
-    (run / "instance-0.hlog").write_text("")
+    (run / "client-0.json").write_text('{"schema": "hindmost.client/1"}')
+    (run / "client-0.hlog").write_text("")
     (run / damage).write_text(content)
     document = asked(capsys, "study", "report", "study", exit_code=1)
     assert document["code"] == "damaged-run"

@@ -9,7 +9,7 @@ from collections import Counter
 from rows import each_row
 
 from hindmost.notes import Note
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 from hindmost.studies.pairs import NoMoreRuns, Step, draw_order, interleave
 
 NAMES = ("original", "clone", "again")
@@ -20,10 +20,10 @@ class ScriptedArm:
     """An arm whose runs of some rounds are excluded, or that fails in one round."""
 
     def __init__(
-        self, name: str, log: list[str], unsound: tuple[int, ...] = (), lost: int | None = None
+        self, name: str, log: list[str], excluded: tuple[int, ...] = (), lost: int | None = None
     ) -> None:
         self.name, self.log = name, log
-        self.bad, self.lost = unsound, lost
+        self.bad, self.lost = excluded, lost
         self.runs: list[int] = []
 
     def has(self, number: int) -> bool:
@@ -35,18 +35,18 @@ class ScriptedArm:
         self.log.append(f"{self.name} {number}")
         self.runs.append(number)
 
-    def unsound(self, number: int) -> Note | None:
+    def excluded(self, number: int) -> Note | None:
         return STOLEN if number in self.bad else None
 
 
-def arms(log: list[str], **unsound: tuple[int, ...]) -> dict[str, ScriptedArm]:
-    return {name: ScriptedArm(name, log, unsound.get(name, ())) for name in NAMES}
+def arms(log: list[str], **excluded: tuple[int, ...]) -> dict[str, ScriptedArm]:
+    return {name: ScriptedArm(name, log, excluded.get(name, ())) for name in NAMES}
 
 
 def test_every_round_has_each_arm_once_in_random_order():
     log: list[str] = []
     rounds = interleave(arms(log), "seed", RepeatBudget(40))
-    assert rounds.sound == list(range(1, 41))
+    assert rounds.counted == list(range(1, 41))
     orders = [tuple(line.split()[0] for line in log[i : i + 3]) for i in range(0, 120, 3)]
     assert set(map(frozenset, orders)) == {frozenset(NAMES)}
     assert set(orders) == set(itertools.permutations(NAMES))
@@ -67,15 +67,15 @@ def test_orders_are_the_same_in_every_version(number):
 def test_a_round_with_one_excluded_run_is_repeated_whole():
     log: list[str] = []
     rounds = interleave(arms(log, clone=(2,), again=(2, 3)), "seed", RepeatBudget(3))
-    assert rounds.sound == [1, 4, 5]
-    assert rounds.unsound == {2: STOLEN, 3: STOLEN}
+    assert rounds.counted == [1, 4, 5]
+    assert rounds.excluded == {2: STOLEN, 3: STOLEN}
     assert len(log) == 15
 
 
 def test_the_budget_limits_the_rounds():
     log: list[str] = []
     rounds = interleave(arms(log, clone=tuple(range(1, 99))), "seed", RepeatBudget(4))
-    assert (rounds.sound, sorted(rounds.unsound)) == ([], [1, 2, 3, 4, 5, 6])
+    assert (rounds.counted, sorted(rounds.excluded)) == ([], [1, 2, 3, 4, 5, 6])
 
 
 def test_stored_runs_are_not_repeated_wherever_a_study_stopped():
@@ -89,7 +89,7 @@ def test_stored_runs_are_not_repeated_wherever_a_study_stopped():
             made[name].runs.append(int(number))
         rounds = interleave(made, "seed", RepeatBudget(3))
         assert log == whole[stop:]
-        assert rounds.sound == [1, 3, 4]
+        assert rounds.counted == [1, 3, 4]
 
 
 def test_progress_reports_every_run_and_the_expected_total():
@@ -104,6 +104,6 @@ def test_an_arm_that_fails_ends_the_study():
     log: list[str] = []
     made = arms(log)
     made["clone"].lost = 2
-    assert interleave(made, "seed", RepeatBudget(5)).sound == [1]
+    assert interleave(made, "seed", RepeatBudget(5)).counted == [1]
     assert "clone 2" not in log
     assert len(log) <= 5

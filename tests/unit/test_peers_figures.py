@@ -34,7 +34,7 @@ def row(number: int, peer: str, mode: str, **more: Any) -> dict[str, Any]:
         "mode": mode,
         "peer": peer,
     }
-    found |= {"asked_per_s": None, "seconds": 2.0, "frozen_s": None, "cpu_share": 0.5, "noise_p99_ns": []}
+    found |= {"requested_per_s": None, "seconds": 2.0, "frozen_s": None, "cpu_share": 0.5, "noise_p99_ns": []}
     return found | {"report": report | more.pop("report", {})} | more
 
 
@@ -76,15 +76,15 @@ def test_an_error_is_reported_less_captured() -> None:
 
 def test_the_right_answer_to_a_freeze_is_that_of_a_simulated_open_loop() -> None:
     frozen, total, rate, capacity, usual = 0.1, 4.0, 2000.0, 40_000.0, 100e-6
-    due = np.arange(0.0, total, 1.0 / rate)
-    free, done = 0.0, np.empty(due.size)
-    for i, at in enumerate(due):
+    scheduled = np.arange(0.0, total, 1.0 / rate)
+    free, done = 0.0, np.empty(scheduled.size)
+    for i, at in enumerate(scheduled):
         begin = max(at, free)
         if 2.0 <= begin < 2.0 + frozen:
             begin = 2.0 + frozen
         free = begin + 1.0 / capacity
         done[i] = begin + usual
-    simulated = figures((done - due) * 1e6)
+    simulated = figures((done - scheduled) * 1e6)
     for name, value in right_answer(frozen, total, rate, capacity, usual * 1e6).items():
         assert simulated[name] == pytest.approx(value, rel=0.005)
 

@@ -65,18 +65,18 @@ def test_connections_are_shared_out_whole(connections, clients, each):
     assert [one["connections"] for one in engine_plans(plan)] == each
 
 
-def test_every_instance_stores_its_share_of_the_keys_and_none_over_http():
+def test_every_client_stores_its_share_of_the_keys_and_none_over_http():
     plan = MeasurePlan(target="memcached", clients=3)
     assert [one["preload"] for one in engine_plans(plan)] == [True, True, True]
     http = MeasurePlan(target="nginx", workload={"kind": "http", "paths": ["/"]})
     assert [one["preload"] for one in engine_plans(http, protocol="http")] == [False]
 
 
-def test_instances_of_a_run_share_a_seed_and_runs_do_not():
+def test_clients_of_a_run_share_a_seed_and_runs_do_not():
     plan = MeasurePlan(target="memcached", clients=2, seed=5)
     assert [one["seed"] for one in engine_plans(plan, run=1)] == [5, 5]
     assert [one["seed"] for one in engine_plans(plan, run=3)] == [7, 7]
-    assert [one["instance"] for one in engine_plans(plan)] == [{"index": 0, "of": 2}, {"index": 1, "of": 2}]
+    assert [one["client"] for one in engine_plans(plan)] == [{"index": 0, "of": 2}, {"index": 1, "of": 2}]
 
 
 def test_the_same_plan_gives_the_same_bytes():

@@ -1,4 +1,4 @@
-"""Secrets of a plan: documents hold where they are found, load instances get the words."""
+"""Secrets of a plan: documents hold where they are found, clients get the words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hindmost.plan import secrets
 WORDS = "s3cret-words"
 
 
-def test_a_document_holds_no_words_of_a_secret_and_an_instance_gets_them():
+def test_a_document_holds_no_words_of_a_secret_and_an_client_gets_them():
     written = {
         "kind": "http",
         "headers": {"Authorization": f"Bearer {WORDS}", "Accept": "text/plain"},

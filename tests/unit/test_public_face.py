@@ -64,9 +64,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert not loaded_by(f"from hindmost.cli import main; main({arguments})") & set(HEAVY)
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["instance"], ["instance", "a"], ["synth"], ["colour"], ["--help"]]
-)
+@pytest.mark.parametrize("arguments", [[], ["client"], ["client", "a"], ["synth"], ["colour"], ["--help"]])
 def test_an_agent_with_wrong_arguments_prints_its_usage(arguments, capsys):
     assert agent.main(arguments) == 2
     out, err = capsys.readouterr()
@@ -152,7 +150,7 @@ def test_every_error_has_its_exit_code():
         "UsageError": 2,
         "ArgumentError": 2,
         "TargetError": 1,
-        "InstanceError": 1,
+        "ClientError": 1,
         "HostLost": 1,
         "StudyError": 1,
         "Inconclusive": 4,

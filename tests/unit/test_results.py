@@ -82,10 +82,10 @@ def test_latency_is_tidy_and_what_the_document_says(opened, pl):
     assert [p99[name] for name in ("value", "low", "high")] == figures
 
 
-def test_calm_latency_stands_beside_latency_in_rows_of_its_own(pl):
+def test_isolated_latency_stands_beside_latency_in_rows_of_its_own(pl):
     found = measured("stolen")
-    calm = found.latency.filter(pl.col("of") == "calm")
-    assert calm["quantile"].to_list() == list(found.document["calm"]["latency_us"])
+    isolated = found.latency.filter(pl.col("of") == "isolated")
+    assert isolated["quantile"].to_list() == list(found.document["isolated"]["latency_us"])
 
 
 def test_what_was_never_answered_is_infinite_and_not_missing(pl):
@@ -98,13 +98,13 @@ def test_what_was_never_answered_is_infinite_and_not_missing(pl):
 
 def test_parts_of_latency_are_frames_as_latency_is(opened):
     assert opened.parts.columns == TINY
-    assert {"service", "slip"} <= set(opened.parts["of"])
+    assert {"service", "send_delay"} <= set(opened.parts["of"])
 
 
 def test_runs_have_a_row_each_with_rates_counts_and_quantiles(opened):
     runs = opened.runs
     assert runs["run"].to_list() == [1, 2]
-    assert (runs["due"] == runs["done"] + runs["errors"] + runs["timeouts"] + runs["unsent"]).all()
+    assert (runs["scheduled"] == runs["completed"] + runs["errors"] + runs["timeouts"] + runs["unsent"]).all()
     assert runs["p50_us"].to_list() == [run["latency_us"]["p50"] for run in opened.document["runs"]]
 
 
@@ -118,8 +118,8 @@ def test_requests_are_read_lazily_and_with_their_place(opened, kept, pl):
     )
     assert rows.height == stored.height
     assert set(rows["run"]) == {1, 2}
-    assert set(rows["instance"]) == {0, 1}
-    late = (stored["done_ns"] - stored["due_ns"]) / 1e3
+    assert set(rows["client"]) == {0, 1}
+    late = (stored["completed_ns"] - stored["scheduled_ns"]) / 1e3
     assert sorted(rows["latency_us"].drop_nulls()) == pytest.approx(sorted(late.drop_nulls()))
 
 
@@ -129,7 +129,7 @@ def test_a_pandas_user_gets_pandas_with_the_same_figures(opened, pandas):
     assert same.latency["value"].to_list() == opened.latency["value"].to_list()
     requests, ours = same.requests(), opened.requests().collect()
     assert isinstance(requests, pandas.DataFrame)
-    assert requests["due_ns"].to_list() == ours["due_ns"].to_list()
+    assert requests["scheduled_ns"].to_list() == ours["scheduled_ns"].to_list()
     assert requests["wire_out_ns"].isna().to_list() == ours["wire_out_ns"].is_null().to_list()
     assert requests["latency_us"].to_list() == pytest.approx(ours["latency_us"].to_list())
 

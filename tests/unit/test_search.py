@@ -17,7 +17,7 @@ from messages import raises
 from rows import each_row
 from tiny_study import HOST, Diary, tiny_plan
 
-from hindmost.errors import Exit, InstanceError, StudyError, TargetError, UsageError
+from hindmost.errors import ClientError, Exit, StudyError, TargetError, UsageError
 from hindmost.plan import parse_objective
 from hindmost.report.search.terminal import render_search
 from hindmost.run.request import MeasureRequest
@@ -135,7 +135,7 @@ def test_a_spoiled_step_is_made_again_and_says_nothing(tmp_path, monkeypatch):
     found = made(tmp_path, monkeypatch, truth).run()
     assert calls[1] == calls[2], "the same rate again"
     assert [step.outcome for step in found.steps].count("spoiled") == 1
-    undisturbed = made(tmp_path / "calm", monkeypatch, up_to(limit)).run()
+    undisturbed = made(tmp_path / "isolated", monkeypatch, up_to(limit)).run()
     assert found.span == undisturbed.span
     assert calls[:2] + calls[3:] == [step.rate_per_s for step in undisturbed.steps]
 
@@ -301,8 +301,8 @@ class Died:
 
     def run(self) -> None:
         try:
-            raise InstanceError("server-gone", "the server closed all connections")
-        except InstanceError:
+            raise ClientError("server-gone", "the server closed all connections")
+        except ClientError:
             raise self.error from None
 
 
@@ -324,10 +324,10 @@ def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
-    Died.error = InstanceError("server-gone", "the server closed all connections")
+    Died.error = ClientError("server-gone", "the server closed all connections")
     monkeypatch.setattr(rates, "Procedure", Died)
     one = plan_search(tmp_path, target="memcached://127.0.0.1:1")
-    with raises(InstanceError, "server-gone"):
+    with raises(ClientError, "server-gone"):
         one.run()
     assert one.steps == []
 

@@ -15,8 +15,8 @@ from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.plan import parse_objective
-from hindmost.run.calm import Refusal, RunCalm
-from hindmost.run.soundness import Kind, Soundness
+from hindmost.run.isolated import Refusal, RunIsolated
+from hindmost.run.status import Kind, RunStatus
 from hindmost.stats import ObjectiveRule
 from hindmost.studies.search.judge import DISTURBED, StepRule, StepRun, judge, step_run
 
@@ -24,8 +24,8 @@ P99 = parse_objective("p99<500us")
 RUNS = (5, 9)
 
 
-def made_of(*values: float, kind: Kind = "sound", **more: Any) -> list[StepRun]:
-    return [StepRun({"p99": value}, Soundness(kind, f"{kind} it is", **more)) for value in values]
+def made_of(*values: float, kind: Kind = "counted", **more: Any) -> list[StepRun]:
+    return [StepRun({"p99": value}, RunStatus(kind, f"{kind} it is", **more)) for value in values]
 
 
 def host(*values: float) -> list[StepRun]:
@@ -40,7 +40,7 @@ def short(*carried: float, by_client: bool = False) -> list[StepRun]:
     return [
         StepRun(
             {"p99": math.inf},
-            Soundness("short", "saturated", "rate-not-reached", one, "client" if by_client else "server"),
+            RunStatus("short", "saturated", "rate-not-reached", one, "client" if by_client else "server"),
         )
         for one in carried
     ]
@@ -89,7 +89,7 @@ def test_more_runs_can_be_asked_of_every_step():
         ObjectiveRule("p99", 500.0, 8, 9)
 
 
-@each_row("kind", ["sound", "host", "client", "errors", "short"])
+@each_row("kind", ["counted", "host", "client", "errors", "short"])
 def test_a_step_ends_whatever_its_runs_are(kind):
     for value in (499.0, 501.0, math.inf):
         made: list[StepRun] = []
@@ -120,20 +120,22 @@ def told(objective: str = "p99<500us", plan: dict[str, Any] | None = None, **giv
 
 
 def test_a_run_without_fault_is_sound():
-    assert told().kind == "sound"
+    assert told().kind == "counted"
     assert told().values == {"p99": pytest.approx(50.3)}
 
 
 def test_lateness_is_compared_with_the_limit_and_not_with_the_latency_of_the_run():
-    assert told(slip={"p99": 60.0}).kind == "host"
-    assert told(slip={"p99": 60.0}, latency={"p99": 5e3}).kind == "host"
-    assert told(slip={"p99": 30.0}, service={"p99": 20.0}).kind == "sound"
-    assert told(slip={"p50": 60.0}).kind == "sound"  # of another quantile than the one that is limited
+    assert told(send_delay={"p99": 60.0}).kind == "host"
+    assert told(send_delay={"p99": 60.0}, latency={"p99": 5e3}).kind == "host"
+    assert told(send_delay={"p99": 30.0}, service={"p99": 20.0}).kind == "counted"
+    assert (
+        told(send_delay={"p50": 60.0}).kind == "counted"
+    )  # of another quantile than the one that is limited
 
 
 def test_errors_are_a_share_where_they_are_limited():
     one = told("p99<500us,errors<10%,unanswered<1%", counts={"done": 95_000, "errors": 5_000})
-    assert one.kind == "sound"
+    assert one.kind == "counted"
     assert one.values["errors"] == pytest.approx(0.05)
     assert one.values["unanswered"] == 0.0
 
@@ -197,23 +199,23 @@ STOLEN = {"server_steal_share": 0.05}
 
 
 @each_row(
-    ("objective", "calm", "kind", "us"),
+    ("objective", "isolated", "kind", "us"),
     [
-        ("p99<500us", RunCalm(values={"p99": 40.0}), "host", 50.3),
-        ("isolated p99<500us", RunCalm(values={"p99": 40.0}), "sound", 40.0),
-        ("isolated p99<500us,errors<1%", RunCalm(values={"p99": 40.0}), "sound", 40.0),
+        ("p99<500us", RunIsolated(values={"p99": 40.0}), "host", 50.3),
+        ("isolated p99<500us", RunIsolated(values={"p99": 40.0}), "counted", 40.0),
+        ("isolated p99<500us,errors<1%", RunIsolated(values={"p99": 40.0}), "counted", 40.0),
         (
             "isolated p99<500us",
-            RunCalm(refused=Refusal("few-quiet-spells", "too few spells", "a longer run")),
+            RunIsolated(refused=Refusal("few-quiet-spells", "too few spells", "a longer run")),
             "host",
             math.inf,
         ),
         ("isolated p99<500us", None, "host", math.inf),
     ],
 )
-def test_an_objective_on_calm_latency_counts_runs_that_were_stolen_from(objective, calm, kind, us):
+def test_an_objective_on_isolated_latency_counts_runs_that_were_stolen_from(objective, isolated, kind, us):
     e = evidence(runs=[run(1)])
-    one = run(1, record={"target": e.target} | STOLEN, calm=calm)
+    one = run(1, record={"target": e.target} | STOLEN, isolated=isolated)
     found = step_run(one, e.plan, parse_objective(objective))
     assert found.kind == kind
     assert next(iter(found.values.values())) == pytest.approx(us)

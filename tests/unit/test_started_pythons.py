@@ -27,12 +27,12 @@ def test_every_python_that_is_started_leaves_the_working_folder_out(file: Path) 
 
 def test_the_commands_were_found() -> None:
     found = {file.name for file in FILES}
-    assert {"instance.py", "interference.py", "warden.py", "tcpdump.py", "synth.toml"} <= found
+    assert {"client.py", "interference.py", "warden.py", "tcpdump.py", "synth.toml"} <= found
 
 
 @pytest.mark.parametrize("name", ["json.py", "signal.py", "hindmost.py"])
 def test_a_module_in_the_working_folder_is_not_run(name: str, tmp_path: Path) -> None:
-    from hindmost.fleet.instance import Instance
+    from hindmost.fleet.client import Client
 
     (tmp_path / name).write_text("from pathlib import Path\nPath(__file__).with_name('was run').touch()\n")
     before = Path.cwd()
@@ -40,7 +40,7 @@ def test_a_module_in_the_working_folder_is_not_run(name: str, tmp_path: Path) ->
     try:
         place = tmp_path / "place"
         place.mkdir()
-        one = Instance(0, "{}", place, [])
+        one = Client(0, "{}", place, [])
         try:
             events = []
             while not events:

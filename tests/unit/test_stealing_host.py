@@ -88,7 +88,7 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
                 continue
             covered[name] += one["low"] <= us <= one["high"]
         reached += result["stopping"]["reached"]
-        aside += len(result["set_aside"]["runs"])
+        aside += len(result["excluded"]["runs"])
     print(host, covered, reached, aside)
     answered = studies - withheld
     assert answered >= studies / 2
@@ -99,13 +99,13 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
 
 def test_runs_that_were_stolen_from_are_kept_counted_shown_and_made_again(greeted, tmp_path):
     result, diary = studied(tmp_path / "study", plan_of(greeted), Host(disturbed=0.3))
-    aside = {one["run"] for one in result["set_aside"]["runs"]}
-    made = result["set_aside"]["made"]
-    assert len(result["runs"]) == made == len(diary.ended) > result["set_aside"]["counted"] >= 10
-    assert {run["run"] for run in result["runs"] if run["set_aside"]} == aside
-    assert result["stopping"]["runs"] == result["set_aside"]["counted"] == made - len(aside)
+    aside = {one["run"] for one in result["excluded"]["runs"]}
+    made = result["excluded"]["made"]
+    assert len(result["runs"]) == made == len(diary.ended) > result["excluded"]["counted"] >= 10
+    assert {run["run"] for run in result["runs"] if run["excluded"]} == aside
+    assert result["stopping"]["runs"] == result["excluded"]["counted"] == made - len(aside)
     assert codes(result)["excluded-runs"] == "note"
-    excluded = [(one["code"], one["values"]["by"]) for one in result["set_aside"]["runs"]]
+    excluded = [(one["code"], one["values"]["by"]) for one in result["excluded"]["runs"]]
     assert excluded == [("steal-time", "hypervisor")] * len(aside)
     for shown in (render_terminal(result, width=400, color=False, verbose=True), render_page(result)):
         assert re.search(rf"\b{len(aside)} of {made}\b", shown)
@@ -122,7 +122,7 @@ def test_an_interrupted_study_goes_on_with_what_is_stored_set_aside_or_not(greet
         diary = Diary()
         Procedure(study, plan, target, diary, fleet=StealingFleet(host)).run()
     assert len(diary.began) < len(whole["runs"])
-    assert answer(study)["set_aside"] == whole["set_aside"]
+    assert answer(study)["excluded"] == whole["excluded"]
 
 
 def test_a_host_that_steals_from_every_run_ends_soon_with_a_verdict_and_no_figure_that_looks_sure(
@@ -130,7 +130,7 @@ def test_a_host_that_steals_from_every_run_ends_soon_with_a_verdict_and_no_figur
 ):
     result, _ = studied(tmp_path / "study", plan_of(greeted), Host(disturbed=1.0))
     assert result["verdict"] == "inconclusive"
-    assert result["set_aside"]["counted"] == 0
+    assert result["excluded"]["counted"] == 0
     assert len(result["runs"]) < 15, "it does not spend the whole budget on a hopeless host"
     assert codes(result)["excluded-runs"] == "inconclusive"
     assert {one["verdict"] for one in result["latency_us"].values()} == {"inconclusive"}
@@ -145,13 +145,13 @@ def test_a_host_that_steals_from_every_run_ends_soon_with_a_verdict_and_no_figur
 def test_counters_that_cannot_be_read_leave_the_clients_own_clock(greeted, tmp_path):
     result, _ = studied(tmp_path / "study", plan_of(greeted), Host(disturbed=1.0, share=0.1, counters=False))
     assert result["verdict"] == "inconclusive"
-    assert {one["code"] for one in result["set_aside"]["runs"]} == {"late-sends"}
+    assert {one["code"] for one in result["excluded"]["runs"]} == {"late-sends"}
 
 
 def test_no_budget_sets_nothing_aside_and_the_verdict_says_what_the_host_took(greeted, tmp_path):
     plan = plan_of(greeted, remake=0.0, runs=(6, 6))
     result, _ = studied(tmp_path / "study", plan, Host(disturbed=1.0))
-    assert (len(result["runs"]), result["set_aside"]["runs"]) == (6, [])
+    assert (len(result["runs"]), result["excluded"]["runs"]) == (6, [])
     assert codes(result)["steal-time"] == "inconclusive"
 
 
@@ -166,7 +166,7 @@ def test_the_speed_of_the_server_does_not_decide_which_runs_are_excluded(greeted
             fleet = StealingFleet(Host(disturbed=0.5, share=0.012), service_us)
             Procedure(study, plan, parse_target(plan.target), Diary(), fleet=fleet).run()
         study.manifest["plan"]["remake"] = 0.5
-        excluded.append([one["run"] for one in answer(study)["set_aside"]["runs"]])
+        excluded.append([one["run"] for one in answer(study)["excluded"]["runs"]])
     assert excluded[0] == excluded[1]
     assert 2 < len(excluded[0]) < 10
 
@@ -246,17 +246,22 @@ def sentinel(monkeypatch):
     monkeypatch.setattr(procedure, "make_run", made)
 
 
-def test_runs_go_on_where_calm_latency_counts_those_that_are_set_aside(greeted, sentinel, tmp_path):
+def test_runs_go_on_where_isolated_latency_counts_those_that_are_set_aside(greeted, sentinel, tmp_path):
     """A host that takes 5 % of every run: no run counts, and calm latency knows the truth of M/M/1 from them all."""
     asked = {"quantiles": (0.5, 0.95), "client_cpus": ((1,),), "pacing": "spin", "samples": 20_000}
     plan = plan_of(greeted, runs=(6, 20), duration_s=2.0, **asked)
     result, diary = studied(tmp_path / "study", plan, Host(disturbed=1.0, watched=True))
-    calm = result["calm"]["latency_us"]
-    assert (len(result["set_aside"]["runs"]), calm["p50"]["low"] is not None) == (len(result["runs"]), True)
+    isolated = result["isolated"]["latency_us"]
+    assert (len(result["excluded"]["runs"]), isolated["p50"]["low"] is not None) == (
+        len(result["runs"]),
+        True,
+    )
     _, blind = studied(tmp_path / "unwatched", plan, Host(disturbed=1.0))
     assert len(blind.ended) < len(diary.ended) < 20, "without isolated latency it ends as hopeless"
     for name, level in (("p50", 0.5), ("p95", 0.95)):
         truth = mm1_sojourn(plan.rate_per_s * SERVICE_US / 1e6, SERVICE_US, level)
-        assert calm[name]["low"] <= truth <= calm[name]["high"], (name, truth, calm[name])
-        assert (calm[name]["high"] - calm[name]["low"]) / 2 <= plan.precision * calm[name]["value"]
+        assert isolated[name]["low"] <= truth <= isolated[name]["high"], (name, truth, isolated[name])
+        assert (isolated[name]["high"] - isolated[name]["low"]) / 2 <= plan.precision * isolated[name][
+            "value"
+        ]
     assert result["latency_us"]["p95"]["value"] > 1.5 * truth

@@ -25,7 +25,7 @@ def contents(folder: Path) -> set[str]:
 
 def finish_run(study: Study, number: int) -> None:
     with study.new_run(number) as (place, record):
-        (place / "instance-0.json").write_text("{}")
+        (place / "client-0.json").write_text("{}")
         record |= {"seconds": 1.0, "target": {}}
 
 
@@ -80,7 +80,7 @@ def test_a_run_is_kept_when_its_block_ends_well(study):
     finish_run(study, 1)
     [run] = study.runs()
     assert (run.number, run.record) == (1, {"schema": RUN_SCHEMA, "run": 1, "seconds": 1.0, "target": {}})
-    assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/instance-0.json"}
+    assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/client-0.json"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_run_that_fails_leaves_nothing(study, failure):
     with pytest.raises(type(failure)):
         fail()
     assert [run.number for run in study.runs()] == [1]
-    assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/instance-0.json"}
+    assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/client-0.json"}
 
 
 @pytest.mark.parametrize("where", ["fsync", "rename"])
@@ -162,7 +162,7 @@ def test_the_lock_sweeps_what_a_killed_one_left(study):
     (left / "run.json").write_text("{}")
     finish_run(study, 1)
     with study.lock():
-        assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/instance-0.json"}
+        assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/client-0.json"}
 
 
 def test_a_second_process_is_kept_out(study):

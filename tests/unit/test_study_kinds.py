@@ -230,7 +230,7 @@ def test_a_verification_of_the_first_version_is_reported_too(verification, capsy
 def test_a_series_of_a_verification_is_reported_by_itself(verification, who, capsys):
     code, out, err = told(capsys, "study", "report", verification.folder / "0.2" / who, "--json")
     assert code == 0, err
-    assert json.loads(out)["schema"] == "hindmost.measure/1"
+    assert json.loads(out)["schema"] == "hindmost.measure/2"
 
 
 def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, capsys):

@@ -56,7 +56,7 @@ def test_every_application_is_predicted(capsys):
         }
 
 
-def test_the_machine_twin_follows_its_schema(capsys):
+def test_the_machine_replica_follows_its_schema(capsys):
     code, out, _ = say(capsys, "xapian", "--rate", "500", "--requests", "5000", "--threads", "3", "--json")
     assert code == 0
     found = json.loads(out)

@@ -208,7 +208,7 @@ def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, cod
     assert_refused(["clone", "sweep", "silo", *arguments.split()], capsys, 2, code, **fields)
 
 
-def test_table_page_and_machine_twin_say_the_same(capsys, tmp_path):
+def test_table_page_and_machine_replica_say_the_same(capsys, tmp_path):
     page = tmp_path / "page.html"
     arguments = [
         "silo",
@@ -225,7 +225,7 @@ def test_table_page_and_machine_twin_say_the_same(capsys, tmp_path):
     assert code == 0
     assert str(page) in err
     assert out.count("p99<1ms") == 2
-    _, twin, _ = say(capsys, *arguments, "--json")
-    document = json.loads(twin)
+    _, replica, _ = say(capsys, *arguments, "--json")
+    document = json.loads(replica)
     jsonschema.Draft202012Validator(schemas()["sweep"]).validate(document)
     assert page.read_text() == render_sweep_page(document)

@@ -200,10 +200,10 @@ def other_listener() -> subprocess.Popen[bytes]:
 
 
 def test_a_lost_race_for_a_free_port_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    thief = other_listener()
-    assert thief.stdout is not None
+    interferer = other_listener()
+    assert interferer.stdout is not None
     try:
-        taken, pick = int(thief.stdout.readline()), ports_module.pick_free_port
+        taken, pick = int(interferer.stdout.readline()), ports_module.pick_free_port
         picks = iter([taken, pick("127.0.0.1")])
         monkeypatch.setattr(ports_module, "pick_free_port", lambda _: next(picks))
         with ManagedServer(python_target(STUBBORN)) as server:
@@ -213,9 +213,9 @@ def test_a_lost_race_for_a_free_port_is_run_again(monkeypatch: pytest.MonkeyPatc
         with raises(TargetError, "address-in-use"):
             ManagedServer(python_target(STUBBORN)).start()
     finally:
-        thief.kill()
-        thief.wait()
-        thief.stdout.close()
+        interferer.kill()
+        interferer.wait()
+        interferer.stdout.close()
 
 
 def test_a_guard_whose_hindmost_died_before_asking_ends() -> None:

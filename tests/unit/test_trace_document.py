@@ -231,9 +231,14 @@ def test_a_function_that_does_not_begin_each_request_is_reported():
 
 def test_interference_on_the_servers_cpus_is_reported():
     before, after = CpuCounters((0, 1), 100, 1_000), CpuCounters((0, 1), 102, 1_800)
-    calm = document_of(REQUEST, traced(), {}, None, (before, after))
-    assert calm["taken"] == {"cpus": "0-1", "hypervisor_share": 0.0025, "other_programs": None, "calm": True}
-    for rendered in (render_trace(calm, width=200, color=False), page := render_trace_page(calm)):
+    isolated = document_of(REQUEST, traced(), {}, None, (before, after))
+    assert isolated["taken"] == {
+        "cpus": "0-1",
+        "hypervisor_share": 0.0025,
+        "other_programs": None,
+        "isolated": True,
+    }
+    for rendered in (render_trace(isolated, width=200, color=False), page := render_trace_page(isolated)):
         assert "0.25\u202f%" in rendered
     assert 'class="verdict valid"' in page
     stolen = document_of(REQUEST, traced(), {}, None, (before, replace(after, stolen=110)))
@@ -248,11 +253,11 @@ def test_interference_on_the_servers_cpus_is_reported():
     beside = document_of(REQUEST, {**traced(), "who": who}, {}, None, (before, after))
     others = beside["taken"]["other_programs"]
     assert others["share_of_variance"] == beside["who"]["culprits"][0]["share_of_variance"]["value"] > 0.5
-    assert not beside["taken"]["calm"]
+    assert not beside["taken"]["isolated"]
     assert beside["notes"][0]["values"]["other_programs_share"] == others["share_of_variance"]
     who["culprits"][0]["process"] = os.getpid()
     own = document_of(REQUEST, {**traced(), "who": who}, {}, None, (before, after))
-    assert own["taken"]["calm"], "the trace itself has a note of its own"
+    assert own["taken"]["isolated"], "the trace itself has a note of its own"
 
 
 def test_a_part_of_the_requests_gives_the_processor_time_of_one_of_them():

@@ -1,7 +1,7 @@
 """What host and network did to requests: each reason found where it is, not at its limit, and named."""
 
 import pytest
-from evidence import evidence, host, instance, neighbour, reasons, sockets, tcp, ten, thread
+from evidence import client, evidence, host, neighbour, reasons, sockets, tcp, ten, thread
 from rows import each_row
 
 from hindmost.codes import CODES
@@ -25,17 +25,17 @@ def waited(share, each_us=100.0):
     """Ten runs in which the client waited `share` of ten seconds, `each_us` at a time."""
     delay_ns = int(share * 10e9)
     switches = max(1, round(delay_ns / 1e3 / each_us))
-    return ten(instances=lambda: [instance(threads=[thread(delay_ns=delay_ns, switches=switches)])])
+    return ten(clients=lambda: [client(threads=[thread(delay_ns=delay_ns, switches=switches)])])
 
 
 def beside(*neighbours, **changes):
     named = {"named": list(neighbours), "more": 0, "forks": 0}
     threads = [thread(delay_ns=200_000_000, switches=2000)]
-    return ten(instances=lambda: [instance(threads=threads, host=host(neighbours=named, **changes))])
+    return ten(clients=lambda: [client(threads=threads, host=host(neighbours=named, **changes))])
 
 
 def connected(**changes):
-    return ten(instances=lambda: [instance(threads=[thread(sockets=sockets(**changes))])])
+    return ten(clients=lambda: [client(threads=[thread(sockets=sockets(**changes))])])
 
 
 def account_of(found):
@@ -159,7 +159,7 @@ def test_a_thread_that_may_have_run_elsewhere_took_up_to_its_time():
 
 @each_row(("per_s", "expected"), [(0, None), (100, None), (101, "note"), (5000, "note")])
 def test_forced_switches_are_worth_a_word_beyond_a_hundred_a_second(per_s, expected):
-    runs = ten(instances=lambda: [instance(threads=[thread(switches=10 * per_s)])])
+    runs = ten(clients=lambda: [client(threads=[thread(switches=10 * per_s)])])
     assert level("context-switches", runs=runs) == expected
     assert level("context-switches", runs=runs, plan={"pacing": "sleep"}) is None
 
@@ -170,7 +170,7 @@ def test_forced_switches_are_worth_a_word_beyond_a_hundred_a_second(per_s, expec
 def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, expected):
     # 10 s hold 100 periods of 100 ms: one of them is the limit.
     quota = None if periods is None else {"periods": periods, "period_us": 100_000}
-    runs = ten(instances=lambda: [instance(host=host(throttled=quota))])
+    runs = ten(clients=lambda: [client(host=host(throttled=quota))])
     assert level("throttled", runs=runs) == expected
 
 
@@ -178,7 +178,7 @@ def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, 
 def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expected):
     hits = [{"source": "virtio3-rx", "count": per_s * 10}]
     span = {"hard": hits, "hard_total": per_s * 10, "soft": []}
-    runs = ten(instances=lambda: [instance(host=host(interrupts=span))])
+    runs = ten(clients=lambda: [client(host=host(interrupts=span))])
     assert level("interrupts", runs=runs) == expected
     if expected:
         reason = reasons(runs=runs)["interrupts"]
@@ -206,7 +206,7 @@ def test_segments_that_we_sent_again_are_minded_and_then_inconclusive(again, exp
 @pytest.mark.parametrize(("again", "expected"), [(0, None), (1, "note"), (1001, "note")])
 def test_what_others_may_have_sent_again_is_no_more_than_minded(again, expected, where):
     if where == "our namespace":
-        runs = ten(instances=lambda: [instance(tcp=tcp(retransmits=again))])
+        runs = ten(clients=lambda: [client(tcp=tcp(retransmits=again))])
     else:
         runs = ten(record={"server_tcp": tcp(retransmits=again)})
     assert level("retransmissions", runs=runs) is None
@@ -217,9 +217,9 @@ def test_what_others_may_have_sent_again_is_no_more_than_minded(again, expected,
 def test_one_loss_that_several_have_counted_counts_once():
     def both():
         lossy = [thread(sockets=sockets(retransmits=2))]
-        return [instance(n, threads=lossy, tcp=tcp(retransmits=7)) for n in (0, 1)]
+        return [client(n, threads=lossy, tcp=tcp(retransmits=7)) for n in (0, 1)]
 
-    found = reasons(runs=ten(instances=both, record={"server_tcp": tcp(retransmits=7)}))
+    found = reasons(runs=ten(clients=both, record={"server_tcp": tcp(retransmits=7)}))
     assert found["retransmissions"].values["segments"] == 40
     assert found["other-retransmissions"].values["segments"] == 30
 
@@ -227,9 +227,9 @@ def test_one_loss_that_several_have_counted_counts_once():
 @each_row(("before", "after", "expected"), [(0, 0, None), (1, 0, "note"), (0, 1, "note")])
 def test_dropped_connections_are_worth_a_word(before, after, expected):
     def some():
-        return [instance(tcp=tcp(listen_drops=after), tcp_before=tcp(listen_drops=before))]
+        return [client(tcp=tcp(listen_drops=after), tcp_before=tcp(listen_drops=before))]
 
-    assert level("dropped-connections", runs=ten(instances=some)) == expected
+    assert level("dropped-connections", runs=ten(clients=some)) == expected
 
 
 @each_row(("writes", "expected"), [(0, None), (1000, None), (1001, "note")])
@@ -257,12 +257,12 @@ def test_connections_that_nobody_accepts_are_worth_a_word(accept, expected):
 
 def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
     def old():
-        one = instance(threads=[{"cpu": 1, "busy_share": 0.3, "run_delay_share": None, "span": OLD}])
+        one = client(threads=[{"cpu": 1, "busy_share": 0.3, "run_delay_share": None, "span": OLD}])
         for key in ("tcp", "tcp_before", "host"):
             del one.result[key]
         return [one]
 
-    found = evidence(runs=ten(instances=old))
+    found = evidence(runs=ten(clients=old))
     assert judge(found) == []
     assert {name for name, one in figures(found).items() if one["value"] is None} == {
         "on_cpu",
@@ -273,7 +273,7 @@ def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
         "blocked",
         "peer_full",
         "receive_fill",
-        "own_slip",
+        "own_send_delay",
         "late_writing",
         "late_reading",
         "late_waiting",
@@ -290,7 +290,7 @@ def test_every_reason_of_this_kind_has_a_known_code_and_a_command_as_its_hint():
         beside(neighbour("kworker/1:1", kernel=True)),
         connected(blocked_writes=99_999, peer_full_us=10**9, retransmits=9000, largest_read_bytes=10**6),
         ten(record={"server_queues": {"begin": {"accept": 3}}, "server_tcp": tcp(listen_drops=3)}),
-        ten(instances=lambda: [instance(host=host(throttled={"periods": 50, "period_us": 100_000}))]),
+        ten(clients=lambda: [client(host=host(throttled={"periods": 50, "period_us": 100_000}))]),
     ]
     for reason in (reason for runs in spoilt for reason in judge(evidence(runs=runs))):
         assert reason.code in CODES

@@ -3,11 +3,11 @@
 import dataclasses
 
 import pytest
-from evidence import arrivals, host, instance, neighbour, reasons, ten, thread
+from evidence import arrivals, client, host, neighbour, reasons, ten, thread
 from rows import each_row
 
 
-def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
+def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled):
     """Ten runs whose sends have these figures; `chance` is half the width of the distance's interval."""
     spans = ("1ms", "10ms", "100ms")
     arrivals = {
@@ -19,9 +19,12 @@ def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **due):
         "dispersion": dict.fromkeys(spans, dispersion),
         "dispersion_error": dict.fromkeys(spans, error),
     }
-    if due:
-        arrivals["due"] = {"dispersion": dict.fromkeys(spans, due["scattered"]), "c2": due.get("c2")}
-    return ten(instances=lambda: [dataclasses.replace(instance(i), arrivals=arrivals) for i in (0, 1)])
+    if scheduled:
+        arrivals["scheduled"] = {
+            "dispersion": dict.fromkeys(spans, scheduled["scattered"]),
+            "c2": scheduled.get("c2"),
+        }
+    return ten(clients=lambda: [dataclasses.replace(client(i), arrivals=arrivals) for i in (0, 1)])
 
 
 @each_row(
@@ -53,9 +56,9 @@ def test_dispersion_is_given_beside_what_was_asked_for():
 
 
 def test_without_a_distance_dispersion_alone_is_judged():
-    plain = ten(instances=lambda: [instance(arrivals=arrivals(None, 1.0))])
+    plain = ten(clients=lambda: [client(arrivals=arrivals(None, 1.0))])
     assert "arrivals-differ" not in reasons(runs=plain)
-    clumped = ten(instances=lambda: [instance(arrivals=arrivals(None, 1.3))])
+    clumped = ten(clients=lambda: [client(arrivals=arrivals(None, 1.3))])
     assert reasons(runs=clumped)["arrivals-differ"].values["distance"] is None
 
 
@@ -73,7 +76,7 @@ def shared_with(*neighbours, pids=(SERVER,)):
     runs = left(distance=0.55)
     for run in runs:
         run.record.update(server_process="hindmost", server_pids=None if pids is None else list(pids))
-        for one in run.instances:
+        for one in run.clients:
             named = {"named": list(neighbours), "more": 0, "forks": 0}
             one.result["threads"] = [thread(delay_ns=5_000_000_000)]
             one.result["host"] = host(neighbours=named)
@@ -115,7 +118,7 @@ GAMMA = {"kind": "gamma", "shape": 0.5}
 
 
 @each_row(
-    ("sent", "due", "found"),
+    ("sent", "scheduled", "found"),
     [
         (1.7, 1.7, False),  # the due times of these requests scatter like that, by chance
         (1.7, 2.0, True),
@@ -123,8 +126,8 @@ GAMMA = {"kind": "gamma", "shape": 0.5}
         (0.53, 0.5, False),
     ],
 )
-def test_a_law_without_known_parts_is_held_against_what_was_due(sent, due, found):
-    runs = left(dispersion=sent, scattered=due)
+def test_a_law_without_known_parts_is_held_against_what_was_due(sent, scheduled, found):
+    runs = left(dispersion=sent, scattered=scheduled)
     assert ("arrivals-differ" in reasons(runs=runs, plan={"arrivals": GAMMA})) == found
 
 

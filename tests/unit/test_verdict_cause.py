@@ -1,9 +1,9 @@
 """One cause, one line: who bent what was measured is told first, with what followed from it."""
 
 import pytest
-from evidence import arrivals, evidence, host, instance, neighbour, run, ten, thread
+from evidence import arrivals, client, evidence, host, neighbour, run, ten, thread
 from rows import each_row
-from test_answer_calm import stolen_from
+from test_answer_isolated import stolen_from
 
 from hindmost.notes import Note
 from hindmost.run.exclusion import Partition
@@ -21,7 +21,7 @@ def told(**given):
 
 def stolen(share, **given):
     """Ten runs of which the hypervisor took a share."""
-    return ten(**LATE, instances=lambda: [instance(0, steal_share=share)], **given)
+    return ten(**LATE, clients=lambda: [client(0, steal_share=share)], **given)
 
 
 def test_late_sending_follows_from_a_host_that_took_the_processor():
@@ -35,7 +35,7 @@ def test_programs_beside_the_client_are_named_with_what_they_took():
     beside = host(neighbours={"named": [neighbour("rustc")], "more": 0, "forks": 0})
     runs = ten(
         **LATE,
-        instances=lambda: [instance(threads=[thread(delay_ns=200_000_000, switches=9)], host=beside)],
+        clients=lambda: [client(threads=[thread(delay_ns=200_000_000, switches=9)], host=beside)],
     )
     first = told(runs=runs)[0]
     assert first.origin == "host"
@@ -49,9 +49,9 @@ def test_programs_beside_the_client_are_named_with_what_they_took():
     ("runs", "plan"),
     [
         (stolen(0.0005), {}),  # too little of it to reach p99
-        (ten(**LATE, instances=lambda: [instance(0, steal_share=0.03, busy=0.6)]), {}),
+        (ten(**LATE, clients=lambda: [client(0, steal_share=0.03, busy=0.6)]), {}),
         (stolen(0.03), {"pacing": "sleep"}),
-        (stolen(0.03, calm=lambda: stolen_from(late=("p99",))), {}),  # late without interference, too
+        (stolen(0.03, isolated=lambda: stolen_from(late=("p99",))), {}),  # late without interference, too
     ],
     ids=["little", "busy", "sleeping", "late in calm time"],
 )
@@ -61,36 +61,36 @@ def test_a_client_that_is_late_by_itself_is_told_of_itself(runs, plan):
     assert "late-sends" in first.codes
 
 
-def test_calm_time_tells_whose_late_sending_it_was_even_of_a_busy_client():
-    busy = [instance(0, steal_share=0.03, busy=0.6)]
-    first = told(runs=ten(**LATE, instances=lambda: busy, calm=stolen_from))[0]
+def test_isolated_time_tells_whose_late_sending_it_was_even_of_a_busy_client():
+    busy = [client(0, steal_share=0.03, busy=0.6)]
+    first = told(runs=ten(**LATE, clients=lambda: busy, isolated=stolen_from))[0]
     assert (first.level, first.origin) == ("inconclusive", "host")
 
 
 def test_excluded_runs_are_counted_in_the_line_of_their_cause():
     counted = ten(**LATE)[:4]
     aside = dict.fromkeys(range(5, 12), STOLEN)
-    made = [*counted, *(run(number, instances=[instance(0, steal_share=0.03)]) for number in aside)]
+    made = [*counted, *(run(number, clients=[client(0, steal_share=0.03)]) for number in aside)]
     values = told(runs=counted, made=made, partition=Partition(counted, aside, True))[0].values
     assert (values["excluded"], values["made"], values["counted"]) == (7, 11, 4)
     assert values["hypervisor"] == pytest.approx(0.03 * 7 / 11)
 
 
 def test_gaps_that_a_host_bent_are_no_fault_of_the_client():
-    bent = [instance(arrivals=arrivals(0.5), steal_share=0.03)]
-    assert told(runs=ten(instances=lambda: bent))[0].level == "inconclusive"
-    own = [instance(arrivals=arrivals(0.5), steal_share=0.0)]
-    assert told(runs=ten(instances=lambda: own))[0].level == "invalid"
+    bent = [client(arrivals=arrivals(0.5), steal_share=0.03)]
+    assert told(runs=ten(clients=lambda: bent))[0].level == "inconclusive"
+    own = [client(arrivals=arrivals(0.5), steal_share=0.0)]
+    assert told(runs=ten(clients=lambda: own))[0].level == "invalid"
 
 
 def test_a_client_too_busy_has_one_line_with_what_followed():
-    (one,) = told(runs=ten(**LATE, instances=lambda: [instance(0, busy=0.9)]))
+    (one,) = told(runs=ten(**LATE, clients=lambda: [client(0, busy=0.9)]))
     assert (one.origin, set(one.codes)) == ("client", {"late-sends", "client-busy"})
     assert one.text != one.brief, "what followed stands in the line, too"
 
 
 def test_reasons_without_a_common_cause_stand_alone():
-    runs = ten(counts={"done": 99_000, "errors": 1_000, "misses": 9_000})
+    runs = ten(counts={"completed": 99_000, "errors": 1_000, "misses": 9_000})
     assert [one.codes for one in told(runs=runs, target={"managed": False, "cpus": [0]})] == [
         ("errors",),
         ("misses",),
@@ -98,26 +98,26 @@ def test_reasons_without_a_common_cause_stand_alone():
     ]
 
 
-def test_the_headline_names_the_host_and_says_that_the_calm_figures_stand():
+def test_the_headline_names_the_host_and_says_that_the_isolated_figures_stand():
     e = evidence(runs=stolen(0.03))
     reasons = judge(e)
     first, *_ = found = causes(e, reasons)
-    calm = "p99 128 us [119 us, 139 us]"
-    line = headline(overall(reasons), found, "", calm)
+    isolated = "p99 128 us [119 us, 139 us]"
+    line = headline(overall(reasons), found, "", isolated)
     assert line.startswith(f"inconclusive: {first.text}")
-    assert line.index(calm) < line.index((first.hint or "").replace("`", ""))
+    assert line.index(isolated) < line.index((first.hint or "").replace("`", ""))
 
 
 def test_a_server_that_does_not_carry_the_rate_is_told_before_what_the_host_took():
     """It would not carry it on a quiet host either; one that does carry it comes after interference."""
-    short = {"done": 90_000, "timeouts": 10_000}
+    short = {"completed": 90_000, "timeouts": 10_000}
     first, second = told(runs=stolen(0.03, counts=short))[:2]
     assert (first.origin, second.origin) == ("server", "host")
     assert "rate-not-reached" in first.codes
-    failing = told(runs=stolen(0.03, counts={"done": 98_999, "errors": 1_001}))
+    failing = told(runs=stolen(0.03, counts={"completed": 98_999, "errors": 1_001}))
     assert [one.codes[0] for one in failing if one.origin != "host"] == ["errors"]
     assert failing[0].codes == ("errors",)
-    few = told(runs=stolen(0.03, counts={"done": 99_900, "errors": 100}))
+    few = told(runs=stolen(0.03, counts={"completed": 99_900, "errors": 100}))
     assert few[0].origin == "host", "one in a thousand is no reason to look at the server first"
 
 

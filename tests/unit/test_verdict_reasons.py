@@ -5,9 +5,9 @@ from evidence import (
     INFINITE,
     LABELS,
     by_stage,
+    client,
     evidence,
     host,
-    instance,
     neighbour,
     reasons,
     run,
@@ -35,7 +35,7 @@ def late(share, latency=1000.0):
 
 
 def busy(share):
-    return ten(instances=lambda: [instance(0, busy=share), instance(1)])
+    return ten(clients=lambda: [client(0, busy=share), client(1)])
 
 
 def counted(**counts):
@@ -75,27 +75,27 @@ def test_late_sending_is_no_matter_in_a_closed_loop():
 @each_row(
     ("given", "cause", "hint"),
     [
-        ({"instances": lambda: [instance(busy=0.6)]}, {"cause": "client-busy", "busy": 0.6}, "--rate"),
+        ({"clients": lambda: [client(busy=0.6)]}, {"cause": "client-busy", "busy": 0.6}, "--rate"),
         ({}, {"cause": "interference"}, "hindmost host doctor"),
         (
-            {"instances": lambda: [instance(threads=[thread(late=by_stage(writing=300, reading=90))])]},
+            {"clients": lambda: [client(threads=[thread(late=by_stage(writing=300, reading=90))])]},
             {"cause": "writing", "stage_share": pytest.approx(300 / 390)},
             "--clients 3",
         ),
         (
-            {"instances": lambda: [instance(threads=[thread(late=by_stage(reading=90, waiting=10))])]},
+            {"clients": lambda: [client(threads=[thread(late=by_stage(reading=90, waiting=10))])]},
             {"cause": "reading", "stage_share": pytest.approx(0.9)},
             "--clients 3",
         ),
         (
-            {"instances": lambda: [instance(threads=[thread(late=by_stage(writing=10, waiting=90))])]},
+            {"clients": lambda: [client(threads=[thread(late=by_stage(writing=10, waiting=90))])]},
             {"cause": "interference"},
             "hindmost host doctor",
         ),
         (
             {
-                "instances": lambda: [
-                    instance(
+                "clients": lambda: [
+                    client(
                         threads=[thread(delay_ns=200_000_000, switches=9)],
                         host=host(neighbours={"named": [neighbour("rustc")], "more": 0, "forks": 0}),
                     )
@@ -131,45 +131,47 @@ def test_a_busy_client_is_told_to_take_more_clients_only_where_they_could_spin()
 
 
 @each_row(
-    ("done", "level"),
+    ("completed", "level"),
     [(100_000, None), (99_001, None), (98_999, "inconclusive"), (101_000, None), (0, "inconclusive")],
 )
-def test_a_rate_that_the_server_does_not_carry_is_inconclusive_beyond_one_percent(done, level):
-    runs = counted(done=done, timeouts=100_000 - done if done < 100_000 else 0)
+def test_a_rate_that_the_server_does_not_carry_is_inconclusive_beyond_one_percent(completed, level):
+    runs = counted(completed=completed, timeouts=100_000 - completed if completed < 100_000 else 0)
     assert levels("rate-not-reached", runs=runs) == level
 
 
 def test_few_requests_may_miss_the_rate_by_chance():
     plan = {"rate_per_s": 10.0}  # 10 runs of 10 s: 1000 requests, 4 sigma is 12.6 %
-    assert levels("rate-not-reached", runs=counted(due=88, done=88), plan=plan) is None
-    assert levels("rate-not-reached", runs=counted(due=87, done=87), plan=plan) == "inconclusive"
+    assert levels("rate-not-reached", runs=counted(scheduled=88, completed=88), plan=plan) is None
+    assert levels("rate-not-reached", runs=counted(scheduled=87, completed=87), plan=plan) == "inconclusive"
     fixed = plan | {"arrivals": "deterministic"}
-    assert levels("rate-not-reached", runs=counted(due=98, done=98), plan=fixed) == "inconclusive"
+    assert levels("rate-not-reached", runs=counted(scheduled=98, completed=98), plan=fixed) == "inconclusive"
 
 
 def test_no_rate_can_be_missed_where_none_was_asked():
-    assert "rate-not-reached" not in reasons(runs=counted(done=5, due=5), plan={"rate_per_s": None})
+    assert "rate-not-reached" not in reasons(
+        runs=counted(completed=5, scheduled=5), plan={"rate_per_s": None}
+    )
 
 
 def test_unanswered_requests_are_infinitely_late_and_reach_what_they_reach():
-    runs = [run(n, counts={"done": 99_998, "timeouts": 1, "unsent": 1}) for n in range(1, 11)]
+    runs = [run(n, counts={"completed": 99_998, "timeouts": 1, "unsent": 1}) for n in range(1, 11)]
     reason = reasons(runs=runs)["unanswered"]
     assert (reason.level, reason.values["infinite"]) == ("note", [])
     assert (reason.values["timeouts"], reason.values["unsent"]) == (10, 10)
-    runs[3] = run(4, latency={"p99.9": INFINITE}, counts={"done": 99_000, "timeouts": 1000})
+    runs[3] = run(4, latency={"p99.9": INFINITE}, counts={"completed": 99_000, "timeouts": 1000})
     assert reasons(runs=runs)["unanswered"].values["infinite"] == ["p99.9"]
     assert "unanswered" not in reasons()
 
 
 @each_row(("errors", "level"), [(0, None), (1, "note"), (1000, "note"), (1001, "inconclusive")])
 def test_errors_are_minded_and_inconclusive_beyond_one_percent(errors, level):
-    assert levels("errors", runs=counted(done=100_000 - errors, errors=errors)) == level
+    assert levels("errors", runs=counted(completed=100_000 - errors, errors=errors)) == level
 
 
 def test_errors_quote_the_server():
     runs = ten(
-        counts={"done": 99_000, "errors": 1000},
-        instances=lambda: [instance(0), instance(1, first_error="SERVER_ERROR out of memory")],
+        counts={"completed": 99_000, "errors": 1000},
+        clients=lambda: [client(0), client(1, first_error="SERVER_ERROR out of memory")],
     )
     assert reasons(runs=runs)["errors"].values["first_error"] == "SERVER_ERROR out of memory"
 
@@ -212,13 +214,13 @@ def test_one_run_is_inconclusive_about_everything():
     ("samples", "level"), [(200_000, None), (199_000, "note"), (20_001, "note"), (19_000, "inconclusive")]
 )
 def test_few_requests_beyond_a_percentile_are_minded_and_then_inconclusive(samples, level):
-    runs = ten(instances=lambda: [instance(0, samples=samples), instance(1)])
+    runs = ten(clients=lambda: [client(0, samples=samples), client(1)])
     found = [r.level for r in judge(evidence(runs=runs)) if r.code == "few-samples" and "p99.9" in r.labels]
     assert found == ([level] if level else [])
 
 
 def test_few_samples_name_a_duration_that_has_enough():
-    runs = ten(instances=lambda: [instance(0, samples=100_000)])
+    runs = ten(clients=lambda: [client(0, samples=100_000)])
     reason = reasons(runs=runs)["few-samples"]
     assert (reason.values["name"], reason.values["duration_s"]) == ("p99.9", 20)
     assert "--duration 20s" in reason.hint
@@ -227,7 +229,7 @@ def test_few_samples_name_a_duration_that_has_enough():
 @each_row(("never", "level"), [(0, None), (1, "note"), (5, "note"), (6, "inconclusive")])
 def test_runs_that_never_got_steady_are_inconclusive_when_they_are_most(never, level):
     runs = [
-        run(n, instances=[instance(warmup_ended="never_steady" if n <= never else "steady")])
+        run(n, clients=[client(warmup_ended="never_steady" if n <= never else "steady")])
         for n in range(1, 11)
     ]
     assert levels("not-steady", runs=runs) == level
@@ -236,7 +238,7 @@ def test_runs_that_never_got_steady_are_inconclusive_when_they_are_most(never, l
 
 @each_row(("above", "level"), [(0, None), (5000, None), (5001, "note")])
 def test_latencies_above_the_calibrated_range_are_worth_a_word(above, level):
-    runs = ten(instances=lambda: [instance(calibration={"above": above})])
+    runs = ten(clients=lambda: [client(calibration={"above": above})])
     assert levels("above-calibration", runs=runs) == level
 
 
@@ -246,7 +248,7 @@ def test_latencies_above_the_calibrated_range_are_worth_a_word(above, level):
 @pytest.mark.parametrize("where", ["client", "server"])
 def test_stolen_time_is_minded_and_then_inconclusive(steal, level, where):
     if where == "client":
-        runs = ten(instances=lambda: [instance(steal_share=steal)])
+        runs = ten(clients=lambda: [client(steal_share=steal)])
     else:
         runs = ten(record={"server_steal_share": steal})
     assert levels("steal-time", runs=runs) == level
@@ -280,7 +282,7 @@ def test_a_drift_is_one_reason_that_names_every_percentile():
         ("closed-loop", {"plan": {"loop": "closed"}}),
         ("sleeping-clients", {"plan": {"pacing": "sleep"}}),
         ("dominant-client", {"owner": Ownership((0.9, 0.1), (0.5, 0.5), 0, 1e-9, 1.0, "x")}),
-        ("reconnections", {"runs": [run(1, instances=[instance(reconnects=3)])]}),
+        ("reconnections", {"runs": [run(1, clients=[client(reconnects=3)])]}),
     ],
 )
 def test_what_the_method_costs_is_said_and_leaves_the_verdict_alone(code, given):
@@ -300,7 +302,7 @@ def test_every_reason_has_a_known_code_and_a_hint_whose_commands_are_marked():
     spoilt = [
         evidence(runs=late(0.5)),
         evidence(runs=busy(0.9), plan={"pacing": "sleep"}, target={"managed": False, "cpus": None}),
-        evidence(runs=counted(done=50_000, errors=20_000, timeouts=30_000, misses=9000)),
+        evidence(runs=counted(completed=50_000, errors=20_000, timeouts=30_000, misses=9000)),
         evidence(plan={"loop": "closed"}),
     ]
     for reason in (reason for one in spoilt for reason in judge(one)):

@@ -1,6 +1,6 @@
 """Stamps that are missing, and clocks that were set: told where they are, silent where not."""
 
-from evidence import instance, reasons, ten
+from evidence import client, reasons, ten
 from rows import each_row
 
 WHOLE = {
@@ -21,11 +21,11 @@ WHOLE = {
 
 def stamped(plan=None, **changes):
     def one():
-        found = instance()
+        found = client()
         found.result["stamps"] = WHOLE | changes
         return [found]
 
-    return reasons(runs=ten(instances=one), plan=plan or {})
+    return reasons(runs=ten(clients=one), plan=plan or {})
 
 
 def because(code, text):

@@ -1,6 +1,6 @@
 """What is said of a packet capture: nothing where none was asked for or all is well."""
 
-from evidence import instance, reasons, run
+from evidence import client, reasons, run
 from rows import each_row
 
 
@@ -94,7 +94,7 @@ def test_service_latency_that_holds_the_time_to_connect_is_not_held_against_the_
     told = {"connects": {"made": 9, "failed": 0, "all": 9}, "reconnects": 9}
     service = compared(2.0, "p99", p50=100.0, p95=300.0, p99=900.0)
     for by_turns, level in ((False, "invalid"), (True, None)):
-        runs = [run(n, instances=[instance(0, **told, by_turns=by_turns)]) for n in range(1, 11)]
+        runs = [run(n, clients=[client(0, **told, by_turns=by_turns)]) for n in range(1, 11)]
         one = reasons(proof=proof(service=service), runs=runs).get("capture-differs")
         assert (one.level if one else None) == level
     assert "capture-differs" not in reasons(proof=proof(service=service), plan={"requests_per_connection": 8})

@@ -52,7 +52,7 @@ def series(pairs=6, scatter=0.01, **medians):
                     "verdict": "valid",
                     "reasons": [],
                     "latency_us": {figure: us * factor for figure, factor in FACTORS.items()},
-                    "counts": {"due": 10_000},
+                    "counts": {"scheduled": 10_000},
                 }
             )
         found[name] = {"runs": runs}

@@ -24,11 +24,11 @@ const LAWS: [&str; 7] = [
 /// Return the nanoseconds per scheduled time of one of `of` workers.
 fn cost(law: &Law, of: u32) -> f64 {
     let rate = Rate::per_second(1e6).expect("a rate");
-    let seeds = Seeds { seed: 1, instance: 0, thread: 0 };
+    let seeds = Seeds { seed: 1, client: 0, thread: 0 };
     let mut arrivals = law.part(rate, Part { index: 0, of }, seeds).expect("a law without a file");
     let start = Instant::now();
     for _ in 0..TIMES {
-        black_box(arrivals.next_due());
+        black_box(arrivals.next_scheduled());
     }
     start.elapsed().as_nanos() as f64 / TIMES as f64
 }

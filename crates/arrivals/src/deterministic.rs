@@ -53,15 +53,15 @@ mod tests {
     fn interleaved_parts_keep_the_gap_of_the_whole() {
         let rate = Rate::per_second(3e6).unwrap();
         let law: Law = serde_json::from_str(r#""deterministic""#).unwrap();
-        let mut dues: Vec<u64> = (0..3)
+        let mut scheduled_times: Vec<u64> = (0..3)
             .flat_map(|index| {
-                let seeds = Seeds { seed: 1, instance: 0, thread: index };
+                let seeds = Seeds { seed: 1, client: 0, thread: index };
                 let mut part = law.part(rate, Part { index, of: 3 }, seeds).unwrap();
-                (0..1000).map(move |_| part.next_due().0)
+                (0..1000).map(move |_| part.next_scheduled().0)
             })
             .collect();
-        dues.sort_unstable();
-        assert_eq!(dues.last(), Some(&1_000_000));
-        assert!(dues.windows(2).all(|w| (333..=334).contains(&(w[1] - w[0]))));
+        scheduled_times.sort_unstable();
+        assert_eq!(scheduled_times.last(), Some(&1_000_000));
+        assert!(scheduled_times.windows(2).all(|w| (333..=334).contains(&(w[1] - w[0]))));
     }
 }

@@ -137,7 +137,7 @@ impl Law {
     /// # Errors
     /// [`TraceError`] if a trace cannot be replayed.
     pub fn times(&self, rate: Rate, seed: u64) -> Result<Box<dyn Process>, TraceError> {
-        let seeds = Seeds { seed, instance: 0, thread: 0 };
+        let seeds = Seeds { seed, client: 0, thread: 0 };
         self.as_arrival_law().process(&PartSpec { part: Part::WHOLE, seeds, rate, gap: rate.mean_gap_ns() })
     }
 

@@ -49,7 +49,7 @@ pub use uniform::Uniform;
 /// A sequence of scheduled times, as offsets from the start of the load.
 pub trait Arrivals: Send {
     /// Return the next scheduled time, which is never earlier than the last.
-    fn next_due(&mut self) -> Nanos;
+    fn next_scheduled(&mut self) -> Nanos;
 
     /// Set the offset at which the measurement, and so a schedule of the rate, starts.
     fn measure_from(&mut self, _offset: Nanos) {}
@@ -74,7 +74,7 @@ impl Part {
 pub struct FlatOut;
 
 impl Arrivals for FlatOut {
-    fn next_due(&mut self) -> Nanos {
+    fn next_scheduled(&mut self) -> Nanos {
         Nanos::ZERO
     }
 }

@@ -15,7 +15,7 @@ pub struct Seeds {
     /// Seed of the plan.
     pub seed: u64,
     /// Number of the client.
-    pub instance: u32,
+    pub client: u32,
     /// Number of the worker within its client.
     pub thread: u32,
 }
@@ -23,7 +23,7 @@ pub struct Seeds {
 impl Seeds {
     /// Return the random stream of this worker.
     pub fn own_stream(self) -> Random {
-        stream(self.seed, self.instance, self.thread, Purpose::Arrivals)
+        stream(self.seed, self.client, self.thread, Purpose::Arrivals)
     }
 
     /// Return the random stream that all workers of all clients share.
@@ -90,7 +90,7 @@ pub struct Steady(pub Box<dyn Process>);
 
 impl Arrivals for Steady {
     #[inline]
-    fn next_due(&mut self) -> Nanos {
+    fn next_scheduled(&mut self) -> Nanos {
         Nanos(self.0.next() as u64)
     }
 }

@@ -129,7 +129,7 @@ impl ScheduledArrivals {
 
 impl Arrivals for ScheduledArrivals {
     #[inline]
-    fn next_due(&mut self) -> Nanos {
+    fn next_scheduled(&mut self) -> Nanos {
         // A time drawn before the start was set may be after it.
         let steady = self.process.next();
         self.last = self.time_at(steady).max(self.last);
@@ -157,34 +157,34 @@ mod tests {
     }
 
     /// Return the first `count` scheduled times; the schedule starts after a quarter of a second.
-    fn due(law: &str, schedule: &Schedule, part: Part, count: usize) -> Vec<u64> {
+    fn scheduled(law: &str, schedule: &Schedule, part: Part, count: usize) -> Vec<u64> {
         let law: Law = serde_json::from_str(law).unwrap();
         let rate = Rate::per_second(10_000.0).unwrap();
-        let seeds = Seeds { seed: 4, instance: 0, thread: part.index };
+        let seeds = Seeds { seed: 4, client: 0, thread: part.index };
         let mut arrivals = law.part_with_schedule(rate, part, seeds, Some(schedule)).unwrap();
-        let first = arrivals.next_due().0;
+        let first = arrivals.next_scheduled().0;
         arrivals.measure_from(Nanos(START));
-        std::iter::once(first).chain((1..count).map(|_| arrivals.next_due().0)).collect()
+        std::iter::once(first).chain((1..count).map(|_| arrivals.next_scheduled().0)).collect()
     }
 
-    fn count_between(due: &[u64], from_s: f64, to_s: f64) -> f64 {
+    fn count_between(scheduled: &[u64], from_s: f64, to_s: f64) -> f64 {
         let bounds = [from_s, to_s].map(|s| START + (s * 1e9) as u64);
-        due.iter().filter(|&&at| (bounds[0]..bounds[1]).contains(&at)).count() as f64
+        scheduled.iter().filter(|&&at| (bounds[0]..bounds[1]).contains(&at)).count() as f64
     }
 
     #[test]
     fn counts_of_equal_gaps_follow_the_integral_of_the_rate() {
         // Linear from 0.5 to 1.5 of the mean, a step, silence, and a repetition.
         let shape = schedule(&[[0.0, 5.0], [1.0, 15.0], [1.0, 20.0], [2.0, 20.0], [2.0, 0.0], [3.0, 0.0]]);
-        let due = due(r#""deterministic""#, &shape, Part::WHOLE, 90_000);
-        assert!(due.windows(2).all(|pair| pair[0] <= pair[1]));
+        let scheduled = scheduled(r#""deterministic""#, &shape, Part::WHOLE, 90_000);
+        assert!(scheduled.windows(2).all(|pair| pair[0] <= pair[1]));
         for lap in [0.0, 3.0] {
             for (from, to, share) in [(0.0, 1.0, 1.0), (0.0, 0.5, 0.375), (1.0, 2.0, 2.0), (2.0, 3.0, 0.0)] {
-                let found = count_between(&due, lap + from, lap + to);
+                let found = count_between(&scheduled, lap + from, lap + to);
                 assert!((found - share * 10_000.0).abs() <= 2.0, "{from} to {to}: {found}, not {share}");
             }
         }
-        let before = due.iter().filter(|&&at| at < START).count();
+        let before = scheduled.iter().filter(|&&at| at < START).count();
         assert!((2_499..=2_500).contains(&before), "the mean rate applies before the start: {before}");
     }
 
@@ -193,9 +193,9 @@ mod tests {
         let level = schedule(&[[0.0, 7.0], [2.0, 7.0]]);
         let law: Law = serde_json::from_str(r#"{"kind": "gamma", "shape": 2}"#).unwrap();
         let rate = Rate::per_second(10_000.0).unwrap();
-        let mut steady = law.part(rate, Part::WHOLE, Seeds { seed: 4, instance: 0, thread: 0 }).unwrap();
-        for at in due(r#"{"kind": "gamma", "shape": 2}"#, &level, Part::WHOLE, 50_000) {
-            assert!(at.abs_diff(steady.next_due().0) <= 1);
+        let mut steady = law.part(rate, Part::WHOLE, Seeds { seed: 4, client: 0, thread: 0 }).unwrap();
+        for at in scheduled(r#"{"kind": "gamma", "shape": 2}"#, &level, Part::WHOLE, 50_000) {
+            assert!(at.abs_diff(steady.next_scheduled().0) <= 1);
         }
     }
 
@@ -206,12 +206,13 @@ mod tests {
             .map(|x| [2.0 * x, 1.0 + 0.5 * (std::f64::consts::TAU * x).sin()])
             .collect();
         let shape = schedule(&sine);
-        let whole = due(r#""pareto""#, &shape, Part::WHOLE, 30_000);
-        let mut parts: Vec<u64> =
-            (0..3).flat_map(|index| due(r#""pareto""#, &shape, Part { index, of: 3 }, 10_000)).collect();
+        let whole = scheduled(r#""pareto""#, &shape, Part::WHOLE, 30_000);
+        let mut parts: Vec<u64> = (0..3)
+            .flat_map(|index| scheduled(r#""pareto""#, &shape, Part { index, of: 3 }, 10_000))
+            .collect();
         parts.sort_unstable();
         assert_eq!(parts, whole);
-        let poisson = due(r#""exponential""#, &shape, Part::WHOLE, 60_000);
+        let poisson = scheduled(r#""exponential""#, &shape, Part::WHOLE, 60_000);
         // The integral of the rising half is 1 + 2 * 0.5 / pi of the mean.
         let high = 10_000.0 * (1.0 + 1.0 / std::f64::consts::PI);
         let found = count_between(&poisson, 0.0, 1.0);

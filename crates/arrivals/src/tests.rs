@@ -24,15 +24,15 @@ fn rate() -> Rate {
 }
 
 /// Return the first `count` scheduled times of one part.
-fn due(law: &Law, part: Part, seed: u64, count: usize) -> Vec<u64> {
-    let seeds = Seeds { seed, instance: 0, thread: part.index };
+fn scheduled(law: &Law, part: Part, seed: u64, count: usize) -> Vec<u64> {
+    let seeds = Seeds { seed, client: 0, thread: part.index };
     let mut arrivals = law.part(rate(), part, seeds).unwrap();
-    (0..count).map(|_| arrivals.next_due().0).collect()
+    (0..count).map(|_| arrivals.next_scheduled().0).collect()
 }
 
 /// Return the scheduled times of all parts together, sorted, up to the end of the shortest part.
 fn superpose(law: &Law, of: u32, seed: u64, each: usize) -> Vec<u64> {
-    let parts: Vec<Vec<u64>> = (0..of).map(|index| due(law, Part { index, of }, seed, each)).collect();
+    let parts: Vec<Vec<u64>> = (0..of).map(|index| scheduled(law, Part { index, of }, seed, each)).collect();
     let end = parts.iter().map(|part| *part.last().unwrap()).min().unwrap();
     let mut all: Vec<u64> = parts.into_iter().flatten().filter(|&at| at <= end).collect();
     all.sort_unstable();
@@ -40,8 +40,8 @@ fn superpose(law: &Law, of: u32, seed: u64, each: usize) -> Vec<u64> {
 }
 
 /// Return the gaps in mean gaps.
-fn gaps(due: &[u64]) -> Vec<f64> {
-    due.windows(2).map(|two| (two[1] - two[0]) as f64 * RATE / 1e9).collect()
+fn gaps(scheduled: &[u64]) -> Vec<f64> {
+    scheduled.windows(2).map(|two| (two[1] - two[0]) as f64 * RATE / 1e9).collect()
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -97,7 +97,7 @@ fn all_parts_together_have_the_requested_rate() {
 #[test]
 fn interleaved_parts_are_exactly_the_whole() {
     for law in laws().into_iter().filter(|law| *law != Law::default()) {
-        let whole = due(&law, Part::WHOLE, 11, 24_000);
+        let whole = scheduled(&law, Part::WHOLE, 11, 24_000);
         for of in [1, 3, 8] {
             let parts = superpose(&law, of, 11, 24_000 / of as usize);
             assert!(parts.len() > 20_000 && parts[..] == whole[..parts.len()], "{law:?} over {of}");
@@ -108,9 +108,9 @@ fn interleaved_parts_are_exactly_the_whole() {
 #[test]
 fn equal_seeds_give_equal_processes_and_different_seeds_differ() {
     for law in laws().into_iter().filter(|law| law.cumulants().is_none_or(|c| c.scv() > 0.0)) {
-        let first = due(&law, Part::WHOLE, 1, 100);
-        assert_eq!(first, due(&law, Part::WHOLE, 1, 100));
-        assert_ne!(first, due(&law, Part::WHOLE, 2, 100));
+        let first = scheduled(&law, Part::WHOLE, 1, 100);
+        assert_eq!(first, scheduled(&law, Part::WHOLE, 1, 100));
+        assert_ne!(first, scheduled(&law, Part::WHOLE, 2, 100));
     }
 }
 
@@ -120,7 +120,7 @@ fn equal_seeds_give_equal_processes_and_different_seeds_differ() {
 fn gaps_have_the_stated_moments() {
     for law in laws() {
         let Some(Cumulants([_, second, third, fourth])) = law.cumulants() else { continue };
-        let gaps = gaps(&due(&law, Part::WHOLE, 5, 200_000));
+        let gaps = gaps(&scheduled(&law, Part::WHOLE, 5, 200_000));
         let n = gaps.len() as f64;
         let central = |power: i32| mean(gaps.iter().map(|gap| (gap - 1.0).powi(power)));
         let check = |name: &str, found: f64, stated: f64, error: f64| {
@@ -169,9 +169,9 @@ fn stated_laws_are_distributions() {
 }
 
 /// Return variance divided by mean of the counts in `spans` spans of `span_ns`.
-fn dispersion(due: impl Iterator<Item = u64>, span_ns: u64, spans: usize) -> f64 {
+fn dispersion(scheduled: impl Iterator<Item = u64>, span_ns: u64, spans: usize) -> f64 {
     let mut counts = vec![0.0_f64; spans];
-    for at in due {
+    for at in scheduled {
         let Some(count) = counts.get_mut((at / span_ns) as usize) else { break };
         *count += 1.0;
     }
@@ -187,8 +187,8 @@ fn counts_have_the_stated_dispersion() {
         let is_heavy = law.cumulants().is_some_and(|c| c.0[3] > 1e5);
         let (spans, gaps) = if is_heavy { (200, 40_000.0) } else { (400, 2_000.0) };
         let span_ns = (gaps * 1e9 / RATE) as u64;
-        let mut whole = law.part(rate(), Part::WHOLE, Seeds { seed: 3, instance: 0, thread: 0 }).unwrap();
-        let found = dispersion(std::iter::from_fn(|| Some(whole.next_due().0)), span_ns, spans);
+        let mut whole = law.part(rate(), Part::WHOLE, Seeds { seed: 3, client: 0, thread: 0 }).unwrap();
+        let found = dispersion(std::iter::from_fn(|| Some(whole.next_scheduled().0)), span_ns, spans);
         let stated = match &law {
             Law::Bursts(bursts) => bursts.dispersion_in_spans(RATE, span_ns as f64 / 1e9),
             _ => law.dispersion(rate()),
@@ -205,8 +205,8 @@ fn counts_of_a_part_have_the_stated_dispersion() {
         let Some(stated) = law.part_dispersion() else { continue };
         let span_ns = (400.0 * 1e9 / RATE) as u64;
         let mut part =
-            law.part(rate(), Part { index: 1, of: 4 }, Seeds { seed: 3, instance: 0, thread: 1 }).unwrap();
-        let found = dispersion(std::iter::from_fn(|| Some(part.next_due().0)), span_ns, 1_000);
+            law.part(rate(), Part { index: 1, of: 4 }, Seeds { seed: 3, client: 0, thread: 1 }).unwrap();
+        let found = dispersion(std::iter::from_fn(|| Some(part.next_scheduled().0)), span_ns, 1_000);
         // Five standard errors of a variance over 1,000 spans: 5 * sqrt(2 / 1000) = 0.22.
         assert!((found - stated).abs() < 0.22 * stated + 0.01, "{law:?}: {found}");
     }
@@ -216,7 +216,7 @@ fn counts_of_a_part_have_the_stated_dispersion() {
 fn gaps_of_an_interleaved_part_have_the_cumulants_of_sums() {
     for law in laws().into_iter().filter(|law| *law != Law::default()) {
         let Some(stated) = law.cumulants().map(|whole| whole.of_interleaved(3.0)) else { continue };
-        let found = gaps(&due(&law, Part { index: 2, of: 3 }, 9, 60_000));
+        let found = gaps(&scheduled(&law, Part { index: 2, of: 3 }, 9, 60_000));
         let c2 = mean(found.iter().map(|gap| (gap / 3.0 - 1.0).powi(2)));
         let Cumulants([_, second, _, fourth]) = stated;
         let error = ((fourth + 2.0 * second * second) / found.len() as f64).sqrt();
@@ -228,7 +228,8 @@ fn gaps_of_an_interleaved_part_have_the_cumulants_of_sums() {
 #[test]
 fn independent_parts_would_tend_to_a_poisson_process() {
     let law: Law = serde_json::from_str(r#"{"kind": "gamma", "shape": 4}"#).unwrap();
-    let mut all: Vec<u64> = (0..8).flat_map(|seed| due(&law, Part::WHOLE, 100 + seed, 10_000)).collect();
+    let mut all: Vec<u64> =
+        (0..8).flat_map(|seed| scheduled(&law, Part::WHOLE, 100 + seed, 10_000)).collect();
     all.sort_unstable();
     let found = gaps(&all[..70_000]);
     let m = mean(found.iter().copied());

@@ -332,16 +332,16 @@ mod tests {
         std::fs::write(&file, "5\n6\n6\n9\n").unwrap();
         let law = Law::Trace(Trace { file: file.clone(), ..trace(1, "s") });
         let rate = Rate::per_second(1e6).unwrap();
-        let due = |part: Part, count: usize| -> Vec<u64> {
+        let scheduled = |part: Part, count: usize| -> Vec<u64> {
             let mut arrivals =
-                law.part(rate, part, Seeds { seed: 1, instance: 0, thread: part.index }).unwrap();
-            (0..count).map(|_| arrivals.next_due().0).collect()
+                law.part(rate, part, Seeds { seed: 1, client: 0, thread: part.index }).unwrap();
+            (0..count).map(|_| arrivals.next_scheduled().0).collect()
         };
         // The mean gap of 4/3 s becomes 1 us.
-        assert_eq!(due(Part::WHOLE, 9), [0, 750, 750, 3_000, 4_000, 4_750, 4_750, 7_000, 8_000]);
-        let mut parts: Vec<u64> = (0..3).flat_map(|index| due(Part { index, of: 3 }, 3)).collect();
+        assert_eq!(scheduled(Part::WHOLE, 9), [0, 750, 750, 3_000, 4_000, 4_750, 4_750, 7_000, 8_000]);
+        let mut parts: Vec<u64> = (0..3).flat_map(|index| scheduled(Part { index, of: 3 }, 3)).collect();
         parts.sort_unstable();
-        assert_eq!(parts, due(Part::WHOLE, 9));
+        assert_eq!(parts, scheduled(Part::WHOLE, 9));
         std::fs::remove_file(&file).unwrap();
     }
 
@@ -354,17 +354,17 @@ mod tests {
         let rate = Rate::per_second(1e6).unwrap();
         let schedule = Schedule { points: vec![[0.0, 1.0], [1e-6, 1.0]] };
         for schedule in [None, Some(&schedule)] {
-            let mut due = Vec::new();
+            let mut scheduled = Vec::new();
             for index in 0..3 {
-                let seeds = Seeds { seed: 1, instance: 0, thread: index };
+                let seeds = Seeds { seed: 1, client: 0, thread: index };
                 let law = Law::Trace(stops.clone());
                 let part = Part { index, of: 3 };
                 let mut arrivals = law.part_with_schedule(rate, part, seeds, schedule).unwrap();
                 arrivals.measure_from(hindmost_clock::Nanos(0));
-                due.extend((0..3).map(|_| arrivals.next_due().0));
+                scheduled.extend((0..3).map(|_| arrivals.next_scheduled().0));
             }
-            due.sort_unstable();
-            assert_eq!(due, [0, 750, 750, 3_000, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX]);
+            scheduled.sort_unstable();
+            assert_eq!(scheduled, [0, 750, 750, 3_000, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX]);
         }
         std::fs::remove_file(&file).unwrap();
     }

@@ -83,8 +83,8 @@ impl Histogram {
     /// Merging a histogram with itself doubles all counts, as with an equal one.
     fn merge(this: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
         if this.is(other) {
-            let twin = this.try_borrow()?.open().into_owned();
-            this.try_borrow_mut()?.open_mut().merge(&twin);
+            let replica = this.try_borrow()?.open().into_owned();
+            this.try_borrow_mut()?.open_mut().merge(&replica);
         } else {
             this.try_borrow_mut()?.open_mut().merge(&other.try_borrow()?.open());
         }

@@ -7,22 +7,22 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod capture;
+mod client;
 mod clone;
 mod distribution;
 mod fault;
 mod harvest;
 mod host;
-mod instance;
 mod knobs;
 mod nerve;
 mod opening;
 mod pipe;
 mod quantile;
 mod registry;
-mod rulers;
 mod schemas;
 mod sentinel;
 mod simulate;
+mod stressors;
 mod synth;
 mod table;
 mod tls;
@@ -35,6 +35,11 @@ mod _engine {
     #[pymodule_export]
     use super::capture::{capture_exchanges, match_capture};
     #[pymodule_export]
+    use super::client::{
+        check_plan, clean_up, first_request, plan_needs, plan_schema, refused_requests, request_names,
+        run_client,
+    };
+    #[pymodule_export]
     use super::clone::{check_clone, clone_schema};
     #[pymodule_export]
     use super::distribution::{read_hlog, Histogram};
@@ -46,11 +51,6 @@ mod _engine {
     use super::host::{
         confine, cpu_counters, doctor, host_facts, monotonic_ns, process_cpu_ns, socket_queues, tcp_counters,
         topology,
-    };
-    #[pymodule_export]
-    use super::instance::{
-        check_plan, clean_up, first_request, plan_needs, plan_schema, refused_requests, request_names,
-        run_instance,
     };
     #[pymodule_export]
     use super::knobs::{
@@ -66,15 +66,16 @@ mod _engine {
     #[pymodule_export]
     use super::registry::{arrival_law, arrival_laws, gap_law, protocols, read_trace};
     #[pymodule_export]
-    use super::rulers::{
-        cache_knees, core_certificate, instruction_classes, look_at_placement, rulers, validate_rulers, Ruler,
-    };
-    #[pymodule_export]
     use super::schemas::written_schemas;
     #[pymodule_export]
     use super::sentinel::Sentinel;
     #[pymodule_export]
     use super::simulate::{check_designs, simulate, simulate_columns};
+    #[pymodule_export]
+    use super::stressors::{
+        cache_knees, core_certificate, instruction_classes, look_at_placement, stressors, validate_stressors,
+        Stressor,
+    };
     #[pymodule_export]
     use super::synth::{certify_spin, serve_inside, serve_synth};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use hindmost_host::doctor::Checkup;
 use hindmost_host::sentinel::CpuObservations;
 use hindmost_knobs::{ChangedSetting, Knob, RestoredSetting};
-use hindmost_load::engine::InstanceResult;
+use hindmost_load::engine::ClientResult;
 use hindmost_synth::{Certificate, ServerSummary};
 use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;
@@ -15,7 +15,7 @@ use crate::fault::raise;
 #[pyfunction]
 pub fn written_schemas() -> PyResult<String> {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    generator.subschema_for::<InstanceResult>();
+    generator.subschema_for::<ClientResult>();
     generator.subschema_for::<Checkup>();
     generator.subschema_for::<Knob>();
     generator.subschema_for::<ChangedSetting>();

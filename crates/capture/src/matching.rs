@@ -14,8 +14,15 @@ use crate::CaptureError;
 
 /// Columns of `witness-K.parquet`. The first five are the client's, in nanoseconds since the start of the
 /// measurement; the last two are the capture's, in nanoseconds since the epoch.
-pub const COLUMNS: [&str; 7] =
-    ["due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"];
+pub const COLUMNS: [&str; 7] = [
+    "scheduled_ns",
+    "sent_ns",
+    "wire_out_ns",
+    "wire_in_ns",
+    "completed_ns",
+    "capture_out_ns",
+    "capture_in_ns",
+];
 
 /// The reason why requests cannot be matched with a capture.
 #[derive(Debug, Error)]

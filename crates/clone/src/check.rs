@@ -15,7 +15,7 @@ fn refuse(field: &str, value: impl ToString, must: impl Into<String>) -> CloneEr
 /// Longest allowed time, about 17 minutes: longer ones are probably typing errors.
 const MAX_US: f64 = 1e9;
 const MAX_THREADS: u32 = 1_024;
-const MAX_INSTANCES: u32 = 1 << 20;
+const MAX_CLIENTS: u32 = 1 << 20;
 /// Tolerance for sums of weights, which are written with a few digits.
 const ROUNDING: f64 = 1e-6;
 
@@ -190,8 +190,8 @@ impl Lock {
         let path = |name: &str| format!("{field}.{name}");
         self.hold.check(&path("hold"))?;
         share(&path("share"), self.share)?;
-        if !(1..=MAX_INSTANCES).contains(&self.instances) {
-            return Err(refuse(&path("instances"), self.instances, format!("between 1 and {MAX_INSTANCES}")));
+        if !(1..=MAX_CLIENTS).contains(&self.instances) {
+            return Err(refuse(&path("instances"), self.instances, format!("between 1 and {MAX_CLIENTS}")));
         }
         if let Some(first) = self.first {
             share(&path("first"), first)?;

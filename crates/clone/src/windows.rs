@@ -34,7 +34,7 @@ impl Iterator for Windows {
 
     fn next(&mut self) -> Option<(f64, f64)> {
         let draws = Draws::new(self.seed, self.index);
-        let due = match &self.when {
+        let scheduled = match &self.when {
             When::Chance { .. } => return None,
             When::Poisson { per_second } => {
                 self.clock_ns -= (-draws.unit(GAP)).ln_1p() * 1e9 / per_second;
@@ -44,7 +44,7 @@ impl Iterator for Windows {
             When::Once { at_us } => at_us.get(self.index as usize)? * 1e3,
         };
         self.index += 1;
-        let begin = due.max(self.free_ns);
+        let begin = scheduled.max(self.free_ns);
         let length = self.length.value_at(draws.unit(LENGTH));
         self.free_ns = begin + length;
         Some((begin, length))

@@ -210,18 +210,18 @@ impl Watch {
         let from = clock.now();
         let (mut alive, mut before) = (from, waited());
         while !is_over() {
-            let due = alive + period;
-            sleep_until(due);
+            let scheduled = alive + period;
+            sleep_until(scheduled);
             let woken = clock.now();
             self.wakings += 1;
             let total = waited();
             let wait = total.saturating_sub(before);
             let ready = woken.saturating_sub(wait);
-            if ready.saturating_sub(due) > LATE_THRESHOLD {
-                self.missed += store(&mut self.spans, [alive.0, due.0, ready.0]);
+            if ready.saturating_sub(scheduled) > LATE_THRESHOLD {
+                self.missed += store(&mut self.spans, [alive.0, scheduled.0, ready.0]);
             }
             if wait > LATE_THRESHOLD {
-                self.missed += store(&mut self.unsure, [alive.0, due.0, woken.0]);
+                self.missed += store(&mut self.unsure, [alive.0, scheduled.0, woken.0]);
             }
             (alive, before) = (woken, total);
         }
@@ -304,11 +304,11 @@ mod tests {
         let sleep_until = |at: Nanos| {
             // A wait of 2 ms behind the server; an interruption of 3 ms; both, the interruption first;
             // 50 us, which is ignored.
-            let (theft, wait) =
+            let (interference, wait) =
                 [(0, 2_000_000), (3_000_000, 0), (1_000_000, 500_000), (0, 50_000)][turn.get()];
             turn.set(turn.get() + 1);
             waited.set(waited.get() + wait);
-            clock.set(at + Nanos(theft + wait));
+            clock.set(at + Nanos(interference + wait));
         };
         let total = || Nanos(waited.get());
         watch.follow(&clock, Nanos::from_millis(1), sleep_until, total, || turn.get() == 4);

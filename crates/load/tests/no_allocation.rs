@@ -5,7 +5,7 @@
 
 // Not all of it is used here.
 #[allow(dead_code, unused_imports)]
-#[path = "instances/common/mod.rs"]
+#[path = "clients/common/mod.rs"]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -236,7 +236,7 @@ fn allocates_nothing(protocol: &str, address: &str, changes: &Value) -> Run {
         all[key] = value.clone();
     }
     let ran = run_with(&plan(protocol, address, &all), &mut Watching::default()).unwrap();
-    assert!(ran.count("due") > 200, "{}", ran.result["counts"]);
+    assert!(ran.count("scheduled") > 200, "{}", ran.result["counts"]);
     assert!(EARLIER.load(Ordering::Relaxed) > 0, "allocations before the measurement must be observed");
     let (count, bytes) = (MEASURED.load(Ordering::Relaxed), FIRST_BYTES.load(Ordering::Relaxed));
     assert_eq!(count, 0, "{changes}: the first allocation had {bytes} bytes");

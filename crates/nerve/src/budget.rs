@@ -57,7 +57,7 @@ impl Budget {
         Self { allowed: allowed_ns as f64, shares: collectors.map(share).collect() }
     }
 
-    pub(crate) fn due(&self, collector: usize, sample: u64) -> bool {
+    pub(crate) fn scheduled(&self, collector: usize, sample: u64) -> bool {
         // Spread expensive collectors over different samples.
         sample == 0 || (sample + collector as u64) % u64::from(self.shares[collector].period) == 0
     }

@@ -102,7 +102,7 @@ counters! {
     TcpUnread Level "tcp.unread_bytes" "bytes received but not read by the application";
     TcpUnsent Level "tcp.unsent_bytes" "bytes written by the application but not acknowledged";
     TcpAccept Level "tcp.not_accepted" "connections that wait for the application to accept them";
-    ProbeSlip Total "probe.slip_us" "sum of the probe's send delays: the part of the latency caused by the probe";
+    ProbeSendDelay Total "probe.send_delay_us" "sum of the probe's send delays: the part of the latency caused by the probe";
 }
 
 /// Placeholder for a value that the host does not provide.

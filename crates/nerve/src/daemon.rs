@@ -186,7 +186,7 @@ struct Clocks {
 impl Clocks {
     /// Detect a step of the wall clock (it was set, or the host was suspended) and a gap in which the watch did not
     /// run. After a gap, the schedule restarts now instead of catching up.
-    fn read(&mut self, now: u64, real: u64, due: &mut u64, period: u64) -> Vec<serde_json::Value> {
+    fn read(&mut self, now: u64, real: u64, scheduled: &mut u64, period: u64) -> Vec<serde_json::Value> {
         let mut events = Vec::new();
         let expected = self.real + (now - self.now);
         if real.abs_diff(expected) > STEP_NS {
@@ -194,11 +194,11 @@ impl Clocks {
             let text = format!("the wall clock was set by {seconds:+.3} s, or the host was suspended");
             events.push(json!({"clock": text, "seconds": seconds}));
         }
-        if now > *due + 3 * period {
-            let seconds = (now - *due) as f64 / 1e9;
+        if now > *scheduled + 3 * period {
+            let seconds = (now - *scheduled) as f64 / 1e9;
             let text = format!("no samples for {seconds:.1} s, because the watch did not run");
             events.push(json!({"gap": text, "seconds": seconds}));
-            *due = now;
+            *scheduled = now;
         }
         (self.now, self.real) = (now, real);
         events
@@ -213,11 +213,11 @@ impl Daemon<'_> {
     ) -> Result<Summary, NerveError> {
         let period = self.request.period_ms * 1_000_000;
         let cpu_before = this_thread::cpu_time_ns();
-        let mut due = monotonic_ns();
-        let mut clocks = Clocks { now: due, real: realtime_ns() };
+        let mut scheduled = monotonic_ns();
+        let mut clocks = Clocks { now: scheduled, real: realtime_ns() };
         let ended = loop {
             let (now, real) = (monotonic_ns(), realtime_ns());
-            for event in clocks.read(now, real, &mut due, period) {
+            for event in clocks.read(now, real, &mut scheduled, period) {
                 self.record_event(now, &event)?;
             }
             self.sample(now, real, cpu_before)?;
@@ -227,9 +227,9 @@ impl Daemon<'_> {
             if self.request.samples.is_some_and(|most| self.samples >= most) {
                 break "samples-taken";
             }
-            due += period;
-            while monotonic_ns() < due && !stop.load(Ordering::Relaxed) {
-                this_thread::sleep_until(due);
+            scheduled += period;
+            while monotonic_ns() < scheduled && !stop.load(Ordering::Relaxed) {
+                this_thread::sleep_until(scheduled);
             }
             if stop.load(Ordering::Relaxed) {
                 break "stopped";
@@ -279,7 +279,7 @@ impl Daemon<'_> {
         let mut events = Vec::new();
         let mut started = this_thread::cpu_time_ns();
         for collector in 0..self.collectors.len() {
-            if self.budget.due(collector, self.samples) {
+            if self.budget.scheduled(collector, self.samples) {
                 events.extend(self.collectors[collector].read(&mut self.values));
                 let done = this_thread::cpu_time_ns();
                 events.extend(
@@ -336,7 +336,7 @@ impl Daemon<'_> {
         let values = &mut self.values;
         values.add(Id::LatencyCount, intake.latency.count());
         values.add(Id::LatencyErrors, intake.errors);
-        values.add(Id::ProbeSlip, intake.slip_ns / 1000);
+        values.add(Id::ProbeSendDelay, intake.send_delay_ns / 1000);
         let waiting = if intake.oldest == 0 { 0 } else { now.saturating_sub(intake.oldest) / 1000 };
         values.set(Id::LatencyWaiting, waiting);
         values.set_or_unknown(Id::LatencyP50, quantile(Quantile::P50));
@@ -391,9 +391,9 @@ mod tests {
     #[test]
     fn clock_steps_and_suspends_are_reported_and_sampling_continues() {
         const S: u64 = 1_000_000_000;
-        let (mut clocks, mut due) = (Clocks { now: 100 * S, real: 5_000 * S }, 101 * S);
+        let (mut clocks, mut scheduled) = (Clocks { now: 100 * S, real: 5_000 * S }, 101 * S);
         let mut read = |now, real| -> Vec<(&str, f64)> {
-            let events = clocks.read(now, real, &mut due, S);
+            let events = clocks.read(now, real, &mut scheduled, S);
             let kind = |one: &serde_json::Value| if one["gap"].is_null() { "clock" } else { "gap" };
             events.iter().map(|one| (kind(one), one["seconds"].as_f64().unwrap().round())).collect()
         };
@@ -407,7 +407,7 @@ mod tests {
         // Stopped for a minute.
         assert_eq!(read(163 * S, 12_263 * S), [("gap", 62.0)]);
         assert!(read(163 * S + 5, 12_263 * S + 5).is_empty());
-        assert_eq!(due, 163 * S);
+        assert_eq!(scheduled, 163 * S);
     }
 
     #[test]

@@ -38,9 +38,9 @@ impl Plan {
         if self.schema != SCHEMA {
             return Err(refuse("schema", format!("`{}`", self.schema), format!("`{SCHEMA}`")));
         }
-        if self.instance.index >= self.instance.of {
-            let must = format!("below instance.of ({})", self.instance.of);
-            return Err(refuse("instance.index", self.instance.index, must));
+        if self.client.index >= self.client.of {
+            let must = format!("below client.of ({})", self.client.of);
+            return Err(refuse("client.index", self.client.index, must));
         }
         match self.load {
             Load::Open { rate_per_s, .. } => check_rate(rate_per_s)?,
@@ -190,7 +190,7 @@ mod tests {
         check_refused(&["load", "schedule"], json!({"points": [[0, 1]]}), "load.schedule.points");
         check_refused(&["schema"], json!("hindmost.plan/9"), "schema");
         check_refused(&["rtae"], json!(1), "rtae");
-        check_refused(&["instance"], json!({"index": 2, "of": 2}), "instance.index");
+        check_refused(&["client"], json!({"index": 2, "of": 2}), "client.index");
         check_refused(&["threads"], json!([]), "threads");
         check_refused(&["connections"], json!(0), "connections");
         check_refused(&["timeout_s"], json!(0), "timeout_s");

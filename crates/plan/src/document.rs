@@ -18,7 +18,7 @@ pub struct Plan {
     pub seed: u64,
     /// The position of this client among all clients.
     #[serde(default)]
-    pub instance: Share,
+    pub client: Share,
     /// The server under test.
     pub target: Target,
     /// Open or closed loop, and its rate.

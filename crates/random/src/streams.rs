@@ -23,8 +23,8 @@ pub enum Purpose {
 
 /// Return the stream of one thread (counted over all clients) for one purpose. PCG streams with different
 /// increments do not overlap, so clients never run in lock-step.
-pub fn stream(seed: u64, instance: u32, thread: u32, purpose: Purpose) -> Random {
-    let id = (u128::from(instance) << 64) | (u128::from(thread) << 32) | purpose as u128;
+pub fn stream(seed: u64, client: u32, thread: u32, purpose: Purpose) -> Random {
+    let id = (u128::from(client) << 64) | (u128::from(thread) << 32) | purpose as u128;
     Pcg64::new(u128::from(mix(seed)) << 64 | u128::from(mix(!seed)), id)
 }
 
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn same_seed_same_stream_and_no_two_alike() {
-        let first = |seed, instance, thread, purpose| stream(seed, instance, thread, purpose).next_u64();
+        let first = |seed, client, thread, purpose| stream(seed, client, thread, purpose).next_u64();
         assert_eq!(first(1, 0, 0, Purpose::Arrivals), first(1, 0, 0, Purpose::Arrivals));
         let mut all: Vec<u64> = [Purpose::Arrivals, Purpose::Contents, Purpose::Routing, Purpose::Sampling]
             .into_iter()

@@ -24,7 +24,7 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
     if !(contended || program.depends_on_load()) || bound <= 0.0 || bound.is_infinite() {
         return Ok(bound);
     }
-    let calm = Program::new(&Document {
+    let isolated = Program::new(&Document {
         queue: Queue::Shared,
         arrival_us: 0.0,
         wake_us: 0.0,
@@ -39,7 +39,7 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
     })?;
     let design = Design {
         load: None,
-        arrivals: Arrivals::Closed { clients: 2 * calm.threads, think_us: 0.0 },
+        arrivals: Arrivals::Closed { clients: 2 * isolated.threads, think_us: 0.0 },
         requests: PILOT,
         warmup: PILOT_WARMUP,
         sections: 1,
@@ -49,11 +49,11 @@ pub fn capacity_per_s(program: &Program, seed: u64, stop: &AtomicBool) -> Result
         event_by_event: true,
     };
     let mut spent = TotalTime::default();
-    general::run(&calm, &design, None, &mut spent, stop)?;
+    general::run(&isolated, &design, None, &mut spent, stop)?;
     // The same requests in an idle server: their mean demand is known, so that chance cancels.
-    let mut sequence = calm.sequence();
+    let mut sequence = isolated.sequence();
     let demand: f64 =
-        (0..design.total()).map(|i| idle_demand(&calm, &mut sequence, Draws::new(seed, i))).sum();
+        (0..design.total()).map(|i| idle_demand(&isolated, &mut sequence, Draws::new(seed, i))).sum();
     let longer = spent.busy_ns / demand;
     let running = (1.0 - program.stopped_share()).max(0.0);
     let threads = program.threads_capacity_per_s(program.mean_busy_ns() * longer) * running;

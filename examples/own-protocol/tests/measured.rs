@@ -63,8 +63,8 @@ fn a_protocol_of_ones_own_is_measured_like_any_other() {
     std::fs::remove_dir_all(&folder).unwrap();
     let counts = &serde_json::to_value(&result).unwrap()["counts"];
     let count = |name: &str| counts[name].as_u64().unwrap();
-    assert!(count("done") > 100, "{counts}");
-    assert_eq!(count("due"), count("done"), "{counts}");
+    assert!(count("completed") > 100, "{counts}");
+    assert_eq!(count("scheduled"), count("completed"), "{counts}");
     assert_eq!((count("errors"), count("misses")), (0, 0), "{counts}");
     assert_eq!(words.lock().unwrap().len(), 500, "every key was stored");
 }

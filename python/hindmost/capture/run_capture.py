@@ -114,7 +114,7 @@ class RunCapture:
         """Finish the capture. Call it after the measurement."""
         self._finished.append(self._bytes.finish())
 
-    def match(self, instances: int) -> dict[str, Any]:
+    def match(self, clients: int) -> dict[str, Any]:
         """Match every client's requests, and write ``witness-K.parquet``.
 
         Returns
@@ -129,7 +129,7 @@ class RunCapture:
             If the capture cannot be matched.
         """
         counts = {"answered": 0, "matched": 0, "stamped": 0}
-        for index in range(instances):
+        for index in range(clients):
             try:
                 found = json.loads(
                     _engine.match_capture(

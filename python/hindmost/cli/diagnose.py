@@ -15,7 +15,7 @@ from hindmost.exits import Exit
 
 if TYPE_CHECKING:
     from hindmost.stats.causes import Normal
-    from hindmost.studies.diagnosis.twin.request import TwinRequest
+    from hindmost.studies.diagnosis.replica.request import ReplicaRequest
 
 SHOWN_MOVED = 8
 EXITS = {
@@ -86,11 +86,11 @@ def diagnose(
         Path | None,
         option(PROCEDURE, "FILE", "Output of `hindmost trace --json`: test its culprits first."),
     ] = None,
-    twin: Annotated[
+    replica: Annotated[
         str | None,
         option(PROCEDURE, "TARGET", "Test suspects on a replica first: a preset or a target file."),
     ] = None,
-    twin_rate: Annotated[
+    replica_rate: Annotated[
         str | None,
         option(
             PROCEDURE,
@@ -98,7 +98,7 @@ def diagnose(
             "Request rate of the replica's load. [default: as much work as the application has]",
         ),
     ] = None,
-    twin_workload: Annotated[
+    replica_workload: Annotated[
         Path | None,
         option(PROCEDURE, "FILE.json", "Workload file of the replica, as for `measure --workload`."),
     ] = None,
@@ -120,8 +120,8 @@ def diagnose(
     Suspects are a busy neighbour, a quota, threads restricted to few processors, packets handled on other
     CPUs. The command removes and restores each suspect in random order, and compares it with a sham that
     changes nothing. Every change is in the settings' journal before it is made, and is undone at the end,
-    even after a kill -9. No process is ended. With --twin, suspects are first applied to a replica, and only
-    those that make the replica equally slow are tested on the application.
+    even after a kill -9. No process is ended. With --replica, suspects are first applied to a replica, and
+    only those that make the replica equally slow are tested on the application.
     """
     from hindmost.plan.units import parse_duration
     from hindmost.report.diagnosis.page import render_diagnosis_page
@@ -206,7 +206,7 @@ def diagnose(
         normal_work=normal_work,
         normal_metrics=None if ring is None else _normal_metrics(ring),
         first=() if trace is None else tuple(one["name"] for one in read_culprits(trace)),
-        twin=_twin(twin, twin_rate, twin_workload),
+        replica=_replica(replica, replica_rate, replica_workload),
     )
     done = diagnosed(request, say)
     moved, wait = None, None
@@ -230,30 +230,30 @@ def _normal_metrics(ring: Path) -> Normal:
     return Normal(SIGNATURE_METRICS, normal_metrics_of(ring, SIGNATURE_METRICS))
 
 
-def _twin(twin: str | None, rate: str | None, workload: Path | None) -> TwinRequest | None:
+def _replica(replica: str | None, rate: str | None, workload: Path | None) -> ReplicaRequest | None:
     from hindmost.plan.units import parse_rate
-    from hindmost.studies.diagnosis.twin.request import TwinRequest
+    from hindmost.studies.diagnosis.replica.request import ReplicaRequest
     from hindmost.targets import Managed, parse_target
 
-    if twin is None:
+    if replica is None:
         if rate is not None or workload is not None:
             raise UsageError(
                 "missing-argument",
-                "--twin-rate and --twin-workload need --twin",
-                hint="--twin memcached",
-                option="--twin",
+                "--replica-rate and --replica-workload need --replica",
+                hint="--replica memcached",
+                option="--replica",
             )
         return None
-    target = parse_target(twin)
+    target = parse_target(replica)
     if not isinstance(target, Managed):
         raise UsageError(
             "needs-managed-server",
-            f"{twin} is a running server; Hindmost must start the replica itself",
-            hint="--twin memcached, or a target file",
-            option="--twin",
-            value=twin,
+            f"{replica} is a running server; Hindmost must start the replica itself",
+            hint="--replica memcached, or a target file",
+            option="--replica",
+            value=replica,
         )
-    return TwinRequest(target, None if rate is None else parse_rate(rate.removesuffix("/s")), workload)
+    return ReplicaRequest(target, None if rate is None else parse_rate(rate.removesuffix("/s")), workload)
 
 
 def _tell_plan(pid: int, rules: object, *, as_json: bool) -> int:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from hindmost.cli.options import OUTPUT, option
 from hindmost.cli.outcome import refuse_files
 from hindmost.cli.streams import say
-from hindmost.errors import InstanceError, TargetError, UsageError
+from hindmost.errors import ClientError, TargetError, UsageError
 from hindmost.exits import Exit
 
 Require = Annotated[
@@ -49,7 +49,7 @@ def refuse_unwritable(*, junit: Path | None, markdown: Path | None, limits: bool
 def report_unmeasured(
     target: str,
     texts: Sequence[str],
-    error: TargetError | InstanceError,
+    error: TargetError | ClientError,
     *,
     junit: Path | None,
     markdown: Path | None,

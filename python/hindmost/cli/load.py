@@ -12,7 +12,7 @@ from hindmost import _engine
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, option, switch
 from hindmost.cli.streams import say
 from hindmost.documents import read_text
-from hindmost.errors import InstanceError, UsageError
+from hindmost.errors import ClientError, UsageError
 from hindmost.exits import Exit
 from hindmost.plan.positions import SourceText, locate_refusal
 
@@ -45,7 +45,7 @@ def load(
             option="--out",
         ) from None
     with _converted_errors(plan, text):
-        result = json.loads(_engine.run_instance(text, str(out)))
+        result = json.loads(_engine.run_client(text, str(out)))
     for bulky in ("series", "raw_gaps_ns"):
         result.pop(bulky)
     print(json.dumps(result))
@@ -105,7 +105,7 @@ def _converted_errors(plan: Path, text: str) -> Iterator[None]:
     except _engine.EngineError as error:
         code, message = error.args
         if code != "plan":
-            raise InstanceError(code, message) from None
+            raise ClientError(code, message) from None
         refusal = locate_refusal(
             message,
             text,

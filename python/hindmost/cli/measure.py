@@ -22,7 +22,7 @@ from hindmost.cli.options import (
 )
 from hindmost.cli.requests import add_request_options
 from hindmost.cli.streams import say
-from hindmost.errors import InstanceError, TargetError
+from hindmost.errors import ClientError, TargetError
 from hindmost.run.request import MeasureRequest
 
 
@@ -98,7 +98,7 @@ def measure(
         if os.geteuid() == 0 and "://" in (asked.target or "") and not (asked.verify_wire or quiet):
             say("note[root-not-needed]: measuring a server at a URL does not need root")
         shown = carry_out(study, Talk(quiet=quiet, trust=yes), page)
-    except (TargetError, InstanceError) as error:
+    except (TargetError, ClientError) as error:
         from hindmost.targets.resolve import without_password
 
         name = without_password(asked.target) if asked.target else f"the server of {resume}"

@@ -17,7 +17,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run.figures import RunFigures
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 from hindmost.stats import Decision
 
 if TYPE_CHECKING:

@@ -177,7 +177,7 @@ def _earlier(path: Path) -> dict[str, Any]:
             option="--before",
             path=str(path),
         ) from None
-    if not isinstance(document, dict) or document.get("schema") != "hindmost.trace/1":
+    if not isinstance(document, dict) or document.get("schema") != "hindmost.trace/2":
         raise UsageError(
             "bad-file",
             f"--before: {path} does not contain a trace",

@@ -106,16 +106,16 @@ CODES: dict[str, Code] = {
         "The processor has no usable hardware thread on the same core.",
         "Leave out `--other`, or use a machine with two threads per core.",
     ),
-    "ruler-unsupported": Code("The processor lacks an instruction that a stressor needs.", "Leave it out."),
-    "ruler-unknown": Code(
+    "stressor-unsupported": Code("The processor lacks an instruction of a stressor.", "Leave it out."),
+    "stressor-unknown": Code(
         "There is no such stressor.", "List them with `hindmost colocate stressors --list`."
     ),
-    "ruler-memory": Code("The kernel refused memory for a stressor.", "Free memory, or raise the limit."),
-    "ruler-setup": Code("A stressor's socket or file could not be opened.", "Check permissions and space."),
-    "ruler-processor": Code(
+    "stressor-memory": Code("The kernel refused memory for a stressor.", "Free memory, or raise the limit."),
+    "stressor-setup": Code("A stressor's socket or file cannot be opened.", "Check permissions and space."),
+    "stressor-processor": Code(
         "A stressor cannot run on this processor.", "Use a processor that this process may run on."
     ),
-    "ruler-busy": Code("The host was too busy for a single burst without interference.", _STOP_OTHERS),
+    "stressor-busy": Code("The host was too busy for a single burst without interference.", _STOP_OTHERS),
     # Supervision
     "needs-probe": Code(
         "This command needs a probe because an access log reports latency too late.",

@@ -56,11 +56,11 @@ CODES = {
     ),
     "load-not-tried": Code(
         "Load was not tested: clients are paused only after a replica shows that load is the cause.",
-        "Compare the request rate with the usual one, or use `--twin`.",
+        "Compare the request rate with the usual one, or use `--replica`.",
     ),
     "load-or-code": Code(
         "The application has more work than usual: more requests, or slower code.",
-        "Compare the request rate with the usual one, or test suspects on a replica with `--twin`.",
+        "Compare the request rate with the usual one, or test suspects on a replica with `--replica`.",
     ),
     "no-slowdown": Code("Latency is about normal.", "Run `hindmost diagnose` while latency is high."),
     "no-suspect": Code("No suspect could be tested.", "Allow more interventions in the policy."),

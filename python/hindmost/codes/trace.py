@@ -205,7 +205,7 @@ CODES: dict[str, Code] = {
     ),
     "harm-spent": Code(
         "Experiments made users wait too often, so the diagnosis stopped changing the host.",
-        "Exclude these suspects in the policy, or use `--twin`.",
+        "Exclude these suspects in the policy, or use `--replica`.",
     ),
     "not-reproduced-suspect": Code("The replica did not become slow with this suspect.", "Nothing to do."),
     "removed-on-host": Code("The suspect was removed on the host as well.", "Read the verdict."),
@@ -222,14 +222,14 @@ CODES: dict[str, Code] = {
         "Even an experiment that changes nothing failed.", "Correct the problem in the message."
     ),
     # Replicas
-    "no-dose": Code("This suspect cannot be reproduced on a replica.", "Diagnose without `--twin`."),
+    "no-dose": Code("This suspect cannot be reproduced on a replica.", "Diagnose without `--replica`."),
     "dose-in-force": Code("The replica is already under the same limit.", "Nothing to do."),
     "no-own-group": Code("The replica could not get its own control group.", _ROOT),
     "no-own-network": Code("The replica could not get its own network namespace.", _ROOT),
     "normal-load-unknown": Code("The normal load is unknown.", "Specify `--normal-work` or `--ring`."),
     "normal-load": Code("The load is not higher than normal.", "Nothing to do."),
     "replica-load-failed": Code(
-        "The replica's load generator failed.", "Check `--twin-workload` and `--twin-rate`."
+        "The replica's load generator failed.", "Check `--replica-workload` and `--replica-rate`."
     ),
     "real-time-refused": Code(
         "The kernel refuses real-time priority, so the replica cannot be protected from neighbours.",

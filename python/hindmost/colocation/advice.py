@@ -88,7 +88,7 @@ def advise(
                 "answer": found["answer"],
                 "place": place,
                 "worst": found["worst"],
-                "ruler": found["ruler"],
+                "stressor": found["stressor"],
                 "allowed": found["allowed"],
                 "notes": notes,
             }

@@ -82,7 +82,7 @@ def in_common(job: Mapping[str, Any], server: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> share = {"value": 0.1, "low": 0.05, "high": 0.2}
-    >>> card = {"axes": [{"ruler": "l3", "sensitivity": share, "contentiousness": share}]}
+    >>> card = {"axes": [{"stressor": "l3", "sensitivity": share, "contentiousness": share}]}
     >>> in_common({**card, "name": "zstd"}, {**card, "name": "kv"})
     'zstd uses l3, which slows kv'
     """
@@ -95,14 +95,14 @@ def in_common(job: Mapping[str, Any], server: Mapping[str, Any]) -> str:
 def shared_axes(job: Mapping[str, Any], server: Mapping[str, Any]) -> list[str]:
     """Return the stressors whose resource the job uses and to which the server is sensitive."""
     taken = {
-        axis["ruler"]
+        axis["stressor"]
         for axis in job["axes"]
         if axis["contentiousness"] and axis["contentiousness"]["low"] > SIGNIFICANT
     }
     return [
-        axis["ruler"]
+        axis["stressor"]
         for axis in server["axes"]
-        if axis["sensitivity"] and axis["sensitivity"]["low"] > SIGNIFICANT and axis["ruler"] in taken
+        if axis["sensitivity"] and axis["sensitivity"]["low"] > SIGNIFICANT and axis["stressor"] in taken
     ]
 
 
@@ -143,7 +143,7 @@ def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bo
 
     bounds = {
         "rate": _bound(
-            job, [(one["ruler"], one["sensitivity"]) for one in server["axes"]], server["presence"], rate
+            job, [(one["stressor"], one["sensitivity"]) for one in server["axes"]], server["presence"], rate
         )
     }
     if "loaded" in server:
@@ -153,7 +153,7 @@ def bounds_of(job: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Bo
             return {key: allowed_loss(growth[key], busy) for key in ("value", "low", "high")}
 
         for name in ("p50", "p99"):
-            costs = [(one["ruler"], one.get("latency", {}).get(name)) for one in server["axes"]]
+            costs = [(one["stressor"], one.get("latency", {}).get(name)) for one in server["axes"]]
             bounds[name] = _bound(job, costs, server["loaded"]["presence"][name], loss_from_growth)
     return bounds
 
@@ -164,7 +164,7 @@ def _bound(
     presence: Mapping[str, float] | None,
     loss: Callable[[Mapping[str, float]], Mapping[str, float]],
 ) -> Bound:
-    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
+    taken = {axis["stressor"]: axis["contentiousness"] for axis in job["axes"]}
     missing = [] if presence is not None else [PRESENCE]
     alone = {"value": 0.0, "low": 0.0, "high": 0.0} if presence is None else loss(presence)
     expected, total, largest, stressor = 0.0, 0.0, 0.0, None
@@ -275,7 +275,7 @@ def judge_pair(
         "expected": None if noisy else bound.expected,
         "worst": bound.worst,
         "measure": measure,
-        "ruler": bound.stressor,
+        "stressor": bound.stressor,
         "within": within,
         "load": load,
         "notes": [one.document() for one in notes],

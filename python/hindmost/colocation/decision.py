@@ -77,7 +77,7 @@ def decide(
     within, load : float
         Largest tolerable growth of the server's percentiles, and its load.
     pairs : dict, optional
-        Document ``hindmost.pairs/1`` from the same kind of processor.
+        Document ``hindmost.pairs/2`` from the same kind of processor.
     violations : float
         Share of the jobs admitted by a model that may lose more than allowed.
 
@@ -96,7 +96,7 @@ def decide(
         "expected": bound["expected"],
         "worst": bound["worst"],
         "measure": bound["measure"],
-        "ruler": bound["ruler"],
+        "stressor": bound["stressor"],
         "within": within,
         "load": load,
         "violations": None,

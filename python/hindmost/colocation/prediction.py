@@ -46,18 +46,18 @@ def predict_growth(
     Returns
     -------
     list of PredictedLoss
-        *zero*; *mean ruler*: the server next to a stressor, whatever the job; *product*: sensitivities times
-        the job's contentiousness, summed (Eq 3.3 with coefficients of 1, on logarithms of growth); *worst
-        ruler*: the worst of the stressors that the job certainly slows; *M/M/1*: Eq 3.6 with the loss of
-        *product*; *M/G/1*: a queue of the server's own service times, slower by that loss; *quantile map*:
-        each service time grows like its quantile in *product*; *regimes*: the same, with slow periods kept
-        together.
+        *zero*; *mean stressor*: the server next to a stressor, whatever the job; *product*: sensitivities
+        times the job's contentiousness, summed (Eq 3.3 with coefficients of 1, on logarithms of growth);
+        *worst stressor*: the worst of the stressors that the job certainly slows; *M/M/1*: Eq 3.6 with the
+        loss of *product*; *M/G/1*: a queue of the server's own service times, slower by that loss; *quantile
+        map*: each service time grows like its quantile in *product*; *regimes*: the same, with slow periods
+        kept together.
     """
-    taken = {axis["ruler"]: axis["contentiousness"] for axis in job["axes"]}
+    taken = {axis["stressor"]: axis["contentiousness"] for axis in job["axes"]}
     axes = [
-        (axis, taken[axis["ruler"]])
+        (axis, taken[axis["stressor"]])
         for axis in server["axes"]
-        if taken.get(axis["ruler"]) is not None and axis["sensitivity"] is not None
+        if taken.get(axis["stressor"]) is not None and axis["sensitivity"] is not None
     ]
     busy = server["loaded"]["busy"]
 
@@ -160,9 +160,9 @@ def _guesses(
     product = _guess(shares, sum)
     found = {
         "zero": (0.0, 0.0, 0.0),
-        "mean ruler": _guess(mean, sum),
+        "mean stressor": _guess(mean, sum),
         "product": product,
-        "worst ruler": _guess(slowed, lambda each: max(each, default=0.0)),
+        "worst stressor": _guess(slowed, lambda each: max(each, default=0.0)),
     }
     if solo is None:
         grown = mm1(0.99, busy, product[0]) / mm1(0.99, busy) - 1

@@ -20,7 +20,7 @@ class Profiles:
 
     Attributes
     ----------
-    names, rulers : tuple of str
+    names, stressors : tuple of str
     sensitivity : array, programs x rulers
         Share of its rate that a program loses next to a stressor (Eq 3.1).
     contentiousness : array, programs x rulers
@@ -34,7 +34,7 @@ class Profiles:
     """
 
     names: tuple[str, ...]
-    rulers: tuple[str, ...]
+    stressors: tuple[str, ...]
     sensitivity: Array
     contentiousness: Array
     presence: Array
@@ -67,8 +67,8 @@ def _shrink(values: Array, errors: Array | None) -> Array:
 
 
 def profiles_from_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
-    """Convert profiles ``hindmost.profile/1``, for the stressors that all of them contain."""
-    axes = [{axis["ruler"]: axis for axis in card["axes"]} for card in cards]
+    """Convert profiles ``hindmost.profile/2``, for the stressors that all of them contain."""
+    axes = [{axis["stressor"]: axis for axis in card["axes"]} for card in cards]
     shared = [
         name
         for name in axes[0]

@@ -157,7 +157,7 @@ def list_candidates(
     plan : MeasurePlan
         Plan of the measurement without changes.
     trace : mapping or None
-        ``hindmost.trace/1`` of a run; None if this host cannot trace.
+        ``hindmost.trace/2`` of a run; None if this host cannot trace.
     parts, culprits : sequence
         Parts of the path and culprits of that trace.
     """

@@ -60,7 +60,7 @@ def split_tail(trace: Mapping[str, Any], client_variance_us2: float | None) -> t
     Parameters
     ----------
     trace : mapping
-        ``hindmost.trace/1``.
+        ``hindmost.trace/2``.
     client_variance_us2 : float or None
         Variance of the latency that the client saw in the same run. The client is charged with what exceeds
         the server's variance.

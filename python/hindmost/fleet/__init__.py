@@ -3,7 +3,7 @@
 from hindmost.fleet.cpus import Allotment, allot
 from hindmost.fleet.fleet import LOCAL, Fleet, Heard, Job, Place, RemoteServer, Setting, Team, jobs_of
 from hindmost.fleet.local import HERE, LocalFleet
-from hindmost.fleet.phases import Moment, run_instances
+from hindmost.fleet.phases import Moment, run_clients
 from hindmost.fleet.resources import prepare_resources
 
 __all__ = [
@@ -22,5 +22,5 @@ __all__ = [
     "allot",
     "jobs_of",
     "prepare_resources",
-    "run_instances",
+    "run_clients",
 ]

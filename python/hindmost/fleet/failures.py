@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.plan.protocols import PROTOCOLS
 from hindmost.plan.tls import HINTS as TLS_HINTS
 from hindmost.targets.probe.complaints import hint_about
@@ -34,7 +34,7 @@ HINTS = {
 """Hints by the engine's code of a failure (`crates/load`)."""
 
 
-def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> InstanceError:
+def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, Any]) -> ClientError:
     """Return the error for a client that failed.
 
     Parameters
@@ -52,10 +52,10 @@ def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, An
         fields = {**failed.get("fields", {}), **host, "client": index}
         known = HINTS.get(code, "hindmost host doctor shows this host's limits")
         hint = hint_about(failed["message"]) or known
-        return InstanceError(code, failed["message"], hint=hint, **fields)
+        return ClientError(code, failed["message"], hint=hint, **fields)
     status, words = ended["status"], ended["words"]
     how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
-    return InstanceError(
+    return ClientError(
         "client-ended",
         f"client {index} ({ended['who']}) {how}" + (f":\n{words}" if words else ""),
         hint="if the machine ran out of memory, `dmesg | tail` shows it" if status < 0 else HINTS["panicked"],
@@ -66,9 +66,9 @@ def failure(index: int, failed: Mapping[str, Any] | None, ended: Mapping[str, An
     )
 
 
-def unreadable_result(index: int, error: Exception) -> InstanceError:
+def unreadable_result(index: int, error: Exception) -> ClientError:
     """Return the error for a client whose result is missing or incomplete."""
-    return InstanceError(
+    return ClientError(
         "unreadable-result",
         f"the result of client {index} cannot be read: {error}",
         hint=HINTS["write"],

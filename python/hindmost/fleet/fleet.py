@@ -97,7 +97,7 @@ class Team(Protocol):
         """Return new messages; wait for one, but no longer than this."""
 
     def fetch(self) -> None:
-        """Bring the clients' files (``instance-K.json`` and so on) into the run's folder, and nothing else.
+        """Bring the clients' files (``client-K.json`` and so on) into the run's folder, and nothing else.
 
         Raises
         ------

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import HostLost
+from hindmost.fleet.client import Client
 from hindmost.fleet.fleet import LOCAL, Heard, Job, RemoteServer, Setting
-from hindmost.fleet.instance import Instance
 
 AHEAD_NS = 100_000_000
 """Orders are given this long in advance, in ns, so that every client gets them in time (it listens ten times
@@ -32,16 +32,16 @@ class LocalFleet:
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[LocalTeam]:
         """Start one process per job."""
-        instances: list[Instance] = []
+        clients: list[Client] = []
         with selectors.DefaultSelector() as selector:
             try:
                 for index, job in enumerate(jobs):
-                    instances.append(Instance(index, job.plan, folder, job.place.cpus))
-                    selector.register(instances[-1], selectors.EVENT_READ)
-                yield LocalTeam(instances, selector)
+                    clients.append(Client(index, job.plan, folder, job.place.cpus))
+                    selector.register(clients[-1], selectors.EVENT_READ)
+                yield LocalTeam(clients, selector)
             finally:
-                for instance in instances:
-                    instance.stop()
+                for client in clients:
+                    client.stop()
 
     def recover_host(self, lost: HostLost, times: int) -> bool:
         """Return False: this host cannot be lost."""
@@ -53,30 +53,30 @@ class LocalTeam:
 
     ahead_ns = AHEAD_NS
 
-    def __init__(self, instances: Sequence[Instance], selector: selectors.BaseSelector) -> None:
-        self._instances = instances
+    def __init__(self, clients: Sequence[Client], selector: selectors.BaseSelector) -> None:
+        self._clients = clients
         self._selector = selector
-        self.offsets_ns: Sequence[int] = [0] * len(instances)
+        self.offsets_ns: Sequence[int] = [0] * len(clients)
 
     def order(self, index: int, command: dict[str, Any]) -> None:
         """Send an order through the client's standard input."""
-        self._instances[index].tell(command)
+        self._clients[index].tell(command)
 
     def hear(self, timeout_s: float) -> list[Heard]:
         """Return messages from the clients' standard outputs."""
         heard = []
         for key, _ in self._selector.select(timeout_s):
-            instance: Instance = key.fileobj  # type: ignore[assignment]
-            events = instance.hear()
-            heard += [Heard(instance.index, event) for event in events]
+            client: Client = key.fileobj  # type: ignore[assignment]
+            events = client.hear()
+            heard += [Heard(client.index, event) for event in events]
             if events and events[-1]["event"] == "ended":
-                self._selector.unregister(instance)
+                self._selector.unregister(client)
         return heard
 
     def fetch(self) -> None:
         """Remove our own files; the clients' files are in place."""
-        for instance in self._instances:
-            instance.sweep()
+        for client in self._clients:
+            client.sweep()
 
     def record(self) -> dict[str, Any]:
         """Return nothing: other parts of the record describe this host."""

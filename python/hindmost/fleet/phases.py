@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from hindmost import _engine
 from hindmost.documents import read_json
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.failures import failure, unreadable_result
 from hindmost.fleet.fleet import Fleet, Heard, Job, Team
 
@@ -49,7 +49,7 @@ class Moment:
     keys: int = 0
 
 
-def run_instances(
+def run_clients(
     fleet: Fleet,
     jobs: Sequence[Job],
     folder: Path,
@@ -82,7 +82,7 @@ def run_instances(
     Returns
     -------
     list of dict
-        The clients' results (``hindmost.instance/1``).
+        The clients' results (``hindmost.client/1``).
 
     Raises
     ------
@@ -180,11 +180,11 @@ class _Course:
         for index, offset_ns in enumerate(self._team.offsets_ns):
             self._team.order(index, {command: {moment: at_ns + offset_ns}})
 
-    def _stuck(self) -> InstanceError:
+    def _stuck(self) -> ClientError:
         late = min(set(range(self._clients)) - self._said[_AWAITED[self._phase]])
         seconds = time.monotonic() - self._began
         if self._phase == "start" and self._keys:
-            return InstanceError(
+            return ClientError(
                 "preload",
                 f"client {late} has not stored all of {self._keys:,} keys after {seconds:.0f} s: the server"
                 " answers slowly",
@@ -194,7 +194,7 @@ class _Course:
                 seconds=seconds,
             )
         host = self._hosts[late]
-        return InstanceError(
+        return ClientError(
             "client-stuck",
             f"client {late}{f' on host {host}' if host else ''} is stuck in phase `{self._phase}` after"
             f" {seconds:.0f} s",
@@ -208,7 +208,7 @@ class _Course:
 
 def _result(index: int, folder: Path) -> dict[str, Any]:
     try:
-        result: dict[str, Any] = read_json(folder / f"instance-{index}.json")
+        result: dict[str, Any] = read_json(folder / f"client-{index}.json")
     except (OSError, ValueError) as error:
         raise unreadable_result(index, error) from None
     return result
@@ -217,6 +217,4 @@ def _result(index: int, folder: Path) -> dict[str, Any]:
 def _keys_stored(job: Job) -> int:
     """Return how many keys a client stores before its load: its share of all."""
     plan = json.loads(job.plan)
-    return (
-        int(plan["workload"]["keys"]) // plan.get("instance", {}).get("of", 1) if plan.get("preload") else 0
-    )
+    return int(plan["workload"]["keys"]) // plan.get("client", {}).get("of", 1) if plan.get("preload") else 0

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from hindmost import _engine
 from hindmost.documents import read_json
@@ -16,7 +16,7 @@ from hindmost.harvest.reading import Traces
 from hindmost.progress import step
 from hindmost.store.harvest import Classes, ClassifiedTenant
 
-SCHEMA = "hindmost.classes/1"
+SCHEMA: Final = "hindmost.classes/1"
 PATTERNS = ("periodic", "constant", "unpredictable")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from hindmost import _engine
 from hindmost.errors import UsageError
@@ -12,7 +12,7 @@ from hindmost.harvest.reading import Traces
 from hindmost.progress import step
 from hindmost.store.harvest import HarvestSimulation
 
-SCHEMA = "hindmost.harvest-simulation/1"
+SCHEMA: Final = "hindmost.harvest-simulation/1"
 Kind = Literal["durability", "hazard", "availability", "scheduling"]
 CENTERS = 10
 MOST_MISSING = 0.25

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hindmost import _engine
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.models.document import Clone
 from hindmost.models.simulation import Design, engine_errors, run_points
 from hindmost.store.predictions import Prediction
@@ -92,7 +92,7 @@ def _validate(piece: list[Any]) -> list[Prediction]:
         return msgspec.convert(piece, list[Prediction])
     except msgspec.ValidationError as error:
         text = f"a host sent an invalid prediction: {str(error)[:300]}"
-        raise InstanceError("bad-reply", text, command="compute") from None
+        raise ClientError("bad-reply", text, command="compute") from None
 
 
 def job_of(clone: Clone, design: Design) -> Job:

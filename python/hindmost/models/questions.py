@@ -187,7 +187,7 @@ def _grid(text: str, parse: Callable[[str], float], example: str) -> list[float]
 def _objective(text: str) -> Term:
     """Read an objective of a clone: a latency below a limit."""
     term = parse_term(text, "--find", "'p99<500us' or 'mean<1ms'")
-    if term.calm or term.above or not term.is_latency:
+    if term.isolated or term.above or not term.is_latency:
         raise UsageError(
             "bad-value",
             f"--find {text!r} is not a latency below a limit",

@@ -18,13 +18,13 @@ _HINT = "write it like 'p99>+5%', 'p50>+20us' or 'isolated p99>+5%'"
 class ChangeLimit:
     """A change of one figure that fails a comparison.
 
-    ``figure``: ``p99`` or ``mean``; ``calm``: of isolated latency; ``above``: larger changes fail, else
+    ``figure``: ``p99`` or ``mean``; ``isolated``: of isolated latency; ``above``: larger changes fail, else
     smaller ones; ``limit``: a share (0.05) or microseconds, according to ``unit``.
     """
 
     text: str
     figure: str
-    calm: bool
+    isolated: bool
     above: bool
     limit: float
     unit: Literal["share", "us"]
@@ -34,7 +34,7 @@ def parse_change(text: str) -> ChangeLimit:
     """Read a limit of a change.
 
     >>> change = parse_change("isolated p99>+5%")
-    >>> change.figure, change.calm, change.above, change.limit, change.unit
+    >>> change.figure, change.isolated, change.above, change.limit, change.unit
     ('p99', True, True, 0.05, 'share')
     >>> parse_change("p50 < -20us").limit
     -20.0
@@ -53,7 +53,7 @@ def parse_change(text: str) -> ChangeLimit:
         raise UsageError(
             "bad-value", f"--fail-if {text!r} cannot be read", hint=_HINT, option="--fail-if", value=text
         )
-    calm, figure, sense, sign, amount, unit = match.groups()
+    isolated, figure, sense, sign, amount, unit = match.groups()
     value = float(amount) * (-1.0 if sign == "-" else 1.0)
     if not sign and value:
         raise UsageError(
@@ -73,7 +73,7 @@ def parse_change(text: str) -> ChangeLimit:
         )
     limit = value / 100.0 if unit == "%" else value * _US[unit]
     return ChangeLimit(
-        text.strip(), figure, bool(calm), sense == ">", limit, "share" if unit == "%" else "us"
+        text.strip(), figure, bool(isolated), sense == ">", limit, "share" if unit == "%" else "us"
     )
 
 
@@ -88,7 +88,7 @@ def parse_changes(texts: Sequence[str]) -> list[ChangeLimit]:
     limits = [parse_change(text) for text in texts]
     for first, other in combinations(limits, 2):
         above, below = (first, other) if first.above else (other, first)
-        same_figure = (first.figure, first.calm, first.unit) == (other.figure, other.calm, other.unit)
+        same_figure = (first.figure, first.isolated, first.unit) == (other.figure, other.isolated, other.unit)
         if same_figure and above.above and not below.above and below.limit >= above.limit:
             raise UsageError(
                 "conflicting-options",

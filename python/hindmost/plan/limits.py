@@ -104,6 +104,6 @@ def _never_below(low: Term, high: Term) -> bool:
     """Whether the figure of `high` is never below that of `low`: itself, or a higher percentile."""
     if low.key == high.key:
         return True
-    same = (low.calm, low.request) == (high.calm, high.request)
+    same = (low.isolated, low.request) == (high.isolated, high.request)
     both = same and low.level is not None and high.level is not None
     return both and (high.level or 0.0) >= (low.level or 0.0)

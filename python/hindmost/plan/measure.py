@@ -218,7 +218,7 @@ class MeasurePlan(BaseModel):
         plan = {
             "schema": "hindmost.plan/1",
             "seed": self.run_seed(run),
-            "instance": {"index": index, "of": self.clients},
+            "client": {"index": index, "of": self.clients},
             "target": self._target(protocol, address, tls or self.tls, secrets),
             "load": load,
             "connections": connections,

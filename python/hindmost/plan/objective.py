@@ -23,9 +23,9 @@ class Objective:
         return next(term for term in self.terms if term.is_latency)
 
     @property
-    def calm(self) -> bool:
+    def isolated(self) -> bool:
         """Whether all limits on latency are on isolated latency, which does not need a quiet host."""
-        return all(term.calm or term.is_share for term in self.terms)
+        return all(term.isolated or term.is_share for term in self.terms)
 
     @property
     def levels(self) -> tuple[float, ...]:

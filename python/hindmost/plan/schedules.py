@@ -184,9 +184,9 @@ def mean_rates(points: Sequence[Sequence[float]], rate_per_s: float, edges: Sequ
     piece = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
     into, length = inside - at[piece], at[piece + 1] - at[piece]
     slope = (rates[piece + 1] - rates[piece]) / np.where(length > 0.0, length, 1.0)
-    due = laps * whole + areas[piece] + into * (rates[piece] + slope * into / 2.0)
-    due = due * rate_per_s * period / whole + np.minimum(edges, 0.0) * rate_per_s
-    return [float(rate) for rate in np.diff(due) / np.diff(edges)]
+    scheduled = laps * whole + areas[piece] + into * (rates[piece] + slope * into / 2.0)
+    scheduled = scheduled * rate_per_s * period / whole + np.minimum(edges, 0.0) * rate_per_s
+    return [float(rate) for rate in np.diff(scheduled) / np.diff(edges)]
 
 
 def _wrong(file: Path, line: int, problem: str) -> UsageError:

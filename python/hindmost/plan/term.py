@@ -22,11 +22,11 @@ from hindmost.plan.units import (
 )
 
 Outcomes = tuple[Literal["errors", "misses", "timeouts", "unsent"], ...]
-SHARES: dict[str, tuple[Outcomes, Literal["due", "done"]]] = {
-    "failed": (("errors", "timeouts", "unsent"), "due"),
-    "errors": (("errors",), "due"),
-    "unanswered": (("timeouts", "unsent"), "due"),
-    "misses": (("misses",), "done"),
+SHARES: dict[str, tuple[Outcomes, Literal["scheduled", "completed"]]] = {
+    "failed": (("errors", "timeouts", "unsent"), "scheduled"),
+    "errors": (("errors",), "scheduled"),
+    "unanswered": (("timeouts", "unsent"), "scheduled"),
+    "misses": (("misses",), "completed"),
 }
 """Shares of requests: the counts in the numerator, and the count in the denominator."""
 THROUGHPUT = "throughput"
@@ -41,13 +41,14 @@ EXAMPLES = (
 class Term:
     """One limit: ``name`` stays below ``limit``, or ``above`` it.
 
-    ``limit``: in microseconds, as a fraction for a share, or per second for throughput. ``calm``: of isolated
-    latency instead of latency. ``request``: only of requests with this name. ``text``: the limit as written.
+    ``limit``: in microseconds, as a fraction for a share, or per second for throughput. ``isolated``: of
+    isolated latency instead of latency. ``request``: only of requests with this name. ``text``: the limit as
+    written.
     """
 
     name: str
     limit: float
-    calm: bool = False
+    isolated: bool = False
     above: bool = False
     request: str | None = None
     text: str = field(default="", compare=False)
@@ -56,7 +57,7 @@ class Term:
     def key(self) -> str:
         """Its unique key: ``p99``, ``isolated p99``, ``errors``, ``p99[checkout]``."""
         name = self.name if self.request is None else f"{self.name}[{self.request}]"
-        return f"isolated {name}" if self.calm else name
+        return f"isolated {name}" if self.isolated else name
 
     @property
     def is_share(self) -> bool:
@@ -110,7 +111,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
     UsageError
         If it cannot be read, or limits a figure that is not measured.
     """
-    # Version 0.1 used the name `calm`.
+    # Version 0.1 used the name `isolated`.
     figure = r"\s*((?:isolated|calm)\s+)?([a-z]+(?:\d{1,3}(?:\.\d+)?)?)(?:\[(?P<request>.+)\])?"
     match = re.fullmatch(figure + r"\s*(?P<side>[<>])=?\s*(?P<limit>.+?)\s*", text)
     if match is None:
@@ -121,7 +122,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=what,
             value=text.strip(),
         )
-    calm, name, above, request = match[1] is not None, match[2], match["side"] == ">", match["request"]
+    isolated, name, above, request = match[1] is not None, match[2], match["side"] == ">", match["request"]
     if re.fullmatch(r"p\d{1,3}(\.\d+)?", name):
         name = label(parse_quantiles(name)[0])
     elif name == "max":
@@ -142,7 +143,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             value=text.strip(),
             known=list(known),
         )
-    if calm and name[0] != "p":
+    if isolated and name[0] != "p":
         raise UsageError(
             "unsupported",
             f"isolated latency has percentiles but no {name}",
@@ -150,7 +151,7 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=f"isolated {name}",
             value=text.strip(),
         )
-    if request is not None and (calm or name == THROUGHPUT or what != "limit"):
+    if request is not None and (isolated or name == THROUGHPUT or what != "limit"):
         raise UsageError(
             "unsupported",
             f"{what} {text.strip()!r}: only --require limits single requests, by their latency or by failed,"
@@ -159,13 +160,13 @@ def parse_term(text: str, what: str = "limit", examples: str = EXAMPLES) -> Term
             name=name,
             value=text.strip(),
         )
-    return Term(name, _limit(name, match["limit"], text), calm, above, request, text.strip())
+    return Term(name, _limit(name, match["limit"], text), isolated, above, request, text.strip())
 
 
 def share(name: str, counts: Mapping[str, Any]) -> tuple[int, int]:
     """Return the number of requests in a share, and of how many; a run without requests has a base of 1.
 
-    >>> share("unanswered", {"due": 100, "timeouts": 3, "unsent": 1})
+    >>> share("unanswered", {"scheduled": 100, "timeouts": 3, "unsent": 1})
     (4, 100)
     """
     outcomes, base = SHARES[name]

@@ -50,16 +50,16 @@ class ComparisonResult(ArmsResult[Comparison]):
     def ratios(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """A DataFrame with a row per arm and percentile: its ratio to the first arm, interval and outcome.
 
-        ``of`` is ``latency`` or ``calm`` (isolated latency); ``difference`` is in microseconds. ``p`` is by
-        relabelling, ``p_twin`` by the textbook test, ``adjusted`` is `p` for all rows together.
+        ``of`` is ``latency`` or ``isolated`` (isolated latency); ``difference`` is in microseconds. ``p`` is
+        by relabelling, ``p_textbook`` by the textbook test, ``adjusted`` is `p` for all rows together.
         """
         rows = [
             {"side": one["side"], "of": of, "quantile": label, "ratio": contrast["ratio"]["value"]}
             | {"low": contrast["ratio"]["low"], "high": contrast["ratio"]["high"], "word": contrast["word"]}
             | {"difference": contrast["difference_us"]["value"], "p": contrast["p"]}
-            | {"p_twin": contrast["p_twin"], "adjusted": contrast["adjusted"]}
+            | {"p_textbook": contrast["p_textbook"], "adjusted": contrast["adjusted"]}
             for one in self.document["against"]
-            for of, contrasts in (("latency", one["latency"]), ("calm", one["calm"]))
+            for of, contrasts in (("latency", one["latency"]), ("isolated", one["isolated"]))
             for label, contrast in contrasts.items()
         ]
         return self._frame(rows, *("side", "of", "quantile", "ratio", "low", "high", "word"))

@@ -12,14 +12,24 @@ import numpy as np
 from hindmost import _engine
 from hindmost.errors import StudyError, UsageError
 from hindmost.names import nearest
+from hindmost.store.older import COLUMNS
 
 Library = Literal["polars", "pandas"]
 Kept = Literal["samples", "worst"]
 NULL = np.iinfo(np.int64).min
 """The value that the engine's reader returns for null."""
-NUMBERS = ("due_ns", "sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "thread", "connection", "client_port")
+NUMBERS = (
+    "scheduled_ns",
+    "sent_ns",
+    "wire_out_ns",
+    "wire_in_ns",
+    "completed_ns",
+    "thread",
+    "connection",
+    "client_port",
+)
 WORDS = ("kind", "status")
-PLACE = ("part", "run", "instance")
+PLACE = ("part", "run", "client")
 """Origin of a request: the part of the study (``.`` for the study itself), the run, the client."""
 
 
@@ -62,8 +72,11 @@ def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
         polars = import_module("polars")
     except ImportError:
         return _pandas(files)
-    frames = [polars.scan_parquet(path).with_columns(**_literals(polars, at)) for path, at in files.items()]
-    late = polars.col("done_ns") - polars.col("due_ns")
+    frames = [
+        polars.scan_parquet(path).rename(COLUMNS, strict=False).with_columns(**_literals(polars, at))
+        for path, at in files.items()
+    ]
+    late = polars.col("completed_ns") - polars.col("scheduled_ns")
     found = polars.concat(frames).with_columns(latency_us=late / 1e3)
     return found.select(*PLACE, "latency_us", polars.exclude(*PLACE, "latency_us"))
 
@@ -72,7 +85,7 @@ def _place(study: Path, path: Path) -> dict[str, Any]:
     return {
         "part": str(path.parents[2].relative_to(study)),
         "run": int(path.parent.name),
-        "instance": int(path.stem.rpartition("-")[2]),
+        "client": int(path.stem.rpartition("-")[2]),
     }
 
 
@@ -101,5 +114,5 @@ def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a 
         words = dict(zip(WORDS, _engine.read_words(str(path), list(WORDS)), strict=True))
         frames.append(pandas.DataFrame({**place, **columns, **words}))
     found = pandas.concat(frames, ignore_index=True)
-    found.insert(len(PLACE), "latency_us", (found["done_ns"] - found["due_ns"]) / 1e3)
+    found.insert(len(PLACE), "latency_us", (found["completed_ns"] - found["scheduled_ns"]) / 1e3)
     return found

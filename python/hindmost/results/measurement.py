@@ -35,7 +35,7 @@ class MeasureResult(Result[Measure]):
         """Service latency, send delay, wire latency and client overhead, as in `latency`."""
         found = {
             "service": self.document["service_us"],
-            "slip": self.document["slip_us"],
+            "send_delay": self.document["send_delay_us"],
             "wire": self.document["wire_us"],
             "overhead": self.document.get("overhead_us"),
         }
@@ -54,19 +54,20 @@ class MeasureResult(Result[Measure]):
         return render_terminal(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
-        calm = self.document.get("calm")
+        isolated = self.document.get("isolated")
         return [
             *estimate_rows("latency", self.document["latency_us"]),
-            *estimate_rows("calm", calm["latency_us"] if calm else {}),
+            *estimate_rows("isolated", isolated["latency_us"] if isolated else {}),
         ]
 
 
 def _run(run: Run) -> dict[str, Any]:
-    calm = run.get("calm")
+    isolated = run.get("isolated")
     row: dict[str, Any] = {name: run.get(name) for name in ("run", "seed", "started", "seconds", "verdict")}
-    row |= {"set_aside": run.get("set_aside"), "asked_per_s": run["throughput"]["asked"]}
+    row |= {"excluded": run.get("excluded"), "requested_per_s": run["throughput"]["asked"]}
     row |= {"achieved_per_s": run["throughput"]["achieved"], **run["counts"]}
     row |= {f"{label}_us": value for label, value in run["latency_us"].items()}
     return row | {
-        f"calm_{label}_us": one["value"] for label, one in (calm["calm_us"] if calm else {}).items()
+        f"calm_{label}_us": one["value"]
+        for label, one in (isolated["isolated_us"] if isolated else {}).items()
     }

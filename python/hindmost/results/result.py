@@ -137,7 +137,7 @@ class Result(ABC, Generic[Document]):
         Returns
         -------
         polars.LazyFrame or pandas.DataFrame
-            One row per request: ``part`` of the study, ``run``, ``instance`` (the client), ``latency_us``
+            One row per request: ``part`` of the study, ``run``, ``client`` (the client), ``latency_us``
             (null: never answered), and the columns of ``samples-K.parquet`` (docs/reference/study-folder.md).
             pandas has no lazy frames, so it reads everything at once.
 

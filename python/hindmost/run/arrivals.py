@@ -14,7 +14,7 @@ import numpy as np
 from hindmost import _engine
 from hindmost.laws import Law
 from hindmost.plan import MeasurePlan
-from hindmost.run.readings import InstanceReading
+from hindmost.run.readings import ClientReading
 from hindmost.stats.series.arrivals import (
     Bins,
     Variation,
@@ -26,10 +26,10 @@ from hindmost.stats.series.arrivals import (
 )
 from hindmost.store.engine import Dispersion
 from hindmost.store.estimates import UNKNOWN, Value, to_value
-from hindmost.store.measure import Arrivals, DueGaps
+from hindmost.store.measure import Arrivals, ScheduledGaps
 
 
-def compare_arrivals(reading: InstanceReading, plan: MeasurePlan) -> Arrivals | None:
+def compare_arrivals(reading: ClientReading, plan: MeasurePlan) -> Arrivals | None:
     """Compare the gaps between one client's sends with the requested law.
 
     Each worker sends its own thinned part of the whole process. Its gaps are compared with the law of that
@@ -40,8 +40,8 @@ def compare_arrivals(reading: InstanceReading, plan: MeasurePlan) -> Arrivals | 
     dict or None
         ``distance`` (Kolmogorov's, with ``low`` and ``high`` if a law is known), ``anderson_darling`` of a
         thinned sample, ``dispersion`` by span (``"1ms"``, ...), ``dispersion_error`` (its standard error
-        under the law), and the number of ``gaps``. Where a worker's gaps have no known law, also ``due``: the
-        same figures of the scheduled times.
+        under the law), and the number of ``gaps``. Where a worker's gaps have no known law, also
+        ``scheduled``: the same figures of the scheduled times.
         None for a closed loop, which has no arrival process, and if nothing was sent.
     """
     if plan.loop == "closed" or plan.rate_per_s is None or reading.gaps.count == 0:
@@ -55,8 +55,8 @@ def compare_arrivals(reading: InstanceReading, plan: MeasurePlan) -> Arrivals | 
         distance = to_value(kolmogorov(_bins(reading.gaps), mean_ns, law))
         raw = reading.result.get("raw_gaps_ns")
         squared = anderson_darling(raw, mean_ns, law) if raw else None
-    elif reading.due_gaps.count:
-        between = distance_between(_bins(reading.gaps), _bins(reading.due_gaps))
+    elif reading.scheduled_gaps.count:
+        between = distance_between(_bins(reading.gaps), _bins(reading.scheduled_gaps))
         distance = {"value": between, "low": None, "high": None}
     spans = _spans([thread["dispersion"] for thread in reading.result["threads"]])
     arrivals: Arrivals = {
@@ -72,8 +72,8 @@ def compare_arrivals(reading: InstanceReading, plan: MeasurePlan) -> Arrivals | 
             for name, each in spans.items()
         },
     }
-    if due := _due(reading, law, parts, mean_ns):
-        arrivals["due"] = due
+    if scheduled := _scheduled(reading, law, parts, mean_ns):
+        arrivals["scheduled"] = scheduled
     return arrivals
 
 
@@ -82,15 +82,15 @@ def least_distance(arrivals: Arrivals) -> float | None:
     return arrivals["distance"] if arrivals["low"] is None else arrivals["low"]
 
 
-def _due(reading: InstanceReading, law: Law, parts: int, mean_ns: float) -> DueGaps | None:
+def _scheduled(reading: ClientReading, law: Law, parts: int, mean_ns: float) -> ScheduledGaps | None:
     spans_by_worker = [
-        spans for thread in reading.result["threads"] if (spans := thread.get("due_dispersion"))
+        spans for thread in reading.result["threads"] if (spans := thread.get("scheduled_dispersion"))
     ]
     if not spans_by_worker:
         return None
     c2: Variation | None = None
-    if law.cumulants is not None and reading.due_gaps.count > 1:
-        c2 = variation(_bins(reading.due_gaps), mean_ns, law.cumulants, parts)
+    if law.cumulants is not None and reading.scheduled_gaps.count > 1:
+        c2 = variation(_bins(reading.scheduled_gaps), mean_ns, law.cumulants, parts)
     return {
         "dispersion": {name: dispersion(each) for name, each in _spans(spans_by_worker).items()},
         "c2": None if c2 is None else {"value": c2.value, "asked": c2.asked, "error": c2.error},

@@ -30,7 +30,7 @@ def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) ->
     if writes.count == 0:
         return None
     sockets = [
-        thread["sockets"] for run in runs for client in run.instances for thread in client.result["threads"]
+        thread["sockets"] for run in runs for client in run.clients for thread in client.result["threads"]
     ]
     segments = sum(socket.get("segments", 0) for socket in sockets)
     requests = sum(socket.get("segment_requests", 0) for socket in sockets)

@@ -20,7 +20,7 @@ from hindmost.run.figures import RunFigures
 from hindmost.run.standstill import standstills
 from hindmost.stats import Estimate, positive_mean_interval
 from hindmost.store import measure as documents
-from hindmost.store.engine import InstanceResult
+from hindmost.store.engine import ClientResult
 from hindmost.store.estimates import bounds
 
 Culprit = Literal["server", "client", "connections", "silence"]
@@ -35,7 +35,7 @@ class Saturation:
     """
 
     by: Culprit
-    asked_per_s: float
+    requested_per_s: float
     answered: Estimate
     busy_share: float
     server_share: float | None
@@ -68,7 +68,7 @@ class Saturation:
         """Return the same as values of a message."""
         return {
             "by": self.by,
-            "asked_per_s": self.asked_per_s,
+            "requested_per_s": self.requested_per_s,
             "answered_per_s": self.answered.value,
             "client_busy": self.busy_share,
             "server_busy": self.server_share,
@@ -88,7 +88,7 @@ class Saturation:
         """Return the form it has in ``result.json``."""
         return {
             "by": self.by,
-            "asked_per_s": self.asked_per_s,
+            "requested_per_s": self.requested_per_s,
             "answered_per_s": {
                 "value": self.answered.value,
                 **bounds(self.answered.low, self.answered.high),
@@ -103,7 +103,7 @@ def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | Non
     """Return the share of requested requests answered in time; None if no rate was requested."""
     if plan.rate_per_s is None or not runs:
         return None
-    return sum(run.counts["done"] + run.counts["errors"] for run in runs) / _count_requested(
+    return sum(run.counts["completed"] + run.counts["errors"] for run in runs) / _count_requested(
         plan, plan.rate_per_s, runs
     )
 
@@ -111,7 +111,7 @@ def answered_share(plan: MeasurePlan, runs: Sequence[RunFigures]) -> float | Non
 def _count_requested(plan: MeasurePlan, rate_per_s: float, runs: Sequence[RunFigures]) -> float:
     """Count the requested requests. For a trace or schedule these are the scheduled ones; its rate varies."""
     if plan.law.dispersion is None:
-        return max(1.0, sum(run.counts["due"] for run in runs))
+        return max(1.0, sum(run.counts["scheduled"] for run in runs))
     return rate_per_s * plan.duration_s * len(runs)
 
 
@@ -140,7 +140,7 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
     if plan.rate_per_s is None or not fell_short(plan, runs):
         return None
     answered = positive_mean_interval([replies_per_s(run, plan) for run in runs])
-    busy = max(client.busy_share for run in runs for client in run.instances)
+    busy = max(client.busy_share for run in runs for client in run.clients)
     used = [s for run in runs if (s := run.record.get("server_cpu_share")) is not None]
     share = None
     if used:  # read after the last reply, so it may exceed the CPU time of the measurement itself
@@ -168,10 +168,10 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
 
 def replies_per_s(run: RunFigures, plan: MeasurePlan) -> float:
     """Return replies per second in the measurement, late ones included, summed over clients."""
-    return sum(_replies_per_s(client.result, plan.duration_s) for client in run.instances)
+    return sum(_replies_per_s(client.result, plan.duration_s) for client in run.clients)
 
 
-def _replies_per_s(result: InstanceResult, measure_s: float) -> float:
+def _replies_per_s(result: ClientResult, measure_s: float) -> float:
     begins = (result["warmup_s"] + result["calibration"]["seconds"]) * 1e9
     ends = begins + measure_s * 1e9
     rate = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hindmost.run.figures import RunFigures
-from hindmost.store.engine import InstanceResult
+from hindmost.store.engine import ClientResult
 from hindmost.store.measure import Code, Connections
 
 
@@ -77,5 +77,5 @@ def count_lost(runs: Iterable[RunFigures]) -> int:
     return sum(result["counts"].get("lost", 0) for result in _results(runs))
 
 
-def _results(runs: Iterable[RunFigures]) -> list[InstanceResult]:
-    return [client.result for run in runs for client in run.instances]
+def _results(runs: Iterable[RunFigures]) -> list[ClientResult]:
+    return [client.result for run in runs for client in run.clients]

@@ -27,13 +27,13 @@ def endpoints(
     levels : sequence of float
         Quantiles to report.
     """
-    reports = [client.result.get("endpoints", []) for run in runs for client in run.instances]
+    reports = [client.result.get("endpoints", []) for run in runs for client in run.clients]
     servers: list[Endpoint] = []
     for index, latency in sorted(latencies.items()):
         accounts = [report[index]["counts"] for report in reports]
         total: Counts = {
-            "due": sum(account["due"] for account in accounts),
-            "done": sum(account["done"] for account in accounts),
+            "scheduled": sum(account["scheduled"] for account in accounts),
+            "completed": sum(account["completed"] for account in accounts),
             "misses": sum(account["misses"] for account in accounts),
             "errors": sum(account["errors"] for account in accounts),
             "timeouts": sum(account["timeouts"] for account in accounts),

@@ -1,6 +1,6 @@
 """Exclusion of runs with interference.
 
-Clocks and counters alone decide (`hindmost.run.soundness`), never the latency of the run. An excluded run
+Clocks and counters alone decide (`hindmost.run.status`), never the latency of the run. An excluded run
 stays in the study's folder, is counted and shown, and is repeated as far as the budget allows. If no run is
 left, all are shown, and the verdict says that none can be trusted.
 
@@ -27,19 +27,21 @@ from dataclasses import dataclass
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.figures import RunFigures
-from hindmost.run.soundness import RepeatBudget, soundness
+from hindmost.run.status import RepeatBudget, status
 
 
 def exclusion(run: RunFigures, plan: MeasurePlan) -> Note | None:
     """Return why a run is excluded; None if it counts."""
-    result = soundness(run, plan)
+    result = status(run, plan)
     return result.note if result.kind == "host" else None
 
 
-def exhausted_budget(counted: int, excluded: int, plan: MeasurePlan, *, calm: bool = False) -> Note | None:
+def exhausted_budget(
+    counted: int, excluded: int, plan: MeasurePlan, *, isolated: bool = False
+) -> Note | None:
     """Return why no further run is made although more are requested; None if one may be made.
 
-    With `calm`, isolated latency uses the excluded runs, so they still contribute.
+    With `isolated`, isolated latency uses the excluded runs, so they still contribute.
 
     Examples
     --------
@@ -48,7 +50,7 @@ def exhausted_budget(counted: int, excluded: int, plan: MeasurePlan, *, calm: bo
     True
     >>> exhausted_budget(0, 9, plan).values
     {'excluded': 9, 'made': 9, 'limit': 15, 'need': 10}
-    >>> exhausted_budget(0, 9, plan, calm=True) is None
+    >>> exhausted_budget(0, 9, plan, isolated=True) is None
     True
     """
     least, most = plan.runs
@@ -58,7 +60,7 @@ def exhausted_budget(counted: int, excluded: int, plan: MeasurePlan, *, calm: bo
     values = {"excluded": excluded, "made": counted + excluded, "limit": spare, "need": least}
     if counted + excluded >= budget.most:
         return Note("repeats-spent", f"{text}; {spare} runs were repeated, which is the limit", values)
-    if not calm and budget.cannot_suffice(counted, excluded, least):
+    if not isolated and budget.cannot_suffice(counted, excluded, least):
         text += f"; repeating {spare} runs, which is the limit, would not give {least} that count"
         return Note("repeats-spent", text, values)
     return None

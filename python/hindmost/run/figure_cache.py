@@ -24,7 +24,7 @@ from hindmost.run.verdict.single_run import reasons_of_run
 from hindmost.store import RunRecord
 
 FILE = "figures.msgpack"
-_FORMAT = 2
+_FORMAT = 3
 """Increase this if the same files give other figures."""
 _STOPPING_FIELDS = {"runs", "precision", "remake"}
 """Fields of the plan that do not affect the figures of a run."""

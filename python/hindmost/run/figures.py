@@ -15,7 +15,7 @@ from hindmost._engine import Histogram
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import label
 from hindmost.run.arrivals import compare_arrivals
-from hindmost.run.calm import RunCalm, run_calm
+from hindmost.run.isolated import RunIsolated, run_isolated
 from hindmost.run.readings import (
     CONNECT,
     HANDSHAKE,
@@ -23,17 +23,17 @@ from hindmost.run.readings import (
     IDEAL,
     STAMPED,
     WHATS,
-    InstanceReading,
+    ClientReading,
     What,
     merge_histograms,
     microseconds,
-    read_instances,
+    read_clients,
 )
 from hindmost.stats import RunInterval, run_interval, run_value, sections_allowed, within_variance
 from hindmost.stats.runs.aggregate import Aggregate
 from hindmost.store import RunRecord
-from hindmost.store.engine import Counts as InstanceCounts
-from hindmost.store.engine import InstanceResult
+from hindmost.store.engine import ClientResult
+from hindmost.store.engine import Counts as ClientCounts
 from hindmost.store.measure import Arrivals
 from hindmost.store.types import Counts, Reason
 
@@ -51,9 +51,9 @@ class Totals:
     writes: Histogram = field(default_factory=Histogram)
     endpoints: dict[int, Histogram] = field(default_factory=dict)
 
-    def add(self, instances: Iterable[InstanceReading]) -> None:
+    def add(self, clients: Iterable[ClientReading]) -> None:
         """Merge the clients of one run."""
-        for reading in instances:
+        for reading in clients:
             for what in WHATS:
                 self.whole[what].merge(reading.whole(what))
             self.outstanding.merge(reading.outstanding)
@@ -79,13 +79,13 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceFigures:
+class ClientFigures:
     """One client of one run: its result document, its quantiles, its latency distribution.
 
     ``alone``: intervals of its latency quantiles from this client in this run alone, in microseconds.
     """
 
-    result: InstanceResult
+    result: ClientResult
     values: dict[What, Values]
     latency: Histogram
     arrivals: Arrivals | None = None
@@ -118,9 +118,9 @@ class RunFigures:
     """One run: values in microseconds (inf: infinitely late) by quantity and label.
 
     ``within``: sampling variance of each latency quantile, None if unknown. ``sections``: each latency
-    quantile in equal spans of the run, in order; few or none if the run has few requests. ``calm``: isolated
-    latency, None in studies that did not record interference. ``reasons``: what the verdict finds in this run
-    alone, gravest first.
+    quantile in equal spans of the run, in order; few or none if the run has few requests. ``isolated``:
+    isolated latency, None in studies that did not record interference. ``reasons``: what the verdict finds
+    in this run alone, gravest first.
     """
 
     number: int
@@ -130,9 +130,9 @@ class RunFigures:
     within: dict[str, float | None]
     counts: Counts
     kind_counts: dict[str, Counts]
-    instances: list[InstanceFigures]
+    clients: list[ClientFigures]
     latency: Histogram
-    calm: RunCalm | None = None
+    isolated: RunIsolated | None = None
     sections: dict[str, list[float]] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     reasons: list[Reason] = field(default_factory=list)
@@ -140,25 +140,25 @@ class RunFigures:
 
 def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
     """Read the files of a run and reduce them to figures."""
-    instances = read_instances(run)
+    clients = read_clients(run)
     totals = Totals()
-    totals.add(instances)
+    totals.add(clients)
     totals.pack()
     how, levels = plan.aggregate, plan.quantiles
-    kinds = [kind for kind in instances[0].result["kinds"] if _counts(instances, kind)["due"]]
+    kinds = [kind for kind in clients[0].result["kinds"] if _counts(clients, kind)["scheduled"]]
 
-    def over_instances(what: What, level: float | None, kind: str | None = None) -> float:
-        return run_value([microseconds(_pick(reading, what, kind), level) for reading in instances], how)
+    def over_clients(what: What, level: float | None, kind: str | None = None) -> float:
+        return run_value([microseconds(_pick(reading, what, kind), level) for reading in clients], how)
 
     def all_levels(what: What, kind: str | None = None) -> Values:
-        named = {label(level): over_instances(what, level, kind) for level in levels}
-        return named | {"mean": over_instances(what, None, kind)}
+        named = {label(level): over_clients(what, level, kind) for level in levels}
+        return named | {"mean": over_clients(what, None, kind)}
 
-    values = {what: all_levels(what) for what in (*WHATS, *_extra(instances))}
-    each = [_instance(reading, plan) for reading in instances]
-    sections = {label(level): _sections(instances, level, how) for level in levels}
-    sections["mean"] = _sections(instances, None, how)
-    latency = merge_histograms(reading.whole("latency") for reading in instances)
+    values = {what: all_levels(what) for what in (*WHATS, *_extra(clients))}
+    each = [_client(reading, plan) for reading in clients]
+    sections = {label(level): _sections(clients, level, how) for level in levels}
+    sections["mean"] = _sections(clients, None, how)
+    latency = merge_histograms(reading.whole("latency") for reading in clients)
     latency.pack()
     return RunFigures(
         number=run.number,
@@ -166,14 +166,14 @@ def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
         values=values,
         kind_values={kind: all_levels("latency", kind) for kind in kinds},
         within={name: within_variance(values) for name, values in sections.items()},
-        counts=_counts(instances, None),
-        kind_counts={kind: _counts(instances, kind) for kind in kinds},
-        instances=each,
+        counts=_counts(clients, None),
+        kind_counts={kind: _counts(clients, kind) for kind in kinds},
+        clients=each,
         latency=latency,
-        calm=run_calm(
+        isolated=run_isolated(
             run.folder,
             run.record,
-            [reading.result for reading in instances],
+            [reading.result for reading in clients],
             plan,
             values["latency"],
             [{name: alone.estimate for name, alone in client.alone.items()} for client in each],
@@ -183,31 +183,31 @@ def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
     )
 
 
-def _extra(instances: Sequence[InstanceReading]) -> list[What]:
+def _extra(clients: Sequence[ClientReading]) -> list[What]:
     """Return the quantities that only some runs have: ideal delay, connects, handshakes, holds, stamps."""
-    whats: list[What] = [what for what in (IDEAL, CONNECT, HANDSHAKE, HELD) if _have(instances, what)]
-    return whats + (list(STAMPED) if _have(instances, "wire") else [])
+    whats: list[What] = [what for what in (IDEAL, CONNECT, HANDSHAKE, HELD) if _have(clients, what)]
+    return whats + (list(STAMPED) if _have(clients, "wire") else [])
 
 
-def _have(instances: Sequence[InstanceReading], what: What) -> bool:
-    return all(reading.whole(what).count for reading in instances)
+def _have(clients: Sequence[ClientReading], what: What) -> bool:
+    return all(reading.whole(what).count for reading in clients)
 
 
-def _pick(reading: InstanceReading, what: What, kind: str | None) -> Histogram:
+def _pick(reading: ClientReading, what: What, kind: str | None) -> Histogram:
     return reading.whole(what) if kind is None else reading.by_kind.get((what, kind), Histogram())
 
 
-def _counts(instances: Sequence[InstanceReading], kind: str | None) -> Counts:
+def _counts(clients: Sequence[ClientReading], kind: str | None) -> Counts:
     return add_counts(
-        [reading.result["counts"] if kind is None else reading.result["kinds"][kind] for reading in instances]
+        [reading.result["counts"] if kind is None else reading.result["kinds"][kind] for reading in clients]
     )
 
 
-def add_counts(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
+def add_counts(parts: Sequence[Counts] | Sequence[ClientCounts]) -> Counts:
     """Add up the counts of several clients, kinds or runs."""
     return {
-        "due": sum(part["due"] for part in parts),
-        "done": sum(part["done"] for part in parts),
+        "scheduled": sum(part["scheduled"] for part in parts),
+        "completed": sum(part["completed"] for part in parts),
         "misses": sum(part["misses"] for part in parts),
         "errors": sum(part["errors"] for part in parts),
         "timeouts": sum(part["timeouts"] for part in parts),
@@ -215,7 +215,7 @@ def add_counts(parts: Sequence[Counts] | Sequence[InstanceCounts]) -> Counts:
     }
 
 
-def _instance(reading: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
+def _client(reading: ClientReading, plan: MeasurePlan) -> ClientFigures:
     values: dict[What, Values] = {
         what: {label(level): microseconds(reading.whole(what), level) for level in plan.quantiles}
         | {"mean": microseconds(reading.whole(what), None)}
@@ -227,20 +227,20 @@ def _instance(reading: InstanceReading, plan: MeasurePlan) -> InstanceFigures:
         else {}
     )
     reading.whole("latency").pack()
-    return InstanceFigures(
+    return ClientFigures(
         _result(reading.result), values, reading.whole("latency"), compare_arrivals(reading, plan), alone
     )
 
 
-def _result(result: InstanceResult) -> InstanceResult:
+def _result(result: ClientResult) -> ClientResult:
     """Drop the long lists, from which the figures are already computed."""
     threads = [
         {name: value for name, value in thread.items() if name != "away"} for thread in result["threads"]
     ]
-    return cast(InstanceResult, {**result, "threads": threads, "raw_gaps_ns": []})
+    return cast(ClientResult, {**result, "threads": threads, "raw_gaps_ns": []})
 
 
-def _alone(reading: InstanceReading, level: float) -> RunInterval:
+def _alone(reading: ClientReading, level: float) -> RunInterval:
     whole, sections = reading.whole("latency"), reading.sections(SECTIONS)
 
     def quantile_us(q: float) -> float | None:
@@ -253,12 +253,12 @@ def _alone(reading: InstanceReading, level: float) -> RunInterval:
     return run_interval(level, quantile_us, above, [part.count for part in sections])
 
 
-def _sections(instances: Sequence[InstanceReading], level: float | None, how: Aggregate) -> list[float]:
+def _sections(clients: Sequence[ClientReading], level: float | None, how: Aggregate) -> list[float]:
     """Compute a run's latency quantile (None: mean) in equal spans; empty if the spans are too short."""
-    samples = min(reading.whole("latency").count for reading in instances)
+    samples = min(reading.whole("latency").count for reading in clients)
     allowed = SECTIONS if level is None else sections_allowed(samples, level, at_most=SECTIONS)
     if allowed < 2:
         return []
-    cut = [one.sections(allowed) for one in instances]
+    cut = [one.sections(allowed) for one in clients]
     spans = min(len(sections) for sections in cut)
     return [run_value([microseconds(one[i], level) for one in cut], how) for i in range(spans)]

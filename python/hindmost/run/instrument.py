@@ -28,7 +28,7 @@ def mean_over_runs(runs: Sequence[RunFigures], figure: Figure) -> float | None:
 
 def threads(run: RunFigures) -> list[ThreadReport]:
     """Return what the workers of a run's clients report about themselves."""
-    return [thread for client in run.instances for thread in client.result["threads"]]
+    return [thread for client in run.clients for thread in client.result["threads"]]
 
 
 def _sockets(run: RunFigures) -> list[SocketReport]:
@@ -36,7 +36,7 @@ def _sockets(run: RunFigures) -> list[SocketReport]:
 
 
 def _hosts(run: RunFigures) -> list[HostSpan]:
-    return [host for client in run.instances if (host := client.result.get("host"))]
+    return [host for client in run.clients if (host := client.result.get("host"))]
 
 
 def _neighbours_of(host: HostSpan) -> list[engine.Neighbour]:
@@ -136,7 +136,7 @@ def steal_share(run: RunFigures) -> float | None:
     """Return the share of the time of a CPU in use that the hypervisor took."""
     return _worst(
         [
-            *(client.result.get("steal_share") for client in run.instances),
+            *(client.result.get("steal_share") for client in run.clients),
             run.record.get("server_steal_share"),
         ]
     )
@@ -172,20 +172,20 @@ def late_share(run: RunFigures, stage: Literal["writing", "reading", "waiting"])
         client woke late).
     """
     late_counts = [thread["late"][stage]["requests"] for thread in threads(run) if "late" in thread]
-    return sum(late_counts) / max(1, run.counts["due"]) if late_counts else None
+    return sum(late_counts) / max(1, run.counts["scheduled"]) if late_counts else None
 
 
-def own_slip(run: RunFigures) -> float | None:
+def own_send_delay(run: RunFigures) -> float | None:
     """Return the send delay beyond the write calls' own at p99 (or the highest quantile below it), in µs.
 
     The write calls' own part is the send delay of a client that does nothing else (Lindley's recursion over
     the measured calls): one thread cannot be faster on this host.
     """
-    if "ideal_slip" not in run.values:
+    if "ideal_send_delay" not in run.values:
         return None
-    levels = {float(name[1:]): name for name in run.values["slip"] if name != "mean"}
+    levels = {float(name[1:]): name for name in run.values["send_delay"] if name != "mean"}
     name = levels[max((level for level in levels if level <= 99.0), default=min(levels))]
-    return run.values["slip"][name] - run.values["ideal_slip"][name]
+    return run.values["send_delay"][name] - run.values["ideal_send_delay"][name]
 
 
 def retransmits(run: RunFigures) -> int:
@@ -201,7 +201,7 @@ def other_retransmits(run: RunFigures) -> int:
 
 def retransmits_per_request(run: RunFigures) -> float | None:
     """Return the segments that our connections retransmitted, per request."""
-    return retransmits(run) / max(1, run.counts["due"]) if _sockets(run) else None
+    return retransmits(run) / max(1, run.counts["scheduled"]) if _sockets(run) else None
 
 
 def drops(run: RunFigures) -> int:
@@ -211,13 +211,13 @@ def drops(run: RunFigures) -> int:
 
 def drops_before(run: RunFigures) -> int:
     """Count connections dropped while clients connected and warmed up."""
-    before = [tcp for client in run.instances if (tcp := client.result.get("tcp_before"))]
+    before = [tcp for client in run.clients if (tcp := client.result.get("tcp_before"))]
     return max((tcp["listen_drops"] for tcp in before), default=0)
 
 
 def _namespaces(run: RunFigures) -> list[TcpCounters]:
     """Return the TCP counters of each client's network namespace, and of the server's if it is another."""
-    clients = [client.result.get("tcp") for client in run.instances]
+    clients = [client.result.get("tcp") for client in run.clients]
     return [tcp for tcp in (*clients, run.record.get("server_tcp")) if tcp]
 
 
@@ -225,7 +225,9 @@ def blocked_share(run: RunFigures) -> float | None:
     """Return the share of requests that the kernel did not accept in one write."""
     sockets = _sockets(run)
     return (
-        sum(socket["blocked_writes"] for socket in sockets) / max(1, run.counts["due"]) if sockets else None
+        sum(socket["blocked_writes"] for socket in sockets) / max(1, run.counts["scheduled"])
+        if sockets
+        else None
     )
 
 

@@ -38,7 +38,7 @@ DISPERSION = 0.05
 send in bursts have 4 to 16 where 1 is requested (load-testers notes, section 6). For a law with more variable
 counts than a Poisson process, this is a share of the law's index."""
 
-DUE_GAPS_ERRORS, DUE_GAPS = 5.0, 0.02
+SCHEDULED_GAPS_ERRORS, SCHEDULED_GAPS = 5.0, 0.02
 """How far C^2 of the gaps between scheduled times may be from the law's: five of its standard errors, which
 follow from the law, and 2 % for the histogram's bins and for gaps cut off at the ends of the measurement."""
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from hindmost.errors import HostLost, InstanceError
-from hindmost.fleet import HERE, Fleet, Moment, Setting, jobs_of, run_instances
+from hindmost.errors import ClientError, HostLost
+from hindmost.fleet import HERE, Fleet, Moment, Setting, jobs_of, run_clients
 from hindmost.plan import MeasurePlan
 from hindmost.run.clean_up import is_cleaned_up, remove_keys
 from hindmost.run.companions import Scene, accompany
@@ -44,7 +44,7 @@ def make_run(
     target : Attached or Managed
         The resolved `plan.target`.
     look : callable, optional
-        Called with the progress of the run, as by `hindmost.fleet.run_instances`.
+        Called with the progress of the run, as by `hindmost.fleet.run_clients`.
     context : callable, optional
         A context in force while a server started here runs.
     fleet : Fleet, optional
@@ -106,18 +106,18 @@ def _make_once(
 
                 try:
                     patience = (measure_s, plan.timeout_s + SPARE_S)
-                    run_instances(
+                    run_clients(
                         fleet, jobs, folder, patience, handle_moment, companions.before_measurement, record
                     )
                 except HostLost:
                     raise
-                except InstanceError as error:
+                except ClientError as error:
                     raise server.explain_failure(error, number) from None
                 record |= companions.record()
             record |= cleaned
         record |= {
             "seconds": time.monotonic() - began,
-            "instances": plan.clients,
+            "clients": plan.clients,
             "target": server.document,
         }
         if voided:

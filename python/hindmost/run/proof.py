@@ -23,7 +23,7 @@ GOALS = {"wire": (limits.WIRE_CONSTANCY_US, "p99.9"), "service": (limits.SERVICE
 """How constant the difference from the capture has to be, and up to which percentile."""
 
 _NULL = np.iinfo(np.int64).min
-_COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns", "capture_out_ns", "capture_in_ns"]
+_COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "completed_ns", "capture_out_ns", "capture_in_ns"]
 _POINTS = 160
 
 Microseconds = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def compare_captures(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | 
 def _read(run: RunRecord) -> dict[str, Microseconds]:
     """Read the latencies of a run's matched requests; ``wire`` is NaN if the kernel did not stamp one."""
     parts = []
-    for index in range(run.record["instances"]):
+    for index in range(run.record["clients"]):
         path = run.folder / f"witness-{index}.parquet"
         try:
             columns = _engine.read_columns(str(path), _COLUMNS)

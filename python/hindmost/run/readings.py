@@ -16,12 +16,16 @@ from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.plan import MeasurePlan
 from hindmost.store import RunRecord, Study
-from hindmost.store.engine import InstanceResult
+from hindmost.store.engine import ClientResult
+from hindmost.store.older import TAGS, client_file
+from hindmost.store.reading import revive
 
-What = Literal["latency", "service", "slip", "ideal_slip", "wire", "overhead", "connect", "handshake", "held"]
-INSTANCE_SCHEMA = "hindmost.instance/1"
-WHATS: tuple[What, ...] = ("latency", "service", "slip")
-IDEAL: What = "ideal_slip"
+What = Literal[
+    "latency", "service", "send_delay", "ideal_send_delay", "wire", "overhead", "connect", "handshake", "held"
+]
+CLIENT_SCHEMA = "hindmost.client/1"
+WHATS: tuple[What, ...] = ("latency", "service", "send_delay")
+IDEAL: What = "ideal_send_delay"
 """Send delay that the client's write calls alone would cause; missing in studies before 0.2."""
 STAMPED: tuple[What, ...] = ("wire", "overhead")
 """Known for requests that the kernel stamped: a sample, or none without kernel stamps."""
@@ -52,17 +56,17 @@ def microseconds(histogram: Histogram, level: float | None) -> float:
 
 
 @dataclass
-class InstanceReading:
+class ClientReading:
     """One client of one run."""
 
-    result: InstanceResult
+    result: ClientResult
     latency_sections: dict[str, list[Histogram]] = field(default_factory=dict)
     by_kind: dict[tuple[What, str], Histogram] = field(default_factory=dict)
     endpoints: dict[int, Histogram] = field(default_factory=dict)
     outstanding: Histogram = field(default_factory=Histogram)
     writes: Histogram = field(default_factory=Histogram)
     gaps: Histogram = field(default_factory=Histogram)
-    due_gaps: Histogram = field(default_factory=Histogram)
+    scheduled_gaps: Histogram = field(default_factory=Histogram)
 
     def whole(self, what: What) -> Histogram:
         """Return the distribution over all kinds."""
@@ -106,7 +110,7 @@ def plan_of(study: Study) -> MeasurePlan:
         ) from None
 
 
-def read_instances(run: RunRecord) -> list[InstanceReading]:
+def read_clients(run: RunRecord) -> list[ClientReading]:
     """Read the files of a run's clients.
 
     Raises
@@ -114,15 +118,17 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
     StudyError
         If a file is missing or damaged.
     """
-    instances = []
-    for index in range(run.record["instances"]):
+    clients = []
+    for index in range(run.record["clients"]):
         try:
-            result = read_json(run.folder / f"instance-{index}.json")
-            if not (isinstance(result, dict) and result.get("schema") == INSTANCE_SCHEMA):
-                raise ValueError(f"instance-{index}.json is not a whole {INSTANCE_SCHEMA}")
-            intervals = _engine.read_hlog(str(run.folder / f"instance-{index}.hlog"))
+            result = read_json(client_file(run.folder, index, "json"))
+            if isinstance(result, dict) and result.get("schema") == "hindmost.instance/1":
+                result = revive(result)
+            if not (isinstance(result, dict) and result.get("schema") == CLIENT_SCHEMA):
+                raise ValueError(f"client-{index}.json is not a whole {CLIENT_SCHEMA}")
+            intervals = _engine.read_hlog(str(client_file(run.folder, index, "hlog")))
             if not intervals:  # every histogram is stored, even if nothing was answered
-                raise ValueError(f"instance-{index}.hlog holds no histogram")
+                raise ValueError(f"client-{index}.hlog holds no histogram")
         except (OSError, ValueError, _engine.EngineError) as error:
             why = error.args[1] if isinstance(error, _engine.EngineError) else error
             raise StudyError(
@@ -132,16 +138,17 @@ def read_instances(run: RunRecord) -> list[InstanceReading]:
                 run=run.number,
                 path=str(run.folder),
             ) from None
-        instances.append(_instance(cast(InstanceResult, result), intervals))
-    return instances
+        clients.append(_client(cast(ClientResult, result), intervals))
+    return clients
 
 
-def _instance(
-    result: InstanceResult, intervals: list[tuple[str | None, float, float, Histogram]]
-) -> InstanceReading:
-    reading = InstanceReading(result)
+def _client(
+    result: ClientResult, intervals: list[tuple[str | None, float, float, Histogram]]
+) -> ClientReading:
+    reading = ClientReading(result)
     for tag, _, _, histogram in intervals:
-        what, _, kind = (tag or "").partition("/")
+        name, _, kind = (tag or "").partition("/")
+        what = TAGS.get(name, name)
         if what == "latency":
             reading.latency_sections.setdefault(kind, []).append(histogram)
             reading.by_kind.setdefault(("latency", kind), Histogram()).merge(histogram)
@@ -155,6 +162,6 @@ def _instance(
             reading.writes = histogram
         elif what == "gaps":
             reading.gaps = histogram
-        elif what == "due_gaps":
-            reading.due_gaps = histogram
+        elif what == "scheduled_gaps":
+            reading.scheduled_gaps = histogram
     return reading

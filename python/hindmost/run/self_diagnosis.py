@@ -46,7 +46,12 @@ ROWS = (
         limits.BUSY_MIND,
         limits.BUSY_INVALID,
     ),
-    Row("own_slip", "send delay at p99 beyond that of its write calls alone", "us", instrument.own_slip),
+    Row(
+        "own_send_delay",
+        "send delay at p99 beyond that of its write calls alone",
+        "us",
+        instrument.own_send_delay,
+    ),
     Row(
         "late_writing",
         "sent over 5 us late while writing other requests",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hindmost.errors import InstanceError, TargetError, UsageError
+from hindmost.errors import ClientError, TargetError, UsageError
 from hindmost.fleet import HERE, Fleet, RemoteServer, Setting
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
@@ -37,11 +37,11 @@ class Server:
     managed: ManagedServer | None
     tls: Tls | None = None
 
-    def explain_failure(self, error: InstanceError, number: int) -> InstanceError | TargetError:
+    def explain_failure(self, error: ClientError, number: int) -> ClientError | TargetError:
         """Return a client's failure in run `number`, with what is known about the server."""
         managed = self.managed
         fields = {**error.fields, "run": number}
-        alone = InstanceError(error.code, f"run {number}: {error.message}", hint=error.hint, **fields)
+        alone = ClientError(error.code, f"run {number}: {error.message}", hint=error.hint, **fields)
         alone.shows = "silent" if error.code in GONE else None
         if managed is None or error.code not in (*GONE, "full", "preload"):
             return alone

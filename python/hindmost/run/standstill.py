@@ -50,7 +50,7 @@ def standstills(run: RunFigures, plan: MeasurePlan) -> list[Standstill]:
     """Return a run's server stalls, in order; empty in a closed loop, which sends nothing meanwhile."""
     if plan.rate_per_s is None or plan.loop == "closed" or not _series(run):
         return []
-    first = run.instances[0].result
+    first = run.clients[0].result
     begins_ns = 1e9 * (first["warmup_s"] + first["calibration"]["seconds"])
     rows = list(zip(*_series(run), strict=False))
     stalls = []
@@ -65,7 +65,7 @@ def standstills(run: RunFigures, plan: MeasurePlan) -> list[Standstill]:
 
 
 def _series(run: RunFigures) -> list[list[Window]]:
-    return [worker for client in run.instances for worker in client.result.get("series", [])]
+    return [worker for client in run.clients for worker in client.result.get("series", [])]
 
 
 def _count(row: tuple[Window, ...]) -> int:

@@ -8,7 +8,7 @@ Rules for the whole document:
 - Quantiles are labelled by their percentile (``p99``); ``mean`` is listed with them.
 - ``p`` is for one hypothesis alone, ``adjusted`` accounts for all terms, quantiles and loads together.
 
-History of the format: ``hindmost.attribution/1`` (0.1.0) first version. Before its release, effects got
+History of the format: ``hindmost.attribution/2`` (0.1.0) first version. Before its release, effects got
 ``base``, verdicts follow adjusted p-values, ``recommendation``, ``unconfirmed`` and ``summary`` were added,
 and confirmations use ranks.
 """
@@ -212,7 +212,7 @@ class Drift(TypedDict):
     p: float
 
 
-class Theft(TypedDict):
+class HostInterference(TypedDict):
     """Interference on the CPUs of server and client: ``runs`` of ``of`` had an interruption.
 
     Figures are isolated latency then: what the server does with its CPUs to itself. ``refused``: why they are
@@ -222,7 +222,7 @@ class Theft(TypedDict):
 
     runs: Count
     of: Count
-    taken_share: Share
+    interference_share: Share
     counted_share: Share
     refused: Note | None
 
@@ -235,7 +235,7 @@ class Load(TypedDict):
     busy_share: float | None
     cells: list[Cell]
     quantiles: dict[str, QuantileAnswer]
-    theft: Theft | None
+    interference: HostInterference | None
     drift: Drift | None
 
 
@@ -333,7 +333,7 @@ class Evidence(TypedDict):
     terms, quantiles and loads together.
     """
 
-    schema: Literal["hindmost.attribution/1"]
+    schema: Literal["hindmost.attribution/2"]
     version: str
     created: str
     study: str

@@ -1,19 +1,19 @@
 """The documents of ``hindmost colocate``: their types.
 
-History: ``hindmost.rulers/1``, ``hindmost.profile/1``, ``hindmost.advice/1``, ``hindmost.corun/1`` (0.1.0),
-the first. A profile of a server measured by a probe has ``loaded``, and ``latency`` in each axis; others have
-neither. Older profiles have no ``rows``.
+History: ``hindmost.stressors/1``, ``hindmost.profile/2``, ``hindmost.advice/2``, ``hindmost.corun/2``
+(0.1.0), the first. A profile of a server measured by a probe has ``loaded``, and ``latency`` in each axis;
+others have neither. Older profiles have no ``rows``.
 """
 
 from typing import Literal, NotRequired, TypedDict
 
 from hindmost.store.types import Count, Note
 
-RULERS_SCHEMA: Literal["hindmost.rulers/1"] = "hindmost.rulers/1"
-PROFILE_SCHEMA: Literal["hindmost.profile/1"] = "hindmost.profile/1"
+STRESSORS_SCHEMA: Literal["hindmost.stressors/1"] = "hindmost.stressors/1"
+PROFILE_SCHEMA: Literal["hindmost.profile/2"] = "hindmost.profile/2"
 
-CORUN_SCHEMA: Literal["hindmost.corun/1"] = "hindmost.corun/1"
-ADVICE_SCHEMA: Literal["hindmost.advice/1"] = "hindmost.advice/1"
+CORUN_SCHEMA: Literal["hindmost.corun/2"] = "hindmost.corun/2"
+ADVICE_SCHEMA: Literal["hindmost.advice/2"] = "hindmost.advice/2"
 
 Place = Literal["beside", "supervised", "elsewhere"]
 Placement = Literal["siblings", "near", "far", "unknown"]
@@ -28,7 +28,7 @@ class Processor(TypedDict):
     name: str
 
 
-class RulerRate(TypedDict):
+class StressorRate(TypedDict):
     """The throughput of a class of instructions, in instructions per tick of the core.
 
     ``share``: of the documented rate. ``low``, ``high``: quartiles over its bursts.
@@ -79,14 +79,14 @@ class Neighbour(TypedDict):
     same_port: float | None
 
 
-class Rulers(TypedDict):
+class Stressors(TypedDict):
     """What stressors reach on this core, and which of them share ports."""
 
-    schema: Literal["hindmost.rulers/1"]
+    schema: Literal["hindmost.stressors/1"]
     processor: Processor
     cpu: int
     ghz: float
-    rates: list[RulerRate]
+    rates: list[StressorRate]
     overlaps: list[Cell]
     groups: list[PortGroup]
     caches: Caches
@@ -117,7 +117,7 @@ class Axis(TypedDict):
     ``latency``: of a server under load (`LoadedServer`).
     """
 
-    ruler: str
+    stressor: str
     sensitivity: Share | None
     contentiousness: Share | None
     latency: NotRequired[Growth]
@@ -126,13 +126,13 @@ class Axis(TypedDict):
 class LoadedServer(TypedDict):
     """A server under a probe's open loop, next to the inert stressor: medians of windows.
 
-    ``asked_per_s``: scheduled rate. ``requests``, ``failed``: in all windows. ``busy``: CPU time of the
+    ``requested_per_s``: scheduled rate. ``requests``, ``failed``: in all windows. ``busy``: CPU time of the
     server as a share of one CPU. ``load``: share of time with a request of the probe, which sends one at a
     time, in flight. ``presence``: effect of the inert stressor, compared with an empty CPU.
     """
 
     address: str
-    asked_per_s: float
+    requested_per_s: float
     requests: Count
     failed: Count
     busy: float
@@ -145,17 +145,17 @@ class LoadedServer(TypedDict):
 class WindowRow(TypedDict):
     """One window: rates per CPU second, placement and clocks (GHz, of both CPUs) before and after.
 
-    ``ruler``: the stressor next to it, ``alone`` for none. ``kept``: whether it counts: the hypervisor
+    ``stressor``: the stressor next to it, ``alone`` for none. ``kept``: whether it counts: the hypervisor
     neither moved a CPU nor changed the clock of the CPU whose rate is measured (the program's, if there is
     one). ``lost``: why the program has no rate. ``program``: its name, if there are several.
     """
 
     round: Count
     program: NotRequired[str]
-    ruler: str
+    stressor: str
     with_program: bool
     program_per_s: float | None
-    ruler_per_s: float | None
+    stressor_per_s: float | None
     placement: list[Placement]
     ghz: list[list[float]]
     kept: bool
@@ -183,7 +183,7 @@ class Profile(TypedDict):
     measured by a probe. ``rows``: all windows.
     """
 
-    schema: Literal["hindmost.profile/1"]
+    schema: Literal["hindmost.profile/2"]
     name: str
     command: list[str]
     processor: Processor
@@ -264,7 +264,7 @@ class CoRun(TypedDict):
     ``loads``: additional loads, in the requested order.
     """
 
-    schema: Literal["hindmost.corun/1"]
+    schema: Literal["hindmost.corun/2"]
     server: str
     processor: Processor
     placement: Placement
@@ -284,7 +284,7 @@ class CoRun(TypedDict):
 class JobAdvice(TypedDict):
     """One job: where it may run, and the figures that decide (shares of the server's rate).
 
-    ``worst``: the most it may cost the server, by ``ruler``. ``allowed``: the loss the server may have.
+    ``worst``: the most it may cost the server, by ``stressor``. ``allowed``: the loss the server may have.
     """
 
     job: str
@@ -292,7 +292,7 @@ class JobAdvice(TypedDict):
     answer: Literal["yes", "no", "unknown"]
     place: Place
     worst: float
-    ruler: str | None
+    stressor: str | None
     allowed: float
     notes: list[Note]
 
@@ -300,7 +300,7 @@ class JobAdvice(TypedDict):
 class Advice(TypedDict):
     """Which job goes where next to a server; CPUs by number."""
 
-    schema: Literal["hindmost.advice/1"]
+    schema: Literal["hindmost.advice/2"]
     server: str
     within: float
     load: float

@@ -1,9 +1,9 @@
-"""The document of ``hindmost compare`` (``hindmost.compare/1``): its types, the source of its JSON Schema.
+"""The document of ``hindmost compare`` (``hindmost.compare/2``): its types, the source of its JSON Schema.
 
 - The first of ``sides`` is the reference of the others; a *ratio* is theirs over the reference.
 - ``"inf"`` is infinitely late, null unknown: an interval's ends if there are too few runs for one.
 
-History of the format: ``hindmost.compare/1`` (0.1.0), the first.
+History of the format: ``hindmost.compare/2`` (0.1.0), the first.
 """
 
 from typing import Literal, TypedDict
@@ -29,15 +29,15 @@ class Ratio(TypedDict):
 class Contrast(TypedDict):
     """One percentile of a side compared with the first side's.
 
-    ``p`` from relabelling runs (pairs: flipping signs), ``p_twin`` Mann and Whitney's (pairs: Wilcoxon's),
-    ``adjusted``: `p` for all percentiles and sides together. ``more``: approximate additional runs per side
-    that would decide it; null if no feasible number would. ``why``: what prevents a conclusion.
+    ``p`` from relabelling runs (pairs: flipping signs), ``p_textbook`` Mann and Whitney's (pairs:
+    Wilcoxon's), ``adjusted``: `p` for all percentiles and sides together. ``more``: approximate additional
+    runs per side that would decide it; null if no feasible number would. ``why``: what prevents a conclusion.
     """
 
     ratio: Ratio
     difference_us: Value
     p: Share | None
-    p_twin: Share | None
+    p_textbook: Share | None
     adjusted: Share | None
     word: Word
     more: Count | None
@@ -59,8 +59,8 @@ class Side(TypedDict):
     """One side of a comparison.
 
     ``label``: its unique name here; ``folder``: of its study. ``values_us``: by percentile, one figure per
-    run that counts, in the order of ``runs``, their numbers; ``calm_values_us``: for the runs with isolated
-    latency. ``verdict``: of its measurement.
+    run that counts, in the order of ``runs``, their numbers; ``isolated_values_us``: for the runs with
+    isolated latency. ``verdict``: of its measurement.
     """
 
     label: str
@@ -74,9 +74,9 @@ class Side(TypedDict):
     runs: list[Count]
     made: Count
     latency_us: dict[Label, Value]
-    calm_us: dict[Label, Value]
+    isolated_us: dict[Label, Value]
     values_us: dict[Label, list[Microseconds]]
-    calm_values_us: dict[Label, list[Microseconds]]
+    isolated_values_us: dict[Label, list[Microseconds]]
     distribution: Curve
 
 
@@ -89,7 +89,7 @@ class Against(TypedDict):
     verdict: Outcome
     text: str
     latency: dict[Label, Contrast]
-    calm: dict[Label, Contrast]
+    isolated: dict[Label, Contrast]
 
 
 class Unlike(TypedDict):
@@ -124,7 +124,7 @@ class Comparison(TypedDict):
     ``left_out``: excluded rounds (``values.round``), and why; ``unlike``: the gravest first.
     """
 
-    schema: Literal["hindmost.compare/1"]
+    schema: Literal["hindmost.compare/2"]
     version: str
     created: str
     how: Literal["stored", "live"]

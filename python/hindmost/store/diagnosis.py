@@ -1,7 +1,7 @@
 """The document of ``hindmost diagnose --json``: its types.
 
 A sentence ``X`` has its code and values in ``X_note``; documents of 0.1 do not have these.
-History: ``hindmost.diagnosis/1`` (0.1.0), the first.
+History: ``hindmost.diagnosis/2`` (0.1.0), the first.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from hindmost.documents import read_json
 from hindmost.errors import StudyError
 from hindmost.store.types import Note
 
-SCHEMA_NAME: Final = "hindmost.diagnosis/1"
+SCHEMA_NAME: Final = "hindmost.diagnosis/2"
 
 
 class Pair(TypedDict):
@@ -137,7 +137,7 @@ class UntriedSuspects(TypedDict):
     not_tried_notes: NotRequired[dict[str, Note]]
 
 
-class Twin(UntriedSuspects):
+class Replica(UntriedSuspects):
     """The result on a replica, before any change to the application itself.
 
     ``processors``, ``host_processors``: the CPUs each uses, at ``rate_per_s`` requests/s there. ``base_us``:
@@ -166,12 +166,12 @@ class Diagnosis(UntriedSuspects):
 
     ``also``: suspects that explain it as well as the leader.
     ``moved``: if no cause was found and a ring exists, the metrics in it that moved with the latency, by how
-    much they explain; empty if the ring does not suffice yet, with the reason in ``moved_wait``. ``twin``:
+    much they explain; empty if the ring does not suffice yet, with the reason in ``moved_wait``. ``replica``:
     what was tried on a replica first. The share of a cause has its lower bound above ``explains_above``; a
     suspect is struck out if its upper bound is below ``struck_out_below``.
     """
 
-    schema: Literal["hindmost.diagnosis/1"]
+    schema: Literal["hindmost.diagnosis/2"]
     created: str
     application: str
     percentile: float
@@ -193,7 +193,7 @@ class Diagnosis(UntriedSuspects):
     moved: list[Company] | None
     moved_wait: str | None
     moved_wait_note: NotRequired[Note | None]
-    twin: Twin | None
+    replica: Replica | None
 
 
 def read_diagnosis(path: Path) -> Diagnosis:

@@ -248,10 +248,10 @@ class Connects(TypedDict):
 
 
 class Counts(TypedDict):
-    """Counts of one kind of request. `due = done + errors + timeouts + unsent` always holds."""
+    """Counts of one kind of request. `scheduled = completed + errors + timeouts + unsent` always holds."""
 
-    due: Count
-    done: Count
+    scheduled: Count
+    completed: Count
     misses: Count
     errors: Count
     timeouts: Count
@@ -267,46 +267,11 @@ class Datagrams(TypedDict):
     oversized: NotRequired[Count]
 
 
-class Dispersion(TypedDict):
-    """Counts of requests sent in intervals of one length.
-
-    The index of dispersion, variance over mean, is 1 for a Poisson process, 0 for equal gaps, and large for
-    bursts.
-    """
-
-    span_ns: Count
-    spans: Count
-    requests: Count
-    squares: Count
-
-
-Ended = Literal["elapsed", "steady", "never_steady"]
-"""How a phase ended."""
-
-
 class EndpointReport(TypedDict):
     """Counts of one server of several."""
 
     address: str
     counts: Counts
-
-
-class Fill(TypedDict):
-    """How full a socket buffer is.
-
-    Its memory includes bookkeeping, so about two thirds of the limit are data (`tcp_adv_win_scale`,
-    tcp(7)).
-    """
-
-    bytes: Count
-    limit_bytes: Count
-
-
-class Hits(TypedDict):
-    """A source of interrupts and its count on the selected CPUs."""
-
-    source: str
-    count: Count
 
 
 class Schedule(TypedDict):
@@ -325,6 +290,13 @@ class ThreadSpan(TypedDict):
     voluntary_switches: Count
     involuntary_switches: Count
     schedule: Schedule | None
+
+
+class Hits(TypedDict):
+    """A source of interrupts and its count on the selected CPUs."""
+
+    source: str
+    count: Count
 
 
 class InterruptSpan(TypedDict):
@@ -444,6 +416,19 @@ class TcpCounters(TypedDict):
     zero_windows: NotRequired[Count]
 
 
+class Dispersion(TypedDict):
+    """Counts of requests sent in intervals of one length.
+
+    The index of dispersion, variance over mean, is 1 for a Poisson process, 0 for equal gaps, and large for
+    bursts.
+    """
+
+    span_ns: Count
+    spans: Count
+    requests: Count
+    squares: Count
+
+
 class Late(TypedDict):
     """Requests that one stage made late."""
 
@@ -468,6 +453,17 @@ class Shares(TypedDict):
     most: Count
     chi_square: float | None
     silent: Count
+
+
+class Fill(TypedDict):
+    """How full a socket buffer is.
+
+    Its memory includes bookkeeping, so about two thirds of the limit are data (`tcp_adv_win_scale`,
+    tcp(7)).
+    """
+
+    bytes: Count
+    limit_bytes: Count
 
 
 class SocketReport(TypedDict):
@@ -497,8 +493,8 @@ class ThreadReport(TypedDict):
     dispersion: list[Dispersion]
     span: ThreadSpan
     away: NotRequired[AwayReport]
-    due_dispersion: NotRequired[list[Dispersion] | None]
     late: NotRequired[LateByStage]
+    scheduled_dispersion: NotRequired[list[Dispersion] | None]
     shares: NotRequired[Shares]
     sockets: NotRequired[SocketReport]
 
@@ -525,10 +521,14 @@ class Unreadable(TypedDict):
     first: str | None
 
 
-class InstanceResult(TypedDict):
-    """The result of one client. Its distributions are in `instance-K.hlog`."""
+Ended = Literal["elapsed", "steady", "never_steady"]
+"""How a phase ended."""
 
-    schema: Literal["hindmost.instance/1"]
+
+class ClientResult(TypedDict):
+    """The result of one client. Its distributions are in `client-K.hlog`."""
+
+    schema: Literal["hindmost.client/1"]
     index: Count
     of: Count
     seed: Count
@@ -537,8 +537,8 @@ class InstanceResult(TypedDict):
     warmup_ended: Ended
     calibration: Calibration
     measure_s: float
-    asked_per_s: float | None
-    due_per_s: float
+    requested_per_s: float | None
+    scheduled_per_s: float
     achieved_per_s: float
     counts: Counts
     kinds: dict[str, Counts]

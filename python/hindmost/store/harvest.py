@@ -68,7 +68,7 @@ class Classes(TypedDict):
     ``other_clocks``: servers whose samples all lie apart in time from most others', and are left out.
     """
 
-    schema: str
+    schema: Literal["hindmost.classes/1"]
     slot_s: float
     slots: int
     settings: dict[str, Any]
@@ -91,7 +91,7 @@ class PlacedBlock(TypedDict):
 class HarvestSimulation(TypedDict):
     """``hindmost.harvest-simulation/1``: the request to a simulated data center, and its result."""
 
-    schema: str
+    schema: Literal["hindmost.harvest-simulation/1"]
     kind: Literal["durability", "hazard", "availability", "scheduling"]
     synthetic: bool
     asked: dict[str, Any]

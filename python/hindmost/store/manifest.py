@@ -1,6 +1,6 @@
 """The files that a study stores next to its result: ``manifest.json`` and each run's ``run.json``.
 
-History of the formats: ``hindmost.study/1``, ``hindmost.run/1`` (0.1.0), the first.
+History of the formats: ``hindmost.study/1``, ``hindmost.run/2`` (0.1.0), the first.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
@@ -177,7 +177,7 @@ class HostOfRun(TypedDict):
 
     host: str
     hostname: str
-    instances: list[Count]
+    clients: list[Count]
     places: list[dict[str, Any]]
     clock: HostClocks
     channel: Silence | None
@@ -199,12 +199,12 @@ class RunRecord(TypedDict):
     ``fleet``: load hosts other than the controller; ``voided``: why earlier attempts of this run were void.
     """
 
-    schema: Literal["hindmost.run/1"]
+    schema: Literal["hindmost.run/2"]
     run: Count
     seed: Count
     started: str
     seconds: float
-    instances: Count
+    clients: Count
     target: Target
     server_cpu_share: float | None
     server_steal_share: Share | None

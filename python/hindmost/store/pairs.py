@@ -1,6 +1,6 @@
 """The documents of ``hindmost colocate pairs``, ``neighbours`` and ``stress``: their types.
 
-History: ``hindmost.pairs/1``, ``hindmost.neighbours/1``, ``hindmost.stress/1`` (0.1.0), the first.
+History: ``hindmost.pairs/2``, ``hindmost.neighbours/2``, ``hindmost.stress/2`` (0.1.0), the first.
 """
 
 from typing import Literal, TypedDict
@@ -8,9 +8,9 @@ from typing import Literal, TypedDict
 from hindmost.store.colocation import Method, Placement, Processor, Profile, Share, WindowRow
 from hindmost.store.types import Count, Note
 
-PAIRS_SCHEMA: Literal["hindmost.pairs/1"] = "hindmost.pairs/1"
-NEIGHBOURS_SCHEMA: Literal["hindmost.neighbours/1"] = "hindmost.neighbours/1"
-STRESS_SCHEMA: Literal["hindmost.stress/1"] = "hindmost.stress/1"
+PAIRS_SCHEMA: Literal["hindmost.pairs/2"] = "hindmost.pairs/2"
+NEIGHBOURS_SCHEMA: Literal["hindmost.neighbours/2"] = "hindmost.neighbours/2"
+STRESS_SCHEMA: Literal["hindmost.stress/2"] = "hindmost.stress/2"
 
 
 class PairLoss(Share):
@@ -43,7 +43,7 @@ class Pairs(TypedDict):
     few. ``above``: pairs that lose more than three times the noise.
     """
 
-    schema: Literal["hindmost.pairs/1"]
+    schema: Literal["hindmost.pairs/2"]
     processor: Processor
     placement: Placement
     programs: list[str]
@@ -65,9 +65,9 @@ class Answer(TypedDict):
 
     ``allowed``: share of its rate that the server may lose; ``expected``: the share that it will probably
     lose, null if a profile is too noisy. ``by``: what decides: the *measured* pair, a *model* trained on
-    pairs, with a margin for ``violations``, or the *bound* of the two profiles. ``worst``, ``ruler``: of the
-    bound; ``measure``: whether the bound uses the rate or a percentile, whose growth counts as the loss of
-    rate that explains it (Eq 3.6). ``least_rate``: lowest rate of violations that the known pairs can
+    pairs, with a margin for ``violations``, or the *bound* of the two profiles. ``worst``, ``stressor``: of
+    the bound; ``measure``: whether the bound uses the rate or a percentile, whose growth counts as the loss
+    of rate that explains it (Eq 3.6). ``least_rate``: lowest rate of violations that the known pairs can
     guarantee; null without them.
     """
 
@@ -79,7 +79,7 @@ class Answer(TypedDict):
     expected: float | None
     worst: float
     measure: Literal["rate", "p50", "p99"]
-    ruler: str | None
+    stressor: str | None
     within: float
     load: float
     violations: float | None
@@ -90,7 +90,7 @@ class Answer(TypedDict):
 class Neighbours(TypedDict):
     """Jobs as neighbours of a server, the best first."""
 
-    schema: Literal["hindmost.neighbours/1"]
+    schema: Literal["hindmost.neighbours/2"]
     server: str
     jobs: list[Answer]
 
@@ -102,7 +102,7 @@ class StressorWork(TypedDict):
     first block, ``CLOCK_MONOTONIC``.
     """
 
-    ruler: str
+    stressor: str
     cpu: int
     unit: str
     done: Count
@@ -119,5 +119,5 @@ class StressorWork(TypedDict):
 class Stress(TypedDict):
     """Stressors that ran next to each other."""
 
-    schema: Literal["hindmost.stress/1"]
-    rulers: list[StressorWork]
+    schema: Literal["hindmost.stress/2"]
+    stressors: list[StressorWork]

@@ -24,10 +24,11 @@ from typing import (
 )
 
 from hindmost.documents import read_json
+from hindmost.store import older
 
 LATE = math.inf
 INFINITE = {"inf": LATE, "-inf": -LATE}
-LATENCIES = ("latency_us", "service_us", "slip_us", "connect_us", "handshake_us")
+LATENCIES = ("latency_us", "service_us", "send_delay_us", "connect_us", "handshake_us")
 
 
 def read_document(path: Path) -> dict[str, Any]:
@@ -46,13 +47,17 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def revive(document: dict[str, Any]) -> dict[str, Any]:
     """Turn the word for infinity into numbers, and update what an older version wrote."""
-    from hindmost.store.schema import DOCUMENTS
+    from hindmost.store.engine import ClientResult
+    from hindmost.store.schema import DOCUMENTS, current_schema
 
-    name = str(document.get("schema")).removeprefix("hindmost.").partition("/")[0]
-    kind = DOCUMENTS[name][0] if name in DOCUMENTS else Any
+    name, _, version = str(document.get("schema")).removeprefix("hindmost.").partition("/")
+    name = older.SCHEMAS.get(name, name)
+    kind = ClientResult if name == "client" else DOCUMENTS[name][0] if name in DOCUMENTS else Any
     revived: dict[str, Any] = _revive(document, kind)
+    if kind is not Any and version == "1":
+        revived["schema"] = current_schema(name)
     for run in revived.get("runs") or () if name == "measure" else ():
-        for part in (run, *run.get("instances", ())):
+        for part in (run, *run.get("clients", ())):
             for what in LATENCIES:
                 if part.get(what):  # a run always knows its latencies: null is infinite
                     part[what] = {key: LATE if us is None else us for key, us in part[what].items()}
@@ -73,7 +78,10 @@ def _revive(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
         if is_typeddict(kind):
             named |= _hints(kind)
     other = next((get_args(kind)[1] for kind in kinds if get_origin(kind) is dict), Any)
-    revived = {key: _revive(value, named.get(key, other)) for key, value in part.items()}
+    revived = {}
+    for old, value in part.items():
+        key = older.current_key(old, named)
+        revived[key] = _revive(value, named.get(key, other))
     if revived.get("censored_runs"):
         _restore_infinite(revived, "value", "low", "high")
     elif "value_us" in named and revived.get("runs"):

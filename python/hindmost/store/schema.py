@@ -4,13 +4,13 @@
 schema                      where                               written by
 =========================== ==================================  ========================================
 ``hindmost.study/1``        ``manifest.json``                   `hindmost.store.Study`
-``hindmost.run/1``          ``runs/N/run.json``                 `hindmost.studies.measure.Procedure`
-``hindmost.instance/1``     ``runs/N/instance-K.json``          ``crates/load``
-``hindmost.measure/1``      ``result.json``                     `hindmost.studies.measure.answer`
+``hindmost.run/2``          ``runs/N/run.json``                 `hindmost.studies.measure.Procedure`
+``hindmost.client/1``     ``runs/N/client-K.json``          ``crates/load``
+``hindmost.measure/2``      ``result.json``                     `hindmost.studies.measure.answer`
 ``hindmost.search/1``       ``search.json``                     `hindmost.studies.search`
-``hindmost.attribution/1``  ``attribution.json``                `hindmost.studies.attribution.answer`
+``hindmost.attribution/2``  ``attribution.json``                `hindmost.studies.attribution.answer`
 ``hindmost.verification/1`` ``verification.json``               `hindmost.studies.comparison.clone`
-``hindmost.compare/1``      ``comparison.json``, ``--json``     `hindmost.studies.comparison.targets`
+``hindmost.compare/2``      ``comparison.json``, ``--json``     `hindmost.studies.comparison.targets`
 ``hindmost.batching/1``     ``batching.json``, ``--json``       `hindmost.studies.comparison.batching`
 ``hindmost.trial/1``        ``trial.json``, ``--json``          `hindmost.studies.comparison.setting`
 ``hindmost.list/1``         ``hindmost study list --json``      `hindmost.studies.listing`
@@ -19,16 +19,16 @@ schema                      where                               written by
 ``hindmost.sweep/1``        ``hindmost clone sweep --json``     `hindmost.models.sweep`
 ``hindmost.serve/1``        ``hindmost clone serve --json``     ``crates/synth``, `hindmost.cli.clone`
 ``hindmost.certificate/1``  ``... --certificate --json``        ``crates/synth``
-``hindmost.trace/1``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
-``hindmost.rulers/1``       ``hindmost colocate stressors --json``  `hindmost.studies.colocation`
-``hindmost.profile/1``      profiles                       `hindmost.studies.colocation`
-``hindmost.pairs/1``        ``hindmost colocate pairs --json``  `hindmost.studies.colocation`
-``hindmost.neighbours/1``   ``hindmost colocate predict --json``  `hindmost.colocation.decision`
-``hindmost.stress/1``       ``hindmost colocate stressors --run --json``  `hindmost.studies.colocation`
-``hindmost.corun/1``        ``hindmost colocate predict --measure --json``  `hindmost.studies.colocation`
-``hindmost.advice/1``       ``hindmost colocate predict --advise --json``  `hindmost.studies.colocation`
+``hindmost.trace/2``        ``hindmost trace --json``           `hindmost.trace`, ``crates/trace``
+``hindmost.stressors/1``       ``hindmost colocate stressors --json``  `hindmost.studies.colocation`
+``hindmost.profile/2``      profiles                       `hindmost.studies.colocation`
+``hindmost.pairs/2``        ``hindmost colocate pairs --json``  `hindmost.studies.colocation`
+``hindmost.neighbours/2``   ``hindmost colocate predict --json``  `hindmost.colocation.decision`
+``hindmost.stress/2``       ``hindmost colocate stressors --run --json``  `hindmost.studies.colocation`
+``hindmost.corun/2``        ``hindmost colocate predict --measure --json``  `hindmost.studies.colocation`
+``hindmost.advice/2``       ``hindmost colocate predict --advise --json``  `hindmost.studies.colocation`
 ``hindmost.supervision/1``  ``... supervise --json``            `hindmost.studies.colocation`
-``hindmost.diagnosis/1``    ``hindmost diagnose --json``        `hindmost.studies.diagnosis`
+``hindmost.diagnosis/2``    ``hindmost diagnose --json``        `hindmost.studies.diagnosis`
 ``hindmost.classes/1``      ``hindmost harvest classify``       `hindmost.harvest`, ``crates/harvest``
 ``hindmost.doctor/1``       ``hindmost host doctor --json``     ``crates/host``
 ``hindmost.knobs/1``        ``hindmost host knobs --json``      ``crates/knobs``
@@ -45,7 +45,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -92,7 +92,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "serve": (serving.Serving, "Result of hindmost clone serve"),
     "certificate": (serving.CertificateDocument, "Result of hindmost clone serve --certificate"),
     "trace": (trace.Trace, "Result of hindmost trace"),
-    "rulers": (colocation.Rulers, "Result of hindmost colocate stressors"),
+    "stressors": (colocation.Stressors, "Result of hindmost colocate stressors"),
     "profile": (colocation.Profile, "A profile of hindmost colocate profile"),
     "pairs": (pairs.Pairs, "Result of hindmost colocate pairs"),
     "neighbours": (pairs.Neighbours, "Result of hindmost colocate predict"),
@@ -107,7 +107,7 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "knobs": (knobs.Knobs, "Result of hindmost host knobs"),
 }
 """Name (``study`` for ``hindmost.study/1``), type of the document, title."""
-ENGINE = {"instance": ("InstanceResult", "Result of one load client")}
+ENGINE = {"client": ("ClientResult", "Result of one load client")}
 """Documents written by Rust alone: name, struct, title."""
 
 
@@ -120,8 +120,17 @@ def schemas() -> dict[str, Schema]:
     }
 
 
+def current_schema(name: str) -> str:
+    """Return the schema that documents of this kind have now: ``hindmost.measure/2`` for ``measure``."""
+    from hindmost.store import engine
+
+    kind = getattr(engine, ENGINE[name][0]) if name in ENGINE else DOCUMENTS[name][0]
+    (schema,) = get_args(get_type_hints(kind)["schema"])
+    return str(schema)
+
+
 def _head(name: str, title: str) -> Schema:
-    return {"$schema": DIALECT, "$id": f"hindmost.{name}/1", "title": title}
+    return {"$schema": DIALECT, "$id": current_schema(name), "title": title}
 
 
 def _schema_of(document: Any, name: str, title: str) -> Schema:  # noqa: ANN401 (a TypedDict class)

@@ -3,9 +3,9 @@
 ::
 
     STUDY/manifest.json      the request, the host, versions and seeds (hindmost.study/1)
-    STUDY/runs/0001/         one run: run.json, instance-K.json, instance-K.hlog, samples-K.parquet,
+    STUDY/runs/0001/         one run: run.json, client-K.json, client-K.hlog, samples-K.parquet,
                              worst-K.parquet, server.log, figures.msgpack
-    STUDY/result.json        the result (hindmost.measure/1)
+    STUDY/result.json        the result (hindmost.measure/2)
     STUDY/report.html        the page
 
 Every file and every run folder is written under a hidden name, synced, and renamed, so it is whole or absent
@@ -33,9 +33,10 @@ from typing import Any
 from hindmost.documents import read_json, write_whole
 from hindmost.errors import StudyError, UsageError
 from hindmost.store.kinds import go_on
+from hindmost.store.reading import revive
 
 SCHEMA = "hindmost.study/1"
-RUN_SCHEMA = "hindmost.run/1"
+RUN_SCHEMA = "hindmost.run/2"
 
 
 @dataclass(frozen=True)
@@ -265,6 +266,8 @@ class Study:
 def _run(folder: Path) -> RunRecord:
     try:
         record = read_json(folder / "run.json")
+        if isinstance(record, dict) and record.get("schema") == "hindmost.run/1":
+            record = revive(record)
         if not (isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record):
             raise ValueError(f"run.json is not a complete {RUN_SCHEMA}")
     except (OSError, ValueError) as error:

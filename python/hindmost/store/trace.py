@@ -1,6 +1,6 @@
 """The document of ``hindmost trace --json``: its types.
 
-History: ``hindmost.trace/1`` (0.1.0), the first.
+History: ``hindmost.trace/2`` (0.1.0), the first.
 """
 
 from typing import Literal, NotRequired, TypedDict
@@ -9,7 +9,7 @@ from hindmost.store.engine import TraceCost, TraceCounts
 from hindmost.store.estimates import Value
 from hindmost.store.types import Count, Note
 
-SCHEMA_NAME = "hindmost.trace/1"
+SCHEMA_NAME = "hindmost.trace/2"
 
 StageName = Literal[
     "network_to_tcp", "tcp_to_read", "read_to_start", "start_to_response", "response_to_network"
@@ -258,13 +258,13 @@ class CpuUseByOthers(TypedDict):
     """Interference on the CPUs on which the server may run.
 
     ``hypervisor_share``: of their time, by the kernel's steal ticks; None if unknown. ``other_programs``:
-    with ``--who``. ``calm``: both are too small to cause a tail.
+    with ``--who``. ``isolated``: both are too small to cause a tail.
     """
 
     cpus: str
     hypervisor_share: float | None
     other_programs: OtherPrograms | None
-    calm: bool
+    isolated: bool
 
 
 class StartProbe(TypedDict):
@@ -289,7 +289,7 @@ class Trace(TypedDict):
     ``blocks``: blocks of time for the intervals. ``notes``: remarks.
     """
 
-    schema: Literal["hindmost.trace/1"]
+    schema: Literal["hindmost.trace/2"]
     server: Server
     lasted_s: float
     began_ns: Count

@@ -88,8 +88,8 @@ class Target(TypedDict):
 class Counts(TypedDict):
     """The outcomes of all scheduled requests."""
 
-    due: Count
-    done: Count
+    scheduled: Count
+    completed: Count
     misses: Count
     errors: Count
     timeouts: Count

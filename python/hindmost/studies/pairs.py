@@ -6,7 +6,7 @@
     round 2    clone     again     original    the seed and the number decide the order of a round
     round 3    again     original  clone       a round with an excluded run is repeated
 
-A round with two arms is a pair. Only whole rounds count, so one excluded run (`run.soundness`) costs its
+A round with two arms is a pair. Only whole rounds count, so one excluded run (`run.status`) costs its
 round. Rounds are made until as many count as were requested, or the budget is spent (`RepeatBudget`). Stored
 runs are not repeated, so an interrupted study resumes where it stopped.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hindmost.notes import Note
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 
 
 class NoMoreRuns(Exception):
@@ -41,7 +41,7 @@ class Arm(Protocol):
             If the arm can have neither this run nor any later one.
         """
 
-    def unsound(self, number: int) -> Note | None:
+    def excluded(self, number: int) -> Note | None:
         """Return why the run of round `number` is excluded or missing; None if it counts."""
 
 
@@ -60,8 +60,8 @@ class Step:
 class Rounds:
     """Numbers of the rounds that count, and why the others do not."""
 
-    sound: list[int] = field(default_factory=list)
-    unsound: dict[int, Note] = field(default_factory=dict)
+    counted: list[int] = field(default_factory=list)
+    excluded: dict[int, Note] = field(default_factory=dict)
 
 
 def draw_order(arms: Mapping[str, Arm], seed: str, number: int) -> list[str]:
@@ -108,15 +108,15 @@ def interleave(
                     arm.make(number)
                 except NoMoreRuns:
                     return rounds
-            why = arm.unsound(number)
+            why = arm.excluded(number)
             done += 1
-            of = len(arms) * (budget.requested + len(rounds.unsound))
+            of = len(arms) * (budget.requested + len(rounds.excluded))
             on_step(Step(name, number, done, max(of, done), why))
             whys += [why] if why is not None else []
         if whys:
-            rounds.unsound[number] = whys[0]
+            rounds.excluded[number] = whys[0]
         else:
-            rounds.sound.append(number)
-        if len(rounds.sound) >= budget.requested:
+            rounds.counted.append(number)
+        if len(rounds.counted) >= budget.requested:
             break
     return rounds

@@ -71,7 +71,7 @@ def advise(
     Parameters
     ----------
     document : dict
-        ``hindmost.trace/1`` without its advice.
+        ``hindmost.trace/2`` without its advice.
     service : Service or None
         None if the server's CPU time could not be read.
     packets : Inbound, optional

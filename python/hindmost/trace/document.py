@@ -1,4 +1,4 @@
-"""A trace as the document ``hindmost.trace/1``."""
+"""A trace as the document ``hindmost.trace/2``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def document_of(
         else ([], [])
     )
     document: dict[str, Any] = {
-        "schema": "hindmost.trace/1",
+        "schema": "hindmost.trace/2",
         "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
         "lasted_s": traced["lasted_ns"] / 1e9,
         "began_ns": traced["began_ns"],

@@ -18,7 +18,7 @@ def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[N
     Parameters
     ----------
     document : dict
-        ``hindmost.trace/1`` without notes.
+        ``hindmost.trace/2`` without notes.
     service : Service or None
         CPU time per request, including the probes'.
     """

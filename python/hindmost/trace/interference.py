@@ -79,7 +79,7 @@ def summarize_interference(
         "cpus": format_cpus(after.cpus),
         "hypervisor_share": stolen,
         "other_programs": others,
-        "calm": not _describe_interference(stolen, others, format_cpus(after.cpus)),
+        "isolated": not _describe_interference(stolen, others, format_cpus(after.cpus)),
     }
 
 

@@ -116,7 +116,7 @@ class TraceRequest:
 
 
 def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Trace a server and return the document ``hindmost.trace/1``. An interruption ends the trace early.
+    """Trace a server and return the document ``hindmost.trace/2``. An interruption ends the trace early.
 
     Parameters
     ----------

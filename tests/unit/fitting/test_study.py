@@ -26,7 +26,7 @@ def study(tmp_path, wire_us, server_cpu_share, achieved=1_000.0, loop="open", na
     (folder / "manifest.json").write_text(
         json.dumps({"schema": "hindmost.study/1", "plan": {"loop": loop, "rate_per_s": achieved}, "host": {}})
     )
-    (run / "run.json").write_text(json.dumps({"schema": "hindmost.run/1", "target": {}}))
+    (run / "run.json").write_text(json.dumps({"schema": "hindmost.run/2", "target": {}}))
     told = [
         {"server_cpu_share": server_cpu_share, "throughput": {"achieved": achieved * (1.0 + 0.01 * number)}}
         for number in range(runs)
@@ -39,7 +39,7 @@ def study(tmp_path, wire_us, server_cpu_share, achieved=1_000.0, loop="open", na
     back = sent + 2_000 + np.round(np.asarray(wire_us) * 1e3).astype(np.int64)
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"sent_ns": sent, "wire_out_ns": sent + 2_000, "wire_in_ns": back})
-    frame = frame.with_columns(done_ns=polars.col("wire_in_ns") + 7_000)
+    frame = frame.with_columns(completed_ns=polars.col("wire_in_ns") + 7_000)
     # One request in ten has no stamps.
     there = polars.int_range(frame.height) % 10 > 0
     stamped = polars.when(there).then(polars.col("wire_in_ns")).alias("wire_in_ns")

@@ -38,7 +38,7 @@ use crate::Histogram;
 /// The values of one series between two moments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval<H = Histogram> {
-    /// Name of the series: `latency/get`, `slip/set`. Logs of other tools often have no tags.
+    /// Name of the series: `latency/get`, `send_delay/set`. Logs of other tools often have no tags.
     pub tag: Option<Tag>,
     /// Start, in seconds since the start of the log.
     pub start_s: f64,

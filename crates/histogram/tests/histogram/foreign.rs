@@ -57,7 +57,7 @@ fn another_implementation_reads_the_same_counts_and_quantiles() {
     let parts = [
         ("latency/get", 0, latencies(100_000)),
         ("latency/get", 1, latencies(3)),
-        ("slip/get", 1, (0..5_000).collect()),
+        ("send_delay/get", 1, (0..5_000).collect()),
         ("edge", 1, [i64::MAX as u64].into_iter().collect()),
         ("nothing", 1, Histogram::new()),
     ];

@@ -48,7 +48,7 @@ fn a_round_trip_keeps_intervals_and_their_order() {
     lossy.add_censored(3);
     let intervals = vec![
         interval("latency/get", 0.0, 1.0, histogram_of(&[20_113, 20_114, 913_022])),
-        interval("slip/get", 0.0, 1.0, histogram_of(&[0, 55])),
+        interval("send_delay/get", 0.0, 1.0, histogram_of(&[0, 55])),
         interval("latency/get", 1.0, 2.125, lossy),
         interval("latency/set", 1.0, 2.125, Histogram::new()),
     ];

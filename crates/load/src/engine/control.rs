@@ -34,10 +34,10 @@ impl Timeline {
     pub(crate) const UNKNOWN: Self =
         Self { start: Nanos::MAX, calibrate: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX };
 
-    /// Whether a request scheduled at `due` belongs to the calibration.
+    /// Whether a request scheduled at `scheduled` belongs to the calibration.
     #[inline]
-    pub(crate) fn calibrates(&self, due: Nanos) -> bool {
-        due >= self.calibrate && due < self.measure
+    pub(crate) fn calibrates(&self, scheduled: Nanos) -> bool {
+        scheduled >= self.calibrate && scheduled < self.measure
     }
 }
 

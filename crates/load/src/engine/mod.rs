@@ -21,13 +21,13 @@ pub(crate) mod tests;
 
 pub use control::Timeline;
 pub use coordinator::clean_up::clean_up;
+pub use coordinator::client::{run, run_as};
 pub use coordinator::controller::{Command, Controller, Event, ImmediateController};
 pub use coordinator::first_request::first_request;
-pub use coordinator::instance::{run, run_as};
 pub use coordinator::needs::Needs;
 pub use coordinator::refusals::check_protocol;
 pub use report::host::HostSpan;
-pub use report::result::{InstanceResult, ThreadReport};
+pub use report::result::{ClientResult, ThreadReport};
 pub use report::shares::Shares;
 pub use report::stamps::{StampReason, StampReport};
 pub use state::sockets::SocketReport;

@@ -109,7 +109,7 @@ impl Protocol for MemcachedBinary {
             _ => SET,
         };
         let starts = [REPLY, opcode];
-        if bytes.iter().zip(starts).any(|(&seen, due)| seen != due) {
+        if bytes.iter().zip(starts).any(|(&seen, scheduled)| seen != scheduled) {
             return Err(Garbage::new::<Self>(kind, bytes));
         }
         let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(Incoming::More) };

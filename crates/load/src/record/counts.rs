@@ -10,15 +10,15 @@ use crate::transport::Handshake;
 const LATER: [&str; 1] = ["lost"];
 const LATER_OF_CONNECTS: [&str; 2] = ["full_handshakes", "resumed_handshakes"];
 
-/// Counts of one kind of request. `due = done + errors + timeouts + unsent` always holds.
+/// Counts of one kind of request. `scheduled = completed + errors + timeouts + unsent` always holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER))]
 pub struct Counts {
     /// Requests scheduled in the measurement phase.
-    pub due: u64,
+    pub scheduled: u64,
     /// Requests answered within the timeout: hits and misses.
-    pub done: u64,
-    /// Misses among `done`.
+    pub completed: u64,
+    /// Misses among `completed`.
     pub misses: u64,
     /// Requests answered with an error, or lost with their connection.
     pub errors: u64,
@@ -34,10 +34,10 @@ impl Counts {
     /// Count a scheduled request by its outcome.
     #[inline]
     pub(super) fn count(&mut self, status: Status) {
-        self.due += 1;
+        self.scheduled += 1;
         match status {
             Status::Hit | Status::Miss => {
-                self.done += 1;
+                self.completed += 1;
                 self.misses += u64::from(status == Status::Miss);
             }
             Status::Error | Status::Lost => {
@@ -51,8 +51,8 @@ impl Counts {
 
     /// Add other counts.
     pub fn add(&mut self, other: &Self) {
-        self.due += other.due;
-        self.done += other.done;
+        self.scheduled += other.scheduled;
+        self.completed += other.completed;
         self.misses += other.misses;
         self.errors += other.errors;
         self.lost += other.lost;
@@ -62,7 +62,7 @@ impl Counts {
 
     /// Whether the counts add up to the number of scheduled requests.
     pub fn is_balanced(&self) -> bool {
-        self.due == self.done + self.errors + self.timeouts + self.unsent
+        self.scheduled == self.completed + self.errors + self.timeouts + self.unsent
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Recorder {
     /// Latencies of the calibration phase.
     pub calibration: Histogram,
     /// Send delays that write calls alone would cause in an open loop.
-    pub ideal_slip: Histogram,
+    pub ideal_send_delay: Histogram,
     /// Times that requests were held for their batches.
     pub held: Histogram,
     /// Requests per write call.
@@ -37,7 +37,7 @@ pub struct Recorder {
     /// Gaps between sends.
     pub gaps: Gaps,
     /// Gaps between scheduled times, if their arrival law is not known.
-    pub due_gaps: Option<Gaps>,
+    pub scheduled_gaps: Option<Gaps>,
     /// Counts of stamps.
     pub stamps: StampCounts,
     /// The uniform sample.
@@ -61,7 +61,7 @@ impl Recorder {
                 .collect(),
             outstanding: Histogram::new(),
             calibration: Histogram::new(),
-            ideal_slip: Histogram::new(),
+            ideal_send_delay: Histogram::new(),
             held: Histogram::new(),
             writes: Histogram::new(),
             connect: Histogram::new(),
@@ -69,7 +69,7 @@ impl Recorder {
             connects: Connects::default(),
             endpoints: Vec::new(),
             gaps: Gaps::default(),
-            due_gaps: None,
+            scheduled_gaps: None,
             stamps: StampCounts::default(),
             sample: UniformSample::new(keep.samples as usize),
             worst: Worst::new(keep.worst as usize),
@@ -85,12 +85,12 @@ impl Recorder {
         }
         for kind in &mut recorder.kinds {
             let WireRecord { wire, overhead } = &mut kind.stamped;
-            let histograms = [&mut kind.service, &mut kind.slip, wire, overhead];
+            let histograms = [&mut kind.service, &mut kind.send_delay, wire, overhead];
             kind.latency.iter_mut().chain(histograms).for_each(Histogram::prefault);
         }
         recorder.outstanding.prefault();
         recorder.calibration.prefault();
-        recorder.ideal_slip.prefault();
+        recorder.ideal_send_delay.prefault();
         recorder.held.prefault();
         recorder.writes.prefault();
         recorder.connect.prefault();
@@ -118,8 +118,8 @@ impl Recorder {
     }
 
     /// Also keep the gaps between scheduled times.
-    pub fn keep_due_gaps(&mut self) {
-        self.due_gaps = Some(Gaps::default());
+    pub fn keep_scheduled_gaps(&mut self) {
+        self.scheduled_gaps = Some(Gaps::default());
     }
 
     /// Set the measurement phase. Requests scheduled in `[from, to)` are recorded.
@@ -127,8 +127,8 @@ impl Recorder {
         self.measure_from = from.0;
         self.measure_to = to.0;
         self.gaps.begin(from);
-        if let Some(due) = &mut self.due_gaps {
-            due.begin(from);
+        if let Some(scheduled) = &mut self.scheduled_gaps {
+            scheduled.begin(from);
         }
         self.section_ns = ((to.0 - from.0) / SECTIONS as u64).max(1);
     }
@@ -140,7 +140,7 @@ impl Recorder {
         }
         self.outstanding.merge(&other.outstanding);
         self.calibration.merge(&other.calibration);
-        self.ideal_slip.merge(&other.ideal_slip);
+        self.ideal_send_delay.merge(&other.ideal_send_delay);
         self.held.merge(&other.held);
         self.writes.merge(&other.writes);
         self.connect.merge(&other.connect);
@@ -151,7 +151,7 @@ impl Recorder {
             mine.latency.merge(&theirs.latency);
         }
         self.gaps.merge(&other.gaps);
-        if let (Some(mine), Some(theirs)) = (&mut self.due_gaps, &other.due_gaps) {
+        if let (Some(mine), Some(theirs)) = (&mut self.scheduled_gaps, &other.scheduled_gaps) {
             mine.merge(theirs);
         }
         self.stamps.add(&other.stamps);
@@ -160,24 +160,30 @@ impl Recorder {
     }
 
     #[inline]
-    fn is_measured(&self, due_ns: u64) -> bool {
-        due_ns >= self.measure_from && due_ns < self.measure_to
+    fn is_measured(&self, scheduled_ns: u64) -> bool {
+        scheduled_ns >= self.measure_from && scheduled_ns < self.measure_to
     }
 
     #[inline]
-    fn section(&self, due_ns: u64) -> usize {
-        (((due_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
+    fn section(&self, scheduled_ns: u64) -> usize {
+        (((scheduled_ns - self.measure_from) / self.section_ns) as usize).min(SECTIONS - 1)
     }
 
-    /// Record a request that was sent `slip_ns` late. In an open loop, an ideal client would have sent it
+    /// Record a request that was sent `send_delay_ns` late. In an open loop, an ideal client would have sent it
     /// `ideal_ns` late. Return whether the request is measured.
     #[inline]
-    pub fn record_send(&mut self, kind: Kind, due_ns: u64, slip_ns: u64, ideal_ns: Option<u64>) -> bool {
-        let measured = self.is_measured(due_ns);
+    pub fn record_send(
+        &mut self,
+        kind: Kind,
+        scheduled_ns: u64,
+        send_delay_ns: u64,
+        ideal_ns: Option<u64>,
+    ) -> bool {
+        let measured = self.is_measured(scheduled_ns);
         if measured {
-            self.kinds[usize::from(kind.0)].slip.record(slip_ns);
+            self.kinds[usize::from(kind.0)].send_delay.record(send_delay_ns);
             if let Some(ideal_ns) = ideal_ns {
-                self.ideal_slip.record(ideal_ns);
+                self.ideal_send_delay.record(ideal_ns);
             }
         }
         measured
@@ -186,42 +192,42 @@ impl Recorder {
     /// Record that a scheduled request was sent, or put into its batch, at `at_ns`. Call in the order of
     /// sends.
     #[inline]
-    pub fn record_gap(&mut self, due_ns: u64, at_ns: u64) {
-        if self.is_measured(due_ns) {
+    pub fn record_gap(&mut self, scheduled_ns: u64, at_ns: u64) {
+        if self.is_measured(scheduled_ns) {
             self.gaps.record_send(at_ns, self.random.next_u64());
         }
     }
 
     /// Record that a request was held for its batch until `until_ns`.
     #[inline]
-    pub fn record_hold(&mut self, due_ns: u64, until_ns: u64) {
-        if self.is_measured(due_ns) {
-            self.held.record(until_ns - due_ns);
+    pub fn record_hold(&mut self, scheduled_ns: u64, until_ns: u64) {
+        if self.is_measured(scheduled_ns) {
+            self.held.record(until_ns - scheduled_ns);
         }
     }
 
-    /// Record a write call with `requests` requests, the first of which was scheduled at `due_ns`.
+    /// Record a write call with `requests` requests, the first of which was scheduled at `scheduled_ns`.
     #[inline]
-    pub fn record_write(&mut self, due_ns: u64, requests: u64) {
-        if self.is_measured(due_ns) {
+    pub fn record_write(&mut self, scheduled_ns: u64, requests: u64) {
+        if self.is_measured(scheduled_ns) {
             self.writes.record(requests);
         }
     }
 
     /// Record a scheduled request, whatever its outcome. Call in scheduled order.
     #[inline]
-    pub fn record_scheduled(&mut self, due_ns: u64) {
-        if self.is_measured(due_ns) {
-            if let Some(gaps) = &mut self.due_gaps {
-                gaps.record(due_ns);
+    pub fn record_scheduled(&mut self, scheduled_ns: u64) {
+        if self.is_measured(scheduled_ns) {
+            if let Some(gaps) = &mut self.scheduled_gaps {
+                gaps.record(scheduled_ns);
             }
         }
     }
 
     /// Record that a request found `others` outstanding requests of this worker.
     #[inline]
-    pub fn record_outstanding(&mut self, due_ns: u64, others: u64) {
-        if self.is_measured(due_ns) {
+    pub fn record_outstanding(&mut self, scheduled_ns: u64, others: u64) {
+        if self.is_measured(scheduled_ns) {
             self.outstanding.record(others);
         }
     }
@@ -249,10 +255,10 @@ impl Recorder {
         self.connects.failed += u64::from(self.is_measured(at_ns));
     }
 
-    /// Record the status code of a reply within the timeout, for a request of `kind` scheduled at `due_ns`.
+    /// Record the status code of a reply within the timeout, for a request of `kind` scheduled at `scheduled_ns`.
     #[inline]
-    pub fn record_code(&mut self, kind: Kind, due_ns: u64, code: u16) {
-        if self.is_measured(due_ns) {
+    pub fn record_code(&mut self, kind: Kind, scheduled_ns: u64, code: u16) {
+        if self.is_measured(scheduled_ns) {
             if let Some(count) = self.kinds[usize::from(kind.0)].codes.get_mut(usize::from(code)) {
                 *count += 1;
             }
@@ -268,14 +274,14 @@ impl Recorder {
     /// Record the end of a request that was to be stamped. If stamping works (`are`), a timeout is censored
     /// in wire latency too. An error reply has no wire latency.
     pub fn record_stamped(&mut self, row: Row, wire: Wire, are: bool) {
-        if self.is_measured(row.due_ns) {
+        if self.is_measured(row.scheduled_ns) {
             let stamped = &mut self.kinds[usize::from(row.kind.0)].stamped;
             match row.status {
                 Status::Hit | Status::Miss => {
                     self.stamps.count(wire);
                     if let Wire::Known { ns, .. } = wire {
                         stamped.wire.record(ns);
-                        stamped.overhead.record((row.done_ns - row.sent_ns).saturating_sub(ns));
+                        stamped.overhead.record((row.completed_ns - row.sent_ns).saturating_sub(ns));
                     }
                 }
                 Status::Timeout if are => stamped.wire.add_censored(1),
@@ -288,10 +294,10 @@ impl Recorder {
     /// Record the end of a request with `row.status`. Only requests scheduled in the measurement phase count.
     #[inline]
     pub fn record(&mut self, row: Row) {
-        if !self.is_measured(row.due_ns) {
+        if !self.is_measured(row.scheduled_ns) {
             return;
         }
-        let section = self.section(row.due_ns);
+        let section = self.section(row.scheduled_ns);
         let record = &mut self.kinds[usize::from(row.kind.0)];
         record.counts.count(row.status);
         if let Some(endpoint) = self.endpoints.get_mut(usize::from(row.endpoint)) {
@@ -299,9 +305,9 @@ impl Recorder {
         }
         let rank = match row.status {
             Status::Hit | Status::Miss => {
-                let latency = row.done_ns - row.due_ns;
+                let latency = row.completed_ns - row.scheduled_ns;
                 record.latency[section].record(latency);
-                record.service.record(row.done_ns - row.sent_ns);
+                record.service.record(row.completed_ns - row.sent_ns);
                 Some(latency)
             }
             Status::Error | Status::Lost => None,
@@ -312,7 +318,7 @@ impl Recorder {
             }
             Status::Unsent => {
                 record.latency[section].add_censored(1);
-                record.slip.add_censored(1);
+                record.send_delay.add_censored(1);
                 Some(u64::MAX)
             }
         };

@@ -22,7 +22,7 @@ impl EndpointRecord {
     pub(super) fn record(&mut self, row: &Row) {
         self.counts.count(row.status);
         match row.status {
-            Status::Hit | Status::Miss => self.latency.record(row.done_ns - row.due_ns),
+            Status::Hit | Status::Miss => self.latency.record(row.completed_ns - row.scheduled_ns),
             Status::Timeout | Status::Unsent => self.latency.add_censored(1),
             Status::Error | Status::Lost => {}
         }
@@ -39,7 +39,7 @@ pub struct KindRecord {
     /// Service latency: completed - sent.
     pub service: Histogram,
     /// Send delay: sent - scheduled, without the time held for a batch.
-    pub slip: Histogram,
+    pub send_delay: Histogram,
     /// Records of the stamped requests.
     pub stamped: WireRecord,
     /// Replies within the timeout by status code, for protocols with codes.
@@ -54,7 +54,7 @@ impl KindRecord {
             mine.merge(theirs);
         }
         self.service.merge(&other.service);
-        self.slip.merge(&other.slip);
+        self.send_delay.merge(&other.send_delay);
         self.stamped.merge(&other.stamped);
         for (mine, theirs) in self.codes.iter_mut().zip(&other.codes) {
             *mine += theirs;

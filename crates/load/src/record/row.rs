@@ -6,7 +6,7 @@ use crate::workload::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Scheduled time, in nanoseconds of `CLOCK_MONOTONIC`.
-    pub due_ns: u64,
+    pub scheduled_ns: u64,
     /// Send time; 0 if it was not sent.
     pub sent_ns: u64,
     /// Software transmit stamp of its last byte, on our clock; 0 without a stamp.
@@ -17,7 +17,7 @@ pub struct Row {
     /// stamps. The NIC's clock is not ours.
     pub card_wire_ns: u64,
     /// Completion time; 0 without a reply.
-    pub done_ns: u64,
+    pub completed_ns: u64,
     /// Its position in a packet capture.
     pub place: Place,
     /// Kind of the request.

@@ -12,15 +12,15 @@ fn recorder() -> Recorder {
     recorder
 }
 
-fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
-    let done_ns = due_ns + latency_ns;
+fn row(scheduled_ns: u64, latency_ns: u64, status: Status) -> Row {
+    let completed_ns = scheduled_ns + latency_ns;
     Row {
-        due_ns,
-        sent_ns: due_ns + 1,
+        scheduled_ns,
+        sent_ns: scheduled_ns + 1,
         wire_out_ns: 0,
         wire_in_ns: 0,
         card_wire_ns: 0,
-        done_ns,
+        completed_ns,
         place: Place::default(),
         kind: Kind::GET,
         status,
@@ -33,11 +33,11 @@ fn row(due_ns: u64, latency_ns: u64, status: Status) -> Row {
 #[test]
 fn the_scheduled_time_determines_the_phase_of_a_request() {
     let mut recorder = recorder();
-    for due in [999, 1000, 1999, 2000] {
-        recorder.record(row(due, 5000, Status::Hit));
+    for scheduled in [999, 1000, 1999, 2000] {
+        recorder.record(row(scheduled, 5000, Status::Hit));
     }
     let record = &recorder.kinds[0];
-    assert_eq!(record.counts.due, 2);
+    assert_eq!(record.counts.scheduled, 2);
     assert_eq!((record.latency[0].count(), record.latency[9].count()), (1, 1));
 }
 
@@ -50,7 +50,7 @@ fn counts_balance_for_all_outcomes() {
     }
     let counts = recorder.kinds[0].counts;
     assert!(counts.is_balanced(), "{counts:?}");
-    assert_eq!((counts.due, counts.done, counts.misses, counts.errors), (600, 200, 100, 200));
+    assert_eq!((counts.scheduled, counts.completed, counts.misses, counts.errors), (600, 200, 100, 200));
     assert_eq!(recorder.sample.len(), 10);
 }
 
@@ -64,7 +64,7 @@ fn a_stamped_request_that_timed_out_is_censored_in_wire_latency() {
     recorder.record_stamped(row(1003, 0, Status::Timeout), Wire::WithoutIn, true);
     recorder.record_stamped(row(1004, 0, Status::Timeout), Wire::WithoutOut, false);
     let record = &recorder.kinds[0];
-    assert!(record.counts.is_balanced() && record.counts.due == 5);
+    assert!(record.counts.is_balanced() && record.counts.scheduled == 5);
     assert_eq!((recorder.stamps.asked, recorder.stamps.came), (2, 1), "answered and measured");
     let WireRecord { wire, overhead } = &record.stamped;
     assert_eq!((wire.count(), wire.censored(), wire.min()), (2, 1, Some(40)));

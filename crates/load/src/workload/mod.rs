@@ -151,7 +151,7 @@ mod tests {
         let mut all = Vec::new();
         for index in 0..3 {
             let changes = json!({
-                "instance": {"index": index, "of": 3}, "threads": [{}, {}], "workload": {"kind": "http"},
+                "client": {"index": index, "of": 3}, "threads": [{}, {}], "workload": {"kind": "http"},
                 "target": {"protocol": "http", "address": "127.0.0.1:1"},
             });
             let plan = plan(2, &every_ms(), &changes);

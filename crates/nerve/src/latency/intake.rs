@@ -8,7 +8,7 @@ pub(crate) struct Intake {
     pub(crate) errors: u64,
     /// Scheduled time of the oldest unanswered request, in monotonic nanoseconds; 0: none.
     pub(crate) oldest: u64,
-    pub(crate) slip_ns: u64,
+    pub(crate) send_delay_ns: u64,
     /// CPU time of the source's thread since its start.
     pub(crate) cpu_ns: u64,
     /// Scheduled time and latency of each request in nanoseconds, if requested.
@@ -18,21 +18,21 @@ pub(crate) struct Intake {
 impl Intake {
     pub(crate) fn new(each: bool) -> Self {
         let each = each.then(Vec::new);
-        Self { latency: Histogram::new(), errors: 0, oldest: 0, slip_ns: 0, cpu_ns: 0, each }
+        Self { latency: Histogram::new(), errors: 0, oldest: 0, send_delay_ns: 0, cpu_ns: 0, each }
     }
 
     pub(crate) fn clear(&mut self) {
         self.latency.clear();
-        (self.errors, self.slip_ns, self.oldest) = (0, 0, 0);
+        (self.errors, self.send_delay_ns, self.oldest) = (0, 0, 0);
         if let Some(each) = &mut self.each {
             each.clear();
         }
     }
 
-    pub(crate) fn record(&mut self, due: u64, latency: u64) {
+    pub(crate) fn record(&mut self, scheduled: u64, latency: u64) {
         self.latency.record(latency);
         if let Some(each) = &mut self.each {
-            each.push((due, latency));
+            each.push((scheduled, latency));
         }
     }
 }

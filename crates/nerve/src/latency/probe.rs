@@ -83,17 +83,17 @@ fn run(state: &ProbeState, mut client: Client, rate: f64) {
     // Time that the probe waits for a CPU would count as the server's.
     let _ = this_thread::make_urgent();
     let mut draw = mix(monotonic_ns());
-    let mut due = monotonic_ns();
+    let mut scheduled = monotonic_ns();
     while !state.stop.load(Ordering::Relaxed) {
         draw = mix(draw);
-        due += (-(1.0 - unit(draw)).ln() / rate * 1e9) as u64;
+        scheduled += (-(1.0 - unit(draw)).ln() / rate * 1e9) as u64;
         // Sleep in short pieces to notice the stop flag.
-        while monotonic_ns() < due && !state.stop.load(Ordering::Relaxed) {
-            this_thread::sleep_until(due.min(monotonic_ns() + RETRY_NS));
+        while monotonic_ns() < scheduled && !state.stop.load(Ordering::Relaxed) {
+            this_thread::sleep_until(scheduled.min(monotonic_ns() + RETRY_NS));
         }
-        update(state, |intake| intake.oldest = due);
+        update(state, |intake| intake.oldest = scheduled);
         let sent = monotonic_ns();
-        if sent > due + MAX_DELAY_NS {
+        if sent > scheduled + MAX_DELAY_NS {
             update(state, |intake| intake.errors += 1);
             continue;
         }
@@ -101,10 +101,10 @@ fn run(state: &ProbeState, mut client: Client, rate: f64) {
         let done = monotonic_ns();
         update(state, |intake| {
             intake.oldest = 0;
-            intake.slip_ns += sent.saturating_sub(due);
+            intake.send_delay_ns += sent.saturating_sub(scheduled);
             intake.cpu_ns = this_thread::cpu_time_ns();
             match &answer {
-                Ok(answer) if answer.outcome != Outcome::Error => intake.record(due, done - due),
+                Ok(answer) if answer.outcome != Outcome::Error => intake.record(scheduled, done - scheduled),
                 Ok(_) | Err(_) => intake.errors += 1,
             }
         });

@@ -57,24 +57,24 @@ impl<S: Sink> Server<'_, S> {
                 self.calendar.enter(at_ns, Event::Arrival);
             }
         } else {
-            self.next_due();
+            self.next_scheduled();
         }
     }
 
-    fn next_due(&mut self) {
+    fn next_scheduled(&mut self) {
         let index = self.arrived;
         let there = index < self.design.total();
-        self.due_ns = there.then(|| self.moments.next(index, Draws::new(self.design.seed, index)));
+        self.scheduled_ns = there.then(|| self.moments.next(index, Draws::new(self.design.seed, index)));
     }
 
     /// Process the next event; return `false` if there is none.
     fn step(&mut self) -> bool {
         let next = self.calendar.next_ns();
-        if let Some(due_ns) = self.due_ns {
-            if next.is_none_or(|next| due_ns < next) {
-                self.now_ns = due_ns;
+        if let Some(scheduled_ns) = self.scheduled_ns {
+            if next.is_none_or(|next| scheduled_ns < next) {
+                self.now_ns = scheduled_ns;
                 self.arrive();
-                self.next_due();
+                self.next_scheduled();
                 return true;
             }
         }

@@ -18,7 +18,7 @@ pub(super) struct Server<'a, S> {
     pub(super) design: &'a Design,
     pub(super) moments: Moments<'a>,
     /// In an open loop: when the next request arrives.
-    pub(super) due_ns: Option<f64>,
+    pub(super) scheduled_ns: Option<f64>,
     pub(super) arrived: u64,
     pub(super) started: u64,
     pub(super) now_ns: f64,
@@ -164,7 +164,7 @@ impl<'a, S: Sink> Server<'a, S> {
             program,
             design,
             moments: Moments::new(&design.arrivals, rate, design.seed)?,
-            due_ns: None,
+            scheduled_ns: None,
             arrived: 0,
             started: 0,
             now_ns: 0.0,

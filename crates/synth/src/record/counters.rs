@@ -12,7 +12,7 @@ pub(crate) struct ServedRequest {
     pub(crate) arrival: Nanos,
     pub(crate) start: Nanos,
     /// Scheduled end, including all waits and pauses.
-    pub(crate) due: Nanos,
+    pub(crate) scheduled: Nanos,
     pub(crate) completed: Nanos,
     /// Drawn busy time.
     pub(crate) drawn: Nanos,
@@ -49,7 +49,7 @@ impl RequestCounters {
         bump(&self.achieved, achieved.0);
         bump(&self.waited, request.waited.0);
         bump(&self.queued, request.start.saturating_sub(request.arrival).0);
-        let overrun = request.completed.saturating_sub(request.due).0;
+        let overrun = request.completed.saturating_sub(request.scheduled).0;
         if overrun > self.worst_overrun.load(Ordering::Relaxed) {
             self.worst_overrun.store(overrun, Ordering::Relaxed);
         }

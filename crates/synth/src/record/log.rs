@@ -28,7 +28,7 @@ impl Log {
         let nothing = ServedRequest {
             arrival: Nanos::MAX,
             start: Nanos::MAX,
-            due: Nanos::MAX,
+            scheduled: Nanos::MAX,
             completed: Nanos::MAX,
             drawn: Nanos::MAX,
             waited: Nanos::MAX,

@@ -29,7 +29,7 @@ pub(super) struct Schedule {
     /// Number of this queue, and number of queues.
     queue: (usize, usize),
     /// Arrival of the next request, readable without the lock; `Nanos::MAX` after the last one.
-    due: AtomicU64,
+    scheduled: AtomicU64,
     upcoming: Mutex<Upcoming>,
 }
 
@@ -57,11 +57,11 @@ impl Schedule {
             origin,
             requests,
             queue,
-            due: AtomicU64::new(0),
+            scheduled: AtomicU64::new(0),
             upcoming: Mutex::new(Upcoming { index: 0, times, jobs: Vec::with_capacity(1) }),
         };
         let first = schedule.draw(&mut schedule.upcoming.lock().unwrap_or_else(PoisonError::into_inner));
-        schedule.due.store(first.0, Ordering::Release);
+        schedule.scheduled.store(first.0, Ordering::Release);
         schedule
     }
 
@@ -71,22 +71,22 @@ impl Schedule {
         while upcoming.index < self.requests {
             let draws = Draws::new(self.seed, upcoming.index);
             upcoming.index += 1;
-            let due_ns = upcoming.times.next(draws);
+            let scheduled_ns = upcoming.times.next(draws);
             if route(draws, queues) == number {
-                return self.origin + Nanos(due_ns as u64);
+                return self.origin + Nanos(scheduled_ns as u64);
             }
         }
         Nanos::MAX
     }
 
-    fn next_due(&self) -> Nanos {
-        Nanos(self.due.load(Ordering::Acquire))
+    fn next_scheduled(&self) -> Nanos {
+        Nanos(self.scheduled.load(Ordering::Acquire))
     }
 
     /// Put due requests into the queue. A thread that may sleep does so for a while if no request is due soon.
     #[inline]
     pub(super) fn poll(&self, queue: &RequestQueue, may_sleep: bool) {
-        if now() >= self.next_due() {
+        if now() >= self.next_scheduled() {
             self.hand_over(|jobs| queue.arrive(jobs));
         } else if may_sleep && queue.is_empty() {
             self.sleep();
@@ -96,18 +96,18 @@ impl Schedule {
     /// Hand over due requests in order; do nothing if another thread does so.
     fn hand_over(&self, mut receive: impl FnMut(&mut Vec<Job>)) {
         let Ok(mut upcoming) = self.upcoming.try_lock() else { return };
-        while now() >= self.next_due() {
+        while now() >= self.next_scheduled() {
             // A request arrives when it is due, even if a thread notices it late.
-            upcoming.jobs.push(Job::in_process(self.next_due()));
+            upcoming.jobs.push(Job::in_process(self.next_scheduled()));
             receive(&mut upcoming.jobs);
             let next = self.draw(&mut upcoming);
-            self.due.store(next.0, Ordering::Release);
+            self.scheduled.store(next.0, Ordering::Release);
         }
     }
 
     /// Sleep for a while if no request is due soon.
     fn sleep(&self) {
-        let left = self.next_due().saturating_sub(now());
+        let left = self.next_scheduled().saturating_sub(now());
         if left > SPIN_BELOW {
             thread::sleep(Duration::from_nanos(left.saturating_sub(SPIN_BELOW).min(MAX_SLEEP).0));
         }

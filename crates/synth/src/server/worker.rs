@@ -215,7 +215,7 @@ impl Worker {
         // Time that a late predecessor took from this service belongs to the predecessor.
         let start = start.max(std::mem::replace(&mut self.completed, completed));
         let served =
-            ServedRequest { arrival, start, due: end, completed, drawn: requested, waited, cpu, kind };
+            ServedRequest { arrival, start, scheduled: end, completed, drawn: requested, waited, cpu, kind };
         let counters = shared.counters(self.thread);
         recorder.record(counters, &served);
         counters.busy(completed.saturating_sub(began));
@@ -350,7 +350,7 @@ impl Worker {
         let served = ServedRequest {
             arrival: job.arrival,
             start: began,
-            due: began,
+            scheduled: began,
             completed,
             drawn: Nanos::ZERO,
             waited: Nanos::ZERO,

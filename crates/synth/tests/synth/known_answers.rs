@@ -44,11 +44,11 @@ fn exponential(random: &mut Pcg64, mean: f64) -> f64 {
 #[derive(Clone, Copy, Default)]
 struct Sample {
     latency: f64,
-    slip: f64,
+    send_delay: f64,
 }
 
 /// Send a get at each scheduled time over `CONNECTIONS` connections, spinning.
-fn measure(server: &Running, due_ns: &[f64]) -> Vec<Sample> {
+fn measure(server: &Running, scheduled_ns: &[f64]) -> Vec<Sample> {
     let mut clients: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
             let stream = TcpStream::connect(server.local_address()).unwrap();
@@ -59,14 +59,14 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Sample> {
         .collect();
     let clock = MonotonicClock;
     let start = clock.now() + Nanos::from_millis(20);
-    let due = |n: usize| start + Nanos(due_ns[n] as u64);
+    let scheduled = |n: usize| start + Nanos(scheduled_ns[n] as u64);
     let (mut sent, mut done) = (0, 0);
-    let mut requests = vec![Sample::default(); due_ns.len()];
+    let mut requests = vec![Sample::default(); scheduled_ns.len()];
     let mut chunk = [0; 4096];
-    while done < due_ns.len() {
-        if sent < due_ns.len() && clock.now() >= due(sent) {
+    while done < scheduled_ns.len() {
+        if sent < scheduled_ns.len() && clock.now() >= scheduled(sent) {
             let (stream, outstanding) = &mut clients[sent % CONNECTIONS];
-            requests[sent].slip = clock.now().saturating_sub(due(sent)).0 as f64;
+            requests[sent].send_delay = clock.now().saturating_sub(scheduled(sent)).0 as f64;
             assert_eq!(stream.write(b"get k\r\n").unwrap(), 7);
             outstanding.push_back(sent);
             sent += 1;
@@ -81,7 +81,7 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Sample> {
                     let now = clock.now();
                     for _ in 0..count / 5 {
                         let request = outstanding.pop_front().unwrap();
-                        requests[request].latency = now.saturating_sub(due(request)).0 as f64;
+                        requests[request].latency = now.saturating_sub(scheduled(request)).0 as f64;
                         done += 1;
                     }
                 }
@@ -93,13 +93,13 @@ fn measure(server: &Running, due_ns: &[f64]) -> Vec<Sample> {
 }
 
 /// Return the sojourn times of the same requests in an ideal FCFS server.
-fn lindley(due_ns: &[f64], service_ns: &[f64]) -> Vec<f64> {
+fn lindley(scheduled_ns: &[f64], service_ns: &[f64]) -> Vec<f64> {
     let mut free_at = 0.0_f64;
-    let serve = |(due, service): (&f64, &f64)| {
-        free_at = free_at.max(*due) + service;
-        free_at - due
+    let serve = |(scheduled, service): (&f64, &f64)| {
+        free_at = free_at.max(*scheduled) + service;
+        free_at - scheduled
     };
-    due_ns.iter().zip(service_ns).map(serve).collect()
+    scheduled_ns.iter().zip(service_ns).map(serve).collect()
 }
 
 fn quantiles(mut values: Vec<f64>) -> [f64; 4] {
@@ -122,28 +122,33 @@ fn spawn(service: ServiceTime, seed: u64) -> Running {
 
 /// Return the median latency of a request without service and without queueing.
 fn path() -> f64 {
-    let due: Vec<f64> = (0..500).map(|i| f64::from(i) * 500_000.0).collect();
+    let scheduled: Vec<f64> = (0..500).map(|i| f64::from(i) * 500_000.0).collect();
     let server = spawn(ServiceTime::Zero, 0);
-    quantiles(measure(&server, &due).iter().map(|sample| sample.latency).collect())[0]
+    quantiles(measure(&server, &scheduled).iter().map(|sample| sample.latency).collect())[0]
 }
 
 /// Return measured and ideal latencies of undisturbed busy periods. A busy period starts when both queues are empty,
 /// so it does not depend on earlier ones.
-fn exclude_disturbed(due: &[f64], service: &[f64], samples: &[Sample], path: f64) -> (Vec<f64>, Vec<f64>) {
-    let ideal: Vec<f64> = lindley(due, service).iter().map(|sojourn| sojourn + path).collect();
+fn exclude_disturbed(
+    scheduled: &[f64],
+    service: &[f64],
+    samples: &[Sample],
+    path: f64,
+) -> (Vec<f64>, Vec<f64>) {
+    let ideal: Vec<f64> = lindley(scheduled, service).iter().map(|sojourn| sojourn + path).collect();
     let (mut found, mut expected, mut from, mut is_undisturbed) = (Vec::new(), Vec::new(), 0, true);
     let (mut done, mut ideal_done) = (0.0_f64, 0.0_f64);
-    for i in 0..due.len() {
-        if due[i] > done.max(ideal_done) {
+    for i in 0..scheduled.len() {
+        if scheduled[i] > done.max(ideal_done) {
             if is_undisturbed {
                 found.extend(samples[from..i].iter().map(|sample| sample.latency));
                 expected.extend_from_slice(&ideal[from..i]);
             }
             (from, is_undisturbed) = (i, true);
         }
-        let excess = due[i] + samples[i].latency - done.max(due[i] + path) - service[i];
-        is_undisturbed &= excess.abs().max(samples[i].slip) < DISTURBED_NS;
-        (done, ideal_done) = (due[i] + samples[i].latency, due[i] + ideal[i]);
+        let excess = scheduled[i] + samples[i].latency - done.max(scheduled[i] + path) - service[i];
+        is_undisturbed &= excess.abs().max(samples[i].send_delay) < DISTURBED_NS;
+        (done, ideal_done) = (scheduled[i] + samples[i].latency, scheduled[i] + ideal[i]);
     }
     (found, expected)
 }
@@ -154,7 +159,7 @@ fn round(service: ServiceTime, load: f64, seed: u64, path: f64) -> Round {
     let server = spawn(service, seed);
     let mut arrivals = Pcg64::new(u128::from(seed), 99);
     let mut time = 0.0;
-    let due: Vec<f64> = (0..REQUESTS)
+    let scheduled: Vec<f64> = (0..REQUESTS)
         .map(|_| {
             time += exponential(&mut arrivals, MEAN_NS / load);
             time
@@ -164,9 +169,9 @@ fn round(service: ServiceTime, load: f64, seed: u64, path: f64) -> Round {
         ServiceTime::Exponential { .. } => draw_services(seed, REQUESTS).collect(),
         _ => vec![MEAN_NS; REQUESTS],
     };
-    let answers = measure(&server, &due);
+    let answers = measure(&server, &scheduled);
     let total = server.stop().unwrap().total;
-    let (found, expected) = exclude_disturbed(&due, &service_ns, &answers, path);
+    let (found, expected) = exclude_disturbed(&scheduled, &service_ns, &answers, path);
     Round { found, expected, total }
 }
 

@@ -100,7 +100,7 @@ def profile(
     from hindmost.plan import parse_duration
     from hindmost.report.colocation.profile import render_profile
     from hindmost.store.estimates import encode
-    from hindmost.studies.colocation.profile import RULERS
+    from hindmost.studies.colocation.profile import STRESSORS
     from hindmost.studies.colocation.profile import profile as profiled
     from hindmost.studies.colocation.units import Counter
     from hindmost.watch import Application, latency_from
@@ -150,7 +150,7 @@ def profile(
         command,
         name=name,
         units=source or (work if counter is None else Counter(counter)),
-        rulers=RULERS if stressors is None else stressors.split(","),
+        stressors=STRESSORS if stressors is None else stressors.split(","),
         cpu=cpu,
         other=other,
         window_ms=None if window is None else parse_duration(window, "window", 0.005) * 1000,

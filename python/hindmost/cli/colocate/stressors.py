@@ -106,9 +106,9 @@ def stressors(
         )
     if mode == "--list":
         from hindmost import _engine
-        from hindmost.report.colocation.rulers import render_list
+        from hindmost.report.colocation.stressors import render_list
 
-        known = json.loads(_engine.rulers())
+        known = json.loads(_engine.stressors())
         print(json.dumps(known) if json_ else render_list(known), end="\n" if json_ else "")
         return Exit.DONE
     if mode == "--run":
@@ -123,13 +123,13 @@ def stressors(
             real_time=real_time,
             as_json=json_,
         )
-    from hindmost.report.colocation.rulers import picture as drawn
-    from hindmost.report.colocation.rulers import render_rulers
+    from hindmost.report.colocation.stressors import picture as drawn
+    from hindmost.report.colocation.stressors import render_stressors
     from hindmost.studies.colocation import certify
 
     refuse_files({"--out": out, "--picture": picture})
     document = certify(cpu, bursts=5 if bursts is None else bursts, say=say)
-    print(encode(document) if json_ else render_rulers(document), end="\n" if json_ else "")
+    print(encode(document) if json_ else render_stressors(document), end="\n" if json_ else "")
     write_files({out: encode(document, indent=1) + "\n", picture: drawn(document)})
     return Exit.DONE
 
@@ -147,7 +147,7 @@ def _run(
     as_json: bool,
 ) -> int:
     from hindmost.plan import parse_duration, parse_share
-    from hindmost.report.colocation.rulers import render_stress
+    from hindmost.report.colocation.stressors import render_stress
     from hindmost.store.estimates import encode
     from hindmost.store.pairs import STRESS_SCHEMA, Stress
     from hindmost.studies.colocation.stress import stress
@@ -170,6 +170,6 @@ def _run(
         seed=seed,
         say=say,
     )
-    document: Stress = {"schema": STRESS_SCHEMA, "rulers": found}
+    document: Stress = {"schema": STRESS_SCHEMA, "stressors": found}
     print(encode(document) if as_json else render_stress(document), end="\n" if as_json else "")
     return Exit.DONE

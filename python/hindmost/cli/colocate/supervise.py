@@ -77,7 +77,7 @@ def supervise(
     from hindmost.watch import find_application, latency_from
 
     term = parse_term(promise, "promise", "'p95<1ms' or 'p99<5ms'")
-    if term.level is None or term.above or term.calm:
+    if term.level is None or term.above or term.isolated:
         raise UsageError(
             "bad-value",
             f"--promise {promise!r} is not a limit on a percentile",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.dask.pieces import Sizes
 from hindmost.notes import Note
 
@@ -149,7 +149,7 @@ class Batch:
         if not workers(self._client):
             raise self._none_left("host-lost", f"{name} was lost, the last one", host) from None
         if piece.lost + 1 >= LOSSES:
-            raise InstanceError(
+            raise ClientError(
                 "repeated-host-loss",
                 f"{LOSSES} hosts were lost with the same {count}, last {name}: these points may crash them",
                 hint="memory of the hosts: dmesg | grep -i oom, there; or fewer --requests",
@@ -187,8 +187,8 @@ class Batch:
         result: tuple[float, list[Any]] = fetching.result()
         return result
 
-    def _none_left(self, reason: str, why: str, host: str | None = None) -> InstanceError:
-        return InstanceError(
+    def _none_left(self, reason: str, why: str, host: str | None = None) -> ClientError:
+        return ClientError(
             "no-host-left",
             f"no host is left to compute on: {why}; {self._done:,} of {len(self._items):,} points were done",
             hint="run the command again when the hosts are back; without --fleet it runs here",

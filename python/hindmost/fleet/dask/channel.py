@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from hindmost.errors import HostLost, InstanceError
+from hindmost.errors import ClientError, HostLost
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.hosts import Hosts
 from hindmost.fleet.dask.link import Link
@@ -121,7 +121,7 @@ class ThreadedChannel:
             self._lose(host)
             raise HostLost(host, f"its connection ended ({passed.lost[:200]})")
         if passed.missing is not None:
-            raise InstanceError(
+            raise ClientError(
                 "missing-hindmost",
                 f"host {host} has no Hindmost of this version: {passed.missing}",
                 hint="pip install 'hindmost[fleet]' there",

@@ -16,8 +16,8 @@ from typing import Any
 
 from hindmost.errors import HindmostError, HostLost
 from hindmost.fleet.dask.channel import START_S, Channel, OwnChannel
+from hindmost.fleet.dask.clients import DaskTeam, check_reachability
 from hindmost.fleet.dask.hosts import Hosts
-from hindmost.fleet.dask.instances import DaskTeam, check_reachability
 from hindmost.fleet.dask.scheduler import SchedulerChannel
 from hindmost.fleet.dask.target import serve_remotely
 from hindmost.fleet.dask.version import refuse_other

@@ -158,7 +158,7 @@ class Host:
     async def start(self, what: dict[str, Any]) -> list[dict[str, Any]]:
         """Start the clients of a run; return the place of each."""
         await self.stop({})
-        self._team = HostTeam(what["folder"], what["instances"], what["files"])
+        self._team = HostTeam(what["folder"], what["clients"], what["files"])
         return self._team.places
 
     async def order(self, what: dict[str, Any]) -> None:

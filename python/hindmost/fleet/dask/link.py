@@ -18,7 +18,7 @@ import msgspec
 
 from hindmost import errors
 from hindmost.documents import parse_json
-from hindmost.errors import HindmostError, InstanceError
+from hindmost.errors import ClientError, HindmostError
 from hindmost.fleet.dask.places import make_place, sweep
 from hindmost.fleet.dask.replies import MOST_BYTES, Fault, Rights, known_code, known_fields
 
@@ -93,7 +93,7 @@ class Link:
         except TimeoutError:
             await link.close()
             text = f"the fleet's broker did not start within {START_S:g} s"
-            raise InstanceError("broker-failed", text, hint="is the machine short of memory?") from None
+            raise ClientError("broker-failed", text, hint="is the machine short of memory?") from None
         except BaseException:  # Ctrl-C too
             await link.close()
             raise
@@ -169,7 +169,7 @@ class Link:
             waiting.future.set_exception(_restore_error(message["error"]))
         elif "failed" in message:
             text = f"the fleet's broker failed: {message['failed']}"
-            waiting.future.set_exception(InstanceError("broker-failed", text, hint="hindmost host doctor"))
+            waiting.future.set_exception(ClientError("broker-failed", text, hint="hindmost host doctor"))
         elif "ok" in message:
             waiting.future.set_result(msgspec.convert(message["ok"], waiting.kind))
         elif waiting.each is not None:
@@ -190,10 +190,10 @@ class Link:
         self._errors.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _end_error(self) -> InstanceError:
+    def _end_error(self) -> ClientError:
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 1000))
         words = self._errors.read().decode(errors="replace").strip()
-        return InstanceError(
+        return ClientError(
             "broker-failed",
             "the fleet's broker ended" + (f": {words}" if words else ""),
             hint="if the machine ran out of memory, `dmesg | tail` shows it",
@@ -201,11 +201,11 @@ class Link:
         )
 
 
-KINDS = {"UsageError", "InstanceError"}
+KINDS = {"UsageError", "ClientError"}
 
 
 def _restore_error(document: object) -> HindmostError:
     """Restore the error that the broker reports (`replies.error_document`)."""
     fault = msgspec.convert(document, Fault)
-    kind: type[HindmostError] = getattr(errors, fault.kind) if fault.kind in KINDS else InstanceError
+    kind: type[HindmostError] = getattr(errors, fault.kind) if fault.kind in KINDS else ClientError
     return kind(known_code(fault.code), fault.message, hint=fault.hint, **known_fields(fault.fields))

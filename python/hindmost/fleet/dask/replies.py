@@ -10,7 +10,7 @@ import msgspec
 
 from hindmost.codes import CODES
 from hindmost.documents import parse_json
-from hindmost.errors import HindmostError, HostUnfit, InstanceError
+from hindmost.errors import ClientError, HindmostError, HostUnfit
 from hindmost.exits import Exit
 
 
@@ -99,7 +99,7 @@ class Fault(msgspec.Struct):
     hint: str | None = None
     fields: dict[str, Any] = {}
     unfit: bool = False
-    kind: str = "InstanceError"
+    kind: str = "ClientError"
 
 
 class Rights(msgspec.Struct):
@@ -176,9 +176,9 @@ def read_reply(host: str, command: str, text: str) -> Reply:
     return reply
 
 
-def bad_reply(host: str, command: str, why: str) -> InstanceError:
+def bad_reply(host: str, command: str, why: str) -> ClientError:
     """Return the error for a host with an invalid reply."""
-    return InstanceError(
+    return ClientError(
         "bad-reply",
         f"host {host} sent an invalid reply to `{command}`: {why[:300]}",
         hint=f"look at {host}: another program may answer in Hindmost's place",
@@ -199,9 +199,9 @@ def error_document(error: HindmostError) -> dict[str, Any]:
     }
 
 
-def error_from(host: str, fault: Fault) -> InstanceError:
+def error_from(host: str, fault: Fault) -> ClientError:
     """Return the error that a host reports."""
-    return InstanceError(
+    return ClientError(
         known_code(fault.code),
         f"host {host}: {fault.message}",
         hint=fault.hint,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hindmost.errors import HostLost, InstanceError
+from hindmost.errors import ClientError, HostLost
 from hindmost.fleet.dask.channel import ThreadedChannel
 from hindmost.fleet.dask.hosts import Hosts
 from hindmost.fleet.dask.link import Link
@@ -62,7 +62,7 @@ class SchedulerChannel(ThreadedChannel):
 
     def restart_worker(self, name: str) -> None:
         """Raise an error: only the person who started the worker can start another."""
-        raise InstanceError(
+        raise ClientError(
             "host-lost",
             f"host {name} was lost, and only the person who started its worker can start another",
             hint=f"dask worker {self._where} --nthreads 1 --no-nanny --name {name}",

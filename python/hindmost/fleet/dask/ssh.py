@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import __version__
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 from hindmost.fleet.dask.hosts import Host, Ssh
 from hindmost.fleet.dask.replies import bad_reply
 
@@ -103,7 +103,7 @@ async def reach(host: Host, usual: Ssh) -> Connection:
     try:
         connection = await asyncio.wait_for(asyncssh.connect(host.ssh_address, **options), 2 * CONNECT_S)
     except asyncssh.PermissionDenied as error:
-        raise InstanceError(
+        raise ClientError(
             "host-login",
             f"{name} refuses the login: {error.reason}{f' (key {ssh.key})' if ssh.key else ''}",
             hint=f"{by_hand} true; ssh-copy-id installs a key there, [ssh] sets user and key",
@@ -112,7 +112,7 @@ async def reach(host: Host, usual: Ssh) -> Connection:
             user=ssh.user,
         ) from None
     except asyncssh.HostKeyNotVerifiable as error:
-        raise InstanceError(
+        raise ClientError(
             "host-key",
             f"the key of {name} is unknown: {error.reason}; another machine may answer in its place",
             hint=f"{by_hand} true, verify its key, and add it to {ssh.known_hosts or '~/.ssh/known_hosts'}",
@@ -121,11 +121,11 @@ async def reach(host: Host, usual: Ssh) -> Connection:
         ) from None
     except (OSError, TimeoutError, asyncssh.Error) as error:
         why = str(error) or f"no answer within {2 * CONNECT_S:g} s"
-        raise InstanceError(
+        raise ClientError(
             "host-unreachable", f"{name} cannot be reached: {why}", hint=f"{by_hand} true", **place
         ) from None
     except ValueError as error:  # includes asyncssh's KeyImportError
-        raise InstanceError(
+        raise ClientError(
             "login-key",
             f"host {host.name}: the key for its login cannot be used ({ssh.key or 'of ~/.ssh'}): {error}",
             hint=f"{by_hand} true; load a key with a passphrase into ssh-agent: ssh-add",
@@ -148,7 +148,7 @@ def _check_files(host: Host, how: Ssh) -> None:
             if name is not None:
                 Path(name).expanduser().open("rb").close()
         except OSError as error:
-            raise InstanceError(
+            raise ClientError(
                 "unreadable-file",
                 f"host {host.name}: {key} {name} of [ssh] cannot be read: {error.strerror}",
                 hint=f"ls -l {name}",
@@ -163,7 +163,7 @@ async def _read_address(process: Any, name: str, by_hand: str, python: str) -> s
     try:
         line = await asyncio.wait_for(process.stdout.readline(), START_S)
     except TimeoutError:
-        raise InstanceError(
+        raise ClientError(
             "worker-failed",
             f"host {name}: its worker did not start within {START_S:g} s",
             hint=f"{by_hand} uptime",
@@ -186,4 +186,4 @@ async def _read_address(process: Any, name: str, by_hand: str, python: str) -> s
         hint = f'{by_hand} "{install}", or python = ... in [ssh]'
     code = "missing-hindmost" if "No module named" in words else "worker-failed"
     text = f"host {name}: Hindmost's worker does not start there: {words}"
-    raise InstanceError(code, text, hint=hint, host=name, words=words)
+    raise ClientError(code, text, hint=hint, host=name, words=words)

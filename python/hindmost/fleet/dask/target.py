@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from hindmost.errors import HindmostError, HostLost, HostUnfit, InstanceError, TargetError
+from hindmost.errors import ClientError, HindmostError, HostLost, HostUnfit, TargetError
 from hindmost.exits import Exit
 from hindmost.fleet.dask.channel import Channel
 from hindmost.fleet.dask.hosts import TargetPlace
@@ -27,7 +27,7 @@ def serve_remotely(
         reply = channel.ask(place.host, start, SERVE_S).said
     except HostLost:
         raise
-    except InstanceError as error:
+    except ClientError as error:
         kind = HostUnfit if error.exit_code == Exit.UNFIT else TargetError
         raise kind(error.code, error.message, hint=error.hint, **error.fields) from None
     server = RemoteServer(
@@ -39,7 +39,7 @@ def serve_remotely(
         died = None
         with contextlib.suppress(HindmostError):
             died = _stop(channel, place.host)
-        if died and isinstance(error, InstanceError):
+        if died and isinstance(error, ClientError):
             gone = TargetError(
                 "server-gone",
                 f"{error.message}; {name} on {place.host} {died}",

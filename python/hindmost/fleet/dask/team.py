@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.errors import HostUnfit
+from hindmost.fleet.client import Client
 from hindmost.fleet.dask import quiet
 from hindmost.fleet.dask.files import PREFIX, unpack_files
 from hindmost.fleet.dask.places import make_place
-from hindmost.fleet.instance import Instance
 
 PIECE = 8 << 20
 """Bytes of a file in one transfer."""
@@ -54,7 +54,7 @@ class HostTeam:
         orders = _assign_cpus(asked)
         self.folder = make_place("load", folder)
         self.channel: dict[str, float] | None = None
-        self._instances: dict[int, Instance] = {}
+        self._clients: dict[int, Client] = {}
         self._loop = asyncio.get_running_loop()
         self._heard: list[tuple[int, dict[str, Any]]] = []
         self._wake = asyncio.Event()
@@ -63,9 +63,9 @@ class HostTeam:
         try:
             for order in orders:
                 plan = unpack_files(order["plan"], files, self.folder)
-                instance = Instance(order["index"], plan, self.folder, order["cpus"] or sorted(HERE))
-                self._instances[order["index"]] = instance
-                self._loop.add_reader(instance.fileno(), self._on_message, instance)
+                client = Client(order["index"], plan, self.folder, order["cpus"] or sorted(HERE))
+                self._clients[order["index"]] = client
+                self._loop.add_reader(client.fileno(), self._on_message, client)
         except BaseException:
             self.close()
             raise
@@ -77,14 +77,14 @@ class HostTeam:
             for plan in plans
         )
         self.places = [
-            {"index": order["index"], "cpus": order["cpus"], "pid": self._instances[order["index"]].pid}
+            {"index": order["index"], "cpus": order["cpus"], "pid": self._clients[order["index"]].pid}
             for order in orders
         ]
 
     @property
     def all_ordered_to_measure(self) -> bool:
         """Whether all clients were ordered to measure: silence begins."""
-        return self._ordered == set(self._instances)
+        return self._ordered == set(self._clients)
 
     @property
     def _measuring(self) -> bool:
@@ -100,21 +100,21 @@ class HostTeam:
         if "measure" in command:
             self._ordered.add(index)
             self._wake.set()
-        self._instances[index].tell(command)
+        self._clients[index].tell(command)
 
     def count(self) -> None:
         """Read this process's counters: it is silent from here on."""
         if not self.has_measured:
             self._begin = quiet.counters()
 
-    def _on_message(self, instance: Instance) -> None:
-        events = instance.hear()
+    def _on_message(self, client: Client) -> None:
+        events = client.hear()
         is_urgent = any(event["event"] in URGENT for event in events)
         if is_urgent and self._measuring and self._begin is not None:
             self.channel = quiet.between(self._begin, quiet.counters())
-        self._heard += [(instance.index, event) for event in events]
+        self._heard += [(client.index, event) for event in events]
         if any(event["event"] == "ended" for event in events):
-            self._loop.remove_reader(instance.fileno())
+            self._loop.remove_reader(client.fileno())
         if is_urgent:
             self._wake.set()
 
@@ -136,8 +136,8 @@ class HostTeam:
     def fetch(self, what: dict[str, Any]) -> list[tuple[str, int]] | str:
         """Return names and sizes; or a piece of the file ``name`` from ``offset`` on, in base64."""
         if "name" not in what:
-            for instance in self._instances.values():
-                instance.sweep()
+            for client in self._clients.values():
+                client.sweep()
             files = (path for path in self.folder.iterdir() if not path.name.startswith(PREFIX))
             return [(path.name, path.stat().st_size) for path in sorted(files)]
         with (self.folder / Path(what["name"]).name).open("rb") as file:
@@ -146,10 +146,10 @@ class HostTeam:
 
     def close(self) -> None:
         """End the clients and remove the folder."""
-        for instance in self._instances.values():
-            self._loop.call_soon_threadsafe(self._loop.remove_reader, instance.fileno())
-        for instance in self._instances.values():
-            instance.stop()
+        for client in self._clients.values():
+            self._loop.call_soon_threadsafe(self._loop.remove_reader, client.fileno())
+        for client in self._clients.values():
+            client.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         os.sched_setaffinity(0, HERE)
 

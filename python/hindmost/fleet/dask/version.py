@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from hindmost import __version__, _engine
-from hindmost.errors import InstanceError
+from hindmost.errors import ClientError
 
 
 def identity() -> dict[str, str]:
@@ -39,12 +39,12 @@ def refuse_other(host: str, said: Mapping[str, str] | BaseException) -> None:
     hint = f"the same wheel there: pip install 'hindmost[fleet]=={__version__}'"
     if isinstance(said, ImportError | AttributeError):
         text = f"host {host} has no Hindmost of this version: {said}"
-        raise InstanceError("missing-hindmost", text, hint=hint, host=host)
+        raise ClientError("missing-hindmost", text, hint=hint, host=host)
     if isinstance(said, BaseException):
-        raise InstanceError("host-unreachable", f"host {host} does not answer: {said}", hint=hint, host=host)
+        raise ClientError("host-unreachable", f"host {host} does not answer: {said}", hint=hint, host=host)
     for part, ours in identity().items():
         if said[part] != ours:
-            raise InstanceError(
+            raise ClientError(
                 "version-mismatch",
                 f"host {host} has {part} {said[part]} of Hindmost, but this controller has {part} {ours}",
                 hint=hint,

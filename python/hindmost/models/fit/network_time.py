@@ -58,7 +58,7 @@ def find_network_time(clone: Clone, folder: Path) -> NetworkTime:
     """
     try:
         result = read_document(folder / "result.json")
-        medians = [float(run["latency_us"]["p50"]) for run in result["runs"] if not run.get("set_aside")]
+        medians = [float(run["latency_us"]["p50"]) for run in result["runs"] if not run.get("excluded")]
         rate = float(result["throughput"]["achieved"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(

@@ -90,7 +90,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
         measured = [
             float(run["latency_us"]["p95"])
             for run in result["runs"]
-            if run.get("verdict") != "invalid" and not run.get("set_aside")
+            if run.get("verdict") != "invalid" and not run.get("excluded")
         ]
         usual_us = median(measured)  # a run that the host stalled would dominate the mean
         rate = float(result["throughput"]["achieved"])

@@ -1,4 +1,4 @@
-"""Page and text of an attribution, both rendered from the document ``hindmost.attribution/1`` alone."""
+"""Page and text of an attribution, both rendered from the document ``hindmost.attribution/2`` alone."""
 
 from hindmost.report.attribution.page import render_attribution_page
 from hindmost.report.attribution.terminal import render_attribution

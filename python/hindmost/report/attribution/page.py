@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
 
 def render_attribution_page(document: "Mapping[str, Any] | Attribution") -> str:
-    """Render the page of a document ``hindmost.attribution/1`` as one self-contained HTML file."""
+    """Render the page of a document ``hindmost.attribution/2`` as one self-contained HTML file."""
     doc = cast("Attribution", clean(document))
     mark, colour = wording.STATES[doc["verdict"]]
     labels = wording.sort_quantiles(doc, doc["quantiles"])

@@ -31,7 +31,7 @@ _INTERACTIONS = 12
 
 
 def render_attribution(document: "Mapping[str, Any] | Attribution") -> str:
-    """Render a document ``hindmost.attribution/1`` as text of at most 100 columns."""
+    """Render a document ``hindmost.attribution/2`` as text of at most 100 columns."""
     doc = cast("Attribution", clean(document))
     mark, _ = wording.STATES[doc["verdict"]]
     lines = _wrap(f"{mark} {doc['verdict']}  {doc['name']}, target {doc['target']}: {design_text(doc)}", 2)

@@ -226,8 +226,8 @@ def load_text(load: "Load") -> str:
 
 def is_isolated(load: "Load") -> bool:
     """Return whether a load's figures are isolated latency that differs from measured latency."""
-    theft = load["theft"]
-    return theft is not None and theft["runs"] > 0 and theft["refused"] is None
+    interference = load["interference"]
+    return interference is not None and interference["runs"] > 0 and interference["refused"] is None
 
 
 def new_findings(document: "Attribution") -> list[str]:

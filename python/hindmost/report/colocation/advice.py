@@ -24,7 +24,7 @@ def render_advice(advice: Advice, commands: Mapping[str, str | None]) -> str:
     for one in advice["jobs"]:
         lines.append(
             f"{one['job']}: {_WORDS[one['place']]} (costs up to {one['worst']:.1%},"
-            f" mostly by {one['ruler'] or 'no stressor'}; {one['allowed']:.1%} is acceptable)"
+            f" mostly by {one['stressor'] or 'no stressor'}; {one['allowed']:.1%} is acceptable)"
         )
         lines += [f"  note: {note['text']}" for note in one["notes"]]
         command = commands[one["job"]]

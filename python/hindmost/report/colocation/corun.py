@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def render_corun(document: CoRun, *, width: int | None = None, color: bool | None = None) -> str:
-    """Render a document ``hindmost.corun/1`` for the terminal.
+    """Render a document ``hindmost.corun/2`` for the terminal.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def render_corun(document: CoRun, *, width: int | None = None, color: bool | Non
         loaded = at["loaded"]
         print_text(
             console,
-            f"{plain(document['server'])}, {number(loaded['asked_per_s'])} requests/s"
+            f"{plain(document['server'])}, {number(loaded['requested_per_s'])} requests/s"
             f" ({loaded['busy']:.0%} of its processor): p50 {number(loaded['p50_us'])} µs, p99"
             f" {number(loaded['p99_us'])} µs next to an inert stressor; {loaded['failed']} of"
             f" {loaded['requests']} requests failed",

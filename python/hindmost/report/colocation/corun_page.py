@@ -16,14 +16,14 @@ _FULL = 0.5
 
 def render_corun_page(document: CoRun) -> str:
     """Render the page as one self-contained HTML file without scripts."""
-    rulers = [axis["ruler"] for axis in document["axes"]]
+    stressors = [axis["stressor"] for axis in document["axes"]]
     each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
     promises = [one["promise"] for one in each]
     return render(
         "corun.html",
         doc=document,
         mark="invalid" if "broken" in promises else "inconclusive" if "undecided" in promises else "valid",
-        rulers=rulers,
+        stressors=stressors,
         sensitivity=[
             (what, [_cell(_part(axis, keys)) for axis in document["axes"]])
             for what, keys in (
@@ -33,7 +33,10 @@ def render_corun_page(document: CoRun) -> str:
             )
         ],
         contentiousness=[
-            (one["job"], _cells(rulers, {axis["ruler"]: axis["contentiousness"] for axis in one["axes"]}))
+            (
+                one["job"],
+                _cells(stressors, {axis["stressor"]: axis["contentiousness"] for axis in one["axes"]}),
+            )
             for one in document["jobs"]
         ],
         products=[(one["job"], _products(document["axes"], one["axes"])) for one in document["jobs"]],
@@ -51,8 +54,8 @@ def _part(axis: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any] | N
     return found  # type: ignore[no-any-return]
 
 
-def _cells(rulers: Sequence[str], by: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [_cell(by.get(one)) for one in rulers]
+def _cells(stressors: Sequence[str], by: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [_cell(by.get(one)) for one in stressors]
 
 
 def _cell(share: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -69,10 +72,10 @@ def _cell(share: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _products(server: Sequence[Mapping[str, Any]], job: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return p99's growth next to a stressor times the job's contentiousness, by stressor."""
-    taken = {axis["ruler"]: axis["contentiousness"] for axis in job}
+    taken = {axis["stressor"]: axis["contentiousness"] for axis in job}
     cells = []
     for axis in server:
-        grown, con = axis["latency"]["p99"], taken.get(axis["ruler"])
+        grown, con = axis["latency"]["p99"], taken.get(axis["stressor"])
         if grown is None or con is None:
             cells.append(_cell(None))
             continue

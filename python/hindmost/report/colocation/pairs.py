@@ -17,7 +17,7 @@ _WIDTH = 9
 
 
 def render_pairs(document: Pairs, *, width: int | None = None, color: bool | None = None) -> str:
-    """Render a document ``hindmost.pairs/1`` for the terminal.
+    """Render a document ``hindmost.pairs/2`` for the terminal.
 
     Parameters
     ----------

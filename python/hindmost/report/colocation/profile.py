@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Render a profile ``hindmost.profile/1`` for the terminal.
+    """Render a profile ``hindmost.profile/2`` for the terminal.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def render_profile(card: Mapping[str, Any], *, width: int | None = None, color: 
         console.print(f"{'(inert)':<14} {share_text(card['presence']):<26}")
     for axis in card["axes"]:
         lost, taken = share_text(axis["sensitivity"]), share_text(axis["contentiousness"])
-        console.print(f"{axis['ruler']:<14} {lost:<26} {taken:<26}", soft_wrap=True)
+        console.print(f"{axis['stressor']:<14} {lost:<26} {taken:<26}", soft_wrap=True)
     if "loaded" in card:
         _latency(console, card)
     console.print()
@@ -59,7 +59,7 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
     console.print()
     print_text(
         console,
-        f"{number(loaded['asked_per_s'])} requests/s: {loaded['busy']:.0%} of its processor, p50"
+        f"{number(loaded['requested_per_s'])} requests/s: {loaded['busy']:.0%} of its processor, p50"
         f" {number(loaded['p50_us'])} µs, p99 {number(loaded['p99_us'])} µs next to the inert stressor;"
         f" {loaded['failed']} of {loaded['requests']} requests failed",
     )
@@ -67,7 +67,7 @@ def _latency(console: Console, card: Mapping[str, Any]) -> None:
     console.print(f"{'stressor':<14} {'p50 grows by':<26} {'p99 grows by':<26}")
     for name, grown in [
         ("(inert)", loaded["presence"]),
-        *((one["ruler"], one["latency"]) for one in card["axes"]),
+        *((one["stressor"], one["latency"]) for one in card["axes"]),
     ]:
         console.print(
             f"{name:<14} {share_text(grown['p50']):<26} {share_text(grown['p99']):<26}", soft_wrap=True
@@ -115,12 +115,12 @@ def _why(found: Answer) -> str:
         )
     return (
         f", and next to the job it loses up to {found['worst']:.1%} by {found['measure']}"
-        f" (mostly by {found['ruler'] or 'no stressor'})"
+        f" (mostly by {found['stressor'] or 'no stressor'})"
     )
 
 
 def render_neighbours(document: Neighbours, *, width: int | None = None, color: bool | None = None) -> str:
-    """Render a document ``hindmost.neighbours/1`` for the terminal, the best neighbour first.
+    """Render a document ``hindmost.neighbours/2`` for the terminal, the best neighbour first.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def render_neighbours(document: Neighbours, *, width: int | None = None, color: 
     for one in document["jobs"]:
         expected = "unknown" if one["expected"] is None else f"{one['expected']:.1%}"
         cells = f"{one['answer']:<8} {one['by']:<9} {expected:>8} {one['worst']:>8.1%}"
-        console.print(f"{plain(one['job']):<20} {cells}  {one['ruler'] or '-'}", soft_wrap=True)
+        console.print(f"{plain(one['job']):<20} {cells}  {one['stressor'] or '-'}", soft_wrap=True)
     for note in dict.fromkeys(note["text"] for one in document["jobs"] for note in one["notes"]):
         print_text(console, f"note: {note}", indent=2)
     return console_text(console)

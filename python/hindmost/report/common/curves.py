@@ -104,9 +104,9 @@ def thin_series(series: Series, windows: int = 240) -> tuple[Series, int]:
     return found, step
 
 
-def flattens_latency(latency: Curve | None, slip: Curve | None) -> bool:
+def flattens_latency(latency: Curve | None, send_delay: Curve | None) -> bool:
     """Return whether send delay is so far below latency that a common axis would flatten latency."""
-    high, low = ([v for v in drawable_points(curve)[1] if v is not None] for curve in (latency, slip))
+    high, low = ([v for v in drawable_points(curve)[1] if v is not None] for curve in (latency, send_delay))
     if not high or not low or max(low) > max(high) / 2:
         return False
     return math.log(max(high) / min(low)) > FLATTENED_BY * math.log(max(high) / min(high))

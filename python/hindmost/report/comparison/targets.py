@@ -1,4 +1,4 @@
-"""Comparisons of targets (``hindmost.compare/1``): the terminal view and the page."""
+"""Comparisons of targets (``hindmost.compare/2``): the terminal view and the page."""
 
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -42,7 +42,7 @@ MOST_RUNS_CHARTS = 3
 
 
 def render_comparison(document: "Comparison", *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.compare/1`` for the terminal."""
+    """Write a document ``hindmost.compare/2`` for the terminal."""
     from rich.text import Text
 
     doc = cast("Comparison", clean(document))
@@ -145,7 +145,7 @@ def render_comparison_page(document: "Comparison") -> str:
         rows=rows(doc),
         several=len(doc["sides"]) > 2,
         sides=[(side, colour(place), side_line(side)) for place, side in enumerate(doc["sides"])],
-        calm=any(one["calm"] for one in doc["against"]),
+        isolated=any(one["isolated"] for one in doc["against"]),
         hint_parts=writing.hint_parts,
         distributions=drawing(partial(charts.distributions, doc)),
         ratios=drawing(partial(charts.ratios, doc)),

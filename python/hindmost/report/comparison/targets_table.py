@@ -17,7 +17,7 @@ IN_WORDS = {
 
 
 class Row(NamedTuple):
-    """One percentile of an arm and of the first; ``alone`` and ``twin`` are unadjusted p-values."""
+    """One percentile of an arm and of the first; ``alone`` and ``replica`` are unadjusted p-values."""
 
     name: str
     side: str
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     difference: str
     p: str
     alone: str
-    twin: str
+    replica: str
     word: str
     kind: str
 
@@ -46,7 +46,7 @@ def lines(document: Comparison) -> list[Line]:
     """Return the contrasts of all percentiles and arms, first of latency, then of isolated latency."""
     found = []
     for isolated in (False, True):
-        tables = [one["calm"] if isolated else one["latency"] for one in document["against"]]
+        tables = [one["isolated"] if isolated else one["latency"] for one in document["against"]]
         for figure in sorted({figure for table in tables for figure in table}, key=numbers.label_order):
             name = f"isolated {figure}" if isolated else figure
             found += [
@@ -64,7 +64,7 @@ def rows(document: Comparison) -> list[Row]:
 
 def _row(document: Comparison, line: Line) -> Row:
     first, second = document["sides"][0], document["sides"][line.place]
-    figures = [side["calm_us"] if line.isolated else side["latency_us"] for side in (first, second)]
+    figures = [side["isolated_us"] if line.isolated else side["latency_us"] for side in (first, second)]
     before, after = (_latency(one.get(line.figure)) for one in figures)
     one = line.contrast
     return Row(
@@ -76,7 +76,7 @@ def _row(document: Comparison, line: Line) -> Row:
         difference=_difference(one),
         p=p(one["adjusted"]),
         alone=p(one["p"]),
-        twin=p(one["p_twin"]),
+        replica=p(one["p_textbook"]),
         word=_describe_word(one),
         kind=one["word"],
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hindmost.report.common import numbers
 from hindmost.report.common.axes import time_ticks
 from hindmost.report.common.svg import Plot, Scale, linear_domain, linear_ticks, log10, log_domain
-from hindmost.store.diagnosis import Diagnosis, Evidence, Next, Pair, Twin
+from hindmost.store.diagnosis import Diagnosis, Evidence, Next, Pair, Replica
 
 COLOURS = 8
 ROW = 30.0
@@ -57,14 +57,14 @@ def suspects_of(document: Diagnosis) -> list[str]:
     return [*dict.fromkeys(every), CORRECTION]
 
 
-def parts_of(document: Diagnosis) -> list[Twin | Diagnosis | Next]:
+def parts_of(document: Diagnosis) -> list[Replica | Diagnosis | Next]:
     """Return the searches in their order: on the replica, on the host, for the remaining slowdown."""
     following = document["next"]
-    twin = [] if document["twin"] is None else [document["twin"]]
-    return [*twin, document, *([] if following is None else [following])]
+    replica = [] if document["replica"] is None else [document["replica"]]
+    return [*replica, document, *([] if following is None else [following])]
 
 
-def _tested_evidence(part: Twin | Diagnosis | Next) -> list[Evidence]:
+def _tested_evidence(part: Replica | Diagnosis | Next) -> list[Evidence]:
     return [*part["suspects"], *([] if part["sham"] is None else [part["sham"]])]
 
 

@@ -10,7 +10,7 @@ from hindmost.report.common import numbers
 from hindmost.report.common.sheet import drawing, render
 from hindmost.report.diagnosis.charts import COLOURS, CORRECTION, course, pairs, shares, suspects_of
 from hindmost.report.diagnosis.terminal import STATES, likeness
-from hindmost.store.diagnosis import Correction, Diagnosis, Evidence, Next, Twin
+from hindmost.store.diagnosis import Correction, Diagnosis, Evidence, Next, Replica
 
 
 def render_diagnosis_page(document: Diagnosis) -> str:
@@ -29,7 +29,7 @@ def render_diagnosis_page(document: Diagnosis) -> str:
         course=drawing(partial(course, document)),
         keys=_keys(document, names),
         parts=[_part(part, document, names) for part in (document, document["next"]) if part is not None],
-        twin=None if document["twin"] is None else _twin(document["twin"], document, names),
+        replica=None if document["replica"] is None else _replica(document["replica"], document, names),
     )
 
 
@@ -58,17 +58,17 @@ def _after(document: Diagnosis) -> str | None:
     return None
 
 
-def _twin(twin: Twin, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
+def _replica(replica: Replica, document: Diagnosis, names: Sequence[str]) -> dict[str, Any]:
     """Return the experiments on a replica."""
     return {
-        **_tested_section(twin, document, names),
-        "name": twin["name"],
-        "base": numbers.latency(twin["base_us"]),
-        "rate": f"{twin['rate_per_s']:.0f}",
-        "processors": f"{twin['processors']:.2f}",
-        "host_processors": f"{twin['host_processors']:.2f}",
-        "not_tried": twin["not_tried"],
-        "removal": twin["removal"],
+        **_tested_section(replica, document, names),
+        "name": replica["name"],
+        "base": numbers.latency(replica["base_us"]),
+        "rate": f"{replica['rate_per_s']:.0f}",
+        "processors": f"{replica['processors']:.2f}",
+        "host_processors": f"{replica['host_processors']:.2f}",
+        "not_tried": replica["not_tried"],
+        "removal": replica["removal"],
     }
 
 
@@ -82,7 +82,7 @@ def _part(part: Diagnosis | Next, document: Diagnosis, names: Sequence[str]) -> 
 
 
 def _tested_section(
-    part: Twin | Diagnosis | Next, document: Diagnosis, names: Sequence[str]
+    part: Replica | Diagnosis | Next, document: Diagnosis, names: Sequence[str]
 ) -> dict[str, Any]:
     suspects, normal_us = part["suspects"], document["normal_us"]
     gates = (document["explains_above"], document["struck_out_below"])

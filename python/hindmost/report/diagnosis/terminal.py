@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence, Likeness, Twin
+from hindmost.store.diagnosis import Company, Correction, Diagnosis, Evidence, Likeness, Replica
 
 STATES = {
     "explains": "explains the slowdown",
@@ -28,7 +28,7 @@ def render_diagnosis(document: Diagnosis) -> str:
     ]
     lines += (
         _either(document["also"])
-        + twin_lines(document["twin"])
+        + replica_lines(document["replica"])
         + _evidence(document["suspects"], document["sham"])
     )
     lines += [f"not tried: {name}: {why}" for name, why in document["not_tried"].items()]
@@ -45,20 +45,20 @@ def render_diagnosis(document: Diagnosis) -> str:
     return "\n".join(lines) + "\n"
 
 
-def twin_lines(twin: Twin | None) -> list[str]:
+def replica_lines(replica: Replica | None) -> list[str]:
     """Render the result of a replica, before the host was changed."""
-    if twin is None:
+    if replica is None:
         return []
     return [
         "",
-        f"replica {twin['name']}: {twin['base_us']:.0f} µs without any suspect,"
-        f" {twin['rate_per_s']:.0f} requests/s, {twin['processors']:.2f} CPUs"
-        f" ({twin['host_processors']:.2f} on the host)",
-        f"{twin['ruling']}: {twin['why']}",
-        *_either(twin["also"], "equally likely"),
-        *_evidence(twin["suspects"], twin["sham"]),
-        *(f"not tried on the replica: {name}: {why}" for name, why in twin["not_tried"].items()),
-        twin["removal"],
+        f"replica {replica['name']}: {replica['base_us']:.0f} µs without any suspect,"
+        f" {replica['rate_per_s']:.0f} requests/s, {replica['processors']:.2f} CPUs"
+        f" ({replica['host_processors']:.2f} on the host)",
+        f"{replica['ruling']}: {replica['why']}",
+        *_either(replica["also"], "equally likely"),
+        *_evidence(replica["suspects"], replica["sham"]),
+        *(f"not tried on the replica: {name}: {why}" for name, why in replica["not_tried"].items()),
+        replica["removal"],
     ]
 
 

@@ -20,8 +20,8 @@ def account(doc: Measure) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = [("throughput", view.throughput(doc))]
     if full := view.saturation(doc):
         rows.append(("saturation", full))
-    if calm := view.calm_text(doc):
-        rows.append(("isolated", calm))
+    if isolated := view.isolated_text(doc):
+        rows.append(("isolated", isolated))
     text, missing = view.accounting(doc["counts"])
     if missing:
         text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"
@@ -135,10 +135,10 @@ def _variance_quantile(doc: Measure) -> str | None:
 def clients_text(doc: Measure) -> str:
     """Describe the number of clients, and their shares of the slowest requests."""
     clients = doc["clients"]
-    if clients["instances"] < 2:
+    if clients["count"] < 2:
         return "one client"
     shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
-    text = f"{clients['instances']} clients"
+    text = f"{clients['count']} clients"
     if clients["pacing"] == "sleep":
         text += " that sleep between scheduled times"
     if shares:

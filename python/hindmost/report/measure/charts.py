@@ -42,17 +42,17 @@ def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -
 
 
 def distribution(
-    doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "slip")
+    doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "send_delay")
 ) -> str | None:
     """Draw the merged quantile curves (and, with latency, one thin curve per run) on the tail scale."""
     found = doc["distributions"]
     every: dict[str, Curve | None] = {
         "latency": found.get("latency"),
         "service": found.get("service"),
-        "slip": found.get("slip"),
+        "send_delay": found.get("send_delay"),
     }
-    if "latency" in names and flattens_latency(every["latency"], every["slip"]):
-        names = [name for name in names if name != "slip"]
+    if "latency" in names and flattens_latency(every["latency"], every["send_delay"]):
+        names = [name for name in names if name != "send_delay"]
     curves = {name: curve for name, curve in every.items() if name in names and curve}
     runs = doc["per_run_curves"] if "latency" in names else []
     drawn = [drawable_points(c) for c in [*curves.values(), *runs]]
@@ -81,7 +81,7 @@ def distribution(
 
 def summary(doc: Measure, width: float) -> str | None:
     """Draw percentiles of latency and isolated latency with their intervals on one time scale."""
-    groups = {name: group for name, group in latency_groups(doc).items() if name in ("latency", "calm")}
+    groups = {name: group for name, group in latency_groups(doc).items() if name in ("latency", "isolated")}
     rows = [
         (label, name, bounds(groups[name], label))
         for label in labels(*groups.values())
@@ -232,7 +232,7 @@ def cumulative(doc: Measure) -> list[tuple[int, float]]:
 def clients(doc: Measure, width: float) -> str | None:
     """Draw each client's share of the samples around each quantile, stacked (paper, Figure 2)."""
     rows = sorted(doc["clients"]["by_quantile"], key=lambda row: row["q"])
-    if doc["clients"]["instances"] < 2 or not rows:
+    if doc["clients"]["count"] < 2 or not rows:
         return None
     plot = Plot(width, 270, "Share of samples by client at each quantile", top=14)
     x, y = plot.x(0.0, float(len(rows))), plot.y(0.0, 1.0)
@@ -254,7 +254,7 @@ def clients(doc: Measure, width: float) -> str | None:
                 title=f"p{numbers.level_label(row['q'])}: client {index} has {numbers.percent(share)}",
             )
             below += share
-    count = doc["clients"]["instances"]
+    count = doc["clients"]["count"]
     for index in range(1, count):
         plot.add("path", d=f"M{x.start:.1f} {y(index / count):.1f}H{x.end:.1f}", class_="fair")
     return str(plot)

@@ -47,7 +47,7 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
     merged = {
         "latency": doc["distributions"].get("latency"),
         "service": doc["distributions"].get("service"),
-        "slip": doc["distributions"].get("slip"),
+        "send_delay": doc["distributions"].get("send_delay"),
     }
     drawn = [drawable_points(c) for c in [*merged.values(), *doc["per_run_curves"]]]
     values = finite(v for _, vs in drawn for v in vs)
@@ -63,7 +63,7 @@ def tail_data(doc: Measure) -> dict[str, Any] | None:
         "end": round(tail(end), 5),
         "curves": {name: _cut(on_grid(c, levels)) for name, c in merged.items() if c and c.get("q")},
         "runs": [{"run": c["run"], "us": _cut(on_grid(c, levels))} for c in runs],
-        "hidden": ["slip"] if flattens_latency(merged["latency"], merged["slip"]) else [],
+        "hidden": ["send_delay"] if flattens_latency(merged["latency"], merged["send_delay"]) else [],
         "infinite": {
             name: [round(tail(q), 5), about_level(q)] for name, q in limits.items() if q is not None
         },

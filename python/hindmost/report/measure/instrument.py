@@ -24,7 +24,7 @@ LINES: dict[str, tuple[str, dict[str, str]]] = {
             "late_writing": "{} behind other sends",
             "late_reading": "{} behind replies",
             "late_waiting": "{} off CPU or asleep",
-            "own_slip": "send delay p99 {} beyond that of its write calls alone",
+            "own_send_delay": "send delay p99 {} beyond that of its write calls alone",
         },
     ),
     "network": (

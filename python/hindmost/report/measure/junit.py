@@ -19,7 +19,7 @@ def render_junit(result: Mapping[str, Any]) -> str:
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``. Characters that XML cannot contain are removed.
+        Document ``hindmost.measure/2``. Characters that XML cannot contain are removed.
     """
     doc = cast(Measure, result)
     limits = doc.get("limits", [])

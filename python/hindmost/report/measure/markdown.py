@@ -21,7 +21,7 @@ def render_markdown(result: Mapping[str, Any]) -> str:
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``.
+        Document ``hindmost.measure/2``.
     """
     doc = cast(Measure, clean(result))
     mark = VERDICT_MARKS.get(doc["verdict"], "?")

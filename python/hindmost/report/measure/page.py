@@ -24,7 +24,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``, also of an earlier version.
+        Document ``hindmost.measure/2``, also of an earlier version.
     scripts
         Whether charts are interactive (uPlot, inside the file). Without scripts, the same charts are static.
     """
@@ -44,16 +44,18 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         both=tables.both_table(doc),
         proofs=proof.proofs(doc),
         proof_text=proof.proof_text(doc),
-        slip_apart=flattens_latency(doc["distributions"].get("latency"), doc["distributions"].get("slip")),
+        send_delay_apart=flattens_latency(
+            doc["distributions"].get("latency"), doc["distributions"].get("send_delay")
+        ),
         labels=labels(*(run["latency_us"] for run in doc["runs"])),
         told=data.default_quantile(doc),
         readings=readings(doc),
-        instances=instance_rows(doc),
+        clients=client_rows(doc),
         cumulative=[row for row in charts.cumulative(doc) if row[1] < 0.99999][:60],
         charts={
             "summary": drawing(partial(charts.summary, doc)),
             "tail": drawing(partial(charts.distribution, doc)),
-            "slip": drawing(lambda width: charts.distribution(doc, width, ("slip",))),
+            "send_delay": drawing(lambda width: charts.distribution(doc, width, ("send_delay",))),
             "runs": drawing(lambda width: charts.runs(doc, width, data.default_quantile(doc))),
             "outstanding": drawing(partial(charts.outstanding, doc)),
             "clients": drawing(partial(charts.clients, doc)),
@@ -78,7 +80,7 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
 def readings(doc: Measure) -> list[tuple[str, list[str]]]:
     """Read the merged curves at round levels: the numbers of the first chart."""
     found = doc["distributions"]
-    curves = [found.get("latency"), found.get("service"), found.get("slip")]
+    curves = [found.get("latency"), found.get("service"), found.get("send_delay")]
     end = max((q for curve in curves for q in drawable_points(curve)[0]), default=0.0)
     levels = [q for q in (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999) if q <= end]
     columns = [on_grid(curve, levels) for curve in curves]
@@ -103,11 +105,11 @@ def kind_tables(doc: Measure) -> tables.Table | None:
     return tables.estimate_table({kind: one["latency_us"] for kind, one in kinds.items()})
 
 
-def instance_rows(doc: Measure) -> list[dict[str, str]]:
+def client_rows(doc: Measure) -> list[dict[str, str]]:
     """Return for each client the range of its figures over the runs."""
     groups: dict[int, list[Any]] = {}
     for run in doc["runs"]:
-        for one in run["instances"]:
+        for one in run["clients"]:
             groups.setdefault(one["index"], []).append(one)
     return [
         {
@@ -116,8 +118,12 @@ def instance_rows(doc: Measure) -> list[dict[str, str]]:
             "busy": view.span([one["busy_share"] for one in ones], numbers.percent),
             "delay": view.span([one["run_delay_share"] for one in ones], numbers.percent),
             "switches": view.span([one["involuntary_switches"] for one in ones], numbers.count),
-            "slip_p50": view.span([run_value(one["slip_us"], "p50") for one in ones], numbers.latency),
-            "slip_p99": view.span([run_value(one["slip_us"], "p99") for one in ones], numbers.latency),
+            "send_delay_p50": view.span(
+                [run_value(one["send_delay_us"], "p50") for one in ones], numbers.latency
+            ),
+            "send_delay_p99": view.span(
+                [run_value(one["send_delay_us"], "p99") for one in ones], numbers.latency
+            ),
             "steady": f"{sum(1 for one in ones if one['steady'])} of {len(ones)}",
         }
         for index, ones in sorted(groups.items())

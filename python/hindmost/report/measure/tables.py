@@ -57,12 +57,12 @@ def cell(estimates: Estimates, label: str, unit: Unit) -> Cell:
 
 def latency_groups(doc: Measure) -> dict[str, Estimates]:
     """Return the estimates of each available kind of time."""
-    calm = doc.get("calm")
+    isolated = doc.get("isolated")
     groups = {
         "latency": doc["latency_us"],
-        "calm": calm["latency_us"] if calm and calm["thefts"] else {},
+        "isolated": isolated["latency_us"] if isolated and isolated["interruptions"] else {},
         "service": doc["service_us"],
-        "slip": doc["slip_us"],
+        "send_delay": doc["send_delay_us"],
     }
     return {name: group for name, group in groups.items() if group or name == "latency"}
 

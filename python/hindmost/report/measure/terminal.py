@@ -41,7 +41,7 @@ def render_terminal(
     Parameters
     ----------
     result
-        Document ``hindmost.measure/1``.
+        Document ``hindmost.measure/2``.
     width
         Number of columns. Default: the terminal's, or 80.
     color
@@ -98,7 +98,7 @@ def _quantiles(console: "Console", doc: Measure, *, verbose: bool) -> None:
         console.print("no latency was recorded")
         return
     most = max(1, (console.width - 8) // 24)
-    shown = list(groups) if verbose else [name for name in groups if name != "slip"]
+    shown = list(groups) if verbose else [name for name in groups if name != "send_delay"]
     shown, hidden = shown[:most], [view.COLUMNS[name] for name in groups if name not in shown[:most]]
     out = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     out.add_column("")
@@ -144,7 +144,7 @@ def _kinds(console: "Console", doc: Measure) -> None:
     """Print the figures of each request of a list, the most frequent first."""
     from rich.table import Table
 
-    kinds = sorted(doc["by_kind"].items(), key=lambda one: -one[1]["counts"]["due"])
+    kinds = sorted(doc["by_kind"].items(), key=lambda one: -one[1]["counts"]["scheduled"])
     if len(kinds) < 2 or {kind for kind, _ in kinds} == KEY_VALUE:
         return
     shown = labels(*(one["latency_us"] for _, one in kinds))
@@ -153,7 +153,7 @@ def _kinds(console: "Console", doc: Measure) -> None:
     for name in ("requests", "errors", *shown):
         out.add_column(name, justify="right", no_wrap=True)
     for kind, one in kinds[:MOST_KINDS]:
-        counts = (numbers.count(one["counts"][of]) for of in ("due", "errors"))
+        counts = (numbers.count(one["counts"][of]) for of in ("scheduled", "errors"))
         figures = (_figure(one["latency_us"], label) for label in shown)
         out.add_row(kind, *counts, *(value + sign for value, _, sign in figures))
     console.print(out)
@@ -189,7 +189,7 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         lost[0] += f" ({which})"
     if missing:
         lost.append(f"{numbers.count(missing)} NOT ACCOUNTED FOR")
-    load += f"; {numbers.count(counts['due'])} requests, {', '.join(lost) or 'all answered'}"
+    load += f"; {numbers.count(counts['scheduled'])} requests, {', '.join(lost) or 'all answered'}"
     if counts["misses"]:
         load += f", {numbers.count(counts['misses'])} not found"
     rows = [("load", load)]
@@ -218,7 +218,7 @@ def _brief_account(doc: Measure) -> list[tuple[str, str]]:
         rows.append(("streams", unhandled))
     if batched := view.batches(doc):
         rows.append(("batches", batched))
-    if (calm := doc.get("calm")) and (why := calm["refused"]) and doc["verdict"] != "valid":
+    if (isolated := doc.get("isolated")) and (why := isolated["refused"]) and doc["verdict"] != "valid":
         rows.append(("isolated", f"none: {_clause(why['text'])}"))
     return rows
 

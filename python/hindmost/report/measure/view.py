@@ -12,20 +12,20 @@ from hindmost.store.types import Cause, Counts
 
 MEANINGS = {
     "latency": "completed − scheduled: what a user waits",
-    "calm": "latency without interference, as if the server had its CPUs to itself",
+    "isolated": "latency without interference, as if the server had its CPUs to itself",
     "service": "completed − sent: time in server and network",
-    "slip": "sent − scheduled: how late the client sent",
+    "send_delay": "sent − scheduled: how late the client sent",
     "wire": "between time stamps of the kernel or the network card",
 }
 
 
-COLUMNS = {"latency": "latency", "calm": "isolated", "service": "service", "slip": "send delay"}
+COLUMNS = {"latency": "latency", "isolated": "isolated", "service": "service", "send_delay": "send delay"}
 """Column names of the table, also used in sentences."""
 
 
 def stamps_text(doc: Measure) -> str:
     """Describe the source of the wire latency's time stamps, and the share of requests that have them."""
-    found = [one.get("stamps") for run in doc["runs"] for one in run["instances"]]
+    found = [one.get("stamps") for run in doc["runs"] for one in run["clients"]]
     seen = [one for one in found if one]
     if not seen:
         return "by kernel time stamps of a sample"
@@ -39,13 +39,15 @@ def stamps_text(doc: Measure) -> str:
 
 def accounting(counts: Counts) -> tuple[str, int]:
     """Format the identity between the counts, and return the number of unaccounted requests."""
-    ways = {"done": "completed", "errors": "errors", "timeouts": "timeouts", "unsent": "unsent"}
+    ways = {"completed": "completed", "errors": "errors", "timeouts": "timeouts", "unsent": "unsent"}
     text = " + ".join(
         f"{numbers.count(counts[way])} {word}"  # type: ignore[literal-required]
         for way, word in ways.items()
     )
-    missing = counts["due"] - counts["done"] - counts["errors"] - counts["timeouts"] - counts["unsent"]
-    return f"{numbers.count(counts['due'])} scheduled = {text}", missing
+    missing = (
+        counts["scheduled"] - counts["completed"] - counts["errors"] - counts["timeouts"] - counts["unsent"]
+    )
+    return f"{numbers.count(counts['scheduled'])} scheduled = {text}", missing
 
 
 def codes(doc: Measure) -> str:
@@ -91,8 +93,8 @@ def connections(doc: Measure) -> str:
         return ""
     if not (found["made"] or found["failed"]):
         return handshakes(found)
-    due = doc["counts"]["due"]
-    text = f"{numbers.count(found['made'])} made for {numbers.plural(due, 'request')}"
+    scheduled = doc["counts"]["scheduled"]
+    text = f"{numbers.count(found['made'])} made for {numbers.plural(scheduled, 'request')}"
     if found["failed"]:
         text += f", {numbers.plural(found['failed'], 'attempt')} failed"
     if secured := handshakes(found):
@@ -133,7 +135,10 @@ def datagrams(doc: Measure) -> str:
     if not found or "late" not in found:
         return ""
     counts = doc["counts"]
-    text = f"{numbers.count(counts['timeouts'])} of {numbers.plural(counts['due'], 'request')} lost or late"
+    text = (
+        f"{numbers.count(counts['timeouts'])} of {numbers.plural(counts['scheduled'], 'request')} lost"
+        " or late"
+    )
     text += f"; {numbers.count(found['late'])} late or duplicate replies"
     if refused := found.get("refused"):
         text += f"; refused by ICMP {numbers.plural(refused, 'time')}"
@@ -183,30 +188,34 @@ def throughput(doc: Measure) -> str:
     return f"{numbers.rate(achieved)} achieved (closed loop)"
 
 
-def calm_text(doc: Measure) -> str:
+def isolated_text(doc: Measure) -> str:
     """Describe the basis of isolated latency, or why there is none. Empty in studies without it."""
-    calm = doc.get("calm")
-    if not calm:
+    isolated = doc.get("isolated")
+    if not isolated:
         return ""
-    if why := calm["refused"]:
-        share = calm["taken_share"]
+    if why := isolated["refused"]:
+        share = isolated["interference_share"]
         lost = "" if share is None else f" (others used {numbers.percent(share)} of CPU time)"
         return f"none: {why['text']}{lost}; needed: {why['need']}"
-    smallest = numbers.latency(calm["seen_us"])
-    who = " and ".join(calm["sources"])
-    if not calm["thefts"]:
+    smallest = numbers.latency(isolated["seen_us"])
+    who = " and ".join(isolated["sources"])
+    if not isolated["interruptions"]:
         return f"same as latency: {who} saw no interference (interruptions below {smallest} may be missed)"
-    taken, counted = (numbers.percent(share) for share in (calm["taken_share"], calm["counted_share"]))
+    taken, counted = (
+        numbers.percent(share) for share in (isolated["interference_share"], isolated["counted_share"])
+    )
     text = (
-        f"others used {taken} of CPU time, in {numbers.plural(calm['thefts'], 'interruption')} (seen by"
+        f"others used {taken} of CPU time, in {numbers.plural(isolated['interruptions'], 'interruption')}"
+        " (seen by"
         f" {who};"
         f" shorter ones than {smallest} may be missed); {counted} of requests count"
     )
-    if calm["runs"] < calm["of"]:
-        text += f"; available in {calm['runs']} of {numbers.plural(calm['of'], 'run')}"
-    if calm["unsettled"]:
+    if isolated["runs"] < isolated["of"]:
+        text += f"; available in {isolated['runs']} of {numbers.plural(isolated['of'], 'run')}"
+    if isolated["unsettled"]:
         text += (
-            f"; {', '.join(calm['unsettled'])} still changes if more time after each interruption is excluded"
+            f"; {', '.join(isolated['unsettled'])} still changes if more time after each interruption"
+            " is excluded"
         )
     return text
 
@@ -232,19 +241,19 @@ def saturation(doc: Measure) -> str:
 
 def title(doc: Measure) -> str:
     """Return the percentiles of the deciding latency in one line."""
-    calm = doc.get("calm")
-    use_isolated = doc.get("decided_on") == "isolated" and calm is not None
-    group = calm["latency_us"] if use_isolated and calm else doc["latency_us"]
+    isolated = doc.get("isolated")
+    use_isolated = doc.get("decided_on") == "isolated" and isolated is not None
+    group = isolated["latency_us"] if use_isolated and isolated else doc["latency_us"]
     found = [f"{name} {numbers.latency(bounds(group, name)[0])}" for name in labels(group) if name != "mean"]
     return ", ".join(found) + (" isolated" if use_isolated else "") if found else "no latency"
 
 
 def decided_text(doc: Measure) -> str:
     """State that isolated latency decided the verdict, and what it excludes. Empty otherwise."""
-    calm = doc.get("calm")
-    if doc.get("decided_on") != "isolated" or not calm:
+    isolated = doc.get("isolated")
+    if doc.get("decided_on") != "isolated" or not isolated:
         return ""
-    share = numbers.percent(calm["taken_share"])
+    share = numbers.percent(isolated["interference_share"])
     return f"isolated latency decides: it excludes the {share} of CPU time that others used"
 
 
@@ -278,12 +287,12 @@ def interval_subject(doc: Measure) -> str:
 
 def run_word(run: Run) -> str:
     """Return the verdict on one run, or ``excluded``."""
-    return "excluded" if run.get("set_aside") else run["verdict"]
+    return "excluded" if run.get("excluded") else run["verdict"]
 
 
 def excluded_text(doc: Measure) -> str:
     """Describe how many runs are excluded, with the first reasons."""
-    found = doc.get("set_aside")
+    found = doc.get("excluded")
     if not found or not found["runs"]:
         return ""
     runs = found["runs"]
@@ -294,7 +303,7 @@ def excluded_text(doc: Measure) -> str:
 
 def counted_runs(doc: Measure) -> str:
     """Return the number of counted runs, their duration, and the number of excluded runs."""
-    found = doc.get("set_aside")
+    found = doc.get("excluded")
     text = numbers.plural(found["counted"] if found else doc["stopping"]["runs"], "run")
     if total := doc["seconds_total"]:
         text += f" in {numbers.seconds(total)}"
@@ -327,7 +336,7 @@ def runs_text(doc: Measure) -> str:
 def outstanding_text(doc: Measure) -> str:
     """Describe the chart of outstanding requests, and the bound of a closed loop."""
     found = doc["outstanding"]
-    within = ", counted within its own worker" if found and found["per_instance"] else ""
+    within = ", counted within its own worker" if found and found["per_client"] else ""
     bound = (
         f"its {numbers.plural(found['connections'], 'connection')}"
         if found and found["connections"]
@@ -377,10 +386,10 @@ def span(values: list[float | None], write: Callable[[float], str]) -> str:
     return f"{first if unit == other and first else low}–{high}"
 
 
-def own_interval_text(instance: Mapping[str, Any], label: str) -> str:
+def own_interval_text(client: Mapping[str, Any], label: str) -> str:
     """Format a client's quantile in one run, with the interval from this run alone."""
-    value = numbers.latency(run_value(instance["latency_us"], label))
-    one = (instance.get("alone_us") or {}).get(label)
+    value = numbers.latency(run_value(client["latency_us"], label))
+    one = (client.get("alone_us") or {}).get(label)
     if not one or one["value"] is None:
         return value
     if one["low"] is None:

@@ -82,8 +82,8 @@
   function tailChart(box, width) {
     const d = data.tail;
     const height = width < 500 ? 300 : 360;
-    const names = { latency: "latency", service: "service latency", slip: "send delay" };
-    const dashes = { service: [7, 3], slip: [2, 3] };
+    const names = { latency: "latency", service: "service latency", send_delay: "send delay" };
+    const dashes = { service: [7, 3], send_delay: [2, 3] };
     const shown = Object.keys(names).filter((name) => d.curves[name]);
     const runCurves = (u) => {
       if (u.series[1] && !u.series[1].show) return;

@@ -25,12 +25,12 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
     Parameters
     ----------
     document : dict
-        Document ``hindmost.trace/1``.
+        Document ``hindmost.trace/2``.
     before : dict, optional
         An earlier trace to show next to this one.
     """
     who, others = document["who"], document.get("taken")  # documents of earlier versions lack them
-    calm = others is None or others["calm"]
+    isolated = others is None or others["isolated"]
     slowest = None if who is None else who["slowest"]
     return render(
         "trace.html",
@@ -39,8 +39,8 @@ def render_trace_page(document: Mapping[str, Any], before: Mapping[str, Any] | N
         groups=[(title, document[name]) for name, title in GROUPS.items() if document.get(name)],
         begins=None if document.get("begun") is None else begin_text(document["begun"]),
         taken="" if others is None else interference_text(others),
-        calm=calm,
-        mark="valid" if document["matched"] >= 0.999 and calm else "inconclusive",
+        isolated=isolated,
+        mark="valid" if document["matched"] >= 0.999 and isolated else "inconclusive",
         stages=[_stage(one) for one in [*document["all"]["stages"], document["all"]["latency"]]],
         path=drawing(partial(path, document, "share_of_mean")),
         variance=drawing(partial(path, document, "share_of_variance")),

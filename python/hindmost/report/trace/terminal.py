@@ -23,7 +23,7 @@ GROUPS = {
 
 
 def render_trace(document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None) -> str:
-    """Render a document ``hindmost.trace/1`` for the terminal.
+    """Render a document ``hindmost.trace/2`` for the terminal.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The sentinel: one of our threads on each CPU of the server, which observes when others use it.
 
-It uses up to 2 % of the CPU (docs/concepts/calm-latency.md has the measurements). The record says so, and
+It uses up to 2 % of the CPU (docs/concepts/isolated-latency.md has the measurements). The record says so, and
 ``--sentinel off`` turns it off. If clients sleep, it watches their CPUs too; a spinning client sees its own
 interruptions.
 """
@@ -23,7 +23,7 @@ from hindmost.targets import cpu_affinity
 PERIOD_NS = 1_000_000
 """How often it wakes, in ns. A shorter interruption may fall between two wake-ups."""
 REAL_TIME = True
-"""Request real-time priority; `benches.thefts` shows what can be known without it."""
+"""Request real-time priority; `benches.interruptions` shows what can be known without it."""
 
 
 class Sentinel(Companion):

@@ -94,16 +94,16 @@ def of_label(reasons: Sequence[Reason], name: str) -> Verdict:
     return overall([reason for reason in reasons if not reason.labels or name in reason.labels])
 
 
-def headline(verdict: Verdict, causes_found: Sequence[Cause], figures: str, calm: str = "") -> str:
+def headline(verdict: Verdict, causes_found: Sequence[Cause], figures: str, isolated: str = "") -> str:
     """Return the verdict in one line: its gravest cause, what to do, and the figures that are still valid.
 
     Parameters
     ----------
-    figures, calm : str
+    figures, isolated : str
         Valid latencies, and isolated latencies that are valid while latencies are not.
     """
-    if verdict == "valid" and calm:
-        return f"valid: isolated {calm}{f'. Latency: {figures}' if figures else ''}"
+    if verdict == "valid" and isolated:
+        return f"valid: isolated {isolated}{f'. Latency: {figures}' if figures else ''}"
     stalled = next((cause.brief for cause in causes_found if SERVER_STALLED in cause.codes), "")
     if verdict == "valid":
         quick = next(
@@ -113,6 +113,6 @@ def headline(verdict: Verdict, causes_found: Sequence[Cause], figures: str, calm
         return f"valid: {figures}{f'; {stalled}' if stalled else ''}{quick.replace('`', '')}"
     gravest = causes_found[0]
     todo = f". To do: {gravest.hint.replace('`', '')}" if gravest.hint else ""
-    valid_calm = f". Valid isolated latency: {calm}" if calm else ""
+    valid_isolated = f". Valid isolated latency: {isolated}" if isolated else ""
     valid = f". Still valid: {figures}" if figures else ""
-    return f"{verdict}: {stalled}{'; ' if stalled else ''}{gravest.text}{valid_calm}{todo}{valid}"
+    return f"{verdict}: {stalled}{'; ' if stalled else ''}{gravest.text}{valid_isolated}{todo}{valid}"

@@ -16,7 +16,7 @@ from hindmost.store.measure import Arrivals
 
 def arrivals(e: Evidence) -> Iterator[Reason]:
     """Gaps between sends deviate from the requested arrival process."""
-    seen = [client.arrivals for run in e.runs for client in run.instances if client.arrivals is not None]
+    seen = [client.arrivals for run in e.runs for client in run.clients if client.arrivals is not None]
     if not seen:
         return
     yield from _check_schedule(e, seen)
@@ -25,7 +25,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
     deviations = dict(_uneven_spans(e, seen))
     if distance <= limits.ARRIVALS_MIND and not deviations:
         return
-    busy = max(client.busy_share for run in e.runs for client in run.instances)
+    busy = max(client.busy_share for run in e.runs for client in run.clients)
     cause = cause_of_lateness(e, busy)
     parts = [
         f"dispersion of counts over {name} is {found:.3g}, not {asked:.3g}"
@@ -67,10 +67,14 @@ def _uneven_spans(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tupl
             error = stated * mean([one["dispersion_error"][name] for one in seen]) / math.sqrt(len(seen))
         else:
             # The scheduled times of the same requests: the difference is not random.
-            due = [value for one in seen if "due" in one and (value := one["due"]["dispersion"][name])]
-            if len(due) != len(found) or not due:
+            scheduled = [
+                value
+                for one in seen
+                if "scheduled" in one and (value := one["scheduled"]["dispersion"][name])
+            ]
+            if len(scheduled) != len(found) or not scheduled:
                 continue
-            asked, error = mean(due), 0.0
+            asked, error = mean(scheduled), 0.0
         allowed = limits.DISPERSION * max(1.0, asked) + 3.0 * error
         if found and abs(mean(found) - asked) > allowed:
             yield name, (mean(found), asked)
@@ -78,12 +82,12 @@ def _uneven_spans(e: Evidence, seen: list[Arrivals]) -> Iterator[tuple[str, tupl
 
 def _check_schedule(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
     """The engine did not draw scheduled times by the requested law; no host can cause that."""
-    known = [c2 for one in seen if "due" in one and (c2 := one["due"]["c2"]) is not None]
+    known = [c2 for one in seen if "scheduled" in one and (c2 := one["scheduled"]["c2"]) is not None]
     if not known:
         return
     found, asked = mean([c2["value"] for c2 in known]), mean([c2["asked"] for c2 in known])
     error = mean([c2["error"] for c2 in known]) / math.sqrt(len(known))
-    if abs(found - asked) > limits.DUE_GAPS_ERRORS * error + limits.DUE_GAPS * max(1.0, asked):
+    if abs(found - asked) > limits.SCHEDULED_GAPS_ERRORS * error + limits.SCHEDULED_GAPS * max(1.0, asked):
         law = law_text(e.plan.arrivals)
         yield Reason(
             "schedule-differs",

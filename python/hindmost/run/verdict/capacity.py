@@ -28,7 +28,7 @@ def rate(e: Evidence) -> Iterator[Reason]:
     yield Reason(
         "rate-not-reached",
         "invalid" if limit.by == "client" else "inconclusive",
-        f"only {percent(share, 3)} of the requested {limit.asked_per_s:,.0f} requests/s were sent and"
+        f"only {percent(share, 3)} of the requested {limit.requested_per_s:,.0f} requests/s were sent and"
         f" answered in time; {limit.text}",
         hint,
         origin="client" if limit.by == "client" else "server",
@@ -44,7 +44,7 @@ def shares(e: Evidence) -> Iterator[Reason]:
     results = [
         (shares, p)
         for run in e.runs
-        for client in run.instances
+        for client in run.clients
         if not (run.counts["unsent"] or client.result["reconnects"])
         for thread in client.result["threads"]
         if (shares := thread.get("shares")) and (p := _chance(shares)) is not None

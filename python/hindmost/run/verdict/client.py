@@ -58,7 +58,7 @@ def late_sends(e: Evidence) -> Iterator[Reason]:
     """Late sends account for a large part of a quantile."""
     if e.plan.loop == "closed":
         return
-    busy = max(client.busy_share for run in e.runs for client in run.instances)
+    busy = max(client.busy_share for run in e.runs for client in run.clients)
     # After a server stall many replies are read at once, and requests are sent late because of that.
     steady_runs = [run for run in e.runs if not standstills(run, e.plan)] or e.runs
     late = []
@@ -186,7 +186,7 @@ def _more_clients(e: Evidence) -> str:
 
 def busy(e: Evidence) -> Iterator[Reason]:
     """A client was too busy to be on time."""
-    busy = mean([max(client.busy_share for client in run.instances) for run in e.runs])
+    busy = mean([max(client.busy_share for client in run.clients) for run in e.runs])
     if busy > limits.BUSY_MIND and e.plan.loop == "open":
         level: Level = "invalid" if busy > limits.BUSY_INVALID else "note"
         yield Reason(

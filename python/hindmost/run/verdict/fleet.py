@@ -16,7 +16,7 @@ def slow_clients(e: Evidence) -> Iterator[Reason]:
     if e.plan.clients < 2:
         return
     for name in (e.plan.labels[0], e.plan.labels[-1]):
-        each = [[client.values.get("latency", {}).get(name) for client in run.instances] for run in e.runs]
+        each = [[client.values.get("latency", {}).get(name) for client in run.clients] for run in e.runs]
         values = [[value for value in run if value is not None] for run in each if None not in run]
         for odd in find_slow_clients(values)[:1]:
             latency_us = mean([run[odd.index] for run in values])
@@ -85,4 +85,4 @@ def active_workers(e: Evidence) -> Iterator[Reason]:
 def host_of(e: Evidence, index: int) -> str | None:
     """Return the name of a client's load host, None for this machine."""
     hosts: list[dict[str, Any]] = e.runs[-1].record.get("fleet", [])
-    return next((entry["host"] for entry in hosts if index in entry["instances"]), None)
+    return next((entry["host"] for entry in hosts if index in entry["clients"]), None)

@@ -76,9 +76,9 @@ def explains_late_sends(e: Evidence, name: str) -> bool:
     """
     if e.partition is not None and not e.partition.any_counts:
         return True
-    estimates = [run.calm for run in e.runs if run.calm is not None and run.calm.refused is None]
-    if any(calm.thefts for calm in estimates):
-        return 2 * sum(name in calm.late for calm in estimates) <= len(estimates)
+    estimates = [run.isolated for run in e.runs if run.isolated is not None and run.isolated.refused is None]
+    if any(isolated.interruptions for isolated in estimates):
+        return 2 * sum(name in isolated.late for isolated in estimates) <= len(estimates)
     level = e.plan.quantiles[e.plan.labels.index(name)]
     disturbed = e.partition is not None and len(e.partition.excluded) > 0
     return _idle(e) and (
@@ -95,5 +95,5 @@ def explains_gaps(e: Evidence) -> bool:
 
 def _idle(e: Evidence) -> bool:
     """Whether clients spun and were not busy: then they did not cause their lateness."""
-    busy = max(client.busy_share for run in e.runs for client in run.instances)
+    busy = max(client.busy_share for run in e.runs for client in run.clients)
     return busy <= limits.BUSY_MIND and e.plan.pacing == "spin"

@@ -138,7 +138,7 @@ def _how_to_know_more(e: Evidence) -> tuple[str, dict[str, Any]]:
 
 def samples(e: Evidence) -> Iterator[Reason]:
     """Runs have too few requests above a quantile."""
-    fewest = min(client.latency.count for run in e.runs for client in run.instances)
+    fewest = min(client.latency.count for run in e.runs for client in run.clients)
     thin: dict[Level, list[str]] = {"inconclusive": [], "note": []}
     for level in e.plan.quantiles:
         beyond = fewest * (1.0 - level)

@@ -20,9 +20,9 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
     """Requests got no reply, an error, or a miss."""
     totals = {
         name: sum(run.counts[name] for run in e.runs)
-        for name in ("due", "timeouts", "unsent", "errors", "misses", "done")
+        for name in ("scheduled", "timeouts", "unsent", "errors", "misses", "completed")
     }
-    due = max(1, totals["due"])
+    scheduled = max(1, totals["scheduled"])
     late = totals["timeouts"] + totals["unsent"]
     if late:
         infinite = [n for n in e.plan.labels if any(math.isinf(run.values["latency"][n]) for run in e.runs)]
@@ -30,23 +30,24 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
         yield Reason(
             "unanswered",
             "note",
-            f"{percent(late / due)} of requests have infinite latency: {totals['timeouts']} timed out after"
+            f"{percent(late / scheduled)} of requests have infinite latency: {totals['timeouts']} timed"
+            " out after"
             f" {e.plan.timeout_s:g} s and {totals['unsent']} could not be sent; {which}",
             "use a lower `--rate`, or see the server's log"
             + ("; some servers lose pipelined requests: try `--in-flight 1`" if _pipelines(e) else ""),
-            brief=f"{percent(late / due)} of requests have infinite latency",
+            brief=f"{percent(late / scheduled)} of requests have infinite latency",
             values={
                 "timeouts": totals["timeouts"],
                 "unsent": totals["unsent"],
-                "share": late / due,
+                "share": late / scheduled,
                 "timeout_s": e.plan.timeout_s,
                 "infinite": infinite,
             },
         )
-    errors = totals["errors"] / due
+    errors = totals["errors"] / scheduled
     if errors > limits.ERROR_MIND:
         message = next(
-            (m for run in e.runs for client in run.instances if (m := client.result.get("first_error"))), None
+            (m for run in e.runs for client in run.clients if (m := client.result.get("first_error"))), None
         )
         counts, broken = codes(e.runs), count_lost(e.runs)
         details = describe_errors(counts, broken)
@@ -69,7 +70,7 @@ def missing_replies(e: Evidence) -> Iterator[Reason]:
                 "first_error": message,
             },
         )
-    misses = totals["misses"] / max(1, totals["done"])
+    misses = totals["misses"] / max(1, totals["completed"])
     if misses > limits.MISS_MIND:
         yield _misses(e, misses)
 
@@ -92,7 +93,7 @@ def _quote(text: str) -> str:
 def unreadable_replies(e: Evidence) -> Iterator[Reason]:
     """The server sent bytes that are not a reply, or that no request had asked for."""
     reports = [
-        report for run in e.runs for client in run.instances if (report := client.result.get("unreadable"))
+        report for run in e.runs for client in run.clients if (report := client.result.get("unreadable"))
     ]
     count = sum(report["count"] for report in reports)
     if not count:
@@ -161,7 +162,7 @@ def warmup(e: Evidence) -> Iterator[Reason]:
     """Latency had not settled when the warm-up reached its limit."""
     if e.plan.warmup != "auto":
         return
-    unsteady = sum(any(i.result["warmup_ended"] == "never_steady" for i in run.instances) for run in e.runs)
+    unsteady = sum(any(i.result["warmup_ended"] == "never_steady" for i in run.clients) for run in e.runs)
     if unsteady:
         share = unsteady / len(e.runs)
         yield Reason(
@@ -176,15 +177,16 @@ def warmup(e: Evidence) -> Iterator[Reason]:
 
 def out_of_range(e: Evidence) -> Iterator[Reason]:
     """Latencies exceed the range that the calibration found."""
-    above = sum(client.result["calibration"]["above"] for run in e.runs for client in run.instances)
-    due = max(1, sum(run.counts["due"] for run in e.runs))
-    if above / due > limits.OUT_OF_RANGE:
+    above = sum(client.result["calibration"]["above"] for run in e.runs for client in run.clients)
+    scheduled = max(1, sum(run.counts["scheduled"] for run in e.runs))
+    if above / scheduled > limits.OUT_OF_RANGE:
         yield Reason(
             "above-calibration",
             "note",
-            f"{percent(above / due)} of latencies exceed the calibrated range: the server became slower after"
+            f"{percent(above / scheduled)} of latencies exceed the calibrated range: the server became"
+            " slower after"
             " the calibration",
             "use a longer `--warmup`, or see the time series in the page",
-            brief=f"{percent(above / due)} of latencies exceed the calibrated range",
-            values={"share": above / due},
+            brief=f"{percent(above / scheduled)} of latencies exceed the calibrated range",
+            values={"share": above / scheduled},
         )

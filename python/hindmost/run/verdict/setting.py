@@ -21,7 +21,7 @@ INTERFERENCE = ("steal", "noise_floor", "preemption", "load_average", "cpu_press
 def host(e: Evidence) -> Iterator[Reason]:
     """The machine is too noisy."""
     steal = [
-        s for run in e.runs for client in run.instances if (s := client.result.get("steal_share")) is not None
+        s for run in e.runs for client in run.clients if (s := client.result.get("steal_share")) is not None
     ]
     steal += [s for run in e.runs if (s := run.record.get("server_steal_share")) is not None]
     if steal and max(steal) > limits.STEAL_MIND:
@@ -74,8 +74,8 @@ def method(e: Evidence) -> Iterator[Reason]:
             "leave out `--closed`",
         )
     if e.plan.pacing == "sleep":
-        last = mean([run.values["slip"][e.plan.labels[-1]] for run in e.runs])
-        first = mean([run.values["slip"][e.plan.labels[0]] for run in e.runs])
+        last = mean([run.values["send_delay"][e.plan.labels[-1]] for run in e.runs])
+        first = mean([run.values["send_delay"][e.plan.labels[0]] for run in e.runs])
         yield Reason(
             "sleeping-clients",
             "note",
@@ -105,13 +105,13 @@ def _connections(e: Evidence) -> Iterator[Reason]:
     """The server closed connections after every reply, or now and then."""
     account = connections(e.runs)
     closed = (
-        account["closed"] if account else sum(o.result["reconnects"] for run in e.runs for o in run.instances)
+        account["closed"] if account else sum(o.result["reconnects"] for run in e.runs for o in run.clients)
     )
     if account and account["by_turns"]:
         connect_us = [run.values[CONNECT][e.plan.labels[0]] for run in e.runs if CONNECT in run.values]
         time_text = f" ({format_us(mean(connect_us))} at {e.plan.labels[0]})" if connect_us else ""
         batching = e.plan.batching
-        due = add_counts([run.counts for run in e.runs])["due"]
+        scheduled = add_counts([run.counts for run in e.runs])["scheduled"]
         unbatched = (
             ""
             if batching == "none"
@@ -121,12 +121,12 @@ def _connections(e: Evidence) -> Iterator[Reason]:
             "connection-per-request",
             "note",
             f"the server closes almost every connection after its reply: clients opened {account['made']} for"
-            f" {due} requests, and latency includes the time to connect{time_text}{unbatched}",
+            f" {scheduled} requests, and latency includes the time to connect{time_text}{unbatched}",
             "correct if users also connect for each request; otherwise let it keep connections open"
             " (HTTP/1.1, keep-alive)",
             values={
                 "connections": account["made"],
-                "requests": due,
+                "requests": scheduled,
                 "connect_us": mean(connect_us) if connect_us else None,
                 "batching_unused": batching != "none",
             },

@@ -13,7 +13,7 @@ def stamps(e: Evidence) -> Iterator[Reason]:
     if e.plan.stamp_every == 0:
         return
     reports = [
-        stamped for run in e.runs for client in run.instances if (stamped := client.result.get("stamps"))
+        stamped for run in e.runs for client in run.clients if (stamped := client.result.get("stamps"))
     ]
     reasons = [(stamped["source"], stamped["reason"]) for stamped in reports if stamped["reason"]]
     missing = next(

@@ -56,9 +56,9 @@ class Onsets:
     @classmethod
     def of(
         cls,
-        due: Nanos,
-        done: Nanos,
-        thefts: Interruptions,
+        scheduled: Nanos,
+        completed: Nanos,
+        interruptions: Interruptions,
         service: Service,
         *,
         alike_ns: float = 0.0,
@@ -72,19 +72,19 @@ class Onsets:
         would hide those that follow the server's work. Shorter interruptions still end periods.
         """
         nothing = cls(np.empty((0, 1 + OTHERS)), np.empty((0, 1 + OTHERS)))
-        if len(thefts) < 3:
+        if len(interruptions) < 3:
             return nothing
-        start = thefts.on[0] + quiet_again(thefts, service, 1.0)[:-1]
-        length = thefts.on[1:] - start
-        onset = (thefts.off - thefts.on)[1:] >= alike_ns
-        calm = length > 0.0
-        start, length, onset = start[calm], length[calm], onset[calm]
+        start = interruptions.on[0] + quiet_again(interruptions, service, 1.0)[:-1]
+        length = interruptions.on[1:] - start
+        onset = (interruptions.off - interruptions.on)[1:] >= alike_ns
+        isolated = length > 0.0
+        start, length, onset = start[isolated], length[isolated], onset[isolated]
         order = np.argsort(length)
         start, length, onset = start[order], length[order], onset[order]
         # Only periods at least as long are at risk. The longest has none to compare with.
         at_risk = np.arange(length.size)[::-1]
         # A shorter, unseen interruption may have begun with it on another processor: look before that time.
-        keep = np.flatnonzero((at_risk >= 1) & onset & (length > thefts.seen_ns))
+        keep = np.flatnonzero((at_risk >= 1) & onset & (length > interruptions.seen_ns))
         random = np.random.default_rng(seed)
         # Spread over the periods at risk without repetition. If there are fewer, use all of them.
         some = np.minimum(at_risk[keep], OTHERS)[:, None]
@@ -95,9 +95,9 @@ class Onsets:
             + ((random.random((keep.size, 1)) + place) * at_risk[keep, None] / some).astype(np.int64)
         )
         spell = np.column_stack([keep, np.where(place < some, others, keep[:, None])])
-        age = length[keep, None] - thefts.seen_ns
+        age = length[keep, None] - interruptions.seen_ns
         at = start[spell] + age
-        state = _State(due, done)
+        state = _State(scheduled, completed)
         window = np.minimum(age, WINDOW_NS)
         unknown = np.where(np.column_stack([np.ones_like(some), place < some]), 0.0, math.nan)
         busy = (state.busy_until(at) - state.busy_until(at - window)) / window
@@ -107,21 +107,25 @@ class Onsets:
 class _State:
     """Number of requests in flight at any time, and the total time with any in flight."""
 
-    def __init__(self, due: Nanos, done: Nanos) -> None:
-        self._zero = int(due.min()) if due.size else 0
-        self._due = np.sort(due - self._zero).astype(np.float64)
-        self._done = np.sort(done - self._zero).astype(np.float64)
-        ends = np.maximum.accumulate((done - self._zero)[np.argsort(due, kind="stable")]).astype(np.float64)
+    def __init__(self, scheduled: Nanos, completed: Nanos) -> None:
+        self._zero = int(scheduled.min()) if scheduled.size else 0
+        self._scheduled = np.sort(scheduled - self._zero).astype(np.float64)
+        self._done = np.sort(completed - self._zero).astype(np.float64)
+        ends = np.maximum.accumulate((completed - self._zero)[np.argsort(scheduled, kind="stable")]).astype(
+            np.float64
+        )
         fresh = np.ones(ends.size, dtype=bool)
-        fresh[1:] = self._due[1:] > ends[:-1]
-        self._begin = self._due[fresh]
+        fresh[1:] = self._scheduled[1:] > ends[:-1]
+        self._begin = self._scheduled[fresh]
         self._end = ends[np.append(fresh[1:], True)[: ends.size]]
         self._before = np.concatenate([[0.0], np.cumsum(self._end - self._begin)])
 
     def flying(self, at: Floats) -> Floats:
         at = at - self._zero
-        due, done = (np.searchsorted(times, at, side="left") for times in (self._due, self._done))
-        return np.asarray(due - done, dtype=np.float64)
+        scheduled, completed = (
+            np.searchsorted(times, at, side="left") for times in (self._scheduled, self._done)
+        )
+        return np.asarray(scheduled - completed, dtype=np.float64)
 
     def busy_until(self, at: Floats) -> Floats:
         at = at - self._zero

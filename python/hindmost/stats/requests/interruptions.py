@@ -46,8 +46,8 @@ class Interruptions:
 
     Examples
     --------
-    >>> thefts = Interruptions.of([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
-    >>> thefts.on.tolist(), thefts.off.tolist(), thefts.taken(0, 10_000)
+    >>> interruptions = Interruptions.of([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
+    >>> interruptions.on.tolist(), interruptions.off.tolist(), interruptions.taken(0, 10_000)
     ([50, 4950], [350, 7050], 0.24)
     """
 
@@ -135,7 +135,7 @@ class Service:
         return self.mean_ns * (1.0 + self.scv) * max(1.0, queue)
 
 
-def quiet_again(thefts: Interruptions, service: Service, relaxations: float) -> Floats:
+def quiet_again(interruptions: Interruptions, service: Service, relaxations: float) -> Floats:
     """Return when each interruption has no more effect, in ns after the first one's begin. Never decreases.
 
     After the virtual backlog has drained, it waits `relaxations` times the relaxation time plus a third of
@@ -145,21 +145,21 @@ def quiet_again(thefts: Interruptions, service: Service, relaxations: float) -> 
 
     Examples
     --------
-    >>> thefts = Interruptions.of([0, 2_000], [1_000, 2_100])
-    >>> quiet_again(thefts, Service(0.5, 10.0), 0.0).round().tolist()  # 550 ns of work drain in 1,222
+    >>> interruptions = Interruptions.of([0, 2_000], [1_000, 2_100])
+    >>> quiet_again(interruptions, Service(0.5, 10.0), 0.0).round().tolist()  # 550 ns of work drain in 1,222
     [2222.0, 2444.0]
     """
     rho = min(MOST_RHO, CAREFUL * service.utilisation)
-    rise = rho * (thefts.off - thefts.on)
-    fall = np.zeros(len(thefts))
-    fall[1:] = (1.0 - rho) * (thefts.on[1:] - thefts.off[:-1])
+    rise = rho * (interruptions.off - interruptions.on)
+    fall = np.zeros(len(interruptions))
+    fall[1:] = (1.0 - rho) * (interruptions.on[1:] - interruptions.off[:-1])
     # Lindley's recursion v = max(0, v - fall) + rise, as a running minimum.
     before = np.concatenate([[0.0], np.cumsum(rise)[:-1]]) - np.cumsum(fall)
     least = np.minimum.accumulate(before)
-    off = (thefts.off - thefts.on[:1]).astype(np.float64)
+    off = (interruptions.off - interruptions.on[:1]).astype(np.float64)
     drained = off + (before - least + rise) / (1.0 - rho)
     # The work that arrived since the backlog was last zero has the variance of a compound Poisson sum.
-    since = np.maximum.accumulate(np.where(before <= least, thefts.on - thefts.on[:1], 0))
+    since = np.maximum.accumulate(np.where(before <= least, interruptions.on - interruptions.on[:1], 0))
     work = rho * service.mean_ns * (1.0 + service.scv) / service.servers * (drained - since)
     wait = relaxations * (service.relaxation_ns + np.sqrt(work) / (1.0 - rho) / 3.0)
     return np.maximum.accumulate(drained + wait)

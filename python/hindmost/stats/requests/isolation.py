@@ -6,7 +6,7 @@ that. But interruptions begin at *known times that the server did not choose*, w
 independent censoring:
 
 1. Requests **scheduled** before the backlog of an interruption has drained and the queue has relaxed are left
-   out (`thefts`). Their scheduled time does not depend on their latency.
+   out (`interruptions`). Their scheduled time does not depend on their latency.
 2. A request in flight when the next interruption begins is censored at its age at that time.
 3. The Kaplan-Meier estimator applies to the rest (`survival`). Without interference it is the raw quantile,
    bit for bit.
@@ -22,8 +22,8 @@ The method checks itself by waiting twice as long: the isolated quantile at 2 m 
 contains less of the interruptions. `settled` is false if the two differ by more than their paired error
 allows, and by more than the interval or 5 %.
 
-The method cannot see interruptions shorter than `Thefts.seen_ns`. It also cannot handle interruptions that
-follow the server's own work (a quota, a credit scheduler). The latter are tested for (`dependence`), and
+The method cannot see interruptions shorter than `Interruptions.seen_ns`. It also cannot handle interruptions
+that follow the server's own work (a quota, a credit scheduler). The latter are tested for (`dependence`), and
 refused.
 
 Measured: 20-us services at one server, exponential gaps and lengths of interruptions, 1.5 million requests;
@@ -128,7 +128,7 @@ class IsolatedLatency:
     requests: int
     counted: float
     taken: float
-    thefts: int
+    interruptions: int
     spells: int
     seen_ns: float
 
@@ -145,7 +145,7 @@ class IsolationRefusal:
     need: str
     counted: float
     taken: float
-    thefts: int
+    interruptions: int
     spells: int
 
 
@@ -163,30 +163,34 @@ class CensoredRequests:
 
 
 def censor(
-    due: Nanos, done: Nanos, thefts: Interruptions, service: Service, relaxations: float = RELAXATIONS
+    scheduled: Nanos,
+    completed: Nanos,
+    interruptions: Interruptions,
+    service: Service,
+    relaxations: float = RELAXATIONS,
 ) -> CensoredRequests:
     """Leave out requests scheduled too early, and censor those in flight when the next interruption began."""
-    latency = np.where(done == NEVER, math.inf, (done - due).astype(np.float64))
-    if not len(thefts):
-        everyone = np.arange(due.size)
+    latency = np.where(completed == NEVER, math.inf, (completed - scheduled).astype(np.float64))
+    if not len(interruptions):
+        everyone = np.arange(scheduled.size)
         return CensoredRequests(
-            everyone, latency, np.zeros(due.size, dtype=bool), np.zeros(due.size, dtype=np.int64)
+            everyone, latency, np.zeros(scheduled.size, dtype=bool), np.zeros(scheduled.size, dtype=np.int64)
         )
-    again = quiet_again(thefts, service, relaxations)
-    spell = np.searchsorted(thefts.on, due, side="right")
+    again = quiet_again(interruptions, service, relaxations)
+    spell = np.searchsorted(interruptions.on, scheduled, side="right")
     waiting = np.concatenate([[-math.inf], again])[spell]
-    counted = np.flatnonzero((due - thefts.on[0]) >= waiting)
+    counted = np.flatnonzero((scheduled - interruptions.on[0]) >= waiting)
     spell = spell[counted]
-    following = np.append(thefts.on, NEVER)[spell]
-    censored = done[counted] > following
-    times = np.where(censored, (following - due[counted]).astype(np.float64), latency[counted])
+    following = np.append(interruptions.on, NEVER)[spell]
+    censored = completed[counted] > following
+    times = np.where(censored, (following - scheduled[counted]).astype(np.float64), latency[counted])
     return CensoredRequests(counted, times, censored, spell)
 
 
 def isolated_latency(
-    due: npt.ArrayLike,
-    done: npt.ArrayLike,
-    thefts: Interruptions,
+    scheduled: npt.ArrayLike,
+    completed: npt.ArrayLike,
+    interruptions: Interruptions,
     service: Service,
     levels: Sequence[float] = (0.5, 0.95, 0.99, 0.999),
     *,
@@ -199,10 +203,10 @@ def isolated_latency(
 
     Parameters
     ----------
-    due, done : array_like of int, shape (n,)
+    scheduled, completed : array_like of int, shape (n,)
         Scheduled and completed times in ns on one clock, of all requests of one run or a uniform sample of
         them; `NEVER` for an unanswered request.
-    thefts : Thefts
+    interruptions : Thefts
         The interruptions of the server's and the client's processors.
     service : Service
         The server's load during quiet periods.
@@ -226,20 +230,20 @@ def isolated_latency(
     Examples
     --------
     >>> random = np.random.default_rng(1)
-    >>> due = np.cumsum(random.exponential(40_000.0, 50_000)).astype(np.int64)
-    >>> done = due + random.exponential(20_000.0, due.size).astype(np.int64)
+    >>> scheduled = np.cumsum(random.exponential(40_000.0, 50_000)).astype(np.int64)
+    >>> completed = scheduled + random.exponential(20_000.0, scheduled.size).astype(np.int64)
     >>> none = Interruptions.of([], [])
-    >>> p99 = isolated_latency(due, done, none, Service(0.5, 20_000.0), [0.99]).quantiles[0].estimate
-    >>> bool(p99.value == np.sort(done - due)[49_499])
+    >>> p99 = isolated_latency(scheduled, completed, none, Service(0.5, 2e4), [0.99]).quantiles[0].estimate
+    >>> bool(p99.value == np.sort(completed - scheduled)[49_499])
     True
     """
-    begin, end = np.asarray(due, dtype=np.int64), np.asarray(done, dtype=np.int64)
+    begin, end = np.asarray(scheduled, dtype=np.int64), np.asarray(completed, dtype=np.int64)
     if begin.ndim != 1 or begin.shape != end.shape or (end < begin).any():
         raise ArgumentError(
             "bad-argument",
             "expected one scheduled and one completed time per request, none completed before it was"
             " scheduled",
-            argument="done",
+            argument="completed",
         )
     if not all(0.0 < level < 1.0 for level in levels):
         raise ArgumentError(
@@ -249,42 +253,48 @@ def isolated_latency(
             value=list(levels),
         )
     if not begin.size:
-        return IsolationRefusal("empty", "no requests", "a run with requests", 0.0, 0.0, len(thefts), 0)
+        return IsolationRefusal(
+            "empty", "no requests", "a run with requests", 0.0, 0.0, len(interruptions), 0
+        )
     span = int(begin.min()), int(begin.max()) + 1
-    taken = thefts.taken(*span)
-    near = censor(begin, end, thefts, service, relaxations)
+    taken = interruptions.taken(*span)
+    near = censor(begin, end, interruptions, service, relaxations)
     counted, spells = near.times.size / begin.size, int(np.unique(near.spell).size)
-    refused = _refusal(service, counted, taken, len(thefts), spells, least_spells)
+    refused = _refusal(service, counted, taken, len(interruptions), spells, least_spells)
     if refused:
         return refused
     if dependence is None:
-        dependence = interruption_dependence([Onsets.of(begin, end, thefts, service)])
+        dependence = interruption_dependence([Onsets.of(begin, end, interruptions, service)])
     if dependence.depends:
         need = "remove its quota; under a quota, raw latency is what the server does"
-        return IsolationRefusal("dependence", dependence.text, need, counted, taken, len(thefts), spells)
-    far = censor(begin, end, thefts, service, 2.0 * relaxations)
+        return IsolationRefusal(
+            "dependence", dependence.text, need, counted, taken, len(interruptions), spells
+        )
+    far = censor(begin, end, interruptions, service, 2.0 * relaxations)
     section = ((begin - span[0]) * SECTIONS) // (span[1] - span[0])
-    parts = [_Part.of(one, section) for one in ((near, far) if len(thefts) else (near,))]
+    parts = [_Part.of(one, section) for one in ((near, far) if len(interruptions) else (near,))]
     quantiles = tuple(_quantile(level, parts, begin.size, len(levels), confidence) for level in levels)
-    return IsolatedLatency(quantiles, begin.size, counted, taken, len(thefts), spells, thefts.seen_ns)
+    return IsolatedLatency(
+        quantiles, begin.size, counted, taken, len(interruptions), spells, interruptions.seen_ns
+    )
 
 
 def _refusal(
-    service: Service, counted: float, taken: float, thefts: int, spells: int, least_spells: int
+    service: Service, counted: float, taken: float, interruptions: int, spells: int, least_spells: int
 ) -> IsolationRefusal | None:
     def refused(
         reason: Literal["utilisation", "counted", "spells"], text: str, need: str
     ) -> IsolationRefusal:
-        return IsolationRefusal(reason, text, need, counted, taken, thefts, spells)
+        return IsolationRefusal(reason, text, need, counted, taken, interruptions, spells)
 
-    if not thefts:
+    if not interruptions:
         return None
     if service.utilisation > MOST_UTILISATION:
         busy = f"the server is {service.utilisation:.0%} busy without interference, so backlogs hardly drain"
         return refused("utilisation", busy, f"a rate at which it is at most {MOST_UTILISATION:.0%} busy")
     if counted < LEAST_COUNTED:
         left = f"{counted:.1%} of requests were scheduled in quiet periods, {LEAST_COUNTED:.0%} are needed"
-        why = f"{taken:.1%} of time was lost in {thefts} interruptions"
+        why = f"{taken:.1%} of time was lost in {interruptions} interruptions"
         return refused("counted", f"{left}: {why}", "a lower rate, or a quieter host")
     if spells < least_spells:
         few = f"{spells} quiet periods; {least_spells} are needed to tell interference from the server's work"

@@ -18,7 +18,7 @@ from hindmost.errors import ArgumentError
 Aggregate = Literal["mean", "median"]
 
 
-def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> float:
+def run_value(client_values: Sequence[float], how: Aggregate = "mean") -> float:
     """Return one run's value of a quantile from its clients' values.
 
     Parameters
@@ -48,7 +48,7 @@ def run_value(instance_values: Sequence[float], how: Aggregate = "mean") -> floa
             value=how,
             known=list(get_args(Aggregate)),
         )
-    x = np.asarray(instance_values, dtype=np.float64)
+    x = np.asarray(client_values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0 or np.isnan(x).any():
         raise ArgumentError(
             "bad-argument", "expected at least one client value and no NaN", argument="values"

@@ -79,7 +79,7 @@ class Contrast:
         The 90 % interval of the ratio, which decides equivalence.
     p : float
         By relabelling runs, or flipping signs of pairs.
-    p_twin : float
+    p_textbook : float
         Mann and Whitney's, or Wilcoxon's for pairs (scipy).
     adjusted : float
         `p` for all percentiles and all comparisons together.
@@ -94,7 +94,7 @@ class Contrast:
     difference: Estimate
     within: tuple[float, float]
     p: float
-    p_twin: float
+    p_textbook: float
     adjusted: float
     word: Word
     more: int | None
@@ -182,7 +182,7 @@ def _contrast(
         Estimate(*_shift(a, b, CONFIDENCE, paired=paired), n, CONFIDENCE),
         within,
         ps[0],
-        _twin(log_a, log_b, paired=paired),
+        _replica(log_a, log_b, paired=paired),
         ps[1],
         word,
         more,
@@ -203,7 +203,7 @@ def _classify(low: float, high: float, within: tuple[float, float], margin: floa
     return "undecided"
 
 
-def _twin(a: Floats, b: Floats, *, paired: bool) -> float:
+def _replica(a: Floats, b: Floats, *, paired: bool) -> float:
     """Return the p-value of the textbook's test of the same hypothesis, by scipy."""
     from scipy.stats import mannwhitneyu, wilcoxon  # type: ignore[import-untyped, unused-ignore]
 

@@ -76,7 +76,7 @@ class Hysteresis:
 
 
 def hysteresis(
-    sections: Sequence[RunValues], *, restarted: bool = True, calm: bool = True, seed: int = 1
+    sections: Sequence[RunValues], *, restarted: bool = True, isolated: bool = True, seed: int = 1
 ) -> Hysteresis:
     """Test whether runs keep their initial level from their first to their last third.
 
@@ -145,7 +145,7 @@ def hysteresis(
     if not restarted:
         text = f"{kept}; the host causes this, because the server was not restarted"
         return Hysteresis(None, p, False, sd, runs, Note("hysteresis-not-restarted", text, values))
-    if not calm:
+    if not isolated:
         text = f"{kept}; interference that lasts for a whole run looks the same"
         return Hysteresis(None, p, False, sd, runs, Note("hysteresis-interference", text, values))
     text = f"hysteresis: {kept}; more runs narrow the interval, longer runs do not"

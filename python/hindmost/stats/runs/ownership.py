@@ -60,7 +60,7 @@ def find_owner(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Owne
     Parameters
     ----------
     counts_above
-        Requests above the threshold, shape ``(instances,)`` or, better, ``(runs, instances)``. Unanswered
+        Requests above the threshold, shape ``(clients,)`` or, better, ``(runs, clients)``. Unanswered
         requests count as above. The threshold is usually the merged 99th percentile.
     counts_total
         All requests, same shape.
@@ -78,19 +78,19 @@ def find_owner(counts_above: npt.ArrayLike, counts_total: npt.ArrayLike) -> Owne
     True
     """
     above, total = _check_counts(counts_above, counts_total)
-    instances = above.shape[1]
+    clients = above.shape[1]
     fair = total.sum(axis=0) / total.sum()
     slow = above.sum()
     if slow == 0.0:
         return Ownership((), _floats(fair), None, None, 1.0, "no request lies above the threshold")
     shares = above.sum(axis=0) / slow
-    if instances == 1:
+    if clients == 1:
         return Ownership((1.0,), (1.0,), None, None, 1.0, "only one client, so there is no comparison")
 
     dispersion, df = _dispersion(above, shares)
     p = _p_values(shares, fair, float(slow), dispersion, df)
     first = int(np.argmax((shares - fair) / (1.0 - fair)))
-    p_value = min(1.0, float(p[first]) * instances)
+    p_value = min(1.0, float(p[first]) * clients)
     matters = (1.0 - shares[first]) <= RARER_WITHOUT * (1.0 - fair[first])
     owner = first if matters and p_value < FALSE_ALARM else None
     text = (

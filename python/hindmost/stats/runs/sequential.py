@@ -102,10 +102,10 @@ class PrecisionRule:
     Examples
     --------
     >>> rule = PrecisionRule(0.05, 10, 30)
-    >>> calm = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7]
-    >>> rule.decide({"p99": calm}).next_look
+    >>> isolated = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7]
+    >>> rule.decide({"p99": isolated}).next_look
     11
-    >>> rule.decide({"p99": [*calm, 30.2]}).reason
+    >>> rule.decide({"p99": [*isolated, 30.2]}).reason
     'p99 is known to ±0.47 % after 11 runs, 5 % was requested; 2 consecutive look(s) agree'
     """
 

@@ -37,7 +37,7 @@ def find_slow_clients(values: Sequence[Sequence[float]]) -> list[SlowClient]:
     Parameters
     ----------
     values
-        A latency quantile by run and client, shape ``(runs, instances)``; all positive. Runs with an infinite
+        A latency quantile by run and client, shape ``(runs, clients)``; all positive. Runs with an infinite
         value are left out.
 
     Raises

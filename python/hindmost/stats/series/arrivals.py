@@ -86,7 +86,7 @@ def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -
     return Distance(distance, max(0.0, distance - margin), min(1.0, distance + margin), n)
 
 
-def distance_between(sent: Bins, due: Bins) -> float:
+def distance_between(sent: Bins, scheduled: Bins) -> float:
     """Return the largest difference between two distributions from the same kind of histogram.
 
     Parameters
@@ -101,10 +101,10 @@ def distance_between(sent: Bins, due: Bins) -> float:
     >>> distance_between(a, a), distance_between(a, b)
     (0.0, 0.5)
     """
-    edges = np.unique(np.concatenate((sent[1], due[1])))
+    edges = np.unique(np.concatenate((sent[1], scheduled[1])))
     shares = [
         np.append(0.0, np.cumsum(counts) / counts.sum())[np.searchsorted(high, edges, side="right")]
-        for _, high, counts in (sent, due)
+        for _, high, counts in (sent, scheduled)
     ]
     return float(np.abs(shares[0] - shares[1]).max())
 

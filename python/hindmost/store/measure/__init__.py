@@ -1,7 +1,6 @@
 """The document of ``hindmost measure``, ``result.json``: see `document`."""
 
 from hindmost.store.measure.batches import Batches
-from hindmost.store.measure.calm import Calm, CalmRefusal, RunCalm
 from hindmost.store.measure.connections import Code, Connections, Endpoint
 from hindmost.store.measure.document import (
     Clients,
@@ -24,20 +23,21 @@ from hindmost.store.measure.figures import (
 )
 from hindmost.store.measure.fleet import Fleet, LoadHost
 from hindmost.store.measure.instrument import Figure, Instrument, InterruptSource, Neighbour
+from hindmost.store.measure.isolated import Isolated, IsolatedRefusal, RunIsolated
 from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture, CaptureComparison, Curves, Differences, Margin
 from hindmost.store.measure.runs import (
     Alone,
     Arrivals,
-    DueGaps,
+    Client,
     ExcludedRun,
     ExcludedRuns,
-    Instance,
     IntervalStep,
     Off,
     Outstanding,
     OverRuns,
     Run,
+    ScheduledGaps,
     Series,
     Stopping,
 )
@@ -46,10 +46,9 @@ __all__ = [
     "Alone",
     "Arrivals",
     "Batches",
-    "Calm",
-    "CalmRefusal",
     "Capture",
     "CaptureComparison",
+    "Client",
     "Clients",
     "Code",
     "Connections",
@@ -57,7 +56,6 @@ __all__ = [
     "Curves",
     "Differences",
     "Distributions",
-    "DueGaps",
     "Endpoint",
     "Estimate",
     "Estimates",
@@ -66,10 +64,11 @@ __all__ = [
     "Figure",
     "Fleet",
     "Hysteresis",
-    "Instance",
     "Instrument",
     "InterruptSource",
     "IntervalStep",
+    "Isolated",
+    "IsolatedRefusal",
     "Kind",
     "Limit",
     "LoadHost",
@@ -81,9 +80,10 @@ __all__ = [
     "OverRuns",
     "Rate",
     "Run",
-    "RunCalm",
     "RunCurve",
+    "RunIsolated",
     "Saturation",
+    "ScheduledGaps",
     "Series",
     "SharesAt",
     "Stopping",

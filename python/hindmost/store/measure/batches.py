@@ -1,4 +1,4 @@
-"""How requests were written, in ``hindmost.measure/1``."""
+"""How requests were written, in ``hindmost.measure/2``."""
 
 from typing import Literal, TypedDict
 

@@ -1,4 +1,4 @@
-"""Connections and status codes in ``hindmost.measure/1``."""
+"""Connections and status codes in ``hindmost.measure/2``."""
 
 from typing import Literal, NotRequired, TypedDict
 

@@ -11,25 +11,25 @@ Rules for the whole document:
 - ``"inf"`` is *infinitely late*: unsent or timed-out requests reach that quantile. ``null`` is unknown, such
   as ``low`` and ``high`` of a single run. What was not measured has no key.
 - Quantiles are labelled by their percentile, ``p50``, ``p99.9``; ``mean`` is listed with them.
-- ``due = done + errors + timeouts + unsent``; ``misses`` are part of ``done``. ``codes`` (HTTP) add up to
-  ``done`` and ``errors``, minus errors without a whole reply.
+- ``scheduled = completed + errors + timeouts + unsent``; ``misses`` are part of ``completed``. ``codes``
+  (HTTP) add up to ``completed`` and ``errors``, minus errors without a whole reply.
 - ``connect_us`` exists if every run made connections in its measurement; if ``connections`` are ``by_turns``,
   ``latency_us`` and ``service_us`` include it.
 - ``held_us`` exists if requests waited for batches (``batches``): a part of ``latency_us``, by design.
-  ``slip_us`` is their lateness beyond it.
+  ``send_delay_us`` is their lateness beyond it.
 
-History of the format: ``hindmost.measure/1`` (0.1.0), the first.
+History of the format: ``hindmost.measure/2`` (0.1.0), the first.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.manifest import Host, Plan
 from hindmost.store.measure.batches import Batches
-from hindmost.store.measure.calm import Calm
 from hindmost.store.measure.connections import Code, Connections, Endpoint
 from hindmost.store.measure.figures import Distributions, Estimates, RunCurve, Saturation, Throughput, Values
 from hindmost.store.measure.fleet import Fleet
 from hindmost.store.measure.instrument import Instrument
+from hindmost.store.measure.isolated import Isolated
 from hindmost.store.measure.limits import Limit
 from hindmost.store.measure.proof import Capture
 from hindmost.store.measure.runs import ExcludedRuns, Outstanding, OverRuns, Run, Series, Stopping
@@ -85,7 +85,7 @@ class SharesAt(TypedDict):
 class Clients(TypedDict):
     """Decomposition of the merged distribution by client (paper, Figure 2)."""
 
-    instances: Count
+    count: Count
     pacing: Literal["spin", "sleep"]
     threshold_us: Microseconds
     share_of_slowest: list[Share]
@@ -97,7 +97,7 @@ class Clients(TypedDict):
 class Measure(TypedDict):
     """The result of ``hindmost measure``."""
 
-    schema: Literal["hindmost.measure/1"]
+    schema: Literal["hindmost.measure/2"]
     version: str
     created: str
     verdict: Verdict
@@ -111,13 +111,13 @@ class Measure(TypedDict):
     plan: Plan
     latency_us: Estimates
     limits: NotRequired[list[Limit]]
-    calm: NotRequired[Calm | None]
+    isolated: NotRequired[Isolated | None]
     service_us: Estimates
-    slip_us: Estimates
+    send_delay_us: Estimates
     connect_us: NotRequired[Estimates | None]
     handshake_us: NotRequired[Estimates | None]
     held_us: NotRequired[Estimates | None]
-    ideal_slip_us: NotRequired[Estimates | None]
+    ideal_send_delay_us: NotRequired[Estimates | None]
     wire_us: Estimates | None
     overhead_us: NotRequired[Estimates | None]
     capture: NotRequired[Capture]
@@ -132,7 +132,7 @@ class Measure(TypedDict):
     batches: NotRequired[Batches | None]
     endpoints: NotRequired[list[Endpoint]]
     runs: list[Run]
-    set_aside: NotRequired[ExcludedRuns]
+    excluded: NotRequired[ExcludedRuns]
     variance: dict[Label, Variance]
     hysteresis: Hysteresis
     clients: Clients

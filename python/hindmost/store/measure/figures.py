@@ -1,4 +1,4 @@
-"""Estimates and curves of ``hindmost.measure/1``."""
+"""Estimates and curves of ``hindmost.measure/2``."""
 
 from typing import Literal, TypedDict
 
@@ -44,7 +44,7 @@ class Saturation(TypedDict):
     """
 
     by: Literal["server", "client", "connections", "silence"]
-    asked_per_s: float
+    requested_per_s: float
     answered_per_s: Rate
     text: str
     find: str
@@ -68,4 +68,4 @@ class Distributions(TypedDict, total=False):
 
     latency: Curve
     service: Curve
-    slip: Curve
+    send_delay: Curve

@@ -29,7 +29,7 @@ class LoadHost(TypedDict):
 
     host: str
     hostname: str
-    instances: list[Count]
+    clients: list[Count]
     latency_us: dict[Label, Microseconds]
     share_of_slowest: Share | None
     share_of_all: Share | None

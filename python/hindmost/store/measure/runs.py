@@ -3,9 +3,9 @@
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hindmost.store.engine import StampReport
-from hindmost.store.measure.calm import RunCalm
 from hindmost.store.measure.connections import Code, Connections
 from hindmost.store.measure.figures import Estimates, Throughput, Values
+from hindmost.store.measure.isolated import RunIsolated
 from hindmost.store.types import Count, Counts, Label, Microseconds, Number, Reason, Share, Verdict
 
 
@@ -17,7 +17,7 @@ class C2(TypedDict):
     error: float
 
 
-class DueGaps(TypedDict):
+class ScheduledGaps(TypedDict):
     """Figures of the scheduled times, for processes without a known law of one worker's gaps.
 
     ``dispersion`` by span, as for the sends; ``c2`` is null if gaps are not independent.
@@ -42,7 +42,7 @@ class Arrivals(TypedDict):
     anderson_darling: Number
     dispersion: dict[str, Number]
     dispersion_error: dict[str, float]
-    due: NotRequired[DueGaps]
+    scheduled: NotRequired[ScheduledGaps]
 
 
 class Alone(TypedDict):
@@ -59,14 +59,14 @@ class Alone(TypedDict):
     need: Number
 
 
-class Instance(TypedDict):
+class Client(TypedDict):
     """One load-generating process in one run."""
 
     index: Count
     cpus: list[int]
     latency_us: Values
     service_us: Values
-    slip_us: Values
+    send_delay_us: Values
     counts: Counts
     alone_us: NotRequired[dict[Label, Alone]]
     arrivals: NotRequired[Arrivals | None]
@@ -80,18 +80,18 @@ class Instance(TypedDict):
 
 
 class Run(TypedDict):
-    """All clients against one start of the server; ``set_aside``: why it does not count."""
+    """All clients against one start of the server; ``excluded``: why it does not count."""
 
     run: int
     seed: int
     started: str
     seconds: float
-    set_aside: NotRequired[str | None]
+    excluded: NotRequired[str | None]
     verdict: Verdict
     reasons: list[Reason]
     latency_us: Values
     service_us: Values
-    slip_us: Values
+    send_delay_us: Values
     connect_us: NotRequired[Values | None]
     handshake_us: NotRequired[Values | None]
     throughput: Throughput
@@ -99,8 +99,8 @@ class Run(TypedDict):
     codes: NotRequired[dict[str, Code]]
     connections: NotRequired[Connections | None]
     server_cpu_share: Number
-    calm: NotRequired[RunCalm | None]
-    instances: list[Instance]
+    isolated: NotRequired[RunIsolated | None]
+    clients: list[Client]
 
 
 class IntervalStep(TypedDict):
@@ -177,7 +177,7 @@ class Outstanding(TypedDict):
 
     values: list[int]
     share: list[float]
-    per_instance: bool
+    per_client: bool
     connections: Count
 
 

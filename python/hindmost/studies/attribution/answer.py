@@ -37,7 +37,7 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
     Returns
     -------
     Attribution
-        Document ``hindmost.attribution/1``.
+        Document ``hindmost.attribution/2``.
     """
     plan = runner.plan
     runs = _read_runs(runner)
@@ -54,7 +54,7 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         for load in plan.loads
     ]
     evidence: documents.Evidence = {
-        "schema": "hindmost.attribution/1",
+        "schema": "hindmost.attribution/2",
         "version": __version__,
         "created": now_utc(),
         "study": runner.study.folder.resolve().name,
@@ -167,22 +167,22 @@ def _load(
         "busy_share": min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
         "cells": [_cell(plan, one) for one in runs.values()],
         "quantiles": dict(quantiles),
-        "theft": _theft(runner, runs),
+        "interference": _interference(runner, runs),
         "drift": drift_of(control_of(runner, load), plan.labels[-1]),
     }
 
 
-def _theft(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.Theft | None:
+def _interference(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.HostInterference | None:
     """Summarise the interference at a load over the runs that count; None if it was not observed."""
-    every = [run.calm for one in runs.values() for run in one.runs]
-    known = [calm for calm in every if calm is not None and calm.refused is None]
+    every = [run.isolated for one in runs.values() for run in one.runs]
+    known = [isolated for isolated in every if isolated is not None and isolated.refused is None]
     if not known:
         return None
     return {
-        "runs": sum(calm.thefts > 0 for calm in known),
+        "runs": sum(isolated.interruptions > 0 for isolated in known),
         "of": len(every),
-        "taken_share": sum(calm.taken for calm in known) / len(known),
-        "counted_share": sum(calm.counted for calm in known) / len(known),
+        "interference_share": sum(isolated.taken for isolated in known) / len(known),
+        "counted_share": sum(isolated.counted for isolated in known) / len(known),
         "refused": None if runner.readings.refused is None else runner.readings.refused.document(),
     }
 

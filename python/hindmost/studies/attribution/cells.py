@@ -16,10 +16,10 @@ import numpy.typing as npt
 from hindmost._engine import Histogram
 from hindmost.design import Cell
 from hindmost.notes import Note, most_common
-from hindmost.run.calm import RunCalm, find_refusal
 from hindmost.run.figure_cache import run_figures
+from hindmost.run.isolated import RunIsolated, find_refusal
 from hindmost.run.readings import plan_of
-from hindmost.run.soundness import soundness
+from hindmost.run.status import status
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import MOST_FAILURES, Attempts
 
@@ -45,9 +45,10 @@ class RunValues:
 
     ``within``: sampling variance of each figure; None if unknown. ``busy``: CPUs that the server used.
     ``seconds``: duration of the run. ``overloaded``: why the server did not reach the requested rate; its
-    latencies then depend only on the length of the run. ``unsound``: why the run is excluded; None if it
+    latencies then depend only on the length of the run. ``excluded``: why the run is excluded; None if it
     counts. ``bins``: lower and upper bounds (µs) and counts of its latencies. ``raw``: measured latency if
-    ``values`` are isolated latency, else empty. ``calm``: interference; None if the run did not look for it.
+    ``values`` are isolated latency, else empty. ``isolated``: interference; None if the run did not look for
+    it.
     """
 
     block: int
@@ -57,10 +58,10 @@ class RunValues:
     busy: float | None
     seconds: float
     overloaded: Note | None = None
-    unsound: Note | None = None
+    excluded: Note | None = None
     bins: Bins | None = None
     raw: dict[str, float] = field(default_factory=dict)
-    calm: RunCalm | None = None
+    isolated: RunIsolated | None = None
 
 
 @dataclass(slots=True)
@@ -123,7 +124,7 @@ class Readings:
 
     def judge(self, runs: Iterable[RunValues]) -> None:
         """Decide from all runs that count whether their interruptions were interference."""
-        refusal = find_refusal([run.calm for run in runs if run.calm is not None])
+        refusal = find_refusal([run.isolated for run in runs if run.isolated is not None])
         self.refused = (
             None
             if refusal is None
@@ -134,11 +135,13 @@ class Readings:
         """Read a cell's study, if it exists; ``where``: the folders of its load and of the cell."""
         cell_runs = CellRuns(cell)
         runs = [] if part is None else [self.run(part, run.number) for run in part.runs()]
-        sound = {run.block: run for run in reversed(runs) if run.unsound is None}  # the first of each block
-        cell_runs.runs = [sound[block] for block in sorted(sound)]
-        unsound = [run.unsound for run in runs if run.unsound is not None]
-        cell_runs.invalid = len(unsound)
-        cell_runs.why_invalid = most_common(unsound)
+        counted = {
+            run.block: run for run in reversed(runs) if run.excluded is None
+        }  # the first of each block
+        cell_runs.runs = [counted[block] for block in sorted(counted)]
+        excluded = [run.excluded for run in runs if run.excluded is not None]
+        cell_runs.invalid = len(excluded)
+        cell_runs.why_invalid = most_common(excluded)
         cell_runs.failure = next((run.overloaded for run in cell_runs.runs if run.overloaded), None)
         failures = attempts.failures(*where)
         if failures and (len(failures) >= MOST_FAILURES or not cell_runs.runs):
@@ -154,7 +157,7 @@ class Readings:
 
     def keep(self, key: tuple[str, int], measured: RunValues, host: bool) -> None:
         """Keep a run that was read; ``host``: the run is excluded because of interference."""
-        self._known[key] = by_calm(measured, host=host)
+        self._known[key] = by_isolated(measured, host=host)
         self._measured[key] = measured
 
     def lookup(self, key: tuple[str, int]) -> RunValues:
@@ -166,38 +169,38 @@ class Readings:
         run = part.run(number)
         assert run is not None
         figures = run_figures(run, plan)
-        validity = soundness(figures, plan)
+        validity = status(figures, plan)
         overloaded = validity.kind == "short" and validity.by != "client"
         measured = RunValues(
             block=number % AGAIN,
             values=dict(figures.values["latency"]),
             within=dict(figures.within),
-            requests=figures.counts["due"],
+            requests=figures.counts["scheduled"],
             busy=run.record.get("server_cpu_share"),
             seconds=float(run.record["seconds"]),
             overloaded=validity.note if overloaded else None,
-            unsound=None if overloaded or validity.is_sound else validity.note,
+            excluded=None if overloaded or validity.is_sound else validity.note,
             bins=_bins(figures.latency),
-            calm=figures.calm,
+            isolated=figures.isolated,
         )
         return measured, validity.kind == "host"
 
 
-def by_calm(measured: RunValues, *, host: bool) -> RunValues:
+def by_isolated(measured: RunValues, *, host: bool) -> RunValues:
     """Return a run with isolated latency, which is free of the host's interference.
 
     If its interruptions cannot be explained by interference, the measured run and its validity stand.
     """
-    calm = measured.calm
-    if calm is None or calm.refused is not None or not calm.thefts:
+    isolated = measured.isolated
+    if isolated is None or isolated.refused is not None or not isolated.interruptions:
         return measured
-    if not set(calm.values) >= {name for name in measured.values if name[0] == "p"}:
+    if not set(isolated.values) >= {name for name in measured.values if name[0] == "p"}:
         return measured  # one figure is unknown, and figures of both kinds are not mixed
     return replace(
         measured,
-        values=measured.values | calm.values,
+        values=measured.values | isolated.values,
         within=dict.fromkeys(measured.within),
-        unsound=None if host else measured.unsound,
+        excluded=None if host else measured.excluded,
         raw=measured.values,
     )
 

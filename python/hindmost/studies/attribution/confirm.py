@@ -70,9 +70,9 @@ def _confirm_load(
         return failure
     pairs = sorted(set(sides["before"].blocks) & set(sides["after"].blocks))
     if not pairs:
-        unsound = next((one.why_invalid for one in sides.values() if one.why_invalid), None)
-        why = "no pair was made" if unsound is None else unsound.text
-        values = {} if unsound is None else {"why": unsound.code, **unsound.values}
+        excluded = next((one.why_invalid for one in sides.values() if one.why_invalid), None)
+        why = "no pair was made" if excluded is None else excluded.text
+        values = {} if excluded is None else {"why": excluded.code, **excluded.values}
         return Note("no-clean-pair", f"no pair of fresh runs counts: {why}", values)
     columns = {
         side: {label: _column(one, label, pairs) for label in (*plan.labels, "mean")}

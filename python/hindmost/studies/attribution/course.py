@@ -18,7 +18,7 @@ from typing import Protocol
 from hindmost.design import Cell, ScheduledRun, schedule
 from hindmost.errors import HindmostError, HostUnfit, TargetError
 from hindmost.notes import Note
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 from hindmost.studies.attribution.plan import AttributionPlan, LoadPoint, folder_of
 from hindmost.studies.attribution.runner import CONFIRMATION, Runner
 from hindmost.studies.pairs import Step as PairStep

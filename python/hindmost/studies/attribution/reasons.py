@@ -18,7 +18,7 @@ MANY_INVALID = 0.2
 
 def reasons_of(plan: AttributionPlan, document: Evidence) -> list[Reason]:
     """Return all reasons, those about cells and runs first."""
-    looks = (cells_without_figures(document), _theft(document), _sample(document), _drift(document))
+    looks = (cells_without_figures(document), _interference(document), _sample(document), _drift(document))
     return [*(one for look in looks for one in look), *_undecided_factors(plan, document)]
 
 
@@ -71,16 +71,17 @@ def cells_without_figures(document: Evidence) -> list[Reason]:
     return out
 
 
-def _theft(document: Evidence) -> list[Reason]:
+def _interference(document: Evidence) -> list[Reason]:
     """Report the interference, and whether figures are isolated or measured latency."""
     out = []
     for load in document["loads"]:
-        one = load["theft"]
+        one = load["interference"]
         if one is None or not one["runs"]:
             continue
         refused = one["refused"]
         interference = (
-            f"at {load['name']} load the hypervisor or other processes used {one['taken_share']:.1%} of the"
+            f"at {load['name']} load the hypervisor or other processes used"
+            f" {one['interference_share']:.1%} of the"
             f" CPUs, in {one['runs']} of {one['of']} runs"
         )
         if refused:
@@ -92,7 +93,7 @@ def _theft(document: Evidence) -> list[Reason]:
             )
         values: dict[str, Any] = {
             "load": load["name"],
-            "taken_share": one["taken_share"],
+            "interference_share": one["interference_share"],
             "counted_share": one["counted_share"],
             "runs": one["runs"],
             "of": one["of"],

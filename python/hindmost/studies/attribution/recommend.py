@@ -129,8 +129,8 @@ def _too_little(plan: AttributionPlan, cells: Cells) -> int:
             lacks = LEAST_RUNS - len(one.runs)
             if lacks > 0 and one.failure is None:
                 tries = len(one.runs) + one.invalid
-                sound = len(one.runs) / tries if one.runs else 1.0
-                most = max(most, math.ceil(lacks / sound))
+                counted = len(one.runs) / tries if one.runs else 1.0
+                most = max(most, math.ceil(lacks / counted))
     return most
 
 

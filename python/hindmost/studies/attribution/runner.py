@@ -20,7 +20,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.making import make_run
 from hindmost.run.serving import ServerContext, no_context
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 from hindmost.store import Study
 from hindmost.studies.attribution.attempts import MOST_FAILURES, Attempt, Attempts
 from hindmost.studies.attribution.cells import AGAIN, Readings, run_number
@@ -106,7 +106,7 @@ class Runner:
         while (number := run_number(block, attempt)) in stored or self._may_repeat(attempt):
             if number not in stored and (failure := self.run_once(load, name, cell, number)) is not None:
                 return failure
-            why = self.readings.run(part, number).unsound
+            why = self.readings.run(part, number).excluded
             if why is None:
                 return None
             attempt += 1
@@ -237,10 +237,10 @@ class CellSide:
                 raise NoMoreRuns(why.text)
             self._failures[number] = why
 
-    def unsound(self, number: int) -> Note | None:
+    def excluded(self, number: int) -> Note | None:
         """Return why no run of this block counts; studies before 0.3 repeated a run within its block."""
         part = self._runner.part(*self._at_loads)
-        whys = [self._runner.readings.run(part, one).unsound for one in self._numbers(number)]
+        whys = [self._runner.readings.run(part, one).excluded for one in self._numbers(number)]
         if not whys:
             return self._failures.get(number, Note("run-failed", "there is no such run", {"run": number}))
         return None if None in whys else whys[-1]

@@ -1,3 +1,3 @@
 """Measurements for co-location: stressors on this core, and programs next to them."""
 
-from hindmost.studies.colocation.rulers import certify as certify
+from hindmost.studies.colocation.stressors import certify as certify

@@ -24,9 +24,9 @@ from hindmost.errors import Inconclusive, UsageError
 from hindmost.store.colocation import CORUN_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
 from hindmost.studies.colocation.processor import choose_spare, read_processor
-from hindmost.studies.colocation.rulers import call_engine, choose_cpus, make_rulers
 from hindmost.studies.colocation.server import ServerUnderLoad
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
+from hindmost.studies.colocation.stressors import call_engine, choose_cpus, make_stressors
 from hindmost.studies.colocation.windows import WindowResult, WindowRunner, placement_of
 from hindmost.watch import Application, latency_from
 
@@ -61,7 +61,7 @@ def corun(
     within : float
         Largest promised growth of its p99, as a share.
     cpu, other : optional
-        CPU of the server, and of the jobs (`hindmost.studies.colocation.rulers.choose_cpus`).
+        CPU of the server, and of the jobs (`hindmost.studies.colocation.stressors.choose_cpus`).
     budget_s : float
         Time for each load, s: the last round starts before it is over. At least four rounds are made.
     seed : int
@@ -96,15 +96,16 @@ def corun(
             )
     first = server["loaded"]
     for rate in rates:
-        if not first["asked_per_s"] < rate <= MOST_PROBED:
+        if not first["requested_per_s"] < rate <= MOST_PROBED:
             raise UsageError(
                 "bad-value",
-                f"--rates {rate:g}: rates must be above the profile's own rate of {first['asked_per_s']:g}"
+                f"--rates {rate:g}: rates must be above the profile's own rate of"
+                f" {first['requested_per_s']:g}"
                 f" requests/s, and at most {MOST_PROBED:,} on one connection",
                 hint="profile the server at a lower rate: hindmost colocate profile --probe",
                 option="--rates",
                 value=rate,
-                least=first["asked_per_s"],
+                least=first["requested_per_s"],
                 most=MOST_PROBED,
             )
     answers = [judge_pair(one, server, within=within, load=first["busy"]) for one in jobs]
@@ -119,7 +120,7 @@ def corun(
         )
     start = time.monotonic()
     there = _Setup(server, jobs, choose_cpus(cpu, other), random.Random(seed), seed, budget_s, say)
-    loads = [there.measure_under(rate) for rate in (first["asked_per_s"], *rates)]
+    loads = [there.measure_under(rate) for rate in (first["requested_per_s"], *rates)]
     windows = [one for load in loads for each in load.rounds for one in each]
     placement, notes = placement_of(windows)
     lightest = loads[0].summarize(within)
@@ -172,7 +173,7 @@ class _Setup:
         knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], self.seed))
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            beside = make_rulers(["null"], knees, folder, self.seed)
+            beside = make_stressors(["null"], knees, folder, self.seed)
             runners = {
                 str(one["name"]): stack.enter_context(CoRunner(one["command"], cpus[1])) for one in self.jobs
             }
@@ -214,7 +215,7 @@ class _LoadResult:
             np.array(one.probe_result.service_us)
             for windows in self.rounds
             for one in windows
-            if one.ruler == beside
+            if one.stressor == beside
             and one.is_usable
             and one.probe_result is not None
             and one.probe_result.service_us

@@ -21,9 +21,9 @@ from hindmost.notes import Note
 from hindmost.store.pairs import PAIRS_SCHEMA
 from hindmost.studies.colocation.corunner import CoRunner
 from hindmost.studies.colocation.processor import read_processor
-from hindmost.studies.colocation.rulers import call_engine, choose_cpus, make_rulers
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, shares_lost
+from hindmost.studies.colocation.stressors import call_engine, choose_cpus, make_stressors
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.windows import WindowResult, WindowRunner, placement_of
 
@@ -59,7 +59,8 @@ def pairs(
     cards : sequence of dict
         Profiles of programs whose work is lines on stdout, or runs.
     cpu, other : optional
-        CPU of the measured program, and of its neighbour (`hindmost.studies.colocation.rulers.choose_cpus`).
+        CPU of the measured program, and of its neighbour
+        (`hindmost.studies.colocation.stressors.choose_cpus`).
     window_ms, budget_s : float
         Length of a window, ms; time for all rounds, s. At least four rounds are made.
     real_time : bool
@@ -85,7 +86,7 @@ def pairs(
     knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], seed))
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        inert = make_rulers([_INERT], knees, folder, seed)
+        inert = make_stressors([_INERT], knees, folder, seed)
         runners = {
             name: stack.enter_context(CoRunner(card["command"], cpus[1]))
             for name, card in zip(names, cards, strict=True)
@@ -211,7 +212,7 @@ def _half(results: Mapping[str, Sequence[Sequence[WindowResult]]], names: Sequen
     def middle(rounds: Sequence[Sequence[WindowResult]], beside: str) -> float:
         ratios = []
         for windows in rounds[first::2]:
-            by = {one.ruler: one.program for one in windows if one.is_usable}
+            by = {one.stressor: one.program for one in windows if one.is_usable}
             mine, alone = by.get(beside), by.get(_INERT)
             if mine and alone:
                 ratios.append(1 - mine / alone)

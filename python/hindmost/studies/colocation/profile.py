@@ -15,10 +15,10 @@ from hindmost.errors import Inconclusive, UsageError
 from hindmost.notes import Note
 from hindmost.store.colocation import PROFILE_SCHEMA
 from hindmost.studies.colocation.processor import choose_spare, read_processor
-from hindmost.studies.colocation.rulers import call_engine, choose_cpus, make_rulers
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.server import ServerUnderLoad
 from hindmost.studies.colocation.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
+from hindmost.studies.colocation.stressors import call_engine, choose_cpus, make_stressors
 from hindmost.studies.colocation.subject import Subject
 from hindmost.studies.colocation.units import Units
 from hindmost.studies.colocation.windows import LEAST_CPU, WindowResult, WindowRunner, placement_of, rows_of
@@ -27,7 +27,7 @@ from hindmost.watch import LatencySource
 if TYPE_CHECKING:
     from hindmost.store.colocation import Axis, Method, Profile
 
-RULERS = (
+STRESSORS = (
     "fp_mul",
     "int_add",
     "l1",
@@ -62,7 +62,7 @@ def profile(
     *,
     name: str | None = None,
     units: Units | LatencySource | Literal["cpu"] | None = None,
-    rulers: Sequence[str] = RULERS,
+    stressors: Sequence[str] = STRESSORS,
     cpu: int | None = None,
     other: str | None = None,
     window_ms: float | None = None,
@@ -82,9 +82,9 @@ def profile(
         Where units of work are counted; by default lines on stdout. ``"cpu"``: the program ends, and each run
         is a unit. A latency source: the program is a server, this probe loads it, and an answered request is
         a unit.
-    rulers : sequence of str
+    stressors : sequence of str
     cpu, other : optional
-        CPU of the program, and of the stressors (`hindmost.studies.colocation.rulers.choose_cpus`).
+        CPU of the program, and of the stressors (`hindmost.studies.colocation.stressors.choose_cpus`).
     window_ms, budget_s : float, optional
         Length of a window, by default 40 ms or `PROBED_REQUESTS` of a probe; time for all rounds, by default
         10 s, or 60 s with a probe.
@@ -102,8 +102,8 @@ def profile(
     Inconclusive
         Too few windows are usable.
     """
-    known = [one["name"] for one in json.loads(_engine.rulers())]
-    if unknown := [one for one in rulers if one not in known]:
+    known = [one["name"] for one in json.loads(_engine.stressors())]
+    if unknown := [one for one in stressors if one not in known]:
         raise UsageError(
             "unknown-name",
             f"there is no stressor {unknown[0]}",
@@ -119,20 +119,20 @@ def profile(
     say(f"stressors on CPU {cpus[1]}")
     knees = json.dumps(call_engine(_engine.cache_knees, cpus[1], seed))
     with tempfile.TemporaryDirectory() as folder:
-        beside = make_rulers(("null", *rulers), knees, folder, seed)
+        beside = make_stressors(("null", *stressors), knees, folder, seed)
     rounds: list[list[WindowResult]] = []
     started = time.monotonic()
     with _subject(command, cpus, units, real_time) as subject:
         if isinstance(subject, Runs):
             window_ms = min(window_ms, subject.run_ms / 4)
-            round_s = (len(rulers) + 2) * subject.run_ms / 1000
+            round_s = (len(stressors) + 2) * subject.run_ms / 1000
             say(f"a run takes {subject.run_ms:.0f} ms, and a round at least {round_s:.1f} s")
         stand = WindowRunner(subject, cpus, beside, real_time=real_time)
         while True:
             say(f"round {len(rounds) + 1}: {command[0]} next to each stressor")
-            rounds.append(_round(stand, rulers, window_ms, order))
+            rounds.append(_round(stand, stressors, window_ms, order))
             spent = time.monotonic() - started
-            tight = rate is None and _tight(rounds, rulers)
+            tight = rate is None and _tight(rounds, stressors)
             if len(rounds) >= LEAST_ROUNDS and (tight or spent * (1 + 1 / len(rounds)) > budget_s):
                 break
         method: Method = {
@@ -145,11 +145,11 @@ def profile(
             "took_s": time.monotonic() - start,
         }
         notes = [] if subject.counts_children else [_NO_CHILDREN]
-        card = _card(rounds, rulers, command, name, method, notes, subject.hint)
+        card = _card(rounds, stressors, command, name, method, notes, subject.hint)
         if isinstance(subject, ServerUnderLoad):
             card["loaded"] = summarize_load(rounds, subject, window_ms)
             for axis in card["axes"]:
-                axis["latency"] = growth(rounds, axis["ruler"], "null")
+                axis["latency"] = growth(rounds, axis["stressor"], "null")
         return card
 
 
@@ -183,11 +183,11 @@ def _subject(
 
 
 def _round(
-    stand: WindowRunner, rulers: Sequence[str], window_ms: float, order: random.Random
+    stand: WindowRunner, stressors: Sequence[str], window_ms: float, order: random.Random
 ) -> list[WindowResult]:
     """Make a window of every state, in a random order; each stressor also runs without the program."""
     states = [("alone", True), ("null", True)]
-    states += [(one, with_program) for one in rulers for with_program in (True, False)]
+    states += [(one, with_program) for one in stressors for with_program in (True, False)]
     order.shuffle(states)
     # A stressor without the program needs no window for a percentile.
     return [
@@ -196,16 +196,16 @@ def _round(
     ]
 
 
-def _axis(rounds: Sequence[Sequence[WindowResult]], ruler: str) -> Axis:
+def _axis(rounds: Sequence[Sequence[WindowResult]], stressor: str) -> Axis:
     return {
-        "ruler": ruler,
-        "sensitivity": shares_lost(rounds, ruler, "program", ("null", True)),
-        "contentiousness": shares_lost(rounds, ruler, "of_ruler", (ruler, False)),
+        "stressor": stressor,
+        "sensitivity": shares_lost(rounds, stressor, "program", ("null", True)),
+        "contentiousness": shares_lost(rounds, stressor, "of_stressor", (stressor, False)),
     }
 
 
-def _tight(rounds: Sequence[Sequence[WindowResult]], rulers: Sequence[str]) -> bool:
-    axes = [_axis(rounds, one) for one in rulers]
+def _tight(rounds: Sequence[Sequence[WindowResult]], stressors: Sequence[str]) -> bool:
+    axes = [_axis(rounds, one) for one in stressors]
     shares = [one for axis in axes for one in (axis["sensitivity"], axis["contentiousness"])]
     return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
 
@@ -237,7 +237,7 @@ def _too_few(windows: Sequence[WindowResult], rates: int, hint: str) -> Inconclu
 def doubt_notes(axes: Sequence[Axis]) -> list[Note]:
     """Return notes on what the figures leave undecided."""
     hint = "use more rounds (--budget 60s), or a quieter host (top -H -o %CPU)"
-    lost = {one["ruler"]: one["sensitivity"] for one in axes}
+    lost = {one["stressor"]: one["sensitivity"] for one in axes}
     if not any(lost.values()):
         return [Note("no-losses", f"too few windows were usable next to any stressor: {hint}")]
     open_ = [name for name, one in lost.items() if one and one["low"] <= 0 and one["high"] >= MUCH]
@@ -249,7 +249,7 @@ def doubt_notes(axes: Sequence[Axis]) -> list[Note]:
 
 def _card(
     rounds: Sequence[Sequence[WindowResult]],
-    rulers: Sequence[str],
+    stressors: Sequence[str],
     command: Sequence[str],
     name: str | None,
     method: Method,
@@ -258,12 +258,12 @@ def _card(
 ) -> Profile:
     windows = [one for windows in rounds for one in windows]
     kept = [one for one in windows if one.is_usable]
-    rates = [one.program for one in kept if one.ruler == "null" and one.program is not None]
+    rates = [one.program for one in kept if one.stressor == "null" and one.program is not None]
     if len(rates) < LEAST_ROUNDS - 1:
         raise _too_few(windows, len(rates), hint)
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     placement, mixed = placement_of(windows)
-    axes = [_axis(rounds, one) for one in rulers]
+    axes = [_axis(rounds, one) for one in stressors]
     halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
     noted = list(notes)
     if not method["real_time"]:

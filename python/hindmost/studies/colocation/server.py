@@ -183,10 +183,10 @@ def services(answered: Sequence[tuple[int, float]]) -> list[float]:
     [30.0, 40.0, 5.0]
     """
     found, free = [], -math.inf
-    for due_ns, latency_us in answered:
-        due_us = due_ns / 1e3
-        end = due_us + latency_us
-        found.append(end - max(due_us, free))
+    for scheduled_ns, latency_us in answered:
+        scheduled_us = scheduled_ns / 1e3
+        end = scheduled_us + latency_us
+        found.append(end - max(scheduled_us, free))
         free = end
     return found
 

@@ -23,7 +23,7 @@ chance. With it, 95 % intervals of four or five normal draws cover the truth in 
 
 
 def shares_lost(
-    rounds: Sequence[Sequence[WindowResult]], ruler: str, rate: str, base: tuple[str, bool]
+    rounds: Sequence[Sequence[WindowResult]], stressor: str, rate: str, base: tuple[str, bool]
 ) -> Share | None:
     """Estimate what a program, or a stressor next to it, loses relative to the base; None with few rounds.
 
@@ -32,14 +32,14 @@ def shares_lost(
     rounds : sequence of sequence of WindowResult
         Windows by round.
     rate : str
-        Which rate of `WindowResult` to use: ``program`` or ``of_ruler``.
+        Which rate of `WindowResult` to use: ``program`` or ``of_stressor``.
     base : tuple of str and bool
         The stressor of the base, and whether the program runs too.
     """
     lost = []
     for windows in rounds:
-        by = {(one.ruler, one.with_program): getattr(one, rate) for one in windows if one.is_usable}
-        mine, alone = by.get((ruler, True)), by.get(base)
+        by = {(one.stressor, one.with_program): getattr(one, rate) for one in windows if one.is_usable}
+        mine, alone = by.get((stressor, True)), by.get(base)
         if mine and alone:
             lost.append(1 - mine / alone)
     if (found := _middle(lost)) is None:
@@ -60,25 +60,25 @@ def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
     return mean_interval(near), len(near)
 
 
-def growth(rounds: Sequence[Sequence[WindowResult]], ruler: str, base: str) -> Growth:
+def growth(rounds: Sequence[Sequence[WindowResult]], stressor: str, base: str) -> Growth:
     """Estimate the growth of a server's percentiles as the mean log ratio within rounds."""
     return {
-        "p50": _growth_of(rounds, ruler, base, lambda one: one.p50_us),
-        "p99": _growth_of(rounds, ruler, base, lambda one: one.p99_us),
+        "p50": _growth_of(rounds, stressor, base, lambda one: one.p50_us),
+        "p99": _growth_of(rounds, stressor, base, lambda one: one.p99_us),
     }
 
 
 def _growth_of(
-    rounds: Sequence[Sequence[WindowResult]], ruler: str, base: str, which: Callable[[ProbeResult], float]
+    rounds: Sequence[Sequence[WindowResult]], stressor: str, base: str, which: Callable[[ProbeResult], float]
 ) -> Share | None:
     ratios = []
     for windows in rounds:
         by = {
-            one.ruler: which(one.probe_result)
+            one.stressor: which(one.probe_result)
             for one in windows
             if one.is_usable and one.probe_result is not None
         }
-        mine, alone = by.get(ruler, math.inf), by.get(base, math.inf)
+        mine, alone = by.get(stressor, math.inf), by.get(base, math.inf)
         # A percentile is infinite if more requests failed than lie beyond it.
         if math.isfinite(mine) and math.isfinite(alone):
             ratios.append(math.log(mine / alone))
@@ -98,11 +98,11 @@ def summarize_load(
         one.probe_result
         for windows in rounds
         for one in windows
-        if one.is_usable and one.ruler == "null" and one.probe_result is not None
+        if one.is_usable and one.stressor == "null" and one.probe_result is not None
     ]
     return {
         "address": subject.address,
-        "asked_per_s": subject.rate,
+        "requested_per_s": subject.rate,
         "requests": sum(one.requests for one in asked),
         "failed": sum(one.failed for one in asked),
         "busy": statistics.median(one.busy for one in inert),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hindmost import _engine
 from hindmost.errors import HostUnfit, UsageError
 from hindmost.studies.colocation.processor import allowed_cpus, choose_cpu
-from hindmost.studies.colocation.rulers import call_engine, make_rulers
+from hindmost.studies.colocation.stressors import call_engine, make_stressors
 
 if TYPE_CHECKING:
     from hindmost.store.pairs import StressorWork
@@ -62,7 +62,7 @@ def stress(
     HostUnfit
         This host cannot run a stressor.
     """
-    known = [one["name"] for one in json.loads(_engine.rulers())]
+    known = [one["name"] for one in json.loads(_engine.stressors())]
     if unknown := [one for one in names if one not in known]:
         raise UsageError(
             "unknown-name",
@@ -101,7 +101,7 @@ def stress(
         )
     say("measuring cache sizes")
     knees = json.dumps(call_engine(_engine.cache_knees, places[0], seed))
-    rulers = [make_rulers([name], knees, str(folder or Path.cwd()), seed)[name] for name in names]
+    stressors = [make_stressors([name], knees, str(folder or Path.cwd()), seed)[name] for name in names]
     start = _engine.monotonic_ns() + _START_NS
     end, over = start + int(duration_s * 1e9), threading.Event()
     got: list[list[dict[str, Any]]] = [[] for _ in names]
@@ -119,7 +119,7 @@ def stress(
                 "real_time": real_time,
             }
             try:
-                got[at].append(json.loads(rulers[at].run(json.dumps(window))))
+                got[at].append(json.loads(stressors[at].run(json.dumps(window))))
             except _engine.EngineError as error:
                 wrong.append((error.args[0], error.args[1]))
                 over.set()
@@ -150,10 +150,10 @@ def _sum(name: str, cpu: int, windows: Sequence[dict[str, Any]]) -> StressorWork
     lasted = sum(one["ended_ns"] - one["began_ns"] for one in windows)
     used = sum(one["cpu_ns"] for one in windows)
     done = sum(one["done"] for one in windows)
-    unit = next(one["unit"] for one in json.loads(_engine.rulers()) if one["name"] == name)
+    unit = next(one["unit"] for one in json.loads(_engine.stressors()) if one["name"] == name)
     clocks = [ghz for one in windows for ghz in one["ghz"]]
     return {
-        "ruler": name,
+        "stressor": name,
         "cpu": cpu,
         "unit": unit,
         "done": done,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from hindmost import _engine
 from hindmost.notes import Note
-from hindmost.studies.colocation.rulers import call_engine
 from hindmost.studies.colocation.runs import Runs
 from hindmost.studies.colocation.server import ProbeResult, ServerUnderLoad
+from hindmost.studies.colocation.stressors import call_engine
 from hindmost.studies.colocation.subject import Subject
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class WindowResult:
 
     Attributes
     ----------
-    ruler : str
+    stressor : str
         Name of the stressor; ``alone`` for none.
     with_program : bool
         Whether the program ran.
-    program, of_ruler : float or None
+    program, of_stressor : float or None
         Units per CPU second of each; None if it did not run or had too little CPU time.
     looks : tuple of CpuReading
         Placement and clocks before and after.
@@ -60,10 +60,10 @@ class WindowResult:
         Results of the probe, for a server.
     """
 
-    ruler: str
+    stressor: str
     with_program: bool
     program: float | None
-    of_ruler: float | None
+    of_stressor: float | None
     looks: tuple[CpuReading, CpuReading]
     real_time: bool
     lost: Lost | None = None
@@ -89,10 +89,10 @@ class WindowResult:
         before, after = self.looks
         return {
             "round": round_,
-            "ruler": self.ruler,
+            "stressor": self.stressor,
             "with_program": self.with_program,
             "program_per_s": self.program,
-            "ruler_per_s": self.of_ruler,
+            "stressor_per_s": self.of_stressor,
             "placement": [before.placement, after.placement],
             "ghz": [list(before.ghz), list(after.ghz)],
             "kept": self.is_usable,
@@ -150,13 +150,13 @@ class WindowRunner:
         self,
         subject: Subject | Runs | ServerUnderLoad,
         cpus: tuple[int, int],
-        rulers: dict[str, Any],
+        stressors: dict[str, Any],
         *,
         real_time: bool,
     ) -> None:
         self.subject = subject
         self.cpus = cpus
-        self.rulers = rulers
+        self.stressors = stressors
         self.real_time = real_time
         self._made = 0
         # By their message latency alone, siblings may look like near cores.
@@ -170,11 +170,11 @@ class WindowRunner:
         placement = "siblings" if self._siblings and found["placement"] == "near" else found["placement"]
         return CpuReading(cast("Placement", placement), tuple(found["ghz"]))
 
-    def window(self, ruler: str, length_ms: float, *, with_program: bool = True) -> WindowResult:
+    def window(self, stressor: str, length_ms: float, *, with_program: bool = True) -> WindowResult:
         """Make one window."""
         got: list[dict[str, Any]] = []
         self._made += 1
-        when = f"in window {self._made} ({'with nothing' if ruler == 'alone' else ruler} next to it)"
+        when = f"in window {self._made} ({'with nothing' if stressor == 'alone' else stressor} next to it)"
         # Counters are read while nothing runs: with both CPUs busy this process might get none.
         began, (units, used) = (
             time.monotonic_ns(),
@@ -184,14 +184,16 @@ class WindowRunner:
             self.subject.resume()
         start = _engine.monotonic_ns() + _MS
         last = self.subject.run_window if with_program else time.sleep
-        if ruler == "alone":
+        if stressor == "alone":
             last(length_ms / 1000)
         else:
             over = threading.Event()
             if not (with_program and isinstance(self.subject, Runs)):
                 # With real-time program and stressor, this process gets no CPU to end the stressor early.
                 over.set()
-            thread = threading.Thread(target=lambda: got.extend(self._works(ruler, start, length_ms, over)))
+            thread = threading.Thread(
+                target=lambda: got.extend(self._works(stressor, start, length_ms, over))
+            )
             thread.start()
             try:
                 last(length_ms / 1000)
@@ -202,7 +204,7 @@ class WindowRunner:
             self.subject.pause()
         ended, (more, more_used) = (
             time.monotonic_ns(),
-            self.subject.count(when, window=self._made, beside=ruler),
+            self.subject.count(when, window=self._made, beside=stressor),
         )
         before, self._before = self._before, self._read_placement()
         busy = more_used - used
@@ -211,30 +213,30 @@ class WindowRunner:
         least = 0.0 if isinstance(self.subject, ServerUnderLoad) else LEAST_CPU * (ended - began)
         if busy <= least:
             lost = "processor"
-        of_ruler, real_time = None, False
-        ruler_ns = sum(one["cpu_ns"] for one in got)
-        if got and ruler_ns > LEAST_CPU * length_ms * _MS * len(got):
+        of_stressor, real_time = None, False
+        stressor_ns = sum(one["cpu_ns"] for one in got)
+        if got and stressor_ns > LEAST_CPU * length_ms * _MS * len(got):
             real_time = got[0]["real_time"]
             if not clock_differs((before, self._before), 1):
-                of_ruler = sum(one["done"] for one in got) / ruler_ns * 1e9
+                of_stressor = sum(one["done"] for one in got) / stressor_ns * 1e9
         if not with_program:
-            return WindowResult(ruler, with_program, None, of_ruler, (before, self._before), real_time)
+            return WindowResult(stressor, with_program, None, of_stressor, (before, self._before), real_time)
         rate = None if lost else (more - units) / busy * 1e9
         probe = self.subject.probe_result if isinstance(self.subject, ServerUnderLoad) and not lost else None
         return WindowResult(
-            ruler, with_program, rate, of_ruler, (before, self._before), real_time, lost, probe
+            stressor, with_program, rate, of_stressor, (before, self._before), real_time, lost, probe
         )
 
     def _works(
-        self, ruler: str, start_ns: int, length_ms: float, over: threading.Event
+        self, stressor: str, start_ns: int, length_ms: float, over: threading.Event
     ) -> list[dict[str, Any]]:
         """Run a stressor until the program's window ends, window by window; drop the last, partial one."""
-        got = [self._work(ruler, start_ns, length_ms)]
+        got = [self._work(stressor, start_ns, length_ms)]
         while not over.is_set():
-            got.append(self._work(ruler, _engine.monotonic_ns(), length_ms))
+            got.append(self._work(stressor, _engine.monotonic_ns(), length_ms))
         return got[:-1] or got
 
-    def _work(self, ruler: str, start_ns: int, length_ms: float) -> dict[str, Any]:
+    def _work(self, stressor: str, start_ns: int, length_ms: float) -> dict[str, Any]:
         window = {
             "cpu": self.cpus[1],
             "start_ns": start_ns,
@@ -243,5 +245,5 @@ class WindowRunner:
             "period_ns": PERIOD_NS,
             "real_time": self.real_time,
         }
-        found: dict[str, Any] = json.loads(self.rulers[ruler].run(json.dumps(window)))
+        found: dict[str, Any] = json.loads(self.stressors[stressor].run(json.dumps(window)))
         return found

@@ -13,7 +13,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.report.common import numbers
 from hindmost.run.making import make_run
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 from hindmost.store import Study
 from hindmost.studies.comparison.rounds import judge_run
 from hindmost.studies.pairs import Step, interleave
@@ -97,7 +97,7 @@ class Arm:
             )
         self.made.add(number)
 
-    def unsound(self, number: int) -> Note | None:
+    def excluded(self, number: int) -> Note | None:
         """Return why the run of this round is excluded; None if it counts."""
         return why_excluded(self.study, self.first + number)
 

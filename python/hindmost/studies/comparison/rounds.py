@@ -12,7 +12,7 @@ from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
-from hindmost.run.soundness import Soundness, soundness
+from hindmost.run.status import RunStatus, status
 from hindmost.store import Study
 from hindmost.studies.begin import resume_with_runs
 from hindmost.studies.kind import resume_command
@@ -89,7 +89,7 @@ def check_figure(by: str, plan: MeasurePlan) -> None:
         )
 
 
-def judge_run(study: Study, number: int, against: Mapping[str, float] | None = None) -> Soundness:
+def judge_run(study: Study, number: int, against: Mapping[str, float] | None = None) -> RunStatus:
     """Judge whether the host or the client disturbed a stored run.
 
     Parameters
@@ -101,13 +101,13 @@ def judge_run(study: Study, number: int, against: Mapping[str, float] | None = N
 
 
 @cache
-def _judge(folder: Path, number: int, against: tuple[tuple[str, float], ...] | None) -> Soundness:
+def _judge(folder: Path, number: int, against: tuple[tuple[str, float], ...] | None) -> RunStatus:
     # A stored run never changes, and reading one takes a tenth of a second.
     study = Study.open(folder)
     run = study.run(number)
     assert run is not None
     plan = plan_of(study)
-    return soundness(run_figures(run, plan), plan, against=None if against is None else dict(against))
+    return status(run_figures(run, plan), plan, against=None if against is None else dict(against))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A diagnosis as the document ``hindmost.diagnosis/1``."""
+"""A diagnosis as the document ``hindmost.diagnosis/2``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hindmost.store.diagnosis import (
     Likeness,
     Next,
     Pair,
-    Twin,
+    Replica,
     UntriedSuspects,
 )
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from hindmost.notes import Note
     from hindmost.stats.causes import Arm, DoseEffect, Signature
     from hindmost.stats.causes.ranking import MovedMetric
+    from hindmost.studies.diagnosis.replica.request import ReplicaResult
     from hindmost.studies.diagnosis.request import DiagnosisResult
-    from hindmost.studies.diagnosis.twin.request import TwinResult
 
 _INTERVAL = 0.975
 
@@ -47,8 +47,8 @@ def document_of(
     """
     request, decision = result.request, result.decision
     every = [pair for each in result.measured.values() for pair in each]
-    if result.twin is not None:
-        every += [pair for each in result.twin.measured.values() for pair in each]
+    if result.replica is not None:
+        every += [pair for each in result.replica.measured.values() for pair in each]
     first_s = min((pair["at_s"] for pair in every), default=0.0)
     return {
         "schema": SCHEMA_NAME,
@@ -74,7 +74,7 @@ def document_of(
         "moved": None if moved is None else [Company(**asdict(one)) for one in moved],  # type: ignore[typeddict-item]
         "moved_wait": None if wait is None else wait.text,
         "moved_wait_note": None if wait is None else wait.document(),
-        "twin": None if result.twin is None else _twin(result.twin, first_s),
+        "replica": None if result.replica is None else _replica(result.replica, first_s),
     }
 
 
@@ -104,7 +104,7 @@ def _suspects(result: DiagnosisResult, first_s: float) -> list[Evidence]:
     ]
 
 
-def _twin(result: TwinResult, first_s: float) -> Twin:
+def _replica(result: ReplicaResult, first_s: float) -> Replica:
     ruling = result.reproduction
     return {
         "name": result.name,

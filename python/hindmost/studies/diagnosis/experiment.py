@@ -16,7 +16,7 @@ from hindmost.errors import HostUnfit
 from hindmost.interventions.changes import Intervention, SuspectGone
 from hindmost.interventions.session import Session
 from hindmost.notes import Note
-from hindmost.run.soundness import RepeatBudget
+from hindmost.run.status import RepeatBudget
 from hindmost.stats.causes import Effect, effect_of
 from hindmost.store.diagnosis import Pair
 from hindmost.studies.diagnosis.harm import (
@@ -196,7 +196,7 @@ class Trial:
         effects = [effect_of(*both) for both in zip(there.T, gone.T, strict=True)]
         return any(one.log > math.log(LESS) and one.p < SENT_P for one in effects)
 
-    def unsound(self, number: int) -> None:
+    def excluded(self, number: int) -> None:
         """Do nothing: every pair counts."""
 
     def beats(self, rival: Trial) -> Effect:

@@ -147,9 +147,9 @@ class Watch:
         Harmful
             ``harmful-experiment``.
         """
-        for due, latency in each:
-            self.answered += due >= self.since_ns
-            self.slow += (latency - max(0, self.since_ns - due)) / 1e3 > self.limit_us
+        for scheduled, latency in each:
+            self.answered += scheduled >= self.since_ns
+            self.slow += (latency - max(0, self.since_ns - scheduled)) / 1e3 > self.limit_us
         self.failed += failed
         waits_us = (now_ns - max(oldest, self.since_ns)) / 1e3 if oldest else 0.0
         beyond_us = waits_us - self.limit_us

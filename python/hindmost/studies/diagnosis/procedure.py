@@ -43,10 +43,10 @@ def diagnose(request: DiagnosisRequest, say: Callable[[str], None] = lambda _: N
         windows = Windows(
             probe, request.quantile, request.window_s, request.settle_s, metric_rates=metric_rates
         )
-        if request.twin is not None:
-            from hindmost.studies.diagnosis.twin.procedure import through_twin
+        if request.replica is not None:
+            from hindmost.studies.diagnosis.replica.procedure import through_replica
 
-            result = through_twin(request, request.twin, session, windows, say)
+            result = through_replica(request, request.replica, session, windows, say)
         else:
             suspects = find_suspects(pid, request.policy, first=request.first)
             result = run_experiments(request, session, windows, suspects, say)

@@ -14,7 +14,7 @@ from hindmost.studies.diagnosis.suspects import Suspects
 from hindmost.watch import Application, LatencySource
 
 if TYPE_CHECKING:
-    from hindmost.studies.diagnosis.twin.request import TwinRequest, TwinResult
+    from hindmost.studies.diagnosis.replica.request import ReplicaRequest, ReplicaResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class DiagnosisRequest:
         Pairs in the first stage; 10 pairs allow p to be as low as 0.001.
     first : tuple of str
         Names of threads that a trace charged with the variance. Suspects with these threads are tried first.
-    twin : TwinRequest or None
+    replica : TwinRequest or None
         A replica on which suspects are tried before the host is changed.
     """
 
@@ -53,7 +53,7 @@ class DiagnosisRequest:
     normal_work: float | None = None
     normal_metrics: Normal | None = None
     first: tuple[str, ...] = ()
-    twin: TwinRequest | None = None
+    replica: ReplicaRequest | None = None
 
 
 @dataclass(slots=True)
@@ -75,5 +75,5 @@ class DiagnosisResult:
     """Result with the first cause removed, if that cause left a slowdown to explain."""
     signatures: dict[str, Signature] = field(default_factory=dict)
     """By suspect: whether the metrics that moved with the latency come back when it is removed."""
-    twin: TwinResult | None = None
+    replica: ReplicaResult | None = None
     """Result on the replica, before anything was tried on the host."""

@@ -70,7 +70,7 @@ def run_stages(
     say(noise_gate(trials["sham"], anomaly, gates, request))
     # A paused client sends the missed requests afterwards, and users wait behind them. Only a replica can
     # show that load is the cause.
-    load = frozenset[str]() if request.twin is not None else suspects.demand & trials.keys()
+    load = frozenset[str]() if request.replica is not None else suspects.demand & trials.keys()
     suspects.left_out.update(dict.fromkeys(load, LOAD_NOT_TRIED))
     live, signatures = {each: one for each, one in trials.items() if each not in load}, dict[str, Signature]()
     for multiple in STAGES:
@@ -88,7 +88,7 @@ def run_stages(
             text = "no suspect explains the slowdown: there are only clients, which were not paused"
             note = Note("no-cause-shown", text, {"names": sorted(load)})
             decision = replace(decision, ruling="unknown factor", note=note)
-        by_load = bool(grew) and request.twin is None and _only_load_remains(decision, demand, load)
+        by_load = bool(grew) and request.replica is None and _only_load_remains(decision, demand, load)
         if by_load:
             decision = replace(decision, ruling="inconclusive", note=_load_or_code(decision, demand))
         say(f"{multiple * request.pairs} pairs: {decision.ruling}: {decision.why}")
@@ -157,7 +157,7 @@ def _load_or_code(decision: Decision, demand: frozenset[str]) -> Note:
     """Explain why load is not named as the cause: CPU time grows with requests and with slower code alike."""
     text = (
         f"{decision.why}, but the application has more work than normal. That means more requests or slower"
-        " code: compare the request rate with the usual one, or use --twin"
+        " code: compare the request rate with the usual one, or use --replica"
     )
     return Note("load-or-code", text, {"names": sorted(demand)})
 

@@ -143,11 +143,11 @@ class Windows:
         self.metrics = None if self.metric_rates is None else self.metric_rates.end()
         self.worked = None if self.work is None else self.work.processors()
         self.sent = None if self.requests is None else self.requests.rates()
-        replies = [(due, latency) for due, latency in replies if begin <= due < end]
+        replies = [(scheduled, latency) for scheduled, latency in replies if begin <= scheduled < end]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             each, failed, oldest = self._take(watch)
-            replies += [(due, latency) for due, latency in each if begin <= due < end]
+            replies += [(scheduled, latency) for scheduled, latency in each if begin <= scheduled < end]
             errors += failed
             # An older request holds up all those behind it.
             waiting = oldest and oldest < end

@@ -21,7 +21,7 @@ from hindmost.run.connections import codes, codes_by_kind, connections
 from hindmost.run.endpoints import endpoints
 from hindmost.run.exclusion import Partition, exhausted_budget, partition_runs
 from hindmost.run.figure_cache import run_figures
-from hindmost.run.figures import InstanceFigures, RunFigures, Totals, Values, add_counts
+from hindmost.run.figures import ClientFigures, RunFigures, Totals, Values, add_counts
 from hindmost.run.proof import compare_captures
 from hindmost.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.run.self_diagnosis import self_diagnosis
@@ -45,7 +45,7 @@ from hindmost.store.estimates import number, numbers, to_value, without_nan
 from hindmost.store.manifest import Plan
 from hindmost.store.types import Target
 from hindmost.studies.kind import resume_command
-from hindmost.studies.measure import calm, pictures
+from hindmost.studies.measure import isolated, pictures
 from hindmost.studies.measure.fleet import fleet_of
 from hindmost.studies.measure.limits import collect_requests, judge_limits
 from hindmost.studies.measure.text import format_figure
@@ -76,7 +76,7 @@ def answer(study: Study) -> documents.Measure:
     Returns
     -------
     Measure
-        Document ``hindmost.measure/1``; latencies in µs.
+        Document ``hindmost.measure/2``; latencies in µs.
     """
     plan = plan_of(study)
     stored = study.runs()
@@ -102,13 +102,13 @@ def answer(study: Study) -> documents.Measure:
     causes = verdict.causes(evidence, reasons)
     full = saturation(plan, target, runs)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons, plan.middle) for what in WHATS}
-    calmly = calm.over_runs(made, reasons, partial(_estimates, about=plan.middle), plan)
+    calmly = isolated.over_runs(made, reasons, partial(_estimates, about=plan.middle), plan)
     raw = verdict.overall(reasons)
-    use_isolated = raw != "valid" and calm.decides(calmly, plan)
+    use_isolated = raw != "valid" and isolated.decides(calmly, plan)
     outcome: verdict.Verdict = "valid" if use_isolated else raw
-    stands = "" if raw == "valid" else calm.describe_valid(calmly, plan)
+    stands = "" if raw == "valid" else isolated.describe_valid(calmly, plan)
     document: documents.Measure = {
-        "schema": "hindmost.measure/1",
+        "schema": "hindmost.measure/2",
         "version": __version__,
         "created": now_utc(),
         "verdict": outcome,
@@ -121,13 +121,13 @@ def answer(study: Study) -> documents.Measure:
         "target": target,
         "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
-        "calm": calmly,
+        "isolated": calmly,
         "service_us": estimates["service"],
-        "slip_us": estimates["slip"],
+        "send_delay_us": estimates["send_delay"],
         "connect_us": _estimates_if_present(CONNECT, runs, reasons, plan.middle),
         "handshake_us": _estimates_if_present(HANDSHAKE, runs, reasons, plan.middle),
         "held_us": _estimates_if_present(HELD, runs, reasons, plan.middle),
-        "ideal_slip_us": _estimates_if_present(IDEAL, runs, reasons, plan.middle),
+        "ideal_send_delay_us": _estimates_if_present(IDEAL, runs, reasons, plan.middle),
         "wire_us": _estimates_if_present("wire", runs, reasons, plan.middle),
         "overhead_us": _estimates_if_present("overhead", runs, reasons, plan.middle),
         "merged_us": {label(q): number(microseconds(totals.whole["latency"], q)) for q in plan.quantiles},
@@ -141,15 +141,15 @@ def answer(study: Study) -> documents.Measure:
         "batches": batches(runs, plan, totals.writes),
         "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
         "runs": [_run(plan, run, partition.excluded.get(run.number)) for run in made],
-        "set_aside": _set_aside(plan, made, partition),
+        "excluded": _set_aside(plan, made, partition),
         "variance": _variance(runs, plan),
-        "hysteresis": _hysteresis(runs, plan, target, calm=not _had_interference(reasons)),
+        "hysteresis": _hysteresis(runs, plan, target, isolated=not _had_interference(reasons)),
         "clients": _clients(runs, plan, threshold, owner, totals),
         "stopping": _stopping(rule, decision, latencies, runs),
         "distributions": {
             "latency": pictures.curve(totals.whole["latency"]),
             "service": pictures.curve(totals.whole["service"]),
-            "slip": pictures.curve(totals.whole["slip"]),
+            "send_delay": pictures.curve(totals.whole["send_delay"]),
         },
         "per_run_curves": pictures.run_curves(made),
         "instrument": self_diagnosis(plan, runs, reasons),
@@ -266,7 +266,7 @@ def _by_kind(
 
 
 def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Throughput:
-    done = sum(run.counts["done"] for run in runs)
+    done = sum(run.counts["completed"] for run in runs)
     return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
@@ -276,12 +276,12 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         "seed": run.record["seed"],
         "started": run.record["started"],
         "seconds": run.record["seconds"],
-        "set_aside": None if aside is None else aside.text,
+        "excluded": None if aside is None else aside.text,
         "verdict": verdict.of_levels(reason["level"] for reason in run.reasons),
         "reasons": run.reasons,
         "latency_us": numbers(run.values["latency"]),
         "service_us": numbers(run.values["service"]),
-        "slip_us": numbers(run.values["slip"]),
+        "send_delay_us": numbers(run.values["send_delay"]),
         "connect_us": numbers(run.values[CONNECT]) if CONNECT in run.values else None,
         "handshake_us": numbers(run.values[HANDSHAKE]) if HANDSHAKE in run.values else None,
         "throughput": _throughput(plan, [run]),
@@ -289,18 +289,18 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         "codes": codes([run]),
         "connections": connections([run]),
         "server_cpu_share": run.record.get("server_cpu_share"),
-        "calm": calm.describe_run(run),
-        "instances": [_instance(plan, one) for one in run.instances],
+        "isolated": isolated.describe_run(run),
+        "clients": [_client(plan, one) for one in run.clients],
     }
 
 
-def _instance(plan: MeasurePlan, one: InstanceFigures) -> documents.Instance:
+def _client(plan: MeasurePlan, one: ClientFigures) -> documents.Client:
     return {
         "index": one.result["index"],
         "cpus": [thread["cpu"] for thread in one.result["threads"] if thread["cpu"] is not None],
         "latency_us": numbers(one.values["latency"]),
         "service_us": numbers(one.values["service"]),
-        "slip_us": numbers(one.values["slip"]),
+        "send_delay_us": numbers(one.values["send_delay"]),
         "alone_us": {
             name: {
                 **to_value(alone.estimate),
@@ -342,12 +342,12 @@ def _had_interference(reasons: Sequence[verdict.Reason]) -> bool:
 
 
 def _hysteresis(
-    runs: Sequence[RunFigures], plan: MeasurePlan, target: Target, *, calm: bool
+    runs: Sequence[RunFigures], plan: MeasurePlan, target: Target, *, isolated: bool
 ) -> documents.Hysteresis:
     """Test whether runs keep the level at which they begin, at the highest quantile with enough sections."""
     sections = {name: _equal_lengths([run.sections.get(name, []) for run in runs]) for name in plan.labels}
     name = max(plan.labels, key=lambda one: (len(sections[one][0]) >= LEAST_SECTIONS, plan.labels.index(one)))
-    result = hysteresis(sections[name], restarted=target["managed"], calm=calm)
+    result = hysteresis(sections[name], restarted=target["managed"], isolated=isolated)
     visible, note, text = result.visible, result.note, f"{name}: {result.text}"
     if not target["managed"] and math.isnan(result.sd):
         text = "the server was not restarted between runs, so hysteresis cannot be seen"
@@ -369,11 +369,11 @@ def _equal_lengths(sections: Sequence[Sequence[float]]) -> list[Sequence[float]]
 
 
 def _owner(runs: Sequence[RunFigures], threshold_ns: float | None) -> Ownership:
-    answered = [run for run in runs if all(one.latency.count for one in run.instances)]
+    answered = [run for run in runs if all(one.latency.count for one in run.clients)]
     if not answered:
         return NO_OWNERSHIP
-    above = [[_above(one.latency, threshold_ns) for one in run.instances] for run in answered]
-    total = [[one.latency.count for one in run.instances] for run in answered]
+    above = [[_above(one.latency, threshold_ns) for one in run.clients] for run in answered]
+    total = [[one.latency.count for one in run.clients] for run in answered]
     return find_owner(above, total)
 
 
@@ -391,7 +391,7 @@ def _clients(
     totals: Totals,
 ) -> documents.Clients:
     return {
-        "instances": plan.clients,
+        "count": plan.clients,
         "pacing": plan.pacing,
         "threshold_us": None if threshold_ns is None else threshold_ns / 1e3,
         "share_of_slowest": list(owner.shares),

@@ -39,9 +39,9 @@ def _host(
     owner: Ownership,
 ) -> LoadHost:
     each = [fleet[place] for fleet in fleets]
-    mine = each[0]["instances"]
+    mine = each[0]["clients"]
     values = {
-        name: [run.instances[index].values["latency"][name] for run in runs for index in mine]
+        name: [run.clients[index].values["latency"][name] for run in runs for index in mine]
         for name in plan.labels
     }
     clocks = [one["clock"][when] for one in each for when in ("before", "after")]
@@ -49,7 +49,7 @@ def _host(
     return {
         "host": each[0]["host"],
         "hostname": each[0]["hostname"],
-        "instances": mine,
+        "clients": mine,
         "latency_us": {name: number(sum(column) / len(column)) for name, column in values.items()},
         "share_of_slowest": sum(owner.shares[index] for index in mine) if owner.shares else None,
         "share_of_all": sum(owner.fair[index] for index in mine) if owner.fair else None,

@@ -55,7 +55,7 @@ def outstanding(histogram: Histogram, plan: MeasurePlan) -> documents.Outstandin
     return {
         "values": [int(v) for v in low],
         "share": [float(s) for s in share],
-        "per_instance": workers > 1,
+        "per_client": workers > 1,
         "connections": math.ceil(plan.connections / workers),
     }
 
@@ -70,8 +70,8 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
     windows : int
         Most windows to return.
     """
-    result = run.instances[0].result
-    workers = [worker for one in run.instances for worker in one.result.get("series", [])]
+    result = run.clients[0].result
+    workers = [worker for one in run.clients for worker in one.result.get("series", [])]
     length = min((len(worker) for worker in workers), default=0)
     step = max(1, math.ceil(length / windows))
     t_s: list[float] = []
@@ -117,10 +117,10 @@ def _weighted_mean(parts: Sequence[tuple[int, int]]) -> float | None:
 
 def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[documents.SharesAt]:
     """Return each client's share of the requests between neighbouring quantiles (Figure 2 of the paper)."""
-    instances = len(runs[0].instances)
-    merged = [Histogram() for _ in range(instances)]
+    clients = len(runs[0].clients)
+    merged = [Histogram() for _ in range(clients)]
     for run in runs:
-        for one, into in zip(run.instances, merged, strict=True):
+        for one, into in zip(run.clients, merged, strict=True):
             into.merge(one.latency)
     whole = totals.whole["latency"]
 
@@ -132,7 +132,7 @@ def shares_by_quantile(runs: Sequence[RunFigures], totals: Totals) -> list[docum
             return np.array([one.count for one in merged], dtype=float)
         return np.array([one.count_above(int(edge)) for one in merged], dtype=float)
 
-    counts = [above(level) for level in SHARE_LEVELS] + [np.zeros(instances)]
+    counts = [above(level) for level in SHARE_LEVELS] + [np.zeros(clients)]
     rows: list[documents.SharesAt] = []
     for i, level in enumerate(SHARE_LEVELS):
         inside = counts[i] - counts[i + 1]

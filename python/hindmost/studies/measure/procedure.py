@@ -10,11 +10,11 @@ from hindmost.fleet import HERE, Fleet, Moment
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
 from hindmost.progress import iterate_parts
-from hindmost.run.calm import RunCalm, find_refusal
 from hindmost.run.capacity import fell_short
 from hindmost.run.exclusion import exclusion, exhausted_budget
 from hindmost.run.figure_cache import run_figures
 from hindmost.run.figures import RunFigures
+from hindmost.run.isolated import RunIsolated, find_refusal
 from hindmost.run.limits import SHORT_RUNS
 from hindmost.run.making import make_run
 from hindmost.stats import Decision
@@ -60,7 +60,7 @@ class Procedure:
         Decides when there are enough runs; default: the plan's precision.
     exclude : callable, optional
         Called with the figures of every run, including stored ones, before the rule. Returns why the run is
-        excluded, if it is. Default: excludes runs with interference (`hindmost.run.soundness`).
+        excluded, if it is. Default: excludes runs with interference (`hindmost.run.status`).
     fleet : Fleet, optional
         Where the clients run; default: this machine.
     """
@@ -99,21 +99,21 @@ class Procedure:
             A run cannot be stored.
         """
         values: dict[str, list[float]] = {name: [] for name in (*self.plan.labels, "mean")}
-        calm: list[RunCalm] = []
+        isolated: list[RunIsolated] = []
         short: list[bool] = []
         aside: list[str] = []
 
         def process(figures: RunFigures) -> tuple[Decision, Note | None]:
             why = self.exclude(figures)
-            if figures.calm is not None and figures.calm.refused is None:
-                calm.append(figures.calm)
+            if figures.isolated is not None and figures.isolated.refused is None:
+                isolated.append(figures.isolated)
             if why is not None:
                 aside.append(why.code)
             else:
                 for name, column in values.items():
                     column.append(figures.values["latency"][name])
                 short.append(fell_short(self.plan, [figures]))
-            return self._decide(values, calm, short, aside), why
+            return self._decide(values, isolated, short, aside), why
 
         decision = self.rule.decide(values)
         for finished in iterate_parts("reading finished runs", self.study.runs()):
@@ -133,7 +133,7 @@ class Procedure:
     def _decide(
         self,
         values: Mapping[str, Sequence[float]],
-        calm: Sequence[RunCalm],
+        isolated: Sequence[RunIsolated],
         short: Sequence[bool],
         aside: Sequence[str],
     ) -> Decision:
@@ -144,23 +144,25 @@ class Procedure:
         # Another rule than the plan's has its own budget.
         budget = exhausted_budget(len(short), len(aside), self.plan) if self._by_plan else None
         reason = budget.text if budget else None
-        use_isolated = self._by_plan and self.plan.decide_on == "isolated" and any(one.thefts for one in calm)
-        if (reason or use_isolated) and self._calm_counts(calm, len(short) + len(aside)):
+        use_isolated = (
+            self._by_plan and self.plan.decide_on == "isolated" and any(one.interruptions for one in isolated)
+        )
+        if (reason or use_isolated) and self._isolated_counts(isolated, len(short) + len(aside)):
             if reason:
-                budget = exhausted_budget(len(short), len(aside), self.plan, calm=True)
+                budget = exhausted_budget(len(short), len(aside), self.plan, isolated=True)
                 reason = budget.text if budget else None
-            known = [one.values for one in calm if all(name in one.values for name in self.plan.labels)]
-            by_calm = self.rule.decide({name: [one[name] for one in known] for name in self.plan.labels})
-            if by_calm.stop:
-                reason = f"{by_calm.reason} (isolated latency)"
+            known = [one.values for one in isolated if all(name in one.values for name in self.plan.labels)]
+            by_isolated = self.rule.decide({name: [one[name] for one in known] for name in self.plan.labels})
+            if by_isolated.stop:
+                reason = f"{by_isolated.reason} (isolated latency)"
         if len(short) >= SHORT_RUNS and all(short):
             reason = f"{len(short)} runs did not reach the requested rate: more runs would not help"
         return replace(decision, stop=True, reason=reason, next_look=None) if reason else decision
 
     @staticmethod
-    def _calm_counts(calm: Sequence[RunCalm], runs: int) -> bool:
+    def _isolated_counts(isolated: Sequence[RunIsolated], runs: int) -> bool:
         """Whether most runs have isolated latency, so that excluded runs contribute to it."""
-        if 2 * len(calm) < runs:
+        if 2 * len(isolated) < runs:
             return False
-        why = find_refusal(calm)
+        why = find_refusal(isolated)
         return why is None or why.code == "few-quiet-spells"

@@ -1,6 +1,6 @@
 """The judgement of one step by its runs.
 
-A step is judged by an interval over its runs, never by a point. Runs with interference (`run.soundness`) are
+A step is judged by an interval over its runs, never by a point. Runs with interference (`run.status`) are
 excluded and repeated. Clocks and counters detect them whatever the server's latency is, so excluding them is
 not biased. Interference only adds to latency, so all runs together may show that an objective holds. Either
 the valid runs or all runs decide, never both, because a second look finds by chance what the first did not.
@@ -18,10 +18,10 @@ import numpy as np
 
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan, Objective, Term, share
-from hindmost.run.calm.refusal import Refusal
 from hindmost.run.figures import RunFigures
+from hindmost.run.isolated.refusal import Refusal
 from hindmost.run.limits import REMAKE
-from hindmost.run.soundness import SOUND, Kind, RepeatBudget, Soundness, soundness
+from hindmost.run.status import COUNTED, Kind, RepeatBudget, RunStatus, status
 from hindmost.stats import Decision, ObjectiveRule
 from hindmost.stats.runs.objective import FIRST_LOOK
 from hindmost.store.estimates import Value, to_value
@@ -41,17 +41,17 @@ class StepRun:
     """One run of a step: the figures of the objective's terms, and whether the run counts."""
 
     values: Mapping[str, float]
-    soundness: Soundness = SOUND
+    status: RunStatus = COUNTED
 
     @property
     def kind(self) -> Kind:
         """Whether and why the run does not count."""
-        return self.soundness.kind
+        return self.status.kind
 
     @property
     def by_client(self) -> bool:
         """Whether the run fell short because the client was too busy."""
-        return self.soundness.by == "client"
+        return self.status.by == "client"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +76,19 @@ def step_run(run: RunFigures, plan: MeasurePlan, objective: Objective) -> StepRu
     latency because of it.
     """
     values = {term.key: _value(run, term) for term in objective.terms}
-    against = {term.name: term.limit for term in objective.terms if not (term.is_share or term.calm)}
-    worth = soundness(run, plan, against=against, errors_judged="errors" in values)
-    if objective.calm and worth.kind in ("sound", "host"):
-        why = run.calm.refused if run.calm is not None else None
-        wanted = {term.name for term in objective.terms if term.calm}
-        if run.calm is None:
+    against = {term.name: term.limit for term in objective.terms if not (term.is_share or term.isolated)}
+    worth = status(run, plan, against=against, errors_judged="errors" in values)
+    if objective.isolated and worth.kind in ("counted", "host"):
+        why = run.isolated.refused if run.isolated is not None else None
+        wanted = {term.name for term in objective.terms if term.isolated}
+        if run.isolated is None:
             why = Refusal("no-sentinel", "this run did not look for interference", "")
-        elif why is None and not wanted <= run.calm.values.keys():
+        elif why is None and not wanted <= run.isolated.values.keys():
             why = Refusal("few-quiet-spells", "interference cut too many requests short", "")
         if why is not None:
             text = f"no isolated latency: {why.text}"
-            return StepRun(values, Soundness("host", text, "no-isolated-latency", values={"code": why.code}))
-        worth = SOUND
+            return StepRun(values, RunStatus("host", text, "no-isolated-latency", values={"code": why.code}))
+        worth = COUNTED
     return StepRun(values, worth)
 
 
@@ -96,10 +96,10 @@ def _value(run: RunFigures, term: Term) -> float:
     if term.is_share:
         format_runs, of = share(term.name, run.counts)
         return format_runs / of
-    if not term.calm:
+    if not term.isolated:
         return run.values["latency"][term.name]
     # A run without isolated latency does not count (`step_run`).
-    return math.inf if run.calm is None else run.calm.values.get(term.name, math.inf)
+    return math.inf if run.isolated is None else run.isolated.values.get(term.name, math.inf)
 
 
 def judge(
@@ -115,30 +115,30 @@ def judge(
         Runs that may be repeated, as a share of the most.
     """
     kinds = {
-        kind: [one for one in made if one.kind == kind] for kind in ("sound", "host", "client", "errors")
+        kind: [one for one in made if one.kind == kind] for kind in ("counted", "host", "client", "errors")
     }
     short = [one for one in made if one.kind == "short"]
-    sound = [one for one in made if one.kind == "sound"]
+    counted = [one for one in made if one.kind == "counted"]
     if len(short) >= TWICE:
         return _judge_short(short)
     if len(kinds["errors"]) >= TWICE:
-        return Judgement("unmet", kinds["errors"][0].soundness.note, len(made), 0.0)
+        return Judgement("unmet", kinds["errors"][0].status.note, len(made), 0.0)
     least, most = runs
-    decided = _decide(sound, objective, runs)
+    decided = _decide(counted, objective, runs)
     if decided is not None and not (short and decided.outcome == "holds"):
         return decided
     disturbed = len(kinds["host"])
-    if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(sound):
-        given_up = Judgement("unmet", kinds["client"][0].soundness.note, len(made), 0.0)
-    elif len(sound) >= most or len(made) >= RepeatBudget(most, remake).most:
+    if len(kinds["client"]) >= TWICE and len(kinds["client"]) > len(counted):
+        given_up = Judgement("unmet", kinds["client"][0].status.note, len(made), 0.0)
+    elif len(counted) >= most or len(made) >= RepeatBudget(most, remake).most:
         given_up = (
-            _judge_undecided(sound, objective, runs) if len(sound) >= FIRST_LOOK else _judge_spoiled(made)
+            _judge_undecided(counted, objective, runs) if len(counted) >= FIRST_LOOK else _judge_spoiled(made)
         )
-    elif disturbed >= max(DISTURBED, least) and disturbed > len(sound):
+    elif disturbed >= max(DISTURBED, least) and disturbed > len(counted):
         given_up = _judge_spoiled(made)
     else:
         return None
-    if len(sound) >= max(least, FIRST_LOOK):
+    if len(counted) >= max(least, FIRST_LOOK):
         return given_up
     everything = _decide([one for one in made if one.kind != "errors"], objective, runs)
     if everything is not None and everything.outcome == "holds" and not short:
@@ -150,12 +150,10 @@ def judge(
 def _judge_short(short: Sequence[StepRun]) -> Judgement:
     """Judge a rate that was not reached: a busy client makes it unmet; a busy server makes it fail."""
     if all(one.by_client for one in short):
-        return Judgement("unmet", short[0].soundness.note, len(short), 0.0)
-    carried = [
-        one.soundness.carried for one in short if one.soundness.carried is not None and not one.by_client
-    ]
+        return Judgement("unmet", short[0].status.note, len(short), 0.0)
+    carried = [one.status.carried for one in short if one.status.carried is not None and not one.by_client]
     return Judgement(
-        "fails", next(one.soundness.note for one in short if not one.by_client), len(short), 0.0, max(carried)
+        "fails", next(one.status.note for one in short if not one.by_client), len(short), 0.0, max(carried)
     )
 
 
@@ -188,22 +186,21 @@ def rule_of(term: Term, runs: tuple[int, int]) -> ObjectiveRule:
     return ObjectiveRule(term.key, term.limit, max(runs[1], FIRST_LOOK), runs[0])
 
 
-def _judge_undecided(sound: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement:
+def _judge_undecided(counted: Sequence[StepRun], objective: Objective, runs: tuple[int, int]) -> Judgement:
     for term in objective.terms:
-        column = [one.values[term.key] for one in sound]
+        column = [one.values[term.key] for one in counted]
         if not rule_of(term, runs).holds(column):
-            text = (
-                f"the interval of {term.key} still includes {term.write(term.limit)} after {len(sound)} runs"
-            )
-            why = Note("undecided", text, {"name": term.key, "limit": term.limit, "runs": len(sound)})
-            return Judgement("undecided", why, len(sound), error_of(term, column))
-    why = Note("rate-not-reached", "one run did not reach the rate, the others did", {"runs": len(sound)})
-    return Judgement("undecided", why, len(sound), SHARE_ERROR)
+            limit = term.write(term.limit)
+            text = f"the interval of {term.key} still includes {limit} after {len(counted)} runs"
+            why = Note("undecided", text, {"name": term.key, "limit": term.limit, "runs": len(counted)})
+            return Judgement("undecided", why, len(counted), error_of(term, column))
+    why = Note("rate-not-reached", "one run did not reach the rate, the others did", {"runs": len(counted)})
+    return Judgement("undecided", why, len(counted), SHARE_ERROR)
 
 
 def _judge_spoiled(made: Sequence[StepRun]) -> Judgement:
-    disturbed = [one for one in made if one.kind != "sound"]
-    last = disturbed[-1].soundness
+    disturbed = [one for one in made if one.kind != "counted"]
+    last = disturbed[-1].status
     text = f"interference disturbed {len(disturbed)} of {len(made)} runs: {last.why}"
     values = {"disturbed": len(disturbed), "made": len(made), "code": last.code}
     return Judgement("spoiled", Note("disturbed-runs", text, values), len(made), 0.0)
@@ -232,7 +229,7 @@ class StepRule:
         """Record a run; return why it is excluded, if it is."""
         one = step_run(run, self.plan, self.objective)
         self.made.append(one)
-        return one.soundness.note if one.kind == "host" else None
+        return one.status.note if one.kind == "host" else None
 
     @property
     def judgement(self) -> Judgement | None:
@@ -242,9 +239,9 @@ class StepRule:
     def decide(self, values: Mapping[str, Sequence[float]]) -> Decision:
         """Decide whether to make another run."""
         judgement, term = self.judgement, self.objective.leading
-        sound = [one.values[term.key] for one in self.made if one.kind == "sound"]
+        counted = [one.values[term.key] for one in self.made if one.kind == "counted"]
         rule = rule_of(term, self.plan.runs)
-        width = rule.interval(sound).relative_half_width if sound else math.inf
+        width = rule.interval(counted).relative_half_width if counted else math.inf
         runs = len(self.made)
         return Decision(
             stop=judgement is not None,
@@ -258,8 +255,8 @@ class StepRule:
 
     @property
     def _counted_runs(self) -> list[StepRun]:
-        sound = [one for one in self.made if one.kind == "sound"]
-        return sound if len(sound) >= FIRST_LOOK else self.made
+        counted = [one for one in self.made if one.kind == "counted"]
+        return counted if len(counted) >= FIRST_LOOK else self.made
 
     @property
     def above(self) -> int:

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hindmost.errors import InstanceError, StudyError, TargetError
+from hindmost.errors import ClientError, StudyError, TargetError
 from hindmost.fleet import HERE, Fleet
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan, Objective
@@ -139,13 +139,13 @@ class RateSearch:
         with study.lock():
             try:
                 Procedure(study, plan, self.target, self.observer(plan), rule, rule.record, self.fleet).run()
-            except (InstanceError, TargetError) as error:
+            except (ClientError, TargetError) as error:
                 return self._died(rate, error, study)
             result = answer(study)
             study.write("result.json", encode(result))
         return self._step(rate, rule, result["throughput"]["achieved"], folder)
 
-    def _died(self, rate: float, error: InstanceError | TargetError, study: Study) -> Step:
+    def _died(self, rate: float, error: ClientError | TargetError, study: Study) -> Step:
         """Return a step for a rate that killed a restartable server; raise all other errors."""
         # The engine's code is in the error itself, or in the error from which it was made.
         words = [getattr(one, "code", None) for one in (error, error.__context__)]

@@ -233,8 +233,8 @@ mod tests {
         super::run(&streams.iter().collect::<Vec<_>>(), &vec![0; streams.len()], warm, ticks)
     }
 
-    fn ruler(name: &str) -> Program {
-        Program::rulers().into_iter().find(|one| one.name == name).unwrap()
+    fn stressor(name: &str) -> Program {
+        Program::stressors().into_iter().find(|one| one.name == name).unwrap()
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             ("load", 3.0),
         ];
         for (name, rate) in rates {
-            let seen = run(&[&ruler(name)], 1, 500, 4000)[0];
+            let seen = run(&[&stressor(name)], 1, 500, 4000)[0];
             assert!((seen / rate - 1.0).abs() < 0.02, "{name}: {seen} of {rate}");
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_shared_port_is_halved_and_others_are_not() {
         let beside = |a: &str, b: &str| {
-            let (a, b) = (ruler(a), ruler(b));
+            let (a, b) = (stressor(a), stressor(b));
             run(&[&a, &b], 1, 500, 4000)[0] / run(&[&a], 1, 500, 4000)[0]
         };
         assert!((beside("fp_mul", "fp_mul") - 0.5).abs() < 0.02);

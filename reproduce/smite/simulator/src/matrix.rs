@@ -42,17 +42,17 @@ pub struct Matrix {
     /// Names of programs.
     pub programs: Vec<String>,
     /// Names of stressors; the inert one first.
-    pub rulers: Vec<String>,
+    pub stressors: Vec<String>,
     /// Rate of each program alone.
     pub solo: Vec<f64>,
     /// Rate of each stressor alone.
-    pub ruler_solo: Vec<f64>,
+    pub stressor_solo: Vec<f64>,
     /// Rate of each program (rows) with each stressor.
-    pub beside_ruler: Vec<Vec<f64>>,
+    pub beside_stressor: Vec<Vec<f64>>,
     /// Rate of each stressor (columns) with each program (rows).
-    pub ruler_beside: Vec<Vec<f64>>,
+    pub stressor_beside: Vec<Vec<f64>>,
     /// Rate of each stressor with the inert one: the cost of a second thread's presence.
-    pub ruler_beside_null: Vec<f64>,
+    pub stressor_beside_null: Vec<f64>,
     /// Rate of each program (rows) with each program, itself included; NaN if not requested.
     pub beside: Vec<Vec<f64>>,
 }
@@ -90,13 +90,13 @@ impl<'a> Alone<'a> {
 pub fn measure(query: &Query) -> Matrix {
     let programs: Vec<Program> =
         (0..query.programs).map(|number| Program::random(query.seed, number)).collect();
-    let rulers = Program::rulers();
+    let stressors = Program::stressors();
     // A program's rate in company hardly exceeds its rate alone.
-    let (programs_alone, rulers_alone) = (Alone::all(&programs, query), Alone::all(&rulers, query));
+    let (programs_alone, stressors_alone) = (Alone::all(&programs, query), Alone::all(&stressors, query));
     let both = |a: &[Alone<'_>], b: &[Alone<'_>]| -> Vec<Vec<(f64, f64)>> {
         a.par_iter().map(|one| b.iter().map(|other| one.run_with(other, query)).collect()).collect()
     };
-    let with_rulers = both(&programs_alone, &rulers_alone);
+    let with_stressors = both(&programs_alone, &stressors_alone);
     let pairs = query.pairs();
     let rates: Vec<(f64, f64)> =
         pairs.par_iter().map(|&(a, b)| programs_alone[a].run_with(&programs_alone[b], query)).collect();
@@ -107,12 +107,15 @@ pub fn measure(query: &Query) -> Matrix {
     }
     Matrix {
         programs: programs.iter().map(|one| one.name.clone()).collect(),
-        rulers: rulers.iter().map(|one| one.name.clone()).collect(),
+        stressors: stressors.iter().map(|one| one.name.clone()).collect(),
         solo: programs_alone.iter().map(|one| one.rate).collect(),
-        ruler_solo: rulers_alone.iter().map(|one| one.rate).collect(),
-        beside_ruler: with_rulers.iter().map(|row| row.iter().map(|cell| cell.0).collect()).collect(),
-        ruler_beside: with_rulers.iter().map(|row| row.iter().map(|cell| cell.1).collect()).collect(),
-        ruler_beside_null: both(&rulers_alone, &rulers_alone[..1]).iter().map(|row| row[0].0).collect(),
+        stressor_solo: stressors_alone.iter().map(|one| one.rate).collect(),
+        beside_stressor: with_stressors.iter().map(|row| row.iter().map(|cell| cell.0).collect()).collect(),
+        stressor_beside: with_stressors.iter().map(|row| row.iter().map(|cell| cell.1).collect()).collect(),
+        stressor_beside_null: both(&stressors_alone, &stressors_alone[..1])
+            .iter()
+            .map(|row| row[0].0)
+            .collect(),
         beside,
     }
 }
@@ -127,10 +130,10 @@ mod tests {
         let rows = |rows: &[Vec<f64>]| rows.iter().flat_map(|row| row[..KNOWN].to_vec()).collect();
         let all = [
             of.solo.clone(),
-            of.ruler_solo[..KNOWN].to_vec(),
-            rows(&of.beside_ruler),
-            rows(&of.ruler_beside),
-            of.ruler_beside_null[..KNOWN].to_vec(),
+            of.stressor_solo[..KNOWN].to_vec(),
+            rows(&of.beside_stressor),
+            rows(&of.stressor_beside),
+            of.stressor_beside_null[..KNOWN].to_vec(),
             of.beside.concat(),
         ];
         let bytes = all.concat().into_iter().flat_map(f64::to_le_bytes);
@@ -173,7 +176,7 @@ mod tests {
         for (row, solo) in seen.beside.iter().zip(&seen.solo) {
             assert!(row.iter().all(|rate| *rate < 1.1 * solo), "{row:?} {solo}");
         }
-        assert_eq!(seen.rulers[0], "null");
-        assert!(seen.beside_ruler.iter().all(|row| row.iter().all(|rate| *rate > 0.0)));
+        assert_eq!(seen.stressors[0], "null");
+        assert!(seen.beside_stressor.iter().all(|row| row.iter().all(|rate| *rate > 0.0)));
     }
 }

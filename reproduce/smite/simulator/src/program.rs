@@ -88,7 +88,7 @@ impl Program {
 
     /// Return the stressors: the inert one first, then one for each kind of port, each cache level, memory, and
     /// dispatch.
-    pub fn rulers() -> Vec<Self> {
+    pub fn stressors() -> Vec<Self> {
         let pure = |name: &str, kind: usize| {
             let mut shares = [0.0; KINDS];
             shares[kind] = 1.0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hindmost_clock::MonotonicClock;
 use hindmost_plan::{Keep, Plan, Share, Thread, Workload};
 
-use super::instance::{Assignment, Job, Servers};
+use super::client::{Assignment, Job, Servers};
 use crate::arrivals::Part;
 use crate::engine::control::{windows, Control, Progress};
 use crate::engine::hot_path::Worker;
@@ -27,7 +27,7 @@ pub fn clean_up(plan: &Plan) -> Result<u32, LoadError> {
     }
     let plan = &Plan {
         workload,
-        instance: Share::default(),
+        client: Share::default(),
         threads: vec![Thread::default()],
         connections: plan.connections.min(CONNECTIONS.max(plan.target.servers().len() as u32)),
         keep: Keep { samples: 0, worst: 0 },

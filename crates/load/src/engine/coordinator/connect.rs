@@ -23,7 +23,7 @@ const AT_ONCE: usize = 64;
 impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Open all connections to `peers`, with TLS if the plan asks for it.
     pub fn connect_all(&mut self, plan: &Plan, peers: &Peers) -> Result<(), LoadError> {
-        let at_once = (AT_ONCE / (plan.threads.len() * plan.instance.of as usize)).max(1);
+        let at_once = (AT_ONCE / (plan.threads.len() * plan.client.of as usize)).max(1);
         let slots = self.connections.all().len();
         let mut until = self.clock.now() + PATIENCE;
         let mut started = 0;

@@ -2,11 +2,11 @@
 //! while they measure.
 
 pub mod clean_up;
+pub mod client;
 mod connect;
 pub mod controller;
 mod exit_notifier;
 pub mod first_request;
-pub mod instance;
 mod keyspace;
 pub mod needs;
 mod open_files;

@@ -23,7 +23,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             loop {
                 let connection = &self.connections[slot];
                 let handed_over = connection.pending.len() > connection.fresh;
-                if !(handed_over && connection.pending.front().is_some_and(|oldest| oldest.due_ns < before)) {
+                if !(handed_over
+                    && connection.pending.front().is_some_and(|oldest| oldest.scheduled_ns < before))
+                {
                     break;
                 }
                 let Some(pending) = self.give_up_oldest(slot) else { break };

@@ -62,11 +62,11 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Run one iteration of the loop. Scheduled requests are sent before replies are read, and again after
     /// the replies of each connection, so a send waits for at most one read.
     fn iterate(&mut self, now: Nanos) -> Result<(), LoadError> {
-        if self.schedule.next_due.min(self.batches.next) > now {
+        if self.schedule.next_scheduled.min(self.batches.next) > now {
             self.stages.reset(now);
         }
         self.away.record_idle(now);
-        let mut worked = self.send_due(now)?;
+        let mut worked = self.send_scheduled(now)?;
         if self.tally.window_is_over(now) {
             self.tally.publish(now, self.schedule.timeline.start, &self.progress);
             if P::LOSSY {
@@ -92,7 +92,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             worked = true;
             let now = self.serve(*one)?;
             if !(self.transport.queues() && self.schedule.closed) {
-                self.send_due(now)?;
+                self.send_scheduled(now)?;
             }
         }
         ready.clear();
@@ -129,8 +129,8 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         // In the closed loop a scheduled request needs a free connection, and the reply that frees one wakes
         // the worker.
         let blocked = self.schedule.closed && !self.connections.any_usable();
-        let due = if blocked { Nanos::MAX } else { self.schedule.next_due };
-        due.min(self.batches.next).min(self.connections.retry_at).min(self.turns.close_deadline())
+        let scheduled = if blocked { Nanos::MAX } else { self.schedule.next_scheduled };
+        scheduled.min(self.batches.next).min(self.connections.retry_at).min(self.turns.close_deadline())
     }
 
     pub(super) fn follow_timeline(&mut self) {
@@ -142,7 +142,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Count the scheduled requests that could not be sent within the timeout after the load's end.
     fn give_up_sending(&mut self) {
-        while self.schedule.next_due < self.schedule.timeline.end {
+        while self.schedule.next_scheduled < self.schedule.timeline.end {
             self.record_unsent();
             self.schedule.draw();
         }

@@ -32,13 +32,19 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         if self.schedule.is_full() || self.connections.open() == 0 {
             return self.record_unsent();
         }
-        let (request, due_ns) = (self.schedule.next, self.schedule.next_due.0);
+        let (request, scheduled_ns) = (self.schedule.next, self.schedule.next_scheduled.0);
         let Request { kind, item, .. } = request;
-        let mut pending = Pending { due_ns, kind, item, ..Pending::BLANK };
-        self.recorder.record_outstanding(due_ns, self.schedule.outstanding);
+        let mut pending = Pending { scheduled_ns, kind, item, ..Pending::BLANK };
+        self.recorder.record_outstanding(scheduled_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.stamp_alone(&mut pending, now);
-        self.backlog.push(Waiting { request, due_ns, sent_ns: pending.sent_ns, resends: 0, stamped: false });
+        self.backlog.push(Waiting {
+            request,
+            scheduled_ns,
+            sent_ns: pending.sent_ns,
+            resends: 0,
+            stamped: false,
+        });
     }
 
     /// Give free places on `slot` to waiting requests, then make it available for scheduled ones.
@@ -66,14 +72,18 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         Ok(())
     }
 
-    fn put_waiting(&mut self, slot: u32, Waiting { request, due_ns, sent_ns, resends, stamped }: Waiting) {
+    fn put_waiting(
+        &mut self,
+        slot: u32,
+        Waiting { request, scheduled_ns, sent_ns, resends, stamped }: Waiting,
+    ) {
         let stamped = if resends == 0 { self.is_stamped(slot) } else { stamped };
         self.tally.resent += u64::from(resends > 0);
         let connection = &mut self.connections[slot];
         let end = connection.write_request(&self.codec, request);
         let Request { kind, item, .. } = request;
-        connection.pending.push_back(Pending { due_ns, sent_ns, end, kind, stamped, resends, item });
-        connection.measured += u32::from(due_ns >= self.schedule.timeline.measure.0);
+        connection.pending.push_back(Pending { scheduled_ns, sent_ns, end, kind, stamped, resends, item });
+        connection.measured += u32::from(scheduled_ns >= self.schedule.timeline.measure.0);
     }
 
     /// After a read: write what the codec needs to answer, and close the connection if the server is leaving.

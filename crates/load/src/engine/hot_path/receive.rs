@@ -166,9 +166,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         if self.schedule.closed && !self.turns.enabled {
             self.connections.release(slot);
         }
-        let latency = now.0 - pending.due_ns;
+        let latency = now.0 - pending.scheduled_ns;
         self.tally.count_reply(latency);
-        if self.schedule.timeline.calibrates(Nanos(pending.due_ns)) {
+        if self.schedule.timeline.calibrates(Nanos(pending.scheduled_ns)) {
             self.recorder.record_calibration(latency);
         }
         let status = match reply.outcome {
@@ -181,9 +181,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             self.tally.late += 1;
         }
         if (P::MAY_CLOSE || P::CODES) && status != Status::Timeout {
-            self.recorder.record_code(pending.kind, pending.due_ns, reply.code);
+            self.recorder.record_code(pending.kind, pending.scheduled_ns, reply.code);
         }
-        let ending = Ending { done_ns: now.0, status, reply_end };
+        let ending = Ending { completed_ns: now.0, status, reply_end };
         if pending.stamped && pending.resends == 0 {
             let last = self.reply_segment(slot, left);
             self.end_answered(slot, serial, pending, ending, last);

@@ -67,7 +67,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     pub(super) fn attempt_time(&self, slot: u32) -> u64 {
         let connection = &self.connections[slot];
         let request = connection.pending.front().filter(|_| self.turns.enabled);
-        request.map_or(connection.attempt_started.0, |pending| pending.due_ns)
+        request.map_or(connection.attempt_started.0, |pending| pending.scheduled_ns)
     }
 
     /// Fail when no local port is left: the delay would be ours, not the server's.

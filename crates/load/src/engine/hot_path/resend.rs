@@ -83,17 +83,17 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             return false;
         }
         let Some((pending, _)) = connection.answer_tagged(tag) else { return false };
-        let Pending { due_ns, sent_ns, kind, item, stamped, .. } = pending;
+        let Pending { scheduled_ns, sent_ns, kind, item, stamped, .. } = pending;
         let resends = 1;
         connection.stamps.remove(u64::from(tag));
-        connection.measured -= u32::from(due_ns >= self.schedule.timeline.measure.0);
+        connection.measured -= u32::from(scheduled_ns >= self.schedule.timeline.measure.0);
         if self.turns.enabled {
             self.tally.resent += 1;
             self.turns.push_front(self.connections.endpoint(slot), Pending { resends, ..pending });
         } else {
             // Only requests whose bytes follow from their number can be refused.
             let request = Request { kind, item, value_bytes: 0 };
-            self.backlog.push_resend(Waiting { request, due_ns, sent_ns, resends, stamped });
+            self.backlog.push_resend(Waiting { request, scheduled_ns, sent_ns, resends, stamped });
         }
         true
     }

@@ -20,8 +20,8 @@ const BATCH: usize = 64;
 impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Send all requests and batches scheduled by `now`. Return whether there were any.
     #[inline]
-    pub(super) fn send_due(&mut self, now: Nanos) -> Result<bool, LoadError> {
-        if self.schedule.next_due.min(self.batches.next) > now
+    pub(super) fn send_scheduled(&mut self, now: Nanos) -> Result<bool, LoadError> {
+        if self.schedule.next_scheduled.min(self.batches.next) > now
             || (self.schedule.closed && !self.connections.any_usable())
         {
             return Ok(false);
@@ -66,14 +66,14 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             let Some(slot) = self.connections.take_free() else { return false };
             // In the closed loop a request is scheduled when its connection is free, so there is no send
             // delay.
-            self.schedule.next_due = now;
+            self.schedule.next_scheduled = now;
             Some(slot)
         } else if self.schedule.is_full() {
             None
         } else {
             self.connections.pick(self.schedule.endpoint)
         };
-        self.recorder.record_scheduled(self.schedule.next_due.0);
+        self.recorder.record_scheduled(self.schedule.next_scheduled.0);
         match slot {
             Some(slot) if self.has_room(slot) => self.put_on(slot, now),
             None if self.connections.is_down(self.schedule.endpoint) => self.record_unserved(),
@@ -95,12 +95,12 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     #[inline]
     pub(super) fn put_on(&mut self, slot: u32, now: Nanos) {
         let stamped = self.is_stamped(slot);
-        let (request, due) = (self.schedule.next, self.schedule.next_due);
+        let (request, scheduled) = (self.schedule.next, self.schedule.next_scheduled);
         let connection = &mut self.connections[slot];
         let end = connection.write_request(&self.codec, request);
         let Request { kind, item, .. } = request;
         connection.pending.push_back(Pending {
-            due_ns: due.0,
+            scheduled_ns: scheduled.0,
             sent_ns: 0,
             end,
             kind,
@@ -108,15 +108,15 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             resends: 0,
             item,
         });
-        connection.measured += u32::from(due >= self.schedule.timeline.measure);
+        connection.measured += u32::from(scheduled >= self.schedule.timeline.measure);
         if self.batches.are_enabled() {
             self.connections[slot].fresh += 1;
-            self.batches.add(slot, due);
-            self.recorder.record_gap(due.0, now.0);
+            self.batches.add(slot, scheduled);
+            self.recorder.record_gap(scheduled.0, now.0);
         } else {
             self.connections.add_unwritten(slot);
         }
-        self.recorder.record_outstanding(due.0, self.schedule.outstanding);
+        self.recorder.record_outstanding(scheduled.0, self.schedule.outstanding);
         self.schedule.outstanding += 1;
     }
 
@@ -188,16 +188,16 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         let from = connection.pending.len().saturating_sub(fresh);
         self.tally.sent += fresh as u64;
         if let Some(first) = connection.pending.get(from) {
-            self.recorder.record_write(first.due_ns, fresh as u64);
+            self.recorder.record_write(first.scheduled_ns, fresh as u64);
         }
         let paced = self.batches.are_enabled();
         for pending in connection.pending.range_mut(from..) {
             let closed = self.schedule.closed;
-            let ready = self.batches.held_until(slot, Nanos(pending.due_ns), now);
+            let ready = self.batches.held_until(slot, Nanos(pending.scheduled_ns), now);
             if paced {
-                self.recorder.record_hold(pending.due_ns, ready.0);
+                self.recorder.record_hold(pending.scheduled_ns, ready.0);
             } else {
-                self.recorder.record_gap(pending.due_ns, now.0);
+                self.recorder.record_gap(pending.scheduled_ns, now.0);
             }
             stamp(pending, ready, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
         }
@@ -215,9 +215,9 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     /// Record a request as handed over that has no connection yet.
     pub(super) fn stamp_alone(&mut self, pending: &mut Pending, now: Nanos) {
         self.tally.sent += 1;
-        let (closed, due) = (self.schedule.closed, Nanos(pending.due_ns));
-        self.recorder.record_gap(due.0, now.0);
-        stamp(pending, due, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
+        let (closed, scheduled) = (self.schedule.closed, Nanos(pending.scheduled_ns));
+        self.recorder.record_gap(scheduled.0, now.0);
+        stamp(pending, scheduled, now, closed, &mut self.recorder, &mut self.stages, &mut self.ideal);
     }
 
     pub(super) fn submit(&mut self) -> Result<(), LoadError> {
@@ -301,24 +301,24 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Record that the scheduled request cannot be sent: no connection is open, or the request table is full.
     pub(super) fn record_unsent(&mut self) {
-        self.end_due(Status::Unsent);
+        self.end_scheduled(Status::Unsent);
     }
 
     /// Record the scheduled request as lost because its server is down. It is not sent to another server.
     #[cold]
     pub(super) fn record_unserved(&mut self) {
         self.tally.lost += 1;
-        self.end_due(Status::Lost);
+        self.end_scheduled(Status::Lost);
     }
 
-    fn end_due(&mut self, status: Status) {
+    fn end_scheduled(&mut self, status: Status) {
         self.recorder.record(Row {
-            due_ns: self.schedule.next_due.0,
+            scheduled_ns: self.schedule.next_scheduled.0,
             sent_ns: 0,
             wire_out_ns: 0,
             wire_in_ns: 0,
             card_wire_ns: 0,
-            done_ns: 0,
+            completed_ns: 0,
             place: Place::default(),
             kind: self.schedule.next.kind,
             status,
@@ -343,8 +343,8 @@ fn stamp(
     pending.sent_ns = now.0;
     // Send delay is defined in the open loop only.
     let ideal = (!closed).then(|| ideal.schedule(ready));
-    let slip_ns = now.0 - ready.0;
-    if recorder.record_send(pending.kind, pending.due_ns, slip_ns, ideal) && !closed {
-        stages.record_send(slip_ns);
+    let send_delay_ns = now.0 - ready.0;
+    if recorder.record_send(pending.kind, pending.scheduled_ns, send_delay_ns, ideal) && !closed {
+        stages.record_send(send_delay_ns);
     }
 }

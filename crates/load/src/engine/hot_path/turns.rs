@@ -49,10 +49,11 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
                 State::Closing => {}
             }
         }
-        while let Some(Waiting { request, due_ns, sent_ns, resends, stamped }) = self.backlog.pop() {
+        while let Some(Waiting { request, scheduled_ns, sent_ns, resends, stamped }) = self.backlog.pop() {
             let Request { kind, item, .. } = request;
             // Requests wait for a place only with a single server.
-            self.turns.push(0, Pending { due_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
+            self.turns
+                .push(0, Pending { scheduled_ns, sent_ns, kind, stamped, resends, item, ..Pending::BLANK });
         }
         self.turns.sort();
     }
@@ -65,7 +66,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             if now >= self.schedule.timeline.end || !self.connections.any_usable() {
                 return Ok(false);
             }
-            self.schedule.next_due = now;
+            self.schedule.next_scheduled = now;
         } else if self.schedule.is_full() {
             self.record_unsent();
             self.schedule.draw();
@@ -77,9 +78,10 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             self.schedule.draw();
             return Ok(true);
         }
-        let (Request { kind, item, value_bytes }, due_ns) = (self.schedule.next, self.schedule.next_due.0);
-        let mut pending = Pending { due_ns, kind, item, end: u64::from(value_bytes), ..Pending::BLANK };
-        self.recorder.record_outstanding(due_ns, self.schedule.outstanding);
+        let (Request { kind, item, value_bytes }, scheduled_ns) =
+            (self.schedule.next, self.schedule.next_scheduled.0);
+        let mut pending = Pending { scheduled_ns, kind, item, end: u64::from(value_bytes), ..Pending::BLANK };
+        self.recorder.record_outstanding(scheduled_ns, self.schedule.outstanding);
         self.schedule.outstanding += 1;
         self.schedule.draw();
         if let Some(slot) = self.connections.take_any(endpoint) {
@@ -130,7 +132,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
         if pending.sent_ns == 0 {
             self.stamp_alone(&mut pending, now);
         }
-        let measured = pending.due_ns >= self.schedule.timeline.measure.0;
+        let measured = pending.scheduled_ns >= self.schedule.timeline.measure.0;
         let connection = &mut self.connections[slot];
         connection.pending.push_back(pending);
         connection.measured += u32::from(measured);
@@ -236,23 +238,24 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
 
     /// Record requests still waiting for a connection or a place as timeouts at the end of the load.
     pub(super) fn end_turns(&mut self) {
-        let from_backlog = |Waiting { request, due_ns, sent_ns, .. }| (due_ns, sent_ns, request.kind);
+        let from_backlog =
+            |Waiting { request, scheduled_ns, sent_ns, .. }| (scheduled_ns, sent_ns, request.kind);
         let servers = self.connections.servers() as u16;
         let from_turns = |turns: &mut Turns, endpoint| {
-            turns.pop(endpoint).map(|one| (endpoint, (one.due_ns, one.sent_ns, one.kind)))
+            turns.pop(endpoint).map(|one| (endpoint, (one.scheduled_ns, one.sent_ns, one.kind)))
         };
-        while let Some((endpoint, (due_ns, sent_ns, kind))) = (0..servers)
+        while let Some((endpoint, (scheduled_ns, sent_ns, kind))) = (0..servers)
             .find_map(|endpoint| from_turns(&mut self.turns, endpoint))
             .or_else(|| self.backlog.pop().map(|one| (0, from_backlog(one))))
         {
-            let Ending { done_ns, status, .. } = Ending::without_answer(Status::Timeout);
+            let Ending { completed_ns, status, .. } = Ending::without_answer(Status::Timeout);
             self.recorder.record(Row {
-                due_ns,
+                scheduled_ns,
                 sent_ns,
                 wire_out_ns: 0,
                 wire_in_ns: 0,
                 card_wire_ns: 0,
-                done_ns,
+                completed_ns,
                 place: Place::default(),
                 kind,
                 status,

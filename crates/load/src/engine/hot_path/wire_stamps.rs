@@ -83,7 +83,8 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
     fn end_complete(&mut self, slot: u32) {
         loop {
             let clock = &self.clock;
-            let lost = |answer: &Answer| clock.now().0.saturating_sub(answer.ending.done_ns) > LOST_AFTER.0;
+            let lost =
+                |answer: &Answer| clock.now().0.saturating_sub(answer.ending.completed_ns) > LOST_AFTER.0;
             let is_enough = |answer: &Answer, out: Stamp| out.has(Source::Hardware) || lost(answer);
             let answered = self.connections[slot].stamps.pop_answered(is_enough);
             let Some((answer, out)) = answered else { return };
@@ -102,7 +103,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
 
     fn end_stamped(&mut self, slot: u32, pending: Pending, ending: Ending, out: Stamp, last: Segment) {
         let mut row = self.row(slot, pending, ending);
-        let measured = row.due_ns >= self.schedule.timeline.measure.0;
+        let measured = row.scheduled_ns >= self.schedule.timeline.measure.0;
         let (stamper, clock) = (self.transport.stamps(), &self.clock);
         let wire = self.stamping.wire(&mut row, (out, last), measured, stamper, || clock.realtime_ahead());
         self.recorder.record_stamped(row, wire, stamper.source().is_some());

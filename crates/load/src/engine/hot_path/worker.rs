@@ -166,7 +166,7 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
 
     #[inline]
     pub(super) fn row(&self, slot: u32, pending: Pending, ending: Ending) -> Row {
-        let Ending { done_ns, status, reply_end } = ending;
+        let Ending { completed_ns, status, reply_end } = ending;
         // A resent request has two positions in its streams, so none is recorded.
         let place = if pending.resends > 0 {
             Place::default()
@@ -174,12 +174,12 @@ impl<P: Protocol, T: StampedTransport + ?Sized, C: Clock> Worker<P, T, C> {
             Place { port: self.connections[slot].port, request_end: pending.end, reply_end }
         };
         Row {
-            due_ns: pending.due_ns,
+            scheduled_ns: pending.scheduled_ns,
             sent_ns: pending.sent_ns,
             wire_out_ns: 0,
             wire_in_ns: 0,
             card_wire_ns: 0,
-            done_ns,
+            completed_ns,
             place,
             kind: pending.kind,
             status,

@@ -11,7 +11,7 @@ use hindmost_histogram::Histogram;
 #[cfg(not(fuzzing))]
 use hindmost_table::{TableError, Writer};
 
-use super::result::InstanceResult;
+use super::result::ClientResult;
 use crate::engine::control::Timeline;
 use crate::record::{KindRecord, Recorder, Row, SECTIONS};
 use crate::LoadError;
@@ -22,12 +22,12 @@ use crate::LoadError;
 /// behind that byte.
 #[cfg(not(fuzzing))]
 const COLUMNS: &str = "message request {
-    required int64 due_ns;
+    required int64 scheduled_ns;
     optional int64 sent_ns;
     optional int64 wire_out_ns;
     optional int64 wire_in_ns;
     optional int64 card_wire_ns;
-    optional int64 done_ns;
+    optional int64 completed_ns;
     required binary kind (UTF8);
     required binary status (UTF8);
     required int32 thread;
@@ -73,8 +73,8 @@ impl Outputs {
     /// Create the files of client `index` in the folder `place`.
     pub fn create(place: &Path, index: u32) -> Result<Self, LoadError> {
         Ok(Self {
-            result: Output::create(place.join(format!("instance-{index}.json")))?,
-            distributions: Output::create(place.join(format!("instance-{index}.hlog")))?,
+            result: Output::create(place.join(format!("client-{index}.json")))?,
+            distributions: Output::create(place.join(format!("client-{index}.hlog")))?,
             samples: Output::create(place.join(format!("samples-{index}.parquet")))?,
             worst: Output::create(place.join(format!("worst-{index}.parquet")))?,
         })
@@ -83,7 +83,7 @@ impl Outputs {
     /// Write all files.
     pub fn write(
         self,
-        result: &InstanceResult,
+        result: &ClientResult,
         recorder: Recorder,
         kinds: &[String],
         timeline: Timeline,
@@ -103,10 +103,10 @@ impl Outputs {
 
 /// Collect the histograms of the `.hlog` file by tag:
 ///
-/// - `latency/KIND` by section; `service`, `slip`, `wire` and `overhead` of each kind as a whole
-/// - `outstanding`, `writes`, `held` if requests wait for batches, `ideal_slip` of an open loop
+/// - `latency/KIND` by section; `service`, `send_delay`, `wire` and `overhead` of each kind as a whole
+/// - `outstanding`, `writes`, `held` if requests wait for batches, `ideal_send_delay` of an open loop
 /// - `connect` and `handshake` if there were any, and the latency of each `endpoint/NUMBER` of several
-/// - `gaps`, `due_gaps` if recorded, and `calibration`
+/// - `gaps`, `scheduled_gaps` if recorded, and `calibration`
 fn intervals<'r>(
     recorder: &'r Recorder,
     kinds: &[String],
@@ -121,13 +121,13 @@ fn intervals<'r>(
     let whole = |tag, histogram| Interval { tag, start_s: at(from), end_s: at(to), histogram };
     let mut all = Vec::new();
     for (kind, record) in kinds.iter().zip(&recorder.kinds) {
-        let KindRecord { latency, service, slip, stamped, .. } = record;
+        let KindRecord { latency, service, send_delay, stamped, .. } = record;
         for (i, histogram) in latency.iter().enumerate() {
             let edge = |i: usize| at(from + (to - from) / SECTIONS as u64 * i as u64);
             all.push(Interval { tag: tag("latency", kind), start_s: edge(i), end_s: edge(i + 1), histogram });
         }
         all.push(whole(tag("service", kind), service));
-        all.push(whole(tag("slip", kind), slip));
+        all.push(whole(tag("send_delay", kind), send_delay));
         all.push(whole(tag("wire", kind), &stamped.wire));
         all.push(whole(tag("overhead", kind), &stamped.overhead));
     }
@@ -136,8 +136,8 @@ fn intervals<'r>(
     if recorder.held.count() > 0 {
         all.push(whole(tag("held", ""), &recorder.held));
     }
-    if recorder.ideal_slip.count() > 0 {
-        all.push(whole(tag("ideal_slip", ""), &recorder.ideal_slip));
+    if recorder.ideal_send_delay.count() > 0 {
+        all.push(whole(tag("ideal_send_delay", ""), &recorder.ideal_send_delay));
     }
     if recorder.connect.count() > 0 {
         all.push(whole(tag("connect", ""), &recorder.connect));
@@ -149,8 +149,8 @@ fn intervals<'r>(
         all.push(whole(tag("endpoint", &number.to_string()), &endpoint.latency));
     }
     all.push(whole(tag("gaps", ""), &recorder.gaps.histogram));
-    if let Some(due) = &recorder.due_gaps {
-        all.push(whole(tag("due_gaps", ""), &due.histogram));
+    if let Some(scheduled) = &recorder.scheduled_gaps {
+        all.push(whole(tag("scheduled_gaps", ""), &scheduled.histogram));
     }
     let calibration = &recorder.calibration;
     all.push(Interval {
@@ -180,12 +180,12 @@ fn rows(
     let span = |span: u64| (span != 0).then_some(span as i64);
     let mut table = Writer::new(Box::new(out), COLUMNS)?;
     let mut group = table.begin_group()?;
-    group.int64(rows.iter().map(|row| since(row.due_ns)))?;
+    group.int64(rows.iter().map(|row| since(row.scheduled_ns)))?;
     group.optional_int64(rows.iter().map(|row| moment(row.sent_ns)))?;
     group.optional_int64(rows.iter().map(|row| moment(row.wire_out_ns)))?;
     group.optional_int64(rows.iter().map(|row| moment(row.wire_in_ns)))?;
     group.optional_int64(rows.iter().map(|row| span(row.card_wire_ns)))?;
-    group.optional_int64(rows.iter().map(|row| moment(row.done_ns)))?;
+    group.optional_int64(rows.iter().map(|row| moment(row.completed_ns)))?;
     group.text(rows.iter().map(|row| kinds[usize::from(row.kind.0)].as_str()))?;
     group.text(rows.iter().map(|row| row.status.name()))?;
     group.int32(rows.iter().map(|row| i32::from(row.thread)))?;

@@ -1,6 +1,6 @@
-//! A client's result document, `instance-K.json`.
+//! A client's result document, `client-K.json`.
 //!
-//! History of the format: `hindmost.instance/1` (0.1.0) first version.
+//! History of the format: `hindmost.client/1` (0.1.0) first version.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::record::{Connects, Counts, Dispersion, Window};
 use crate::schema::came_later;
 use crate::stop::Ended;
 
-/// The schema name that every instance result carries.
-pub const SCHEMA: &str = "hindmost.instance/1";
+/// The schema name that every client result carries.
+pub const SCHEMA: &str = "hindmost.client/1";
 
 const LATER: [&str; 16] = [
     "unreadable",
@@ -41,13 +41,13 @@ const LATER: [&str; 16] = [
     "measured_from_ns",
 ];
 const LATER_OF_DATAGRAMS: [&str; 1] = ["oversized"];
-const LATER_OF_THREADS: [&str; 5] = ["shares", "late", "sockets", "away", "due_dispersion"];
+const LATER_OF_THREADS: [&str; 5] = ["shares", "late", "sockets", "away", "scheduled_dispersion"];
 
-/// The result of one client. Its distributions are in `instance-K.hlog`.
+/// The result of one client. Its distributions are in `client-K.hlog`.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(transform = came_later(&LATER))]
-pub struct InstanceResult {
-    /// `hindmost.instance/1`.
+pub struct ClientResult {
+    /// `hindmost.client/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
     /// Index of this client.
@@ -69,9 +69,9 @@ pub struct InstanceResult {
     /// Length of the measurement, in seconds.
     pub measure_s: f64,
     /// Requested rate of this client, in requests per second; absent in a closed loop without a rate.
-    pub asked_per_s: Option<f64>,
+    pub requested_per_s: Option<f64>,
     /// Requests scheduled in the measurement, per second.
-    pub due_per_s: f64,
+    pub scheduled_per_s: f64,
     /// Requests answered in the measurement, per second.
     pub achieved_per_s: f64,
     /// Counts over all kinds.
@@ -215,7 +215,7 @@ pub struct ThreadReport {
     /// Requests sent per interval of 1, 10 and 100 ms.
     pub dispersion: Vec<Dispersion>,
     /// The same for scheduled times, unless the arrival law determines it.
-    pub due_dispersion: Option<Vec<Dispersion>>,
+    pub scheduled_dispersion: Option<Vec<Dispersion>>,
     /// How its requests were spread over its connections.
     pub shares: Shares,
     /// The counters from which the fractions are computed.

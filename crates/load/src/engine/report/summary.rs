@@ -11,7 +11,7 @@ use hindmost_plan::{Plan, Workload};
 
 use super::host::{HostReading, HostSummary};
 use super::result::{
-    Calibration, CodeCount, Datagrams, EndpointReport, InstanceResult, Memory, ThreadReport, Unhandled,
+    Calibration, ClientResult, CodeCount, Datagrams, EndpointReport, Memory, ThreadReport, Unhandled,
     Unreadable, SCHEMA,
 };
 use super::stamps::StampReport;
@@ -41,7 +41,7 @@ pub fn summarise(
     totals: Vec<WorkerTotals>,
     series: Vec<Vec<Window>>,
     bound_bytes: u64,
-) -> (InstanceResult, Recorder) {
+) -> (ClientResult, Recorder) {
     let mut threads = Vec::new();
     let mut whole: Option<Recorder> = None;
     let mut first_error = None;
@@ -51,14 +51,14 @@ pub fn summarise(
     let mut unhandled: Option<Unhandled> = None;
     let mut unreadable = Unreadable::default();
     for (thread, one) in plan.threads.iter().zip(totals) {
-        let span = one.span;
+        let (span, scheduled_gaps) = (one.span, one.recorder.scheduled_gaps.as_ref());
         threads.push(ThreadReport {
             cpu: thread.cpu,
             busy_share: if span.wall_ns > 0 { one.busy_ns as f64 / span.wall_ns as f64 } else { 0.0 },
             cpu_share: span.busy_share(),
             run_delay_share: span.run_delay_share(),
             dispersion: one.recorder.gaps.dispersion().to_vec(),
-            due_dispersion: one.recorder.due_gaps.as_ref().map(|due| due.dispersion().to_vec()),
+            scheduled_dispersion: scheduled_gaps.map(|gaps| gaps.dispersion().to_vec()),
             shares: one.shares,
             span,
             late: one.late,
@@ -100,11 +100,11 @@ pub fn summarise(
     }
     let codes = codes(plan, &recorder);
     let measure_s = plan.phases.measure_s;
-    let share = f64::from(plan.instance.of);
-    let result = InstanceResult {
+    let share = f64::from(plan.client.of);
+    let result = ClientResult {
         schema: SCHEMA,
-        index: plan.instance.index,
-        of: plan.instance.of,
+        index: plan.client.index,
+        of: plan.client.of,
         seed: plan.seed,
         started_s: times.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
         warmup_s: times.warmup_s,
@@ -112,9 +112,9 @@ pub fn summarise(
         calibration: calibration(plan, &recorder),
         measured_from_ns: times.measure.0,
         measure_s,
-        asked_per_s: plan.load.rate().map(|rate| rate.get() / share),
-        due_per_s: counts.due as f64 / measure_s,
-        achieved_per_s: counts.done as f64 / measure_s,
+        requested_per_s: plan.load.rate().map(|rate| rate.get() / share),
+        scheduled_per_s: counts.scheduled as f64 / measure_s,
+        achieved_per_s: counts.completed as f64 / measure_s,
         counts,
         kinds: by_kind,
         first_error,

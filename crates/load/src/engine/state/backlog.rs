@@ -8,7 +8,7 @@ use crate::workload::Request;
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     pub request: Request,
-    pub due_ns: u64,
+    pub scheduled_ns: u64,
     pub sent_ns: u64,
     /// As in [`super::request::Pending`].
     pub resends: u8,
@@ -37,7 +37,7 @@ impl Backlog {
 
     /// Queue a refused request for a resend, ahead of all requests scheduled later.
     pub fn push_resend(&mut self, one: Waiting) {
-        let at = self.waiting.partition_point(|other| other.due_ns <= one.due_ns);
+        let at = self.waiting.partition_point(|other| other.scheduled_ns <= one.scheduled_ns);
         self.waiting.insert(at, one);
     }
 

@@ -45,14 +45,14 @@ impl Batches {
         self.interval > Nanos::ZERO
     }
 
-    /// Add a request scheduled at `due` to the batch of `slot`.
-    pub fn add(&mut self, slot: u32, due: Nanos) {
+    /// Add a request scheduled at `scheduled` to the batch of `slot`.
+    pub fn add(&mut self, slot: u32, scheduled: Nanos) {
         let at = slot as usize;
         if self.is_open[at] {
             return;
         }
         self.is_open[at] = true;
-        self.leaves[at] = due.max(self.leaves[at].saturating_add(self.interval));
+        self.leaves[at] = scheduled.max(self.leaves[at].saturating_add(self.interval));
         self.open.push(Reverse((self.leaves[at], slot)));
         self.next = self.next.min(self.leaves[at]);
     }
@@ -68,11 +68,11 @@ impl Batches {
         Some(slot)
     }
 
-    /// Return until when batching held a request of `slot` that was scheduled at `due` and sent at `now`.
+    /// Return until when batching held a request of `slot` that was scheduled at `scheduled` and sent at `now`.
     #[inline]
-    pub fn held_until(&self, slot: u32, due: Nanos, now: Nanos) -> Nanos {
+    pub fn held_until(&self, slot: u32, scheduled: Nanos, now: Nanos) -> Nanos {
         let leaves = self.leaves.get(slot as usize).copied().unwrap_or(Nanos::ZERO);
-        due.max(leaves.min(now))
+        scheduled.max(leaves.min(now))
     }
 }
 
@@ -89,8 +89,8 @@ mod tests {
         let mut batches = Batches::new(Nanos(100), 2);
         batches.add(0, Nanos(1_000));
         assert_eq!(pop_all(&mut batches, 1_000), [0]);
-        for due in [1_020, 1_030] {
-            batches.add(0, Nanos(due));
+        for scheduled in [1_020, 1_030] {
+            batches.add(0, Nanos(scheduled));
         }
         batches.add(1, Nanos(1_040));
         assert_eq!(batches.next, Nanos(1_040));
@@ -107,7 +107,7 @@ mod tests {
         batches.add(0, Nanos(1_000));
         pop_all(&mut batches, 1_000);
         batches.add(0, Nanos(1_020));
-        let held_until = |due, now| batches.held_until(0, Nanos(due), Nanos(now)).0;
+        let held_until = |scheduled, now| batches.held_until(0, Nanos(scheduled), Nanos(now)).0;
         assert_eq!(held_until(1_020, 1_130), 1_100, "30 late");
         assert_eq!(held_until(1_120, 1_130), 1_120, "scheduled after the batch's time, and sent with it");
         assert_eq!(held_until(1_020, 1_050), 1_050, "its connection broke");

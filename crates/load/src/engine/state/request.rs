@@ -6,7 +6,7 @@ use crate::workload::Kind;
 /// A request that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    pub due_ns: u64,
+    pub scheduled_ns: u64,
     /// Send time; 0 before the write call.
     pub sent_ns: u64,
     /// Stream offset of the request's end. For an unwritten request that waits for its turn: the bytes of its
@@ -25,14 +25,14 @@ pub struct Pending {
 impl Pending {
     /// A placeholder used to map memory before the load.
     pub const BLANK: Self =
-        Self { due_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, stamped: false, resends: 0, item: 0 };
+        Self { scheduled_ns: 0, sent_ns: 0, end: 0, kind: Kind::GET, stamped: false, resends: 0, item: 0 };
 }
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
     /// Completion time; 0 without an answer.
-    pub done_ns: u64,
+    pub completed_ns: u64,
     pub status: Status,
     /// Stream offset of the reply's end; 0 without a reply.
     pub reply_end: u64,
@@ -41,6 +41,6 @@ pub struct Ending {
 impl Ending {
     /// A request without an answer.
     pub const fn without_answer(status: Status) -> Self {
-        Self { done_ns: 0, status, reply_end: 0 }
+        Self { completed_ns: 0, status, reply_end: 0 }
     }
 }

@@ -22,7 +22,7 @@ pub struct Schedule {
     /// The server of the next request, and the rule that chooses servers.
     pub endpoint: u16,
     pub shards: Shards,
-    pub next_due: Nanos,
+    pub next_scheduled: Nanos,
     pub outstanding: u64,
 }
 
@@ -39,7 +39,7 @@ impl Schedule {
             next: Request { kind: Kind::GET, item: 0, value_bytes: 0 },
             endpoint: 0,
             shards: Shards::One,
-            next_due: Nanos::MAX,
+            next_scheduled: Nanos::MAX,
             outstanding: 0,
         }
     }
@@ -62,7 +62,7 @@ impl Schedule {
     pub fn draw(&mut self) {
         self.next = self.requests.draw();
         self.endpoint = self.shards.next(self.next.item);
-        self.next_due = self.timeline.start.saturating_add(self.arrivals.next_due());
+        self.next_scheduled = self.timeline.start.saturating_add(self.arrivals.next_scheduled());
     }
 
     /// Take over the phase boundaries. Return whether the measurement's start is new.
@@ -78,15 +78,15 @@ impl Schedule {
     /// Whether a request of the load is due at `now`.
     #[inline]
     pub fn is_due(&self, now: Nanos) -> bool {
-        self.next_due <= now && self.next_due < self.timeline.end
+        self.next_scheduled <= now && self.next_scheduled < self.timeline.end
     }
 
     /// Whether all scheduled requests have been sent. In the closed loop, a request that waited for its
     /// connection is scheduled only now.
     #[inline]
     pub fn is_over(&self, now: Nanos) -> bool {
-        let due = if self.closed { self.next_due.max(now) } else { self.next_due };
-        due >= self.timeline.end
+        let scheduled = if self.closed { self.next_scheduled.max(now) } else { self.next_scheduled };
+        scheduled >= self.timeline.end
     }
 
     /// Whether the limit on outstanding requests is reached.
@@ -107,7 +107,7 @@ impl Schedule {
 
     /// Stop scheduling requests.
     pub fn end(&mut self) {
-        self.next_due = Nanos::MAX;
+        self.next_scheduled = Nanos::MAX;
     }
 
     /// Seconds since the load started.
@@ -127,7 +127,7 @@ mod tests {
     struct EveryTen(u64);
 
     impl Arrivals for EveryTen {
-        fn next_due(&mut self) -> Nanos {
+        fn next_scheduled(&mut self) -> Nanos {
             self.0 += 10;
             Nanos(self.0)
         }
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn scheduled_times_are_relative_to_the_start_and_end_with_the_load() {
         let mut schedule = schedule(&every_ms());
-        let mut due = Vec::new();
+        let mut scheduled = Vec::new();
         while schedule.is_due(Nanos::MAX) {
-            due.push(schedule.next_due.0);
+            scheduled.push(schedule.next_scheduled.0);
             schedule.draw();
         }
-        assert_eq!(due, [1_010, 1_020, 1_030, 1_040]);
+        assert_eq!(scheduled, [1_010, 1_020, 1_030, 1_040]);
         assert!(schedule.is_over(Nanos(1_000)));
     }
 

@@ -86,13 +86,13 @@ impl Stages {
 
     /// Attribute the send delay of a measured request to a stage if it is long.
     #[inline]
-    pub fn record_send(&mut self, slip_ns: u64) {
-        if slip_ns > LATE.0 {
-            self.blame(slip_ns);
+    pub fn record_send(&mut self, send_delay_ns: u64) {
+        if send_delay_ns > LATE.0 {
+            self.blame(send_delay_ns);
         }
     }
 
-    fn blame(&mut self, slip_ns: u64) {
+    fn blame(&mut self, send_delay_ns: u64) {
         let [to_write, to_read, at_rest] = self.spent;
         let late = if at_rest > to_write.max(to_read) {
             &mut self.late.waiting
@@ -102,8 +102,8 @@ impl Stages {
             &mut self.late.reading
         };
         late.requests += 1;
-        late.total_ns += slip_ns;
-        late.worst_ns = late.worst_ns.max(slip_ns);
+        late.total_ns += send_delay_ns;
+        late.worst_ns = late.worst_ns.max(send_delay_ns);
     }
 }
 
@@ -117,9 +117,9 @@ pub struct Ideal {
 impl Ideal {
     /// Schedule a request and return its send delay in nanoseconds.
     #[inline]
-    pub fn schedule(&mut self, due: Nanos) -> u64 {
-        self.free_at = self.free_at.max(due);
-        self.free_at.saturating_sub(due).0
+    pub fn schedule(&mut self, scheduled: Nanos) -> u64 {
+        self.free_at = self.free_at.max(scheduled);
+        self.free_at.saturating_sub(scheduled).0
     }
 
     /// Add the duration of its write call.
@@ -159,13 +159,13 @@ mod tests {
     #[test]
     fn the_ideal_client_is_delayed_only_by_its_own_calls() {
         let mut ideal = Ideal::default();
-        let slips: Vec<u64> = [0, 4_000, 30_000, 31_000]
-            .map(|due| {
-                let slip = ideal.schedule(Nanos(due));
+        let send_delays: Vec<u64> = [0, 4_000, 30_000, 31_000]
+            .map(|scheduled| {
+                let send_delay = ideal.schedule(Nanos(scheduled));
                 ideal.add_write(Nanos(10_000));
-                slip
+                send_delay
             })
             .to_vec();
-        assert_eq!(slips, [0, 6_000, 0, 9_000]);
+        assert_eq!(send_delays, [0, 6_000, 0, 9_000]);
     }
 }

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn an_answered_request_waits_at_the_front_until_its_stamp_is_enough() {
         let mut queue = queue(&[Some(9), Some(19)]);
-        let ending = Ending { done_ns: 70, ..Ending::without_answer(Status::Hit) };
+        let ending = Ending { completed_ns: 70, ..Ending::without_answer(Status::Hit) };
         let answer = Answer { pending: Pending::BLANK, ending, last: Segment::default() };
         queue.record_answer(1, answer);
         assert!(!queue.awaits_stamps(), "the oldest has no answer yet");
@@ -208,7 +208,7 @@ mod tests {
         assert!(queue.pop_answered(by_card).is_none());
         queue.add_transmit_stamp(TransmitStamp { key: 19, stamp: Stamp { software_ns: 0, hardware_ns: 8 } });
         let (answer, out) = queue.pop_answered(by_card).unwrap();
-        assert_eq!((answer.ending.done_ns, out.hardware_ns), (70, 8));
+        assert_eq!((answer.ending.completed_ns, out.hardware_ns), (70, 8));
         assert!(queue.pop_or_drop().is_none());
     }
 

@@ -133,7 +133,7 @@ impl Stamping {
         let wire = match (out, back) {
             (0, _) => return Wire::WithoutOut,
             (_, 0) => return Wire::WithoutIn,
-            _ => between(out, back, row.done_ns.saturating_sub(row.sent_ns)),
+            _ => between(out, back, row.completed_ns.saturating_sub(row.sent_ns)),
         };
         let mut place = self.on_our_clock(row, out, back);
         if place.is_none() {
@@ -149,7 +149,7 @@ impl Stamping {
     /// completion times.
     fn on_our_clock(&self, row: &Row, out: u64, back: u64) -> Option<(u64, u64)> {
         let (out, back) = (self.time_of_day.to_monotonic(out), self.time_of_day.to_monotonic(back));
-        (out + SLACK_NS >= row.sent_ns && back <= row.done_ns + SLACK_NS).then_some((out, back))
+        (out + SLACK_NS >= row.sent_ns && back <= row.completed_ns + SLACK_NS).then_some((out, back))
     }
 
     /// Summarise the stamps at the end of the load.
@@ -171,7 +171,7 @@ fn by_card(row: &mut Row, out: Stamp, last: Segment) -> Wire {
     let wire = match (out.hardware_ns, back) {
         (0, _) => return Wire::WithoutOut,
         (_, 0) => return Wire::WithoutIn,
-        (out, back) => between(out, back, row.done_ns.saturating_sub(row.sent_ns)),
+        (out, back) => between(out, back, row.completed_ns.saturating_sub(row.sent_ns)),
     };
     row.card_wire_ns = wire.unwrap_or(0);
     wire.map_or(Wire::Implausible, |ns| Wire::Known { ns, shared: last.shared })
@@ -191,12 +191,12 @@ mod tests {
 
     fn row() -> Row {
         Row {
-            due_ns: 1_000,
+            scheduled_ns: 1_000,
             sent_ns: 1_000,
             wire_out_ns: 0,
             wire_in_ns: 0,
             card_wire_ns: 0,
-            done_ns: 90_000,
+            completed_ns: 90_000,
             place: Place::default(),
             kind: Kind::GET,
             status: Status::Hit,

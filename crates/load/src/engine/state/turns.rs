@@ -75,7 +75,7 @@ impl Turns {
     /// Sort the waiting requests by scheduled time.
     pub fn sort(&mut self) {
         for waiting in &mut self.waiting {
-            waiting.make_contiguous().sort_unstable_by_key(|pending| pending.due_ns);
+            waiting.make_contiguous().sort_unstable_by_key(|pending| pending.scheduled_ns);
         }
     }
 
@@ -107,22 +107,22 @@ impl Turns {
 mod tests {
     use super::*;
 
-    fn due(due_ns: u64) -> Pending {
-        Pending { due_ns, ..Pending::BLANK }
+    fn scheduled(scheduled_ns: u64) -> Pending {
+        Pending { scheduled_ns, ..Pending::BLANK }
     }
 
     #[test]
     fn turns_are_first_in_first_out_and_a_failed_one_is_first_again() {
         let mut turns = Turns::new(4, 2, 2, false);
         for at in [1, 2, 3] {
-            turns.push(1, due(at));
+            turns.push(1, scheduled(at));
         }
-        turns.push(0, due(9));
+        turns.push(0, scheduled(9));
         let first = turns.pop(1).unwrap();
         turns.push_front(1, first);
-        let order: Vec<u64> = std::iter::from_fn(|| turns.pop(1)).map(|one| one.due_ns).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| turns.pop(1)).map(|one| one.scheduled_ns).collect();
         assert_eq!(order, [1, 2, 3]);
-        assert_eq!(turns.pop(0).map(|one| one.due_ns), Some(9), "each server has its own");
+        assert_eq!(turns.pop(0).map(|one| one.scheduled_ns), Some(9), "each server has its own");
     }
 
     #[test]

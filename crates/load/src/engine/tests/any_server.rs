@@ -76,10 +76,10 @@ pub fn any_server(script: &[u8]) {
     match run.outcome {
         Ok(()) => {
             assert!(run.counts.is_balanced(), "{:?}", run.counts);
-            assert!(closed || run.counts.due == 20 << (shape >> 6), "{:?}", run.counts);
+            assert!(closed || run.counts.scheduled == 20 << (shape >> 6), "{:?}", run.counts);
             for row in &run.rows {
-                assert!(row.sent_ns == 0 || row.sent_ns >= row.due_ns, "{row:?}");
-                assert!(row.done_ns == 0 || row.done_ns >= row.sent_ns, "{row:?}");
+                assert!(row.sent_ns == 0 || row.sent_ns >= row.scheduled_ns, "{row:?}");
+                assert!(row.completed_ns == 0 || row.completed_ns >= row.sent_ns, "{row:?}");
             }
         }
         Err(LoadError::ServerGone { .. } | LoadError::Preload { .. }) => {}

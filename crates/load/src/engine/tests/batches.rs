@@ -14,13 +14,13 @@ fn every(seconds: f64) -> Value {
 }
 
 fn send_delay(run: &Driven) -> &Histogram {
-    &run.recorder.kinds[0].slip
+    &run.recorder.kinds[0].send_delay
 }
 
 #[test]
 fn requests_of_one_interval_share_a_write_and_latency_includes_the_wait() {
     let run = driven(&plan(1, &open(5_000), &every(1e-3)), Fake::new(1, 100 * US));
-    assert_eq!((run.counts.due, run.counts.done), (500, 500));
+    assert_eq!((run.counts.scheduled, run.counts.completed), (500, 500));
     let writes = &run.recorder.writes;
     // The last batch holds the remaining requests.
     assert_eq!((writes.max(), writes.count()), (Some(5), 100));
@@ -36,9 +36,12 @@ fn requests_of_one_interval_share_a_write_and_latency_includes_the_wait() {
         send_delay(&run).max()
     );
     for row in &run.rows {
-        assert!(row.sent_ns <= row.due_ns + MS && row.done_ns >= row.sent_ns + 100 * US, "{row:?}");
+        assert!(
+            row.sent_ns <= row.scheduled_ns + MS && row.completed_ns >= row.sent_ns + 100 * US,
+            "{row:?}"
+        );
     }
-    let waits: u64 = run.rows.iter().map(|row| row.done_ns - row.due_ns).max().unwrap();
+    let waits: u64 = run.rows.iter().map(|row| row.completed_ns - row.scheduled_ns).max().unwrap();
     assert!(waits > 800 * US, "latency counts the wait: {waits}");
 }
 
@@ -74,9 +77,9 @@ fn counts_balance_when_connections_break_with_open_batches() {
     let mut fake = Fake::new(3, 2 * MS);
     fake.breaks = (0..30_u32).rev().map(|i| ((30 + 3 * u64::from(i)) * MS, i % 3)).collect();
     let run = driven(&plan(3, &open(5_000), &every(4e-3)), fake);
-    assert_eq!((run.counts.due, run.reconnects), (500, 30));
+    assert_eq!((run.counts.scheduled, run.reconnects), (500, 30));
     assert!(run.counts.lost > 30 && run.counts.errors == run.counts.lost, "{:?}", run.counts);
-    assert!(run.rows.iter().all(|row| row.sent_ns >= row.due_ns), "each request counts as handed over");
+    assert!(run.rows.iter().all(|row| row.sent_ns >= row.scheduled_ns), "each request counts as handed over");
 }
 
 #[test]
@@ -86,6 +89,6 @@ fn batched_requests_behind_an_announced_close_are_resent_on_the_next_connection(
         "batching": {"interval": {"seconds": 4e-3}},
     });
     let run = driven(&plan(3, &open(5_000), &changes), announcing(3, 2 * MS, |n| n % 50 == 49));
-    assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.completed), (500, 500), "{:?}", run.counts);
     assert!(run.resent > 30, "{}", run.resent);
 }

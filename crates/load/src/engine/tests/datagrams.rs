@@ -46,10 +46,15 @@ fn dns(connections: u32, changes: &Value) -> hindmost_plan::Plan {
 fn a_lost_datagram_is_a_timeout_of_its_request_alone() {
     let lost = server(2, MS / 10, |n, reply| if n % 10 == 3 { Vec::new() } else { vec![reply] });
     let run = driven(&dns(2, &Value::Null), lost);
-    assert_eq!((run.counts.due, run.counts.done, run.counts.timeouts), (100, 90, 10), "{:?}", run.counts);
+    assert_eq!(
+        (run.counts.scheduled, run.counts.completed, run.counts.timeouts),
+        (100, 90, 10),
+        "{:?}",
+        run.counts
+    );
     assert_eq!((run.late, run.refused, run.reconnects), (0, 0, 0));
     for row in run.rows.iter().filter(|row| row.status == Status::Hit) {
-        assert!(row.done_ns - row.sent_ns < MS / 5, "{row:?}");
+        assert!(row.completed_ns - row.sent_ns < MS / 5, "{row:?}");
     }
 }
 
@@ -70,14 +75,14 @@ fn a_reply_after_the_timeout_is_late_and_answers_no_request() {
         pieces
     });
     let run = driven(&dns(1, &Value::Null), late);
-    assert_eq!((run.counts.done, run.counts.timeouts), (90, 10), "{:?}", run.counts);
+    assert_eq!((run.counts.completed, run.counts.timeouts), (90, 10), "{:?}", run.counts);
     // Of the 120 questions since the warm-up, those of the last 80 ms have no late reply yet.
     assert_eq!(run.late, 4, "3, 13, 23 and 33");
     assert!(run
         .rows
         .iter()
         .filter(|row| row.status == Status::Hit)
-        .all(|row| row.done_ns - row.sent_ns < MS));
+        .all(|row| row.completed_ns - row.sent_ns < MS));
 }
 
 #[test]
@@ -92,9 +97,9 @@ fn replies_in_any_order_answer_their_requests() {
     });
     let run = driven(&dns(1, &Value::Null), swapped);
     // The last request waits for a second one that never comes.
-    assert!(run.counts.done >= 99, "{:?}", run.counts);
+    assert!(run.counts.completed >= 99, "{:?}", run.counts);
     let answered = run.rows.iter().filter(|row| row.status == Status::Hit);
-    let waits: Vec<u64> = answered.map(|row| (row.done_ns - row.due_ns) / MS).collect();
+    let waits: Vec<u64> = answered.map(|row| (row.completed_ns - row.scheduled_ns) / MS).collect();
     assert!(waits.chunks_exact(2).all(|two| two == [1, 0] || two == [0, 1]), "{waits:?}");
 }
 
@@ -103,7 +108,7 @@ fn a_closed_port_is_an_error_and_the_socket_works_again_when_the_server_is_back(
     let mut fake = server(2, MS / 10, |_, reply| vec![reply]);
     fake.closed_port = MEASURE + 20 * MS..MEASURE + 60 * MS;
     let run = driven(&dns(2, &Value::Null), fake);
-    assert_eq!((run.counts.errors, run.counts.lost, run.counts.done), (40, 40, 60), "{:?}", run.counts);
+    assert_eq!((run.counts.errors, run.counts.lost, run.counts.completed), (40, 40, 60), "{:?}", run.counts);
     assert!((2..=40).contains(&run.refused) && run.reconnects == 0, "{} {}", run.refused, run.reconnects);
 }
 
@@ -121,5 +126,5 @@ fn a_server_whose_port_stays_closed_is_gone() {
 fn a_batch_of_datagrams_is_one_write() {
     let changes = json!({"batching": {"interval": {"seconds": 4e-3}}});
     let run = driven(&dns(1, &changes), server(1, MS / 10, |_, reply| vec![reply]));
-    assert_eq!((run.counts.done, run.recorder.writes.max()), (100, Some(4)));
+    assert_eq!((run.counts.completed, run.recorder.writes.max()), (100, Some(4)));
 }

@@ -23,7 +23,7 @@ fn counts_balance_when_connections_break() {
     let mut fake = Fake::new(3, 2 * MS);
     fake.breaks = (0..30_u32).rev().map(|i| ((30 + 3 * u64::from(i)) * MS, i % 3)).collect();
     let run = driven(&plan(3, &open(5_000), &Value::Null), fake);
-    assert_eq!(run.counts.due, 500);
+    assert_eq!(run.counts.scheduled, 500);
     assert!(run.counts.lost > 30 && run.counts.errors == run.counts.lost, "{:?}", run.counts);
     assert_eq!(run.reconnects, 30);
 }
@@ -51,14 +51,14 @@ pub fn http(rate: u32, connections: u32) -> hindmost_plan::Plan {
 #[test]
 fn requests_behind_an_announced_close_are_resent_and_keep_their_scheduled_time() {
     let run = driven(&http(5_000, 3), announcing(3, 2 * MS, |n| n % 25 == 24));
-    assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.completed), (500, 500), "{:?}", run.counts);
     assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
     // The server saw some of them twice, but not those written after it had closed.
     assert!((601..=600 + run.resent).contains(&run.fake.requests), "{} {}", run.fake.requests, run.resent);
-    let waited: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > 3 * MS).collect();
+    let waited: Vec<_> = run.rows.iter().filter(|row| row.completed_ns - row.scheduled_ns > 3 * MS).collect();
     assert!(waited.len() > 20, "{}", waited.len());
     for row in waited {
-        assert!(row.sent_ns - row.due_ns < MS, "the instrument was not late: {row:?}");
+        assert!(row.sent_ns - row.scheduled_ns < MS, "the instrument was not late: {row:?}");
         assert_eq!(row.wire_out_ns, 0);
     }
 }
@@ -71,7 +71,7 @@ fn resent_requests_have_no_stamps_and_count_none_as_missing() {
         let mut plan = http(5_000, 3);
         plan.stamp_every = 1;
         let run = driven(&plan, fake);
-        assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+        assert_eq!((run.counts.scheduled, run.counts.completed), (500, 500), "{:?}", run.counts);
         let (again, once): (Vec<&Row>, Vec<&Row>) = run.rows.iter().partition(|row| row.place.port == 0);
         assert!(again.len() > 20 && again.iter().all(|row| row.wire_out_ns == 0), "{}", again.len());
         // The server takes 2 ms for each request and handles them one at a time.
@@ -177,7 +177,7 @@ fn a_worker_reconnects_and_continues() {
     let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
     assert_eq!(run.counts.lost, 1, "the request that was under way");
     assert!((30..=50).contains(&run.counts.unsent), "{:?}", run.counts);
-    assert!(run.rows.iter().filter(|row| row.due_ns > 111 * MS).all(|row| row.status == Status::Hit));
+    assert!(run.rows.iter().filter(|row| row.scheduled_ns > 111 * MS).all(|row| row.status == Status::Hit));
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_worker_interrupted_while_the_phases_are_set_counts_the_whole_measurement() 
         run_through(&mut worker, &plan).unwrap();
         let carried: u32 = worker.connections.all().iter().map(|one| one.measured).sum();
         let met = worker.recorder.outstanding.count();
-        assert_eq!((carried, met, worker.recorder.kinds[0].counts.due), (100, 100, 100), "{stalled}");
+        assert_eq!((carried, met, worker.recorder.kinds[0].counts.scheduled), (100, 100, 100), "{stalled}");
     }
 }
 
@@ -260,9 +260,14 @@ fn requests_beyond_the_outstanding_limit_are_unsent() {
     let mut fake = Fake::new(2, 100_000);
     fake.frozen = MEASURE - MS / 2..u64::MAX;
     let run = driven(&plan(2, &every_ms(), &json!({"max_outstanding": 10})), fake);
-    assert_eq!((run.counts.due, run.counts.timeouts, run.counts.unsent), (100, 10, 90), "{:?}", run.counts);
+    assert_eq!(
+        (run.counts.scheduled, run.counts.timeouts, run.counts.unsent),
+        (100, 10, 90),
+        "{:?}",
+        run.counts
+    );
     let unsent = run.rows.iter().find(|row| row.status == Status::Unsent).unwrap();
-    assert_eq!((unsent.sent_ns, unsent.done_ns), (0, 0));
+    assert_eq!((unsent.sent_ns, unsent.completed_ns), (0, 0));
     // Each of them has infinite latency.
     let mut whole = Histogram::new();
     run.recorder.kinds[0].latency.iter().for_each(|section| whole.merge(section));
@@ -274,7 +279,7 @@ fn unanswered_requests_time_out_after_the_load() {
     let mut fake = Fake::new(2, 100_000);
     fake.frozen = 101 * MS..u64::MAX;
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
-    assert_eq!((run.counts.done, run.counts.timeouts), (80, 20));
+    assert_eq!((run.counts.completed, run.counts.timeouts), (80, 20));
     let timeout = 50 * MS;
     assert!((END + timeout..END + timeout + 21 * MS).contains(&run.ended.0), "{}", run.ended);
 }
@@ -284,7 +289,7 @@ fn requests_that_cannot_be_sent_within_the_timeout_are_unsent() {
     let mut fake = Fake::new(1, 100_000);
     fake.stall = Some((100 * MS, 200 * MS));
     let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
-    assert_eq!(run.counts.due, 100);
+    assert_eq!(run.counts.scheduled, 100);
     assert!(run.counts.unsent >= 20, "{:?}", run.counts);
 }
 
@@ -294,7 +299,12 @@ fn an_invalid_reply_is_an_error_of_its_request_alone() {
     fake.behaviour =
         Box::new(|n, _| Answer::after(1000, if n == 50 { b"HTTP/1.1 400 Bad\r\n" } else { HIT }));
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
-    assert_eq!((run.counts.due, run.counts.lost, run.counts.done), (100, 1, 99), "{:?}", run.counts);
+    assert_eq!(
+        (run.counts.scheduled, run.counts.lost, run.counts.completed),
+        (100, 1, 99),
+        "{:?}",
+        run.counts
+    );
     assert_eq!((run.unreadable, run.reconnects), (1, 0));
     assert!(run.first_error.contains("HTTP/1.1 400 Bad"), "{}", run.first_error);
 }
@@ -304,7 +314,12 @@ fn requests_behind_an_invalid_reply_are_resent() {
     let mut fake = announcing(1, 2 * MS, |_| false);
     fake.behaviour = Box::new(|n, _| Answer::after(2 * MS, if n == 100 { b"nonsense\r\n" } else { REPLY }));
     let run = driven(&http(2_000, 1), fake);
-    assert_eq!((run.counts.due, run.counts.lost, run.counts.done), (200, 1, 199), "{:?}", run.counts);
+    assert_eq!(
+        (run.counts.scheduled, run.counts.lost, run.counts.completed),
+        (200, 1, 199),
+        "{:?}",
+        run.counts
+    );
     assert!(run.resent > 0 && run.unreadable == 1, "{} {}", run.resent, run.unreadable);
 }
 
@@ -314,7 +329,7 @@ fn unrequested_bytes_break_only_their_connection() {
     let twice = [HIT, b"ERROR Too many open connections\r\n"].concat();
     fake.behaviour = Box::new(move |n, _| Answer::after(1000, if n == 50 { &twice } else { HIT }));
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
-    assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100), "{:?}", run.counts);
     assert_eq!((run.unreadable, run.first_error.as_str()), (1, "ERROR Too many open connections"));
 }
 
@@ -323,7 +338,7 @@ fn a_server_with_only_invalid_replies_does_not_end_the_run() {
     let mut fake = Fake::new(2, 100_000);
     fake.behaviour = Box::new(|_, _| Answer::after(1000, b"HTTP/1.1 400 Bad Request\r\n"));
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
-    assert_eq!((run.counts.due, run.counts.done), (100, 0), "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.completed), (100, 0), "{:?}", run.counts);
     assert!(run.unreadable > 5, "{}", run.unreadable);
 }
 
@@ -332,7 +347,7 @@ fn a_server_that_closes_after_every_reply_is_reconnected_each_time() {
     let mut fake = Fake::new(2, 100_000);
     fake.behaviour = Box::new(|_, _| Answer { ends: true, ..Answer::after(100_000, HIT) });
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
-    assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100), "{:?}", run.counts);
     assert!(run.reconnects + 1 >= run.fake.requests, "{} {}", run.reconnects, run.fake.requests);
 }
 
@@ -342,8 +357,8 @@ fn a_full_socket_buffer_delays_requests_but_loses_none() {
     fake.full = 50 * MS..60 * MS;
     fake.takes = 7;
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
-    assert_eq!((run.counts.done, run.fake.requests), (100, 119));
-    let waited = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS / 2).count();
+    assert_eq!((run.counts.completed, run.fake.requests), (100, 119));
+    let waited = run.rows.iter().filter(|row| row.completed_ns - row.scheduled_ns > MS / 2).count();
     assert!((9..=12).contains(&waited), "{waited}");
 }
 
@@ -353,5 +368,5 @@ fn values_of_a_megabyte_are_sent_piece_by_piece() {
     fake.takes = 100_000;
     let large = json!({"workload": {"kind": "key-value", "get_ratio": 0.0, "value_bytes": 1_000_000}});
     let run = driven(&plan(2, &open(100), &large), fake);
-    assert_eq!((run.counts.due, run.counts.done), (10, 10));
+    assert_eq!((run.counts.scheduled, run.counts.completed), (10, 10));
 }

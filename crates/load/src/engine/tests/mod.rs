@@ -46,7 +46,7 @@ use hindmost_plan::{Plan, Workload};
 use serde_json::{json, Value};
 
 use super::control::{Control, Progress};
-use super::coordinator::instance::arrivals_of;
+use super::coordinator::client::arrivals_of;
 use super::hot_path::{Parts, Worker};
 use super::state::away::AwayReport;
 use super::state::stamping::StampSummary;
@@ -183,7 +183,7 @@ pub fn drive_codec<P: Protocol>(plan: &Plan, fake: Fake) -> Driven {
     let mut sample = UniformSample::new(plan.keep.samples as usize);
     sample.merge(&worker.recorder.sample);
     let mut rows = sample.into_vec();
-    rows.sort_by_key(|row| row.due_ns);
+    rows.sort_by_key(|row| row.scheduled_ns);
     Driven {
         outcome,
         counts,

@@ -31,7 +31,7 @@ fn run(load: &Value, carried: Option<u32>, fake: Fake) -> Driven {
 fn a_connection_carries_the_planned_requests_and_then_the_server_is_asked_to_close_it() {
     for (carried, obeys) in [(1, true), (4, true), (4, false)] {
         let run = run(&open(1_000), Some(carried), server(3, obeys));
-        assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{carried}: {:?}", run.counts);
+        assert_eq!((run.counts.completed, run.counts.errors), (100, 0), "{carried}: {:?}", run.counts);
         let made = run.recorder.connects.made;
         let fair = u64::from(100 / carried);
         assert!((fair - 3..=fair + 3).contains(&made), "{carried}: {made}");
@@ -50,7 +50,7 @@ fn a_connection_carries_the_planned_requests_and_then_the_server_is_asked_to_clo
 #[test]
 fn the_time_to_connect_counts_as_latency_and_is_recorded_separately() {
     let run = run(&open(1_000), Some(4), server(3, true));
-    let latency = |row: &Row| row.done_ns - row.due_ns;
+    let latency = |row: &Row| row.completed_ns - row.scheduled_ns;
     let waited = run.rows.iter().filter(|row| latency(row) >= MS / 5 + HANDSHAKE_NS).count() as u64;
     assert!(waited.abs_diff(run.recorder.connects.made) <= 1, "{waited}");
     let quick = run.rows.iter().map(latency).min().unwrap();
@@ -74,7 +74,7 @@ fn values_stored_over_renewed_connections_have_the_drawn_sizes() {
 #[test]
 fn a_closed_loop_renews_its_connections_too() {
     let run = run(&json!({"loop": "closed"}), Some(5), server(3, true));
-    let (done, made) = (run.counts.done, run.recorder.connects.made);
+    let (done, made) = (run.counts.completed, run.recorder.connects.made);
     assert!(done > 500 && made.abs_diff(done / 5) <= 4, "{made} for {done}");
 }
 
@@ -90,6 +90,6 @@ fn a_request_on_a_broken_connection_is_lost_unless_servers_may_close() {
     fake.breaks =
         (0..6_u64).rev().flat_map(|i| (0..3).map(move |slot| ((50 + 5 * i) * MS + MS / 10, slot))).collect();
     let run = run(&open(1_000), Some(1000), fake);
-    assert_eq!((run.resent, run.counts.done + run.counts.errors), (0, 100), "{:?}", run.counts);
+    assert_eq!((run.resent, run.counts.completed + run.counts.errors), (0, 100), "{:?}", run.counts);
     assert!((1..=6).contains(&run.counts.lost), "{:?}", run.counts);
 }

@@ -61,7 +61,7 @@ fn non_repeatable_requests_are_lost_with_their_connection_and_others_are_resent(
         let run = driven(&http(1, &one), fake);
         let (resent, lost) = if twice { (12, 0) } else { (0, 12) };
         assert_eq!((run.resent, run.counts.lost), (resent, lost), "{method}: {:?}", run.counts);
-        assert_eq!(run.counts.done + run.counts.errors, 100);
+        assert_eq!(run.counts.completed + run.counts.errors, 100);
         let mut paths: Vec<Vec<u8>> = run.fake.wire.iter().map(|one| one.bytes.clone()).collect();
         let all = paths.len();
         paths.sort_unstable();
@@ -74,7 +74,7 @@ fn non_repeatable_requests_are_lost_with_their_connection_and_others_are_resent(
 fn a_non_repeatable_request_is_never_pipelined() {
     let mix = json!({"requests": [{"method": "GET"}, {"method": "POST", "body": "x"}]});
     let run = driven(&http(4, &mix), server_after(2 * MS, 4, true));
-    assert_eq!(run.counts.done, 100, "{:?}", run.counts);
+    assert_eq!(run.counts.completed, 100, "{:?}", run.counts);
     for slot in 0..4 {
         let written: Vec<u64> =
             run.fake.wire.iter().filter(|one| one.slot == slot).map(|one| one.at_ns).collect();
@@ -93,7 +93,7 @@ fn a_connection_carries_the_planned_requests_whoever_closes_it() {
         (json!({}), Some(4), 4, false),
     ] {
         let run = driven(&carrying(3, &workload, asked), server(3, said));
-        assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{workload}: {:?}", run.counts);
+        assert_eq!((run.counts.completed, run.counts.errors), (100, 0), "{workload}: {:?}", run.counts);
         let made = run.recorder.connects.made;
         let fair = 100 / carried;
         assert!((fair - 3..=fair + 3).contains(&made), "{workload}: {made}");
@@ -129,7 +129,7 @@ fn a_large_body_is_sent_in_pieces_without_a_full_copy() {
     });
     let run = driven(&plan, fake);
     assert!(run.counts.is_balanced() && run.counts.errors == 0, "{:?}", run.counts);
-    assert!(run.counts.done > 50, "{:?}", run.counts);
+    assert!(run.counts.completed > 50, "{:?}", run.counts);
     let largest = crate::engine::state::buffers::Buffers::for_plan(&plan, 2).out_bytes;
     assert!(largest <= 1 << 20, "{largest}");
 }

@@ -77,12 +77,12 @@ proptest! {
             Ok(()) => {
                 prop_assert!(run.counts.is_balanced(), "{:?}", run.counts);
                 if !closed {
-                    prop_assert_eq!(run.counts.due, u64::from(100 * thousands));
+                    prop_assert_eq!(run.counts.scheduled, u64::from(100 * thousands));
                 }
-                prop_assert_eq!(run.rows.len() as u64, run.counts.due.min(5000));
+                prop_assert_eq!(run.rows.len() as u64, run.counts.scheduled.min(5000));
                 for row in &run.rows {
-                    prop_assert!(row.sent_ns == 0 || row.sent_ns >= row.due_ns);
-                    prop_assert!(row.done_ns == 0 || row.done_ns >= row.sent_ns);
+                    prop_assert!(row.sent_ns == 0 || row.sent_ns >= row.scheduled_ns);
+                    prop_assert!(row.completed_ns == 0 || row.completed_ns >= row.sent_ns);
                 }
             }
             Err(LoadError::ServerGone { .. }) => {}

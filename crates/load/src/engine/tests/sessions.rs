@@ -70,7 +70,7 @@ fn an_opening_may_be_split_and_no_request_precedes_its_end() {
     });
     fake.takes = 3;
     let run = run(&every_ms(), 3, fake);
-    assert_eq!((run.counts.due, run.counts.done), (100, 100));
+    assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100));
     for slot in 0..3 {
         let sent: Vec<u8> =
             run.fake.wire.iter().filter(|one| one.slot == slot).flat_map(|one| one.bytes.clone()).collect();
@@ -96,7 +96,7 @@ fn bytes_after_an_opening_in_the_same_packet_are_read() {
     });
     let run = run(&every_ms(), 1, fake);
     let pongs = run.fake.wire.iter().filter(|one| one.bytes.starts_with(b"pong")).count();
-    assert_eq!((run.counts.done, pongs), (100, 1), "both pongs in one write");
+    assert_eq!((run.counts.completed, pongs), (100, 1), "both pongs in one write");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn the_opening_of_a_reconnect_counts_as_time_to_connect_and_loses_no_more_reques
     assert!((1..=3).contains(&run.counts.unsent), "{:?}", run.counts);
     let took = run.recorder.connect.min().unwrap();
     assert!((2 * MS + HANDSHAKE_NS..3 * MS).contains(&took), "{took}");
-    assert!(run.rows.iter().filter(|row| row.due_ns > 70 * MS).all(|row| row.status == Status::Hit));
+    assert!(run.rows.iter().filter(|row| row.scheduled_ns > 70 * MS).all(|row| row.status == Status::Hit));
 }
 
 #[test]
@@ -183,9 +183,15 @@ fn replies_in_any_order_end_their_requests() {
         fake.stamper = source.map_or_else(Stamper::default, Stamper::with_source);
         let plan = toy_plan(1, &every_ms(), &json!({"stamp_every": u32::from(source.is_some())}));
         let run = drive_codec::<Toy>(&plan, fake);
-        assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?} {:?}", run.outcome, run.counts);
+        assert_eq!(
+            (run.counts.scheduled, run.counts.completed),
+            (100, 100),
+            "{:?} {:?}",
+            run.outcome,
+            run.counts
+        );
         for pair in run.rows.chunks(2) {
-            let [slow, quick] = [0, 1].map(|i| (pair[i].done_ns - pair[i].due_ns) / (MS / 10));
+            let [slow, quick] = [0, 1].map(|i| (pair[i].completed_ns - pair[i].scheduled_ns) / (MS / 10));
             assert!((14..=15).contains(&slow) && (1..=2).contains(&quick), "{slow} {quick}");
             if source.is_some() {
                 let wire = [0, 1].map(|i| (pair[i].wire_in_ns - pair[i].wire_out_ns) / (MS / 10));
@@ -198,11 +204,11 @@ fn replies_in_any_order_end_their_requests() {
 #[test]
 fn a_tag_answered_twice_is_ignored_and_an_unknown_tag_breaks_its_connection() {
     let twice = run(&every_ms(), 2, toy(2, 8, MS / 10, |tag| format!("re {tag}\nre {tag}\n")));
-    assert_eq!(twice.counts.done, 100);
+    assert_eq!(twice.counts.completed, 100);
     let wrong = toy(2, 8, MS / 10, |tag| if tag == 9 { "re 10\n".to_owned() } else { format!("re {tag}\n") });
     let wrong = run(&every_ms(), 2, wrong);
     // The tenth request on each connection.
-    assert_eq!((wrong.counts.done, wrong.counts.lost), (90, 10), "{:?}", wrong.counts);
+    assert_eq!((wrong.counts.completed, wrong.counts.lost), (90, 10), "{:?}", wrong.counts);
     assert!(wrong.unreadable >= 10, "{}", wrong.unreadable);
 }
 
@@ -212,26 +218,26 @@ fn control_messages_wait_for_a_full_socket_and_do_not_count_as_requests() {
     fake.full = 50 * MS..60 * MS;
     fake.takes = 5;
     let run = run(&every_ms(), 2, fake);
-    assert_eq!((run.counts.due, run.counts.done), (100, 100));
+    assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100));
     let sent: Vec<u8> = run.fake.wire.iter().flat_map(|one| one.bytes.clone()).collect();
     let pongs = sent.windows(4).filter(|four| four == b"pong").count();
     assert!((118..=120).contains(&pongs), "{pongs}");
-    let waited = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS / 2).count();
+    let waited = run.rows.iter().filter(|row| row.completed_ns - row.scheduled_ns > MS / 2).count();
     assert!((9..=12).contains(&waited), "{waited}");
 }
 
 /// Check a run whose server stood still from 60 to 70 ms, with at most `most` requests in flight.
 fn check_bounded(run: &Driven, most: usize) {
-    assert_eq!((run.counts.done, run.counts.unsent), (run.counts.due, 0), "{:?}", run.counts);
+    assert_eq!((run.counts.completed, run.counts.unsent), (run.counts.scheduled, 0), "{:?}", run.counts);
     assert!(run.fake.deepest <= most, "{} at once", run.fake.deepest);
-    let slow: Vec<_> = run.rows.iter().filter(|row| row.done_ns - row.due_ns > MS).collect();
+    let slow: Vec<_> = run.rows.iter().filter(|row| row.completed_ns - row.scheduled_ns > MS).collect();
     // Ten requests were scheduled while nothing was answered, and their latency includes the wait.
     assert!((9..=20).contains(&slow.len()), "{}", slow.len());
-    assert!(slow.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "the instrument was not late");
-    let longest = slow.iter().map(|row| row.done_ns - row.due_ns).max().unwrap();
+    assert!(slow.iter().all(|row| row.sent_ns - row.scheduled_ns < MS / 10), "the instrument was not late");
+    let longest = slow.iter().map(|row| row.completed_ns - row.scheduled_ns).max().unwrap();
     assert!((9 * MS..11 * MS).contains(&longest), "{longest}");
     // Two connections that are answered together.
-    let rounds: Vec<_> = slow.iter().map(|row| row.done_ns / (MS / 10)).collect();
+    let rounds: Vec<_> = slow.iter().map(|row| row.completed_ns / (MS / 10)).collect();
     assert!(rounds.is_sorted(), "first come, first served: {rounds:?}");
 }
 
@@ -255,8 +261,13 @@ fn the_plans_limit_holds_in_any_protocol_and_any_loop() {
         let four = json!({"in_flight": 4, "workload": workload});
         let four = driven(&plan(2, &closed, &four), Fake::new(2, MS));
         assert_eq!((one.fake.deepest, four.fake.deepest), (1, 4));
-        assert!(four.counts.done > 3 * one.counts.done, "{} {}", four.counts.done, one.counts.done);
-        assert_eq!(four.counts.done, four.counts.due);
+        assert!(
+            four.counts.completed > 3 * one.counts.completed,
+            "{} {}",
+            four.counts.completed,
+            one.counts.completed
+        );
+        assert_eq!(four.counts.completed, four.counts.scheduled);
     }
     let both = toy_plan(2, &closed, &json!({"in_flight": 4}));
     let both = drive_codec::<Toy>(&both, orderly(2, 3, MS));
@@ -272,7 +283,12 @@ fn requests_that_wait_for_a_place_at_the_end_time_out() {
     let mut fake = orderly(1, 2, MS / 10);
     fake.frozen = 101 * MS..u64::MAX;
     let run = run(&every_ms(), 1, fake);
-    assert_eq!((run.counts.done, run.counts.timeouts, run.counts.unsent), (80, 20, 0), "{:?}", run.counts);
+    assert_eq!(
+        (run.counts.completed, run.counts.timeouts, run.counts.unsent),
+        (80, 20, 0),
+        "{:?}",
+        run.counts
+    );
     assert!(run.ended.0 < END + 75 * MS, "{}", run.ended);
 }
 
@@ -283,10 +299,15 @@ fn waiting_requests_outlive_the_connection_and_are_unsent_beyond_the_outstanding
     fake.breaks = vec![(65 * MS, 0)];
     let run = run(&every_ms(), 1, fake);
     assert_eq!((run.counts.lost, run.counts.timeouts), (1, 0), "{:?}", run.counts);
-    let waited: Vec<_> = run.rows.iter().filter(|row| (61 * MS..65 * MS).contains(&row.due_ns)).collect();
+    let waited: Vec<_> =
+        run.rows.iter().filter(|row| (61 * MS..65 * MS).contains(&row.scheduled_ns)).collect();
     assert_eq!(waited.len(), 4);
-    assert!(waited.iter().all(|row| row.status == Status::Hit && row.done_ns > 70 * MS), "{waited:?}");
-    assert!((93..=96).contains(&run.counts.done), "without a connection nothing waits: {:?}", run.counts);
+    assert!(waited.iter().all(|row| row.status == Status::Hit && row.completed_ns > 70 * MS), "{waited:?}");
+    assert!(
+        (93..=96).contains(&run.counts.completed),
+        "without a connection nothing waits: {:?}",
+        run.counts
+    );
 
     let mut frozen = orderly(1, 1, MS / 10);
     frozen.frozen = 60 * MS..u64::MAX;
@@ -309,7 +330,7 @@ fn leaving(slots: u32, delay_ns: u64) -> Fake {
 #[test]
 fn requests_above_a_closing_servers_limit_are_resent_and_others_answered() {
     let run = run(&open(5_000), 3, leaving(3, 2 * MS));
-    assert_eq!((run.counts.due, run.counts.done), (500, 500), "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.completed), (500, 500), "{:?}", run.counts);
     assert!(run.reconnects > 15 && run.resent > 30, "{} {}", run.reconnects, run.resent);
     assert_eq!((run.left_alone, run.refused_streams), (run.resent, 0));
 }
@@ -337,13 +358,16 @@ fn a_refused_request_is_resent_once_and_keeps_its_scheduled_time() {
     for changes in [json!({}), json!({"requests_per_connection": 1000})] {
         let run = drive_codec::<Toy>(&toy_plan(1, &every_ms(), &changes), refusing(1, false));
         assert!(run.outcome.is_ok() && run.counts.is_balanced(), "{:?} {:?}", run.outcome, run.counts);
-        assert_eq!((run.counts.due, run.counts.done), (100, 100), "{:?}", run.counts);
+        assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100), "{:?}", run.counts);
         assert_eq!((run.refused_streams, run.resent, run.left_alone, run.reconnects), (4, 4, 0, 0));
         assert_eq!(run.first_error, "", "nothing failed");
         // Refused after 0.1 ms, answered 0.5 ms later: the latency includes both.
-        let latencies: Vec<_> = run.rows.iter().map(|row| row.done_ns - row.due_ns).collect();
+        let latencies: Vec<_> = run.rows.iter().map(|row| row.completed_ns - row.scheduled_ns).collect();
         assert_eq!(latencies.iter().filter(|&&one| one >= 6 * MS / 10).count(), 4, "{latencies:?}");
-        assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "the first send time counts");
+        assert!(
+            run.rows.iter().all(|row| row.sent_ns - row.scheduled_ns < MS / 10),
+            "the first send time counts"
+        );
     }
 }
 
@@ -351,7 +375,11 @@ fn a_refused_request_is_resent_once_and_keeps_its_scheduled_time() {
 fn a_request_that_is_refused_twice_is_an_error_with_its_cause() {
     let run = run(&every_ms(), 1, refusing(1, true));
     let counts = run.counts;
-    assert_eq!((counts.due, counts.done, counts.errors, counts.lost), (100, 96, 4, 0), "{counts:?}");
+    assert_eq!(
+        (counts.scheduled, counts.completed, counts.errors, counts.lost),
+        (100, 96, 4, 0),
+        "{counts:?}"
+    );
     assert_eq!((run.refused_streams, run.resent), (8, 4));
     assert_eq!(run.first_error, "refused twice");
 }
@@ -366,11 +394,11 @@ fn refused_requests_wait_for_a_place_after_the_server_lowers_its_limit() {
     let closed = drive_codec::<Toy>(&closed, refusing(2, false));
     for run in [&open, &closed] {
         assert!(run.outcome.is_ok() && run.counts.is_balanced(), "{:?} {:?}", run.outcome, run.counts);
-        assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
+        assert_eq!(run.counts.completed, run.counts.scheduled, "{:?}", run.counts);
         assert_eq!((run.refused_streams, run.resent), (4, 4));
     }
     // Two at once on each of two connections, 0.5 ms each: no place was lost.
-    assert!((760..=840).contains(&closed.counts.done), "{:?}", closed.counts);
+    assert!((760..=840).contains(&closed.counts.completed), "{:?}", closed.counts);
 }
 
 #[test]
@@ -399,8 +427,8 @@ fn each_connection_of_a_closing_server_has_an_opening() {
     fake.behaviour =
         Box::new(move |n, request| Answer { ends: request.starts_with(b"ask"), ..usual(n, request) });
     let run = run(&every_ms(), 3, fake);
-    assert_eq!((run.by_turns, run.counts.done), (true, 100), "{:?}", run.counts);
-    assert!(run.rows.iter().all(|row| row.done_ns - row.due_ns > 400_000 + HANDSHAKE_NS));
+    assert_eq!((run.by_turns, run.counts.completed), (true, 100), "{:?}", run.counts);
+    assert!(run.rows.iter().all(|row| row.completed_ns - row.scheduled_ns > 400_000 + HANDSHAKE_NS));
 }
 
 /// The behaviour of a hostile server.
@@ -461,5 +489,5 @@ fn a_high_limit_on_requests_in_flight_changes_no_byte() {
     let bounded = driven(&plan(2, &open(5_000), &json!({"in_flight": 4096})), Fake::new(2, MS));
     assert_eq!(plain.fake.wire, bounded.fake.wire);
     assert_eq!(plain.rows.len(), bounded.rows.len());
-    assert!(HIT.len() > 3 && plain.counts.done == 500);
+    assert!(HIT.len() > 3 && plain.counts.completed == 500);
 }

@@ -13,9 +13,9 @@ const ROUND: u64 = 5_000;
 #[test]
 fn only_requests_scheduled_in_the_measurement_count() {
     let run = driven(&plan(1, &every_ms(), &Value::Null), Fake::new(1, 100_000));
-    assert_eq!((run.counts.due, run.counts.done), (100, 100));
-    let due: Vec<u64> = run.rows.iter().map(|row| row.due_ns).collect();
-    assert_eq!(due, (0..100).map(|i| MEASURE + i * MS).collect::<Vec<_>>());
+    assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100));
+    let scheduled: Vec<u64> = run.rows.iter().map(|row| row.scheduled_ns).collect();
+    assert_eq!(scheduled, (0..100).map(|i| MEASURE + i * MS).collect::<Vec<_>>());
     assert_eq!(run.fake.requests, 119, "the warm-up and the calibration send, too");
 }
 
@@ -24,19 +24,19 @@ fn late_sender_does_not_shorten_latency() {
     let mut fake = Fake::new(1, 100_000);
     fake.stall = Some((60 * MS, 5 * MS));
     let run = driven(&plan(1, &every_ms(), &Value::Null), fake);
-    let late: Vec<_> = run.rows.iter().filter(|row| (60 * MS..65 * MS).contains(&row.due_ns)).collect();
+    let late: Vec<_> = run.rows.iter().filter(|row| (60 * MS..65 * MS).contains(&row.scheduled_ns)).collect();
     assert_eq!(late.len(), 5);
     for row in &run.rows {
         assert!(
-            (100_000..150_000).contains(&(row.done_ns - row.sent_ns)),
+            (100_000..150_000).contains(&(row.completed_ns - row.sent_ns)),
             "the server was not slow: {row:?}"
         );
     }
-    for row in late.iter().filter(|row| row.due_ns > 60 * MS) {
-        assert!(row.done_ns >= 65 * MS, "{row:?}");
-        assert!(row.sent_ns - row.due_ns >= 65 * MS - row.due_ns, "{row:?}");
+    for row in late.iter().filter(|row| row.scheduled_ns > 60 * MS) {
+        assert!(row.completed_ns >= 65 * MS, "{row:?}");
+        assert!(row.sent_ns - row.scheduled_ns >= 65 * MS - row.scheduled_ns, "{row:?}");
     }
-    assert!(run.recorder.kinds[0].slip.max().unwrap() >= 4 * MS);
+    assert!(run.recorder.kinds[0].send_delay.max().unwrap() >= 4 * MS);
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn latency_starts_at_the_scheduled_time_while_the_server_is_frozen() {
     fake.frozen = 50 * MS..70 * MS;
     let run = driven(&plan(2, &every_ms(), &Value::Null), fake);
     for row in &run.rows {
-        let frozen = (50 * MS - 100_000..70 * MS).contains(&row.due_ns);
-        let expected = if frozen { (70 * MS - row.due_ns).max(100_000) } else { 100_000 };
-        let latency = row.done_ns - row.due_ns;
+        let frozen = (50 * MS - 100_000..70 * MS).contains(&row.scheduled_ns);
+        let expected = if frozen { (70 * MS - row.scheduled_ns).max(100_000) } else { 100_000 };
+        let latency = row.completed_ns - row.scheduled_ns;
         assert!((expected..expected + 4 * ROUND).contains(&latency), "{row:?}: {latency} for {expected}");
-        assert!(row.sent_ns - row.due_ns < ROUND, "{row:?}");
+        assert!(row.sent_ns - row.scheduled_ns < ROUND, "{row:?}");
     }
 }
 
@@ -65,8 +65,8 @@ fn sends_do_not_wait_for_replies() {
 #[test]
 fn a_request_is_sent_on_schedule_whatever_is_outstanding() {
     let run = driven(&plan(4, &open(10_000), &Value::Null), Fake::new(4, 30 * MS));
-    assert_eq!(run.counts.done, 1000);
-    assert!(run.recorder.kinds[0].slip.max().unwrap() < ROUND);
+    assert_eq!(run.counts.completed, 1000);
+    assert!(run.recorder.kinds[0].send_delay.max().unwrap() < ROUND);
     let outstanding = &run.recorder.outstanding;
     assert_eq!(outstanding.count(), 1000);
     assert!((298..=301).contains(&outstanding.max().unwrap()), "{:?}", outstanding.max());
@@ -75,8 +75,8 @@ fn a_request_is_sent_on_schedule_whatever_is_outstanding() {
 #[test]
 fn a_sleeping_worker_is_as_punctual_as_a_spinning_one_when_sleeps_are_exact() {
     let run = driven(&plan(4, &open(2_000), &json!({"pacing": "sleep"})), Fake::new(4, 300_000));
-    assert_eq!(run.counts.done, 200);
-    assert!(run.recorder.kinds[0].slip.max().unwrap() < ROUND);
+    assert_eq!(run.counts.completed, 200);
+    assert!(run.recorder.kinds[0].send_delay.max().unwrap() < ROUND);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn closed_loop_never_has_more_than_one_outstanding_per_connection() {
         assert_eq!(run.fake.deepest, 1, "{load}");
         assert!(run.reconnects > 10);
         // Three connections with a round trip of slightly more than 205 µs, for 100 ms.
-        assert!((1_000..1_500).contains(&run.counts.done), "{:?}", run.counts);
+        assert!((1_000..1_500).contains(&run.counts.completed), "{:?}", run.counts);
     }
 }
 
@@ -110,10 +110,10 @@ fn a_late_reply_is_a_timeout_and_later_replies_match_their_requests() {
     fake.behaviour = Box::new(|n, _| Answer::after(if n == 20 { 80 * MS } else { 100_000 }, HIT));
     let run = driven(&plan(1, &open(500), &json!({"timeout_s": 0.04})), fake);
     // Request 20 is answered 80 ms late, and the requests behind it wait for the remaining time.
-    assert_eq!(run.counts.due, 50);
-    assert!(run.counts.timeouts > 0 && run.counts.done > 0, "{:?}", run.counts);
+    assert_eq!(run.counts.scheduled, 50);
+    assert!(run.counts.timeouts > 0 && run.counts.completed > 0, "{:?}", run.counts);
     for row in &run.rows {
-        let late = row.done_ns - row.due_ns > 40 * MS;
+        let late = row.completed_ns - row.scheduled_ns > 40 * MS;
         assert_eq!(row.status == Status::Timeout, late, "{row:?}");
     }
 }
@@ -146,14 +146,14 @@ fn a_row_has_the_stream_offsets_of_its_bytes() {
             written < row.place.request_end
         });
         let at_ns = carried.map(|one| one.at_ns).next().unwrap();
-        assert!((row.sent_ns..row.done_ns).contains(&at_ns), "{row:?}: {at_ns}");
+        assert!((row.sent_ns..row.completed_ns).contains(&at_ns), "{row:?}: {at_ns}");
     }
 }
 
 #[test]
 fn only_requests_of_captured_connections_are_sampled_but_all_are_counted() {
     let run = driven(&plan(4, &open(5000), &json!({"witnessed": 1})), Fake::new(4, 100_000));
-    assert_eq!(run.counts.done, 500);
+    assert_eq!(run.counts.completed, 500);
     assert!((80..170).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
     assert!(run.rows.iter().all(|row| row.connection == 0));
 }

@@ -24,7 +24,7 @@ fn server(slots: u32, delay_ns: u64, reply: &'static str, closes: fn(u64) -> boo
 }
 
 fn latencies(run: &Driven) -> impl Iterator<Item = u64> + '_ {
-    run.rows.iter().filter(|row| row.done_ns > 0).map(|row| row.done_ns - row.due_ns)
+    run.rows.iter().filter(|row| row.completed_ns > 0).map(|row| row.completed_ns - row.scheduled_ns)
 }
 
 #[test]
@@ -34,14 +34,14 @@ fn each_request_opens_its_connection_and_latency_includes_the_time_to_connect() 
             let mut plan = http(1_000, 3);
             plan.pacing = serde_json::from_value(json!(pacing)).unwrap();
             let run = driven(&plan, server(3, 200_000, reply, |_| true));
-            assert_eq!((run.counts.due, run.counts.done), (100, 100), "{reply}: {:?}", run.counts);
+            assert_eq!((run.counts.scheduled, run.counts.completed), (100, 100), "{reply}: {:?}", run.counts);
             assert!(run.by_turns);
             assert_eq!(run.recorder.connects.made, 100, "as many as requests are measured: {reply}");
             assert!(run.recorder.connect.min() >= Some(HANDSHAKE_NS), "{:?}", run.recorder.connect.min());
             let least = latencies(&run).min().unwrap();
             assert!(least >= 200_000 + HANDSHAKE_NS, "{reply}, {pacing}: {least}");
             assert!(
-                run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10),
+                run.rows.iter().all(|row| row.sent_ns - row.scheduled_ns < MS / 10),
                 "the instrument was not late"
             );
             assert_eq!(run.recorder.kinds[0].codes[200], 100);
@@ -60,10 +60,13 @@ fn requests_do_not_take_turns_if_the_server_keeps_connections() {
 fn too_few_connections_cause_timeouts_but_no_send_delay() {
     // 2 ms and the handshake for each request: about 970 of 2,000 requests/s.
     let run = driven(&http(2_000, 2), server(2, 2 * MS, OLD, |_| true));
-    assert_eq!((run.counts.due, run.counts.errors), (200, 0), "{:?}", run.counts);
-    assert!(run.counts.done > 40 && run.counts.timeouts > 50, "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.errors), (200, 0), "{:?}", run.counts);
+    assert!(run.counts.completed > 40 && run.counts.timeouts > 50, "{:?}", run.counts);
     assert!(run.ended.0 <= END + 80 * MS, "{}", run.ended);
-    assert!(run.rows.iter().all(|row| row.sent_ns - row.due_ns < MS / 10), "requests were sent when due");
+    assert!(
+        run.rows.iter().all(|row| row.sent_ns - row.scheduled_ns < MS / 10),
+        "requests were sent when due"
+    );
 }
 
 #[test]
@@ -71,8 +74,8 @@ fn waiting_requests_beyond_the_outstanding_limit_are_unsent() {
     let mut plan = http(5_000, 2);
     plan.max_outstanding = 10;
     let run = driven(&plan, server(2, 2 * MS, OLD, |_| true));
-    assert_eq!((run.counts.due, run.counts.errors), (500, 0));
-    assert!(run.counts.unsent > 300 && run.counts.done > 80, "{:?}", run.counts);
+    assert_eq!((run.counts.scheduled, run.counts.errors), (500, 0));
+    assert!(run.counts.unsent > 300 && run.counts.completed > 80, "{:?}", run.counts);
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn a_connection_serves_as_many_requests_as_the_server_permits() {
         // `SILENT` is kept for three requests. `SAID` is not, because each reply announces a close.
         let closes: fn(u64) -> bool = if reply == SAID { |_| true } else { |n| n % 3 == 2 };
         let run = driven(&http(1_000, 1), server(1, 200_000, reply, closes));
-        assert_eq!((run.counts.done, run.by_turns), (100, true), "{reply}: {:?}", run.counts);
+        assert_eq!((run.counts.completed, run.by_turns), (100, true), "{reply}: {:?}", run.counts);
         let made = run.recorder.connects.made;
         assert!(if reply == SAID { made == 100 } else { (32..=35).contains(&made) }, "{reply}: {made}");
     }
@@ -97,8 +100,8 @@ fn a_truncated_reply_is_an_error_of_its_request_alone() {
         Answer { ends: true, ..Answer::after(200_000, reply.as_bytes()) }
     });
     let run = driven(&http(1_000, 3), fake);
-    assert_eq!((run.counts.due, run.counts.lost, run.counts.errors), (100, 10, 10), "{:?}", run.counts);
-    assert_eq!(run.counts.done, 90);
+    assert_eq!((run.counts.scheduled, run.counts.lost, run.counts.errors), (100, 10, 10), "{:?}", run.counts);
+    assert_eq!(run.counts.completed, 90);
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn a_connection_that_is_closed_without_an_answer_is_an_error() {
         ..Answer::after(200_000, if n % 10 == 9 { b"" } else { SAID.as_bytes() })
     });
     let run = driven(&http(1_000, 3), fake);
-    assert_eq!((run.counts.lost, run.counts.done), (10, 90), "{:?}", run.counts);
+    assert_eq!((run.counts.lost, run.counts.completed), (10, 90), "{:?}", run.counts);
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn connections_closed_while_idle_lose_no_request() {
     fake.breaks = (0..30_u64).rev().map(|i| ((30 + 3 * i) * MS + MS / 2, (i % 3) as u32)).collect();
     let run = driven(&http(1_000, 3), fake);
     assert!(run.by_turns);
-    assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{:?}", run.counts);
+    assert_eq!((run.counts.completed, run.counts.errors), (100, 0), "{:?}", run.counts);
     assert!((5..=31).contains(&run.recorder.connects.made), "{:?}", run.recorder.connects);
 }
 
@@ -131,7 +134,7 @@ fn a_reused_connection_closed_before_its_reply_loses_no_request() {
     fake.breaks = (0..12_u64).rev().map(|i| ((50 + 5 * i) * MS + MS / 10, 0)).collect();
     let run = driven(&http(1_000, 1), fake);
     assert_eq!((run.by_turns, run.resent), (true, 12));
-    assert_eq!((run.counts.done, run.counts.lost), (100, 0), "{:?}", run.counts);
+    assert_eq!((run.counts.completed, run.counts.lost), (100, 0), "{:?}", run.counts);
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn requests_wait_while_connections_are_refused() {
     let mut fake = server(3, 200_000, OLD, |_| true);
     fake.refuses = 60 * MS..80 * MS;
     let run = driven(&http(1_000, 3), fake);
-    assert_eq!((run.counts.done, run.counts.errors), (100, 0), "{:?}", run.counts);
+    assert_eq!((run.counts.completed, run.counts.errors), (100, 0), "{:?}", run.counts);
     assert!(run.recorder.connects.failed > 0);
     let slowest = latencies(&run).max().unwrap();
     assert!((20 * MS..50 * MS).contains(&slowest), "{slowest}");
@@ -175,7 +178,7 @@ fn a_run_without_local_ports_ends_with_that_reason() {
 #[test]
 fn a_server_that_does_not_close_as_announced_is_not_waited_for() {
     let run = driven(&http(1_000, 2), server(2, 200_000, SAID, |_| false));
-    assert_eq!((run.counts.done, run.by_turns), (100, true), "{:?}", run.counts);
+    assert_eq!((run.counts.completed, run.by_turns), (100, true), "{:?}", run.counts);
     assert_eq!(run.recorder.connects.made, 100);
 }
 
@@ -184,7 +187,7 @@ fn a_closed_loop_keeps_each_connection_busy_once() {
     let mut plan = http(1_000, 2);
     plan.load = serde_json::from_value(json!({"loop": "closed"})).unwrap();
     let run = driven(&plan, server(2, 200_000, OLD, |_| true));
-    assert_eq!(run.counts.done, run.counts.due, "{:?}", run.counts);
+    assert_eq!(run.counts.completed, run.counts.scheduled, "{:?}", run.counts);
     // 100 ms on two connections, 200 µs and the handshake for each request.
-    assert!((600..=800).contains(&run.counts.done), "{:?}", run.counts);
+    assert!((600..=800).contains(&run.counts.completed), "{:?}", run.counts);
 }

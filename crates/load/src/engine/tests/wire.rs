@@ -30,7 +30,7 @@ fn wire(row: &Row) -> Option<u64> {
 }
 
 fn in_order(row: &Row) -> bool {
-    row.sent_ns <= row.wire_out_ns && row.wire_out_ns <= row.wire_in_ns && row.wire_in_ns <= row.done_ns
+    row.sent_ns <= row.wire_out_ns && row.wire_out_ns <= row.wire_in_ns && row.wire_in_ns <= row.completed_ns
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn every_nth_request_is_stamped_and_stamping_changes_no_byte() {
 #[test]
 fn only_requests_of_captured_connections_are_stamped() {
     let run = run_stamped(1000, stamping_server(4, 100_000, Source::Software), 4, &json!({"witnessed": 1}));
-    assert_eq!(run.counts.done, 100);
+    assert_eq!(run.counts.completed, 100);
     assert!((10..45).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
     assert!(run.rows.iter().all(|row| row.connection == 0 && wire(row) == Some(100_000)));
     assert_eq!(run.recorder.stamps.asked, run.rows.len() as u64);
@@ -73,10 +73,10 @@ fn replies_read_together_keep_their_own_stamps() {
     fake.stall = Some((60 * MS, 3 * MS));
     let run = run_stamped(10_000, fake, 1, &Value::Null);
     assert!(run.fake.peeks > 100);
-    let together = run.rows.windows(2).filter(|two| two[0].done_ns == two[1].done_ns).count();
+    let together = run.rows.windows(2).filter(|two| two[0].completed_ns == two[1].completed_ns).count();
     assert!(together >= 4, "{together}");
     // The requests of the stall share a write. Each is answered 0.5 ms later, in order.
-    assert_eq!(run.recorder.stamps.came, run.counts.done);
+    assert_eq!(run.recorder.stamps.came, run.counts.completed);
     for row in &run.rows {
         assert!((500_000..500_000 + ROUND).contains(&wire(row).unwrap()), "{row:?}");
         assert!(in_order(row), "{row:?}");
@@ -93,7 +93,7 @@ fn replies_in_pieces_end_with_their_last_piece() {
         ends: false,
     });
     let run = run_stamped(10_000, fake, 1, &Value::Null);
-    assert_eq!(run.recorder.stamps.came, run.counts.done);
+    assert_eq!(run.recorder.stamps.came, run.counts.completed);
     assert!(run.rows.iter().all(|row| wire(row) == Some(152_000)), "{:?}", run.rows[0]);
 }
 
@@ -103,7 +103,7 @@ fn late_stamps_of_a_nic_are_waited_for() {
         let mut fake = stamping_server(2, 100_000, Source::Hardware);
         fake.card_tells_ns = tells;
         let run = run_stamped(2000, fake, 2, &Value::Null);
-        assert_eq!((run.counts.due, run.counts.done), (200, 200), "{tells}");
+        assert_eq!((run.counts.scheduled, run.counts.completed), (200, 200), "{tells}");
         let by_card = run.rows.iter().filter(|row| row.card_wire_ns == 100_000).count();
         assert_eq!(by_card == 200, came, "{tells}: {by_card}");
         let source = if came { Source::Hardware } else { Source::Software };
@@ -121,7 +121,7 @@ fn a_clock_step_affects_only_requests_that_straddle_it() {
         let at = MEASURE + 50 * MS + 40_000;
         fake.steps = vec![(at, by)];
         let run = run_stamped(1000, fake, 2, &Value::Null);
-        assert_eq!(run.counts.done, 100);
+        assert_eq!(run.counts.completed, 100);
         let stamps = run.recorder.stamps;
         // After a backward step shorter than the wire latency the stamps stay in order: one request looks
         // faster.
@@ -131,7 +131,7 @@ fn a_clock_step_affects_only_requests_that_straddle_it() {
         let time = run.stamps.time_of_day;
         assert_eq!((time.steps, time.largest_ns), (1, by.unsigned_abs()), "{by}");
         for row in &run.rows {
-            let straddles = row.sent_ns < at && row.done_ns > at;
+            let straddles = row.sent_ns < at && row.completed_ns > at;
             let expected = match (straddles, hidden) {
                 (false, _) => Some(100_000),
                 (true, true) => Some(100_000 - by.unsigned_abs()),
@@ -163,9 +163,9 @@ fn a_connection_that_breaks_leaves_no_stamp_behind() {
     fake.card_tells_ns = 2_000_000;
     fake.breaks = vec![(MEASURE + 60 * MS, 1), (MEASURE + 30 * MS, 0)];
     let run = run_stamped(5000, fake, 2, &Value::Null);
-    assert_eq!(run.counts.due, 500);
+    assert_eq!(run.counts.scheduled, 500);
     assert!(run.counts.lost > 0);
-    assert_eq!(run.recorder.stamps.asked, run.counts.done);
+    assert_eq!(run.recorder.stamps.asked, run.counts.completed);
     assert!(run.recorder.stamps.came > 450);
 }
 
@@ -177,5 +177,5 @@ fn a_timeout_is_censored_in_wire_latency() {
     let record = &run.recorder.kinds[0];
     assert!(run.counts.timeouts > 0);
     assert_eq!(record.stamped.wire.censored(), run.counts.timeouts);
-    assert_eq!(record.stamped.wire.count() - record.stamped.wire.censored(), run.counts.done);
+    assert_eq!(record.stamped.wire.count() - record.stamped.wire.censored(), run.counts.completed);
 }

@@ -82,7 +82,7 @@ def read_saturated(folder: Path) -> RequestCost:
     """
     try:
         made = read_document(folder / "result.json")["runs"]
-        runs = [run for run in made if not run.get("set_aside")] or made
+        runs = [run for run in made if not run.get("excluded")] or made
         shares = [float(run["server_cpu_share"]) for run in runs]
         rates = [float(run["throughput"]["achieved"]) for run in runs]
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ from hindmost.store import Study
 from hindmost.store.reading import read_document
 
 NULL = np.iinfo(np.int64).min
-COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "done_ns"]
+COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "completed_ns"]
 
 QUIET = 0.15
 """CPU use of the server (in CPUs) above which requests wait for each other, so that wire times are not

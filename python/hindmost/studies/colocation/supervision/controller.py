@@ -62,7 +62,7 @@ class Controller:
     why: Note | None = None
     _last: int = 1
     _wait: int = 1
-    _calm: int = 0
+    _isolated: int = 0
     _since: int = SOON
     _cut: bool = False
 
@@ -91,7 +91,7 @@ class Controller:
         danger, self._cut = self._cut, False
         self._since += 1
         if percentile_us > rules.limit_us:
-            self._calm = 0
+            self._isolated = 0
             if self._since > SOON:
                 self._wait = 1
             elif ran or self._since == 1:
@@ -100,17 +100,17 @@ class Controller:
             broken = {"value": value, "limit": rules.limit_us, "unit": "us"}
             return ran and self._set(0, Note("promise-broken", "the promise was broken", broken))
         if danger or percentile_us > rules.resume * rules.limit_us:
-            self._calm = 0
+            self._isolated = 0
             return False
-        self._calm += 1
+        self._isolated += 1
         if not ran:
-            if self._calm < self._wait:
+            if self._isolated < self._wait:
                 return False
-            self._since, self._calm = 0, 0
+            self._since, self._isolated = 0, 0
             return self._set(max(1, self._last // 2), _quiet(self._wait))
-        if self._calm < rules.quiet or self.cpu_count >= self.most:
+        if self._isolated < rules.quiet or self.cpu_count >= self.most:
             return False
-        self._calm = 0
+        self._isolated = 0
         return self._set(self.cpu_count + 1, _quiet(rules.quiet))
 
     def _set(self, cpu_count: int, why: Note) -> bool:

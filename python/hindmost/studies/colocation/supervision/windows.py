@@ -88,9 +88,11 @@ class Windows:
     def read_probe(self) -> int:
         """Read the probe; return how many requests of this window are slow so far, with waiting ones."""
         each, failed, self._oldest = self.probe.take()
-        self._replies += [(due, latency / 1e3) for due, latency in each]
+        self._replies += [(scheduled, latency / 1e3) for scheduled, latency in each]
         self._failed += failed
-        slow = sum(latency > self.limit_us for due, latency in self._replies if due >= self.begin_ns)
+        slow = sum(
+            latency > self.limit_us for scheduled, latency in self._replies if scheduled >= self.begin_ns
+        )
         return slow + self._failed + sum(age > self.limit_us for age in self._waiting(_engine.monotonic_ns()))
 
     def _waiting(self, now_ns: int, end_ns: int | None = None) -> list[float]:
@@ -99,7 +101,9 @@ class Windows:
             return []
         between = int(NS / self.rate)
         first = max(self._oldest, self.begin_ns)
-        return [(now_ns - due) / 1e3 for due in range(first, min(now_ns, end_ns or now_ns), between)]
+        return [
+            (now_ns - scheduled) / 1e3 for scheduled in range(first, min(now_ns, end_ns or now_ns), between)
+        ]
 
     def close(self) -> Window:
         """End this window and start the next; unanswered requests count with their present age."""

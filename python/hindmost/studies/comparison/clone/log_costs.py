@@ -61,7 +61,7 @@ class LoggedCost:
 
 
 def request_cost_us(run: Mapping[str, Any]) -> float | None:
-    """Return the server's CPU time per request in a run of ``hindmost.measure/1``, if it is known."""
+    """Return the server's CPU time per request in a run of ``hindmost.measure/2``, if it is known."""
     share, rate = run.get("server_cpu_share"), (run.get("throughput") or {}).get("achieved")
     return 1e6 * float(share) / float(rate) if share and rate else None
 

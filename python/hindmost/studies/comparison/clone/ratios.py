@@ -39,7 +39,7 @@ class LoadPoint:
 
 
 Runs = Mapping[str, Mapping[int, Mapping[str, Any]]]
-"""Series to number of the pair to a run of ``hindmost.measure/1``."""
+"""Series to number of the pair to a run of ``hindmost.measure/2``."""
 
 
 def counted_pairs(
@@ -62,7 +62,7 @@ def compare_series(
     draws: Mapping[int, Mapping[str, float]] | None = None,
     costs: CostRatios | None = None,
 ) -> VerifiedPoint:
-    """Compare the results (``hindmost.measure/1``) of the three series at one load.
+    """Compare the results (``hindmost.measure/2``) of the three series at one load.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def compare_series(
     return {
         "load": point.load,
         "rate_per_s": point.rate_per_s,
-        "requests": sum(runs["original"][number]["counts"]["due"] for number in counted),
+        "requests": sum(runs["original"][number]["counts"]["scheduled"] for number in counted),
         "pairs": len(counted),
         "left_out": len(whys),
         "why": None if why is None else why.document(),

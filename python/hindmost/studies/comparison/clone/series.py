@@ -75,15 +75,15 @@ class Series(Arm):
         log.unlink(missing_ok=True)
         self.made.add(number)
 
-    def unsound(self, number: int) -> Note | None:
+    def excluded(self, number: int) -> Note | None:
         """Return why the run of this pair is excluded; None if it counts."""
         return why_excluded(self.study, number, self.predicted)
 
     def _count_requests(self, number: int) -> int:
         run = self.study.run(number)
         assert run is not None
-        results = [read_json(file) for file in sorted(run.folder.glob("instance-*.json"))]
-        return sum(one["counts"]["due"] for one in results)
+        results = [read_json(file) for file in sorted(run.folder.glob("client-*.json"))]
+        return sum(one["counts"]["scheduled"] for one in results)
 
 
 def why_excluded(study: Study, number: int, predicted: Prediction) -> Note | None:

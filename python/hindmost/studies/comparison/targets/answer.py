@@ -1,4 +1,4 @@
-"""The answer of a comparison of targets: the document ``hindmost.compare/1``."""
+"""The answer of a comparison of targets: the document ``hindmost.compare/2``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def compare(
     Returns
     -------
     Comparison
-        A document ``hindmost.compare/1``.
+        A document ``hindmost.compare/2``.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _document(
     verdicts = [one["verdict"] for one in against]
     ranked: tuple[Outcome, ...] = ("different", "invalid", "undecided")
     return {
-        "schema": "hindmost.compare/1",
+        "schema": "hindmost.compare/2",
         "version": __version__,
         "created": now_utc(),
         "how": "stored",
@@ -227,7 +227,7 @@ def _contrast_arm(
         "verdict": verdict,
         "text": text,
         "latency": latency,
-        "calm": isolated,
+        "isolated": isolated,
     }
 
 
@@ -258,7 +258,7 @@ def _contrast_document(one: Contrast | None, why: Note | None) -> documents.Cont
             "ratio": NO_RATIO,
             "difference_us": UNKNOWN,
             "p": None,
-            "p_twin": None,
+            "p_textbook": None,
             "adjusted": None,
             "word": "undecided",
             "more": None,
@@ -268,7 +268,7 @@ def _contrast_document(one: Contrast | None, why: Note | None) -> documents.Cont
         "ratio": ratio_document(one),
         "difference_us": to_value(one.difference),
         "p": one.p,
-        "p_twin": number(one.p_twin),
+        "p_textbook": number(one.p_textbook),
         "adjusted": one.adjusted,
         "word": "undecided" if why else one.word,
         "more": None if why else one.more,

@@ -56,12 +56,12 @@ def _judge(limit: ChangeLimit, arm: Against) -> Limit:
 
 
 def _contrast(limit: ChangeLimit, arm: Against) -> Contrast:
-    table = arm["calm"] if limit.calm else arm["latency"]
+    table = arm["isolated"] if limit.isolated else arm["latency"]
     if limit.figure in table:
         return table[limit.figure]
-    figure = f"isolated {limit.figure}" if limit.calm else limit.figure
+    figure = f"isolated {limit.figure}" if limit.isolated else limit.figure
     problem, hint, known = f"not all studies measured {figure}", f"they have {', '.join(table)}", list(table)
-    if limit.calm and not table:
+    if limit.isolated and not table:
         problem = "not both sides have isolated latency"
         hint, known = f"--fail-if '{limit.text[5:]}'", list(arm["latency"])
     raise UsageError(

@@ -37,7 +37,7 @@ class Measurement:
     study : Study
         Where it is stored.
     result : mapping
-        Its result, ``hindmost.measure/1``.
+        Its result, ``hindmost.measure/2``.
     """
 
     label: str
@@ -47,7 +47,7 @@ class Measurement:
     def counted_runs(self) -> list[int]:
         """Return the numbers of the runs that count, or of all runs if none does."""
         runs = self.result["runs"]
-        return [run["run"] for run in runs if not run.get("set_aside")] or [run["run"] for run in runs]
+        return [run["run"] for run in runs if not run.get("excluded")] or [run["run"] for run in runs]
 
     def latency(self, numbers: Sequence[int]) -> Columns:
         """Return the latency of these runs by percentile; infinite where requests were never answered.
@@ -63,8 +63,10 @@ class Measurement:
 
     def isolated_by_run(self) -> dict[int, Mapping[str, float]]:
         """Return the isolated latency of each run that has all of the study's percentiles."""
-        names = (self.result.get("calm") or {}).get("latency_us") or {}
-        runs = {run["run"]: run["calm"]["calm_us"] for run in self.result["runs"] if run.get("calm")}
+        names = (self.result.get("isolated") or {}).get("latency_us") or {}
+        runs = {
+            run["run"]: run["isolated"]["isolated_us"] for run in self.result["runs"] if run.get("isolated")
+        }
         return {
             number: {name: run[name]["value"] for name in names}
             for number, run in runs.items()
@@ -109,7 +111,7 @@ class Measurement:
         return bool(self.faults()) and "*" not in self.faults()
 
     def document(self, numbers: Sequence[int], isolated: Sequence[int]) -> Side:
-        """Return the arm as ``hindmost.compare/1`` has it, with the figures of the runs in the ratios."""
+        """Return the arm as ``hindmost.compare/2`` has it, with the figures of the runs in the ratios."""
         columns, isolated_columns = self.latency(numbers), self.isolated_latency(isolated)
         manifest = self.study.manifest
         return {
@@ -124,9 +126,9 @@ class Measurement:
             "runs": list(numbers),
             "made": len(self.result["runs"]),
             "latency_us": self._summary(columns),
-            "calm_us": self._summary(isolated_columns),
+            "isolated_us": self._summary(isolated_columns),
             "values_us": {name: list(column) for name, column in columns.items()},
-            "calm_values_us": {name: list(column) for name, column in isolated_columns.items()},
+            "isolated_values_us": {name: list(column) for name, column in isolated_columns.items()},
             "distribution": self.result["distributions"].get("latency", {"q": [], "us": []}),
         }
 
@@ -182,7 +184,7 @@ def _result(study: Study) -> Mapping[str, Any]:
     try:
         result = read_document(study.folder / "result.json")
         numbers = [run["run"] for run in result["runs"]]
-        if result["schema"] == "hindmost.measure/1" and numbers == _run_numbers(study):
+        if result["schema"] == "hindmost.measure/2" and numbers == _run_numbers(study):
             return dict(result)
     except (OSError, ValueError, KeyError, TypeError):
         pass

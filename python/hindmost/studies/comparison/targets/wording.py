@@ -77,6 +77,6 @@ def headline(against: Sequence[Against], first: str, margin: float) -> str:
 def _direction(one: Against) -> str:
     if one["verdict"] != "different":
         return one["verdict"]
-    contrasts = (*one["latency"].values(), *one["calm"].values())
+    contrasts = (*one["latency"].values(), *one["isolated"].values())
     words = {contrast["word"] for contrast in contrasts} & {"slower", "faster"}
     return words.pop() if len(words) == 1 else "different"

@@ -9,7 +9,7 @@ from hindmost.plan import THROUGHPUT, Term
 from hindmost.stats.runs.limit import Distortion
 from hindmost.store import measure as documents
 from hindmost.store.types import Blame, Reason
-from hindmost.studies.measure.calm import FROM_INTERFERENCE
+from hindmost.studies.measure.isolated import FROM_INTERFERENCE
 
 HIGH, LOW, EITHER = (
     Distortion(too_high=True),
@@ -54,8 +54,8 @@ class Doubt:
 def find_doubts(document: documents.Measure, term: Term) -> list[Doubt]:
     """Return the doubts about the figure of a limit. Notes raise no doubt."""
     grave = [one for one in document["reasons"] if one["level"] != "note" and _concerns(one, term)]
-    if term.calm:
-        grave = _keep_for_calm(document, term, grave)
+    if term.isolated:
+        grave = _keep_for_isolated(document, term, grave)
     return [doubt for one in grave if (doubt := _doubt(one, term)) is not None]
 
 
@@ -67,10 +67,10 @@ def _concerns(reason: Reason, term: Term) -> bool:
     return term.name == "mean" and reason["code"] in (*HOST, *LATE)  # added latency affects the mean too
 
 
-def _keep_for_calm(document: documents.Measure, term: Term, grave: Sequence[Reason]) -> list[Reason]:
+def _keep_for_isolated(document: documents.Measure, term: Term, grave: Sequence[Reason]) -> list[Reason]:
     """Drop reasons that come from interference, unless isolated latency is invalid for late sends."""
-    calm = document.get("calm")
-    found = calm["latency_us"].get(term.name) if calm and not calm["refused"] else None
+    isolated = document.get("isolated")
+    found = isolated["latency_us"].get(term.name) if isolated and not isolated["refused"] else None
     rest = [one for one in grave if one["code"] not in FROM_INTERFERENCE]
     if found is not None and found["verdict"] == "invalid" and not any(o["level"] == "invalid" for o in rest):
         return [one for one in grave if one["code"] not in ALWAYS_FROM_INTERFERENCE]

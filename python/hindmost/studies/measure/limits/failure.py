@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hindmost.errors import InstanceError, ServerState, TargetError
+from hindmost.errors import ClientError, ServerState, TargetError
 from hindmost.plan import Term
 from hindmost.store import measure as documents
 from hindmost.store.estimates import number
@@ -24,7 +24,7 @@ SPOKEN: dict[ServerState, tuple[str, ...]] = {
 """Figures that are crossed by each kind of failure. All but misses also cross limits on latency."""
 
 
-def judge_unmeasured(error: TargetError | InstanceError, terms: Sequence[Term]) -> list[documents.Limit]:
+def judge_unmeasured(error: TargetError | ClientError, terms: Sequence[Term]) -> list[documents.Limit]:
     """Judge limits when `error` prevented the measurement; empty if no limit concerns that failure.
 
     Limits that do not concern it are undecided.
@@ -41,7 +41,7 @@ def _is_crossed(term: Term, shows: ServerState) -> bool:
     return term.name in SPOKEN[shows] and term.above == (term.name == "throughput")
 
 
-def _limit(term: Term, error: TargetError | InstanceError, shows: ServerState) -> documents.Limit:
+def _limit(term: Term, error: TargetError | ClientError, shows: ServerState) -> documents.Limit:
     crossed = _is_crossed(term, shows)
     value = WORST.get(term.name, math.inf) if crossed else None
     text = f"nothing could be measured: {error.message.splitlines()[0]}"

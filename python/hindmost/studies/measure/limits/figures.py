@@ -37,30 +37,30 @@ def figure_of(document: documents.Measure, term: Term) -> Figure | None:
     if not term.is_latency:
         rates = {run["run"]: run["throughput"]["achieved"] for run in runs}
         return Figure(positive_mean_interval(list(rates.values()), CONFIDENCE), "mean", rates)
-    values = _calm(document, term.name) if term.calm else _latency_by_run(runs, term.name)
+    values = _isolated(document, term.name) if term.isolated else _latency_by_run(runs, term.name)
     return _latency(values, _center(document)) if values else None
 
 
 def _counted_runs(document: documents.Measure) -> list[documents.Run]:
     """Return the runs that count; all runs if none does."""
-    return [run for run in document["runs"] if not run.get("set_aside")] or document["runs"]
+    return [run for run in document["runs"] if not run.get("excluded")] or document["runs"]
 
 
 def _latency_by_run(runs: Sequence[documents.Run], name: str) -> dict[int, float]:
     return {run["run"]: us for run in runs if (us := run["latency_us"][name]) is not None}
 
 
-def _calm(document: documents.Measure, name: str) -> dict[int, float]:
+def _isolated(document: documents.Measure, name: str) -> dict[int, float]:
     """Return isolated latency by run, including excluded runs that have it."""
-    calm = document.get("calm")
-    if not calm or calm["refused"] or name not in calm["latency_us"]:
+    isolated = document.get("isolated")
+    if not isolated or isolated["refused"] or name not in isolated["latency_us"]:
         return {}
     return {
         run["run"]: us
         for run in document["runs"]
-        if (found := run.get("calm"))
-        and name in found["calm_us"]
-        and (us := found["calm_us"][name]["value"]) is not None
+        if (found := run.get("isolated"))
+        and name in found["isolated_us"]
+        and (us := found["isolated_us"][name]["value"]) is not None
     }
 
 
@@ -89,8 +89,8 @@ def unanswered_share(document: documents.Measure) -> tuple[float, float]:
     found = _share([(run["run"], share("unanswered", run["counts"])) for run in runs]).estimate
     if found.known:
         return found.value, found.low
-    silent, due = (sum(share("unanswered", run["counts"])[place] for run in runs) for place in (0, 1))
-    return found.value, binomial_bounds(silent, due, CONFIDENCE)[0]
+    silent, scheduled = (sum(share("unanswered", run["counts"])[place] for run in runs) for place in (0, 1))
+    return found.value, binomial_bounds(silent, scheduled, CONFIDENCE)[0]
 
 
 def _share(runs: Sequence[tuple[int, tuple[int, int]]]) -> Figure:

@@ -108,7 +108,7 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
     """Judge a limit by its own figure."""
     figure = figure_of(document, term)
     if figure is None:
-        why, need = _no_calm(document)
+        why, need = _no_isolated(document)
         return _document(term, None, "undecided", "host", why.text, f"needed: {need}", why)
     says = judge(figure.estimate, term.limit, above=term.above)
     text = _format_figure(term, figure)
@@ -133,8 +133,8 @@ def _by_figure(document: documents.Measure, term: Term, again: str) -> documents
         limit = _document(term, figure, says, None, text + _off_text(term, figure, off), None)
         limit["off"] = off
         return limit
-    if calm := _confirmed_by_calm(document, term, says, against):
-        return _document(term, figure, says, None, f"{text}; {calm}", None)
+    if isolated := _confirmed_by_isolated(document, term, says, against):
+        return _document(term, figure, says, None, f"{text}; {isolated}", None)
     worst = min(against, key=lambda one: ("instrument", "server", "sample", "host").index(one.blame))
     why = _explain_doubt(says, worst)
     return _document(term, figure, "undecided", worst.blame, f"{text}; {why}", _hint(term, worst), why)
@@ -209,7 +209,7 @@ def _explain_doubt(says: Judgement, doubt: Doubt) -> Note:
 
 def _hint(term: Term, doubt: Doubt) -> str | None:
     hint = doubt.reason["hint"]
-    kept_apart = term.level is not None and not term.calm and term.request is None
+    kept_apart = term.level is not None and not term.isolated and term.request is None
     if doubt.blame == "host" and kept_apart and not term.above:
         return f"--require 'isolated {term.text}' excludes interference" + (f"; {hint}" if hint else "")
     if doubt.reason["code"] == "errors":
@@ -219,7 +219,7 @@ def _hint(term: Term, doubt: Doubt) -> str | None:
 
 def _failure_key(term: Term) -> str:
     """Return the share that counts all failures of the same requests."""
-    return replace(term, name="failed", calm=False).key
+    return replace(term, name="failed", isolated=False).key
 
 
 def _runs_beyond(term: Term, figure: Figure, says: Judgement) -> list[int]:
@@ -241,31 +241,31 @@ def _off_text(term: Term, figure: Figure, off: Sequence[int]) -> str:
     return f"; {len(off)} of {len(figure.by_run)} runs are {side} the limit ({which})"
 
 
-def _no_calm(document: documents.Measure) -> tuple[Note, str]:
+def _no_isolated(document: documents.Measure) -> tuple[Note, str]:
     """Return why there is no isolated latency, and what it needs."""
-    calm = document.get("calm")
-    if not calm:
+    isolated = document.get("isolated")
+    if not isolated:
         text = "no isolated latency: this study did not look for interference"
         return Note("no-isolated-latency", text), "a new study, without --resume"
-    if refused := calm["refused"]:
+    if refused := isolated["refused"]:
         return Note(refused["code"], f"no isolated latency: {refused['text']}"), refused["need"]
     text = "no run has isolated latency at this percentile"
     return Note("no-isolated-latency", text), "longer runs: --duration 30s"
 
 
-def _confirmed_by_calm(
+def _confirmed_by_isolated(
     document: documents.Measure, term: Term, says: Judgement, against: Sequence[Doubt]
 ) -> str | None:
     """Describe isolated latency on the same side of the limit, which rules out doubts about the host."""
-    if term.calm or term.level is None or not all(doubt.of_host for doubt in against):
+    if term.isolated or term.level is None or not all(doubt.of_host for doubt in against):
         return None
-    calm = replace(term, calm=True)
-    figure = figure_of(document, calm)
+    isolated = replace(term, isolated=True)
+    figure = figure_of(document, isolated)
     if figure is None or judge(figure.estimate, term.limit, above=term.above) != says:
         return None
-    if not all(is_robust(says, doubt.bent, above=term.above) for doubt in find_doubts(document, calm)):
+    if not all(is_robust(says, doubt.bent, above=term.above) for doubt in find_doubts(document, isolated)):
         return None
-    return f"{_format_figure(calm, figure)}, so interference is not the cause"
+    return f"{_format_figure(isolated, figure)}, so interference is not the cause"
 
 
 def _is_far_beyond(document: documents.Measure, term: Term, figure: Figure, doubt: Doubt) -> bool:
@@ -274,8 +274,8 @@ def _is_far_beyond(document: documents.Measure, term: Term, figure: Figure, doub
     A server that lost the share t of its CPU time would without the loss have answered at most 1 / (1 - t)
     times as many requests.
     """
-    calm = document.get("calm")
-    taken = calm["taken_share"] if calm else None
+    isolated = document.get("isolated")
+    taken = isolated["interference_share"] if isolated else None
     if term.unit != "per_s" or not doubt.of_host or taken is None or not taken < 1.0:
         return False
     scaled = replace(figure.estimate, high=figure.estimate.high / (1.0 - taken))

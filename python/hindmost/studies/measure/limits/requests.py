@@ -37,7 +37,7 @@ def collect_requests(runs: Sequence[RunFigures]) -> Requests:
             name: RequestFigures(
                 numbers(values),
                 run.kind_counts[name],
-                min(_with_latency(one.result["kinds"][name]) for one in run.instances),
+                min(_with_latency(one.result["kinds"][name]) for one in run.clients),
             )
             for name, values in run.kind_values.items()
         }
@@ -53,24 +53,28 @@ def narrow(document: documents.Measure, name: str, requests: Requests) -> docume
     found = [(run, one) for run in document["runs"] if (one := requests.get(run["run"], {}).get(name))]
     if not found:
         return None
-    runs = [{**run, "latency_us": one.latency_us, "counts": one.counts, "calm": None} for run, one in found]
-    counted = [one for run, one in found if not run.get("set_aside")] or [one for _, one in found]
+    runs = [
+        {**run, "latency_us": one.latency_us, "counts": one.counts, "isolated": None} for run, one in found
+    ]
+    counted = [one for run, one in found if not run.get("excluded")] or [one for _, one in found]
     reasons = [one for one in document["reasons"] if one["code"] not in OWN]
-    narrowed = {**document, "runs": runs, "calm": None, "reasons": reasons + _own_reasons(name, counted)}
+    narrowed = {**document, "runs": runs, "isolated": None, "reasons": reasons + _own_reasons(name, counted)}
     return cast(documents.Measure, narrowed)
 
 
 def _with_latency(counts: Counts) -> int:
     """Return how many requests have a latency; errors have none."""
-    return counts["due"] - counts["errors"]
+    return counts["scheduled"] - counts["errors"]
 
 
 def _own_reasons(name: str, runs: Sequence[RequestFigures]) -> list[Reason]:
     found: list[Reason] = []
-    errors, due = (sum(one.counts[count] for one in runs) for count in ("errors", "due"))
-    if errors > ERROR_INCONCLUSIVE * due:
-        text = f"{percent(errors / due)} of the requests {name!r} failed"
-        found.append(_reason("errors", text, "see the server's log", (), errors=errors, share=errors / due))
+    errors, scheduled = (sum(one.counts[count] for one in runs) for count in ("errors", "scheduled"))
+    if errors > ERROR_INCONCLUSIVE * scheduled:
+        text = f"{percent(errors / scheduled)} of the requests {name!r} failed"
+        found.append(
+            _reason("errors", text, "see the server's log", (), errors=errors, share=errors / scheduled)
+        )
     fewest = min(one.samples for one in runs)
     thin = [
         label
