@@ -253,7 +253,7 @@ def valid(
         "created": "2026-11-20T10:12:31Z",
         "verdict": "valid",
         "headline": (
-            f"99 % of requests at 50 000/s were answered within {p99['value']:.1f} µs: "
+            f"99 % of requests at 50,000/s were answered within {p99['value']:.1f} µs: "
             f"{runs} runs agree within ±5 % and the clients kept their schedule."
         ),
         "reasons": [],

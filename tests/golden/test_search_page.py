@@ -75,7 +75,7 @@ def test_each_step_has_its_percentiles_with_intervals_and_a_dot():
 def test_the_answer_its_span_and_the_limit_are_marked():
     html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
     text = words(html)
-    assert {"19 000/s", "26 000/s", "90 %"} <= set(re.findall(r"\d[\d ]* ?(?:/s|%)", text))
+    assert {"19,000/s", "26,000/s", "90 %"} <= set(re.findall(r"\d[\d,]* ?(?:/s|%)", text))
     assert html.count('class="answer"') == 2
     assert html.count('class="band"') == 2
     assert "p99 < 500 µs" in text

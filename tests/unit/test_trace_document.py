@@ -333,7 +333,7 @@ def test_a_document_of_an_earlier_version_is_shown_with_its_notes():
 def test_the_screen_names_the_critical_stage_and_the_longest():
     said = render_trace(document_of(REQUEST, traced(), {}), width=100, color=False)
     lines = said.splitlines()
-    for value in ("memcached", "11211", "16\u202f000", "4.00 s", "4000/s", "100\u202f%"):
+    for value in ("memcached", "11211", "16,000", "4.00 s", "4000/s", "100\u202f%"):
         assert value in lines[0]
     below = said.partition(STAGE_NAMES["latency"])[2]
     assert below.index(STAGE_NAMES["tcp_to_read"]) < below.index(STAGE_NAMES["start_to_response"])

@@ -72,7 +72,7 @@ impl fmt::Display for Nanos {
         let n = self.0 as f64;
         match self.0 {
             0..=999 => write!(f, "{} ns", self.0),
-            1_000..=999_999 => write!(f, "{:.1} us", n / 1e3),
+            1_000..=999_999 => write!(f, "{:.1} µs", n / 1e3),
             1_000_000..=999_999_999 => write!(f, "{:.2} ms", n / 1e6),
             _ => write!(f, "{:.3} s", n / 1e9),
         }
@@ -114,7 +114,7 @@ mod tests {
     fn spans_are_written_in_the_most_readable_unit() {
         for (span, text) in [
             (Nanos(850), "850 ns"),
-            (Nanos(12_400), "12.4 us"),
+            (Nanos(12_400), "12.4 µs"),
             (Nanos::from_millis(3), "3.00 ms"),
             (Nanos::from_secs_f64(2.5), "2.500 s"),
         ] {

@@ -15,7 +15,7 @@ from hindmost.cli.streams import say
 from hindmost.fleet import Moment
 from hindmost.notes import Note
 from hindmost.plan import MeasurePlan
-from hindmost.plan.units import format_us
+from hindmost.results.progress import describe_run
 from hindmost.run.figures import RunFigures
 from hindmost.run.status import RepeatBudget
 from hindmost.stats import Decision
@@ -117,12 +117,7 @@ class Progress:
         if aside is not None:
             self.say(f"run {figures.number} excluded: {aside}. Repeating; {self._remaining()}")
             return
-        name = decision.widest
-        value = figures.values["latency"][name]
-        wide = decision.half_width
-        width = f", known to ±{wide:{'.1%' if wide < 0.1 else '.0%'}}" if wide < 10 else ""
-        text = f"run {figures.number}: {name} {format_us(value)}{width}; {self._remaining()}"
-        self.say(text)
+        self.say(f"{describe_run(figures, decision)}; {self._remaining()}")
 
     def say(self, text: str) -> None:
         """Print a permanent line."""

@@ -63,7 +63,7 @@ def trace(
         option(
             PROCEDURE,
             "[FILE:]FUNCTION",
-            "Function that the server calls when it begins a request (e4), traced by a uprobe of about 2 us."
+            "Function that the server calls when it begins a request (e4), traced by a uprobe of about 2 µs."
             " Without FILE: a function of the server's program. redis: processCommand, nginx:"
             " ngx_http_process_request. Or a USDT probe: usdt:PROVIDER:NAME, for example for PostgreSQL"
             " usdt:postgresql:query__start.",

@@ -29,7 +29,7 @@ def parse_batching(text: str) -> Batching:
         raise UsageError(
             "bad-value",
             f"--batching {text!r} is not none, nagle or an interval",
-            hint="--batching 100us sends a connection's requests that are scheduled within 100 us together",
+            hint="--batching 100us sends a connection's requests that are scheduled within 100 µs together",
             option="--batching",
             value=text,
             known=["none", "nagle"],

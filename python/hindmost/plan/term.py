@@ -83,7 +83,7 @@ class Term:
         """Format a value of this term.
 
         >>> Term("p99", 500.0).write(431.2), Term("errors", 0.001).write(0.0004)
-        ('431 us', '0.04 %')
+        ('431 µs', '0.04 %')
         >>> Term("throughput", 49_000.0).write(49_876.1)
         '49,900/s'
         """

@@ -218,13 +218,13 @@ def format_us(us: float, digits: int = 3) -> str:
     """Format microseconds in a suitable unit; `parse_duration` reads it back.
 
     >>> format_us(31.24), format_us(1460.0), format_us(2.5e6), format_us(float("inf"))
-    ('31.2 us', '1.46 ms', '2.5 s', 'infinitely late')
+    ('31.2 µs', '1.46 ms', '2.5 s', 'infinitely late')
     """
     if math.isinf(us):
         return "infinitely late"
     rounded = float(f"{us:.{digits}g}")
-    for unit, size in (("s", 1e6), ("ms", 1e3), ("us", 1.0)):
-        if abs(rounded) >= size or unit == "us":
+    for unit, size in (("s", 1e6), ("ms", 1e3), ("µs", 1.0)):
+        if abs(rounded) >= size or unit == "µs":
             number = rounded / size
             return f"{number:.{digits}g} {unit}" if number < 10**digits else f"{number:.0f} {unit}"
     raise AssertionError("the last unit always matches")

@@ -10,6 +10,7 @@ from hindmost.fleet import Moment
 from hindmost.plan import MeasurePlan
 from hindmost.plan.units import format_us
 from hindmost.run.figures import RunFigures
+from hindmost.run.text import percent
 from hindmost.stats import Decision
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 ProgressFunction = Callable[[str], object]
 """A function that accepts a line of text, for example `print` or ``logger.info``."""
+
+
+def describe_run(figures: RunFigures, decision: Decision) -> str:
+    """Describe a stored run by the percentile whose interval is widest."""
+    name, wide = decision.widest, decision.half_width
+    known = f", known to ±{percent(wide)}" if wide < 10 else ""
+    return f"run {figures.number}: {name} {format_us(figures.values['latency'][name])}{known}"
 
 
 class CallbackProgress:
@@ -63,9 +71,7 @@ class CallbackProgress:
         if aside is not None:
             self.say(f"run {figures.number}: excluded: {aside}")
             return
-        name, wide = decision.widest, decision.half_width
-        width = f", known to ±{wide:{'.1%' if wide < 0.1 else '.0%'}}" if wide < 10 else ""
-        self.say(f"run {figures.number}: {name} {format_us(figures.values['latency'][name])}{width}")
+        self.say(describe_run(figures, decision))
 
     def _step(self, step: Step) -> None:
         if step.what != self._what or step.done == step.of:

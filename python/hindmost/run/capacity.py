@@ -194,7 +194,7 @@ def _search(plan: MeasurePlan, answered: float) -> str:
     will usually know a better limit.
     """
     name = "p99" if "p99" in plan.labels else plan.labels[-1]
-    limit = format_us(plan.timeout_s * 1e6 / 10.0).replace(" ", "")
+    limit = format_us(plan.timeout_s * 1e6 / 10.0).replace(" ", "").replace("µ", "u")
     words = ["hindmost", "measure", plan.target, "--find-rate", f"{name}<{limit}"]
     words += ["--rate", f"{max(10.0, float(f'{0.7 * answered:.2g}')):.12g}"]
     for flag, value, usual in (

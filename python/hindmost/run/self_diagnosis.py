@@ -54,19 +54,19 @@ ROWS = (
     ),
     Row(
         "late_writing",
-        "sent over 5 us late while writing other requests",
+        "sent over 5 µs late while writing other requests",
         "share",
         partial(instrument.late_share, stage="writing"),
     ),
     Row(
         "late_reading",
-        "sent over 5 us late while reading replies",
+        "sent over 5 µs late while reading replies",
         "share",
         partial(instrument.late_share, stage="reading"),
     ),
     Row(
         "late_waiting",
-        "sent over 5 us late while preempted or asleep",
+        "sent over 5 µs late while preempted or asleep",
         "share",
         partial(instrument.late_share, stage="waiting"),
     ),

@@ -55,7 +55,7 @@ pub(super) fn reading_cost(evidence: &Evidence) -> Option<Finding> {
     let cost = floors.map(|floor| floor.read_cost_ns).max_by(f64::total_cmp)?;
     let mark = if cost > COSTLY_READING_NS { Mark::Mind } else { Mark::Fine };
     let why = format!(
-        "a request is stamped about three times, which adds {:.2} us to the client's work",
+        "a request is stamped about three times, which adds {:.2} µs to the client's work",
         3.0 * cost / 1e3
     );
     let value = format!("{cost:.0} ns");

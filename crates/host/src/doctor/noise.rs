@@ -20,7 +20,7 @@ pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
         Mark::Fine
     };
     let value = format!(
-        "{} of the time taken on CPU {} in {}; longest gap {}; {} gaps above 50 us, {} above 1 ms",
+        "{} of the time taken on CPU {} in {}; longest gap {}; {} gaps above 50 µs, {} above 1 ms",
         percent(gaps.stolen_share),
         floor.cpu,
         span(floor.elapsed_ns),

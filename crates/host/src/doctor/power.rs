@@ -64,9 +64,9 @@ pub(super) fn turbo(evidence: &Evidence) -> Option<Finding> {
 pub(super) fn idle_states(evidence: &Evidence) -> Option<Finding> {
     let deepest = evidence.facts.deepest_idle.as_ref()?;
     let mark = if deepest.exit_us > SLOW_WAKING_US { Mark::Mind } else { Mark::Fine };
-    let value = format!("down to {}, {} us to wake", deepest.name, deepest.exit_us);
+    let value = format!("down to {}, {} µs to wake", deepest.name, deepest.exit_us);
     let why = format!(
-        "a request that finds the server's CPU idle waits up to {} us before the server runs, most often \
+        "a request that finds the server's CPU idle waits up to {} µs before the server runs, most often \
          at low load",
         deepest.exit_us
     );
@@ -112,8 +112,8 @@ mod tests {
             deepest_idle: Some(IdleState { name: name.to_owned(), exit_us }),
             ..HostFacts::default()
         };
-        check_facts(idle_states, with_state("C1E", 10), Mark::Fine, "down to C1E, 10 us to wake");
-        check_facts(idle_states, with_state("C6", 133), Mark::Mind, "down to C6, 133 us to wake");
+        check_facts(idle_states, with_state("C1E", 10), Mark::Fine, "down to C1E, 10 µs to wake");
+        check_facts(idle_states, with_state("C6", 133), Mark::Mind, "down to C6, 133 µs to wake");
         assert_eq!(idle_states(&Evidence::default()), None);
     }
 }

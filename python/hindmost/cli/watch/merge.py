@@ -37,7 +37,7 @@ def merge(
         print(json.dumps({"schema": "hindmost.merged/1", "rows": rows}, allow_nan=False))
         return Exit.DONE
     if out is None:
-        print(f"{'time (s)':>14} {'requests':>9} {'p50 us':>9} {'p99 us':>9}  p99 by host")
+        print(f"{'time (s)':>14} {'requests':>9} {'p50 µs':>9} {'p99 µs':>9}  p99 by host")
         for row in rows:
             hosts = ", ".join(
                 f"{host} {value:.0f}" for host, value in row["by_host"].items() if not math.isnan(value)

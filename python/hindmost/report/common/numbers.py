@@ -1,14 +1,14 @@
 """Formatting of numbers, for every table, sentence and chart of the report.
 
 Numbers have three significant digits, or as many as the interval justifies; ``∞`` means infinitely late,
-``–`` unknown. A no-break space separates thousands, so that no locale can misread it.
+``–`` unknown. A comma separates thousands, a narrow no-break space the number from its unit.
 """
 
 import math
 from typing import NamedTuple
 
 THIN = "\u202f"
-"""Narrow no-break space: between thousands, and between a number and its unit."""
+"""Narrow no-break space, between a number and its unit."""
 
 INFINITE = "∞"
 MISSING = "–"
@@ -40,7 +40,7 @@ def group_thousands(text: str) -> str:
     whole, dot, fraction = text.partition(".")
     sign, whole = ("−", whole[1:]) if whole.startswith("-") else ("", whole)
     if len(whole) > 4:
-        whole = f"{int(whole):,}".replace(",", THIN)
+        whole = f"{int(whole):,}"
     return sign + whole + dot + fraction
 
 

@@ -75,5 +75,5 @@ def format_value(key: str, value: object) -> str:
 
 
 def keep_units(text: str) -> str:
-    """Keep a number and its unit, or the groups of its digits, on one line."""
-    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|%)(?!\w)|\d{3}(?!\d))", numbers.THIN, text)
+    """Keep a number and its unit on one line."""
+    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|%)(?!\w))", numbers.THIN, text)

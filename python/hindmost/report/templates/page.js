@@ -14,7 +14,7 @@
     const digits = value === 0 ? 0 : Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(value))));
     return value.toFixed(digits) + "\u202f" + unit;
   }
-  const thousands = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, n >= 10000 ? "\u202f" : "");
+  const thousands = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, n >= 10000 ? "," : "");
   const rate = (n) => (n == null ? "–" : thousands(n) + "/s");
 
   // A percentile with one more digit than its nines.

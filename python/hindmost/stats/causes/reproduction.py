@@ -112,7 +112,7 @@ def reproduction_of(
     arms.sort(key=lambda arm: (arm.state != "reproduces", _distance(arm, signatures.get(arm.name))))
     if math.log(base_us / normal_us) > HEALTHY * anomaly:
         text = (
-            f"the replica takes {base_us:.0f} us without any suspect, so it shares the cause with the host"
+            f"the replica takes {base_us:.0f} µs without any suspect, so it shares the cause with the host"
             " (neighbours, interrupts, network)"
         )
         note = Note("slow-replica", text, {"value": base_us, "unit": "us"})
