@@ -7,10 +7,6 @@ Rules for the whole document:
 - A *cell* is one level of each factor: a mapping from factor to level, named as in the study file.
 - Quantiles are labelled by their percentile (``p99``); ``mean`` is listed with them.
 - ``p`` is for one hypothesis alone, ``adjusted`` accounts for all terms, quantiles and loads together.
-
-History of the format: ``hindmost.attribution/2`` (0.1.0) first version. Before its release, effects got
-``base``, verdicts follow adjusted p-values, ``recommendation``, ``unconfirmed`` and ``summary`` were added,
-and confirmations use ranks.
 """
 
 from typing import Any, Literal, TypedDict

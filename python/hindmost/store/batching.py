@@ -4,8 +4,6 @@
 - ``"inf"`` is infinitely late, null unknown.
 - Ratios compare with Nagle's algorithm and with no batching, run by run of the same rounds: below 1 is
   faster.
-
-History of the format: ``hindmost.batching/1`` (0.1.0), the first.
 """
 
 from typing import Literal, TypedDict

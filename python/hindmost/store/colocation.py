@@ -1,7 +1,6 @@
 """The documents of ``hindmost colocate``: their types.
 
-History: ``hindmost.stressors/1``, ``hindmost.profile/2``, ``hindmost.advice/2``, ``hindmost.corun/2``
-(0.1.0), the first. A profile of a server measured by a probe has ``loaded``, and ``latency`` in each axis;
+A profile of a server measured by a probe has ``loaded``, and ``latency`` in each axis;
 others have neither. Older profiles have no ``rows``.
 """
 

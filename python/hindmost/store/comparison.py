@@ -2,8 +2,6 @@
 
 - The first of ``sides`` is the reference of the others; a *ratio* is theirs over the reference.
 - ``"inf"`` is infinitely late, null unknown: an interval's ends if there are too few runs for one.
-
-History of the format: ``hindmost.compare/2`` (0.1.0), the first.
 """
 
 from typing import Literal, TypedDict

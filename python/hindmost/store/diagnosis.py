@@ -1,7 +1,6 @@
 """The document of ``hindmost diagnose --json``: its types.
 
 A sentence ``X`` has its code and values in ``X_note``; documents of 0.1 do not have these.
-History: ``hindmost.diagnosis/2`` (0.1.0), the first.
 """
 
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The document of a fit (``hindmost.fit/1``): its types, the source of its JSON Schema.
 
-History of the format: ``hindmost.fit/1`` (0.1.0) first version; ``floor``, ``own`` and the victims of pauses
-(``disturbance.whom`` to ``parts``) were added before 0.2; ``misfit``, ``why``, ``beside``, ``threads`` and
-``unknown`` are notes with codes since 0.2.
+``misfit``, ``why``, ``beside``, ``threads`` and ``unknown`` are notes with codes since 0.2, sentences before.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict

@@ -1,7 +1,6 @@
 """The document of ``hindmost host knobs --json``: its types.
 
 ``list`` gives ``knobs`` and ``kinds``, ``get`` and ``set`` one setting, ``restore`` the ``restored`` ones.
-History: ``hindmost.knobs/1`` (0.1.0), the first.
 """
 
 from typing import Literal, NotRequired, TypedDict

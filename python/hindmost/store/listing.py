@@ -1,7 +1,4 @@
-"""The document of ``hindmost study list --json`` (``hindmost.list/1``): types, source of its schema.
-
-History of the format: ``hindmost.list/1`` (0.1.0), the first.
-"""
+"""The document of ``hindmost study list --json`` (``hindmost.list/1``): types, source of its schema."""
 
 from typing import Literal, TypedDict
 

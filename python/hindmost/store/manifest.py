@@ -1,7 +1,4 @@
-"""The files that a study stores next to its result: ``manifest.json`` and each run's ``run.json``.
-
-History of the formats: ``hindmost.study/1``, ``hindmost.run/2`` (0.1.0), the first.
-"""
+"""The files that a study stores next to its result: ``manifest.json`` and each run's ``run.json``."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 

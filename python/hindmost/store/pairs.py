@@ -1,7 +1,4 @@
-"""The documents of ``hindmost colocate pairs``, ``neighbours`` and ``stress``: their types.
-
-History: ``hindmost.pairs/2``, ``hindmost.neighbours/2``, ``hindmost.stress/2`` (0.1.0), the first.
-"""
+"""The documents of ``hindmost colocate pairs``, ``neighbours`` and ``stress``: their types."""
 
 from typing import Literal, TypedDict
 

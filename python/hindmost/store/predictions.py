@@ -6,10 +6,6 @@ schema                where                              written by
 hindmost.simulation/1 ``hindmost clone simulate --json`` `hindmost.models.simulation`
 hindmost.sweep/1      ``hindmost clone sweep --json``    `hindmost.models.sweep`
 ===================== ================================== ===================================
-
-
-History of the formats: ``hindmost.simulation/1``, ``hindmost.sweep/1`` (0.1.0) first versions; ``safe``,
-``low``, ``high`` and ``safe_latency_us`` of answers were added before 0.2.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict

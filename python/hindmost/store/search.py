@@ -1,7 +1,4 @@
-"""The document of a rate search (``hindmost.search/1``): its types, the source of its JSON Schema.
-
-History of the format: ``hindmost.search/1`` (0.1.0), the first.
-"""
+"""The document of a rate search (``hindmost.search/1``): its types, the source of its JSON Schema."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 

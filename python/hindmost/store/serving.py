@@ -1,8 +1,4 @@
-"""Documents with what Rust reports about a host and about a serving clone.
-
-History of the formats: ``hindmost.doctor/1``, ``hindmost.serve/1``, ``hindmost.certificate/1`` (0.1.0), the
-first.
-"""
+"""Documents with what Rust reports about a host and about a serving clone."""
 
 from typing import Literal, NotRequired, TypedDict
 

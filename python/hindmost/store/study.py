@@ -9,10 +9,8 @@
     STUDY/report.html        the page
 
 Every file and every run folder is written under a hidden name, synced, and renamed, so it is whole or absent
-even after a crash. ``runs`` are numbered without gaps, and a resumed study continues after the last.
-
-History of the format: ``hindmost.study/1`` (0.1.0), the first. Older manifests have no ``kind``; they have
-``search``, ``verification`` or ``attribution`` instead.
+even after a crash. ``runs`` are numbered without gaps, and a resumed study continues after the last. Older
+manifests have no ``kind``; they have ``search``, ``verification`` or ``attribution`` instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The document of ``hindmost colocate supervise --json``: its types.
-
-History: ``hindmost.supervision/1`` (0.1.0), the first.
-"""
+"""The document of ``hindmost colocate supervise --json``: its types."""
 
 from typing import Literal, TypedDict
 

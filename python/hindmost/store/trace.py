@@ -1,7 +1,4 @@
-"""The document of ``hindmost trace --json``: its types.
-
-History: ``hindmost.trace/2`` (0.1.0), the first.
-"""
+"""The document of ``hindmost trace --json``: its types."""
 
 from typing import Literal, NotRequired, TypedDict
 

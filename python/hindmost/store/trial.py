@@ -3,8 +3,6 @@
 - ``levels``: the present state first; ratios compare with it, run by run of the same rounds: below 1 is
   faster.
 - ``"inf"`` is infinitely late, null unknown.
-
-History of the format: ``hindmost.trial/1`` (0.1.0), the first.
 """
 
 from typing import Any, Literal, TypedDict

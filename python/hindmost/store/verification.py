@@ -1,7 +1,4 @@
-"""The document of a verification (``hindmost.verification/1``): its types, the source of its JSON Schema.
-
-History of the format: ``hindmost.verification/1`` (0.1.0) first version.
-"""
+"""The document of a verification (``hindmost.verification/1``): its types, the source of its JSON Schema."""
 
 from typing import Literal, TypedDict
 

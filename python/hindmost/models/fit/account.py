@@ -1,8 +1,4 @@
-"""The results of a fit as one document (``hindmost.fit/1``), the only input of tables, page and JSON.
-
-History: 0.1.0 introduced ``hindmost.fit/1``. The fields ``floor``, ``own`` and the scope of pauses were added
-later, and sentences became notes.
-"""
+"""The results of a fit as one document (``hindmost.fit/1``), the only input of tables, page and JSON."""
 
 from __future__ import annotations
 

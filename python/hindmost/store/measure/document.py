@@ -17,8 +17,6 @@ Rules for the whole document:
   ``latency_us`` and ``service_us`` include it.
 - ``held_us`` exists if requests waited for batches (``batches``): a part of ``latency_us``, by design.
   ``send_delay_us`` is their lateness beyond it.
-
-History of the format: ``hindmost.measure/2`` (0.1.0), the first.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict

@@ -1,6 +1,6 @@
 """The findings of a search: its steps, the belief after them, and their description.
 
-``search.json`` has the format ``hindmost.search/1`` (0.1.0, the first).
+``search.json`` has the format ``hindmost.search/1``.
 """
 
 from __future__ import annotations
