@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel bench audit docs schemas golden lint format setup clean
+.PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel dist release bench audit docs schemas golden lint format setup clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,8 +68,15 @@ reproduce: .stamps/engine ## Reproduce the figures and tables of a paper: PAPER=
 	@test -f 'reproduce/$(PAPER)/__main__.py' || { echo 'usage: make reproduce PAPER=harvest|smite|tailsniping' >&2; exit 2; }
 	@$(RUN) python -m reproduce.$(PAPER)
 
-wheel: .stamps/runtime ## One wheel for every Python from 3.11 on, with link-time optimisation, into dist/
+wheel: .stamps/runtime ## One wheel for this machine and every Python from 3.11 on, into dist/
 	@$(RUN) maturin build --profile dist --locked --quiet --out dist
+
+dist: .stamps/system ## What a release publishes: the sources and wheels for x86-64 and aarch64, checked, into dist/
+	@setup/dist.sh
+
+VERSION ?=
+release: ## Write VERSION and today's date into the tree, commit and tag
+	@setup/release.sh '$(VERSION)'
 
 bench: .stamps/engine ## Cost and precision, ours and of other load testers: half an hour of a quiet host
 	@setup/system.sh want memcached unbound dnsperf psql=postgresql strace tcpdump sshd=openssh-server

@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hindmost import clone
-    from hindmost._engine import Histogram
+    from hindmost._engine import Histogram, __version__
     from hindmost.errors import HindmostError
     from hindmost.explain.result import explain
     from hindmost.models import Clone, load_clone
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from hindmost.studies.measure.answer import answer
     from hindmost.studies.measure.procedure import Procedure
     from hindmost.targets import parse_target
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Clone",
@@ -101,6 +99,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "__version__": "_engine",
     "Clone": "models",
     "Estimate": "stats",
     "HindmostError": "errors",

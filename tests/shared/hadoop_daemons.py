@@ -74,7 +74,7 @@ class Daemons:
             include = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
             (conf / file).write_text(f"<configuration {include}>\n{text}{added}</configuration>\n")
         (conf / "log4j.properties").write_text(LOG)
-        own = ["classes", "test-classes"] if tests else ["hindmost-hadoop-0.1.0.jar"]
+        own = ["classes", "test-classes"] if tests else ["hindmost-hadoop.jar"]
         path = ":".join(
             [str(conf), *(f"{ROOT}/target/{one}" for one in own), (ROOT / "target/classpath").read_text()]
         )

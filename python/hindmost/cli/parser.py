@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cyclopts
 
-from hindmost import __version__
 from hindmost.cli.help import PlainHelp
 from hindmost.cli.verbs import VERBS, Verb, locate_function
 from hindmost.exits import EPILOGUE
@@ -17,7 +16,7 @@ def parser() -> cyclopts.App:
         help="Measures the tail latency of servers, explains where it comes from, and shows by experiment"
         " what reduces it.\n\nStart with `hindmost host doctor`, then `hindmost measure memcached --rate 20k`"
         " or `hindmost measure http://HOST:PORT/ --rate 100`.",
-        version=__version__,
+        version=_version,
         help_format="plaintext",
         help_formatter=PlainHelp(),
         help_epilogue=EPILOGUE,
@@ -25,6 +24,12 @@ def parser() -> cyclopts.App:
     )
     _add(app, VERBS, ())
     return app
+
+
+def _version() -> str:
+    from hindmost import __version__
+
+    return __version__
 
 
 def _add(app: cyclopts.App, verbs: tuple[Verb, ...], above: tuple[str, ...]) -> None:
