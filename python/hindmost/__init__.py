@@ -79,6 +79,7 @@ __all__ = [
     "Result",
     "Study",
     "Vary",
+    "__version__",
     "answer",
     "attribute",
     "clone",

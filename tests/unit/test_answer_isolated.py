@@ -114,15 +114,15 @@ def test_an_isolated_figure_of_too_few_runs_for_an_interval_does_not_stand():
     found = over_runs(ten(isolated=stolen_from), [], ESTIMATES, PLAN)
     assert found is not None
     plan = MeasurePlan(target="memcached")
-    assert "p50 40 us [" in describe_valid(found, plan)
+    assert "p50 40 µs [" in describe_valid(found, plan)
     assert "p99.9" in describe_valid(found, plan)
     for name in LABELS[1:]:
         found["latency_us"][name] |= {"low": None, "high": None}
-    assert describe_valid(found, plan).startswith("p50 40 us [40 us, 40 us], ")
+    assert describe_valid(found, plan).startswith("p50 40 µs [40 µs, 40 µs], ")
     assert "p99" not in describe_valid(found, plan)
     assert "nan" not in format_figure("p99", found["latency_us"]["p99"])
     endless = found["latency_us"]["p99"] | {"low": 30.0, "high": math.inf}
-    assert format_figure("p99", endless).startswith("p99 40 us [30 us, ")
+    assert format_figure("p99", endless).startswith("p99 40 µs [30 µs, ")
 
 
 def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_isolated_figures_and_its_clock_is():
