@@ -18,25 +18,26 @@ most_mb=10
   quietly "making the tools of a release" bash -c "python3 -m venv $tools && $tools/bin/pip install --quiet \
     'maturin[zig]>=1.9,<2' 'twine>=6' 'auditwheel>=6' 'cyclonedx-bom>=5'"
 }
-PATH=$ROOT/$tools/bin:$PATH
+PATH=$ROOT/$tools/bin:$(find_rust):$PATH
+export VIRTUAL_ENV=$ROOT/$tools
 
 rm -f "$dist"/hindmost-*
-quietly "building the source distribution" setup/run "$tools/bin/maturin" sdist --out "$dist"
+quietly "building the source distribution" maturin sdist --out "$dist"
 for architecture in "${architectures[@]}"; do
   target=$architecture-unknown-linux-gnu
   [ -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] || rustup target add "$target" >&2 ||
     die "this Rust has no library for $target" "rustup target add $target"
-  quietly "building the wheel for $architecture" setup/run "$tools/bin/maturin" build --profile dist --locked --zig \
+  quietly "building the wheel for $architecture" maturin build --profile dist --locked --zig \
     --target "$target" --compatibility manylinux2014 --out "$dist"
 done
-quietly "listing the Python packages" "$tools/bin/cyclonedx-py" requirements requirements.lock --output-reproducible \
+quietly "listing the Python packages" cyclonedx-py requirements requirements.lock --output-reproducible \
   --output-file "$dist/hindmost-$version.cdx.json"
 
-quietly "twine check" "$tools/bin/twine" check --strict "$dist"/hindmost-*.whl "$dist"/hindmost-*.tar.gz
+quietly "twine check" twine check --strict "$dist"/hindmost-*.whl "$dist"/hindmost-*.tar.gz
 for wheel in "$dist"/hindmost-*.whl; do
   size=$(($(stat -c %s "$wheel") / 1000000))
   [ "$size" -lt $most_mb ] || die "$(basename "$wheel") has $size MB; the limit is $most_mb MB"
-  case $wheel in *x86_64*) quietly "auditwheel" "$tools/bin/auditwheel" show "$wheel" ;; esac
+  case $wheel in *x86_64*) quietly "auditwheel" auditwheel show "$wheel" ;; esac
   say "$(basename "$wheel"): $(stat -c %s "$wheel" | numfmt --to=si)B"
 done
 setup/try-wheels.sh "$dist"/hindmost-*.whl
