@@ -104,7 +104,7 @@ def one_run(rng: random.Random, number: int, clients: int, send_delay: float, ra
         "verdict": "valid" if send_delay < 5 else "invalid",
         "reasons": [],
         **merge,
-        "throughput": {"asked": rate, "achieved": round(all_counts["completed"] / 8, 1)},
+        "throughput": {"requested": rate, "achieved": round(all_counts["completed"] / 8, 1)},
         "counts": all_counts,
         "server_cpu_share": round(0.62 + rng.gauss(0, 0.01), 3),
         "clients": parts,
@@ -304,7 +304,7 @@ def valid(
             }
             for kind, (scheduled, factor) in kinds.items()
         },
-        "throughput": {"asked": rate, "achieved": 49_987.2},
+        "throughput": {"requested": rate, "achieved": 49_987.2},
         "counts": everything,
         "runs": all_runs,
         "excluded": {
@@ -507,7 +507,7 @@ def single() -> dict[str, Any]:
     }
     out["hysteresis"] = {"visible": None, "text": "Hysteresis cannot be seen: the server was not restarted."}
     out["stopping"].update(reached=False, path={})
-    out["throughput"]["asked"] = None
+    out["throughput"]["requested"] = None
     out["plan"].update(loop="closed", rate_per_s=None)
     return out
 

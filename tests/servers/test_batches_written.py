@@ -18,7 +18,7 @@ def test_requests_due_within_an_interval_leave_together_and_wait_for_it_by_desig
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_close(answer.result)
     batches, held = answer.result["batches"], answer.result["held_us"]
-    assert batches["asked"] == 0.01
+    assert batches["requested"] == 0.01
     # 2,000 requests a second on a connection, and a batch each 10 ms at most; fewer where the host was away.
     assert 18.0 < batches["requests_per_write"]["mean"] < 60.0, batches
     # A batch of 20 small requests is one segment.

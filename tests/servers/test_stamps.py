@@ -63,12 +63,12 @@ def reasons(doc: dict) -> dict[str, dict]:
 def assert_stamped(doc: dict, study: Path) -> dict:
     """As many stamps came as requests were to have them, each within its request; what the client says of them."""
     stamps, done = stamps_of(doc), doc["counts"]["completed"]
-    assert abs(stamps["asked"] - done / 4) <= 2, (stamps, done)
-    assert stamps["came"] >= 0.99 * stamps["asked"], stamps
+    assert abs(stamps["requested"] - done / 4) <= 2, (stamps, done)
+    assert stamps["received"] >= 0.99 * stamps["requested"], stamps
     assert "no-time-stamps" not in reasons(doc)
     pl = pytest.importorskip("polars")
     rows = pl.read_parquet(study / "runs/0001/samples-0.parquet").drop_nulls(["wire_out_ns", "wire_in_ns"])
-    assert len(rows) >= 0.99 * stamps["came"] > 0
+    assert len(rows) >= 0.99 * stamps["received"] > 0
     moments = ["sent_ns", "wire_out_ns", "wire_in_ns", "completed_ns"]
     for earlier, later in itertools.pairwise(moments):
         assert (rows[earlier] < rows[later]).all(), f"{earlier} comes before {later}, however busy the host"

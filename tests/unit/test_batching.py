@@ -60,7 +60,7 @@ def test_the_engine_gets_what_the_option_asks_for_and_refuses_what_has_no_meanin
 
 def test_requests_by_write_and_by_segment_add_up_over_clients():
     found = batches([written(), written(2)], MeasurePlan(target="x", batching=1e-3), histogram(of1=5, of3=15))
-    assert (found["asked"], found["writes"], found["requests_per_segment"]) == (1e-3, 20, 4.0)
+    assert (found["requested"], found["writes"], found["requests_per_segment"]) == (1e-3, 20, 4.0)
     assert found["requests_per_write"] == {"mean": 2.5, "p50": 3.0, "p99": 3.0, "most": 3}
     assert found["sizes"] == {"requests": [1, 3], "share": [0.25, 1.0]}
     early = run(1, clients=[client(0, threads=[{"sockets": {}}])])

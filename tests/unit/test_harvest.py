@@ -646,7 +646,7 @@ def test_simulators_run_on_traces_as_they_were_recorded(folder, capsys):
     asked = ["harvest", "simulate", "availability", "--traces", str(folder), "--setting", "blocks=400"]
     assert main([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["synthetic"], found["asked"]["days"]) == (False, 5.0)
+    assert (found["synthetic"], found["request"]["days"]) == (False, 5.0)
     # Half of ten days, every block each hour; test alone is above two thirds, a third of the time, on two of
     # eight servers.
     assert found["result"]["accesses"] == 400 * 120

@@ -33,7 +33,7 @@ def run(number: int, us: float | None, isolated: float | None = None, **counts: 
     return {
         "run": number,
         "latency_us": {"p50": 100.0, "p99": us, "mean": 150.0},
-        "throughput": {"asked": 1000.0, "achieved": told["completed"] / 10.0},
+        "throughput": {"requested": 1000.0, "achieved": told["completed"] / 10.0},
         "counts": told,
         "isolated": None
         if isolated is None

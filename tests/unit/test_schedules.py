@@ -153,12 +153,12 @@ def test_a_page_draws_what_a_schedule_asked_for_beside_what_was_answered() -> No
         "p99_us": [20.0 + i for i in range(600)],
         "measure_from_s": 10.0,
     }
-    asked = one | {"asked": [300.0 if i > 300 else 50.0 for i in range(600)]}
+    asked = one | {"requested": [300.0 if i > 300 else 50.0 for i in range(600)]}
     drawn = {name: charts.series({"series": [doc]}, 600.0) for name, doc in (("no", one), ("yes", asked))}
     assert 'class="line asked"' not in drawn["no"]
     assert 'class="line asked"' in drawn["yes"]
     assert ">200<" in drawn["yes"], "the axis holds what was asked for"
     assert ">200<" not in drawn["no"]
     (data,) = series_data({"series": [asked]})
-    assert len(data["asked"]) == len(data["t"]) < 600
-    assert set(data["asked"]) == {50.0, 300.0}
+    assert len(data["requested"]) == len(data["t"]) < 600
+    assert set(data["requested"]) == {50.0, 300.0}

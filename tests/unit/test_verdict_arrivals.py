@@ -52,7 +52,7 @@ def test_arrivals_are_judged_by_distance_and_dispersion(figures, level):
 
 def test_dispersion_is_given_beside_what_was_asked_for():
     values = reasons(runs=left(dispersion=1.3))["arrivals-differ"].values
-    assert values["dispersion"]["1ms"] == {"value": pytest.approx(1.3), "asked": 1.0}
+    assert values["dispersion"]["1ms"] == {"value": pytest.approx(1.3), "requested": 1.0}
 
 
 def test_without_a_distance_dispersion_alone_is_judged():
@@ -142,7 +142,7 @@ def test_a_law_without_known_parts_is_held_against_what_was_due(sent, scheduled,
     ],
 )
 def test_due_times_of_another_law_than_asked_are_found(c2, error, level):
-    told = {"value": c2, "asked": 1.0, "error": error}
+    told = {"value": c2, "requested": 1.0, "error": error}
     found = reasons(runs=left(scattered=1.0, c2=told), plan={"arrivals": GAMMA}).get("schedule-differs")
     assert (found.level if found else None) == level
     if found:

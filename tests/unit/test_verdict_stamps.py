@@ -7,8 +7,8 @@ WHOLE = {
     "every": 16,
     "source": "software",
     "interface": "lo",
-    "asked": 1000,
-    "came": 1000,
+    "requested": 1000,
+    "received": 1000,
     "shared": 3,
     "without_out": 0,
     "without_in": 0,
@@ -38,7 +38,7 @@ def because(code, text):
         ({}, None),
         ({"reason": because("card_failed", "the card stamped 3 of 90")}, None),  # the kernel's do as well
         ({"source": None, "reason": because("refused", "the kernel refuses: EPERM")}, "refused"),
-        ({"came": 0, "reason": because("none_came", "it gave no answer")}, "none-came"),
+        ({"received": 0, "reason": because("none_received", "it gave no answer")}, "none-received"),
     ],
 )
 def test_missing_stamps_are_told_with_their_reason(changes, told):

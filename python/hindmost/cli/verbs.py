@@ -324,7 +324,7 @@ VERBS = (
     Verb(
         "study",
         "COMMAND",
-        "List stored studies, or rebuild the report of one.",
+        "List stored studies, rebuild the report of one, or export it.",
         verbs=(
             Verb(
                 "list",
@@ -333,6 +333,15 @@ VERBS = (
                 ("study list", "study list nightly --page nightly/index.html"),
             ),
             Verb("report", "STUDY [OPTIONS]", "Rebuild the page and the table from a study's stored runs."),
+            Verb(
+                "export",
+                "STUDY --as FORMAT [OPTIONS]",
+                "Write a study's figures as CSV, Parquet, OpenMetrics or OTLP.",
+                (
+                    "study export nightly --as csv",
+                    "study export nightly --as openmetrics --out /var/lib/node_exporter/latency.prom",
+                ),
+            ),
         ),
     ),
     Verb(

@@ -21,15 +21,15 @@ class Profiles:
     Attributes
     ----------
     names, stressors : tuple of str
-    sensitivity : array, programs x rulers
+    sensitivity : array, programs x stressors
         Share of its rate that a program loses next to a stressor (Eq 3.1).
-    contentiousness : array, programs x rulers
+    contentiousness : array, programs x stressors
         Share that the stressor loses next to the program, relative to its rate next to the inert one (Eq
         3.2).
     presence : array, programs
         Share that a program loses to an inert companion, because a core's resources are split as soon as both
         of its threads are in use. Zeros if each program has its own cores.
-    sensitivity_sd, contentiousness_sd : array, programs x rulers, or None
+    sensitivity_sd, contentiousness_sd : array, programs x stressors, or None
         Standard errors.
     """
 

@@ -21,6 +21,8 @@ from hindmost.studies.kind import carry_out
 class ExplainResult(Result[Mapping[str, Any]]):
     """The result of `hindmost.explain`."""
 
+    TABLES = ("parts", "culprits", "candidates")
+
     @cached_property
     def explanation(self) -> Explanation:
         """The document with types."""

@@ -83,7 +83,7 @@ def simulate(
         "schema": SCHEMA,
         "kind": kind,
         "synthetic": traces is None,
-        "asked": document,
+        "request": document,
         "result": result,
     }
 

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from hindmost.errors import UsageError
 
-LIBRARIES = ("polars", "pandas")
+LIBRARIES = ("polars", "pandas", "rows")
 
 
 def frame(
     rows: Sequence[Mapping[str, Any]],
-    library: Literal["polars", "pandas"] | None = None,
+    library: Literal["polars", "pandas", "rows"] | None = None,
     columns: Sequence[str] = (),
 ) -> Any:  # noqa: ANN401 (a DataFrame of either)
     """Make a DataFrame.
@@ -23,7 +23,7 @@ def frame(
     rows
         One mapping per row; missing values are null.
     library
-        Which library; by default, the first that is installed.
+        Which library; by default, the first that is installed. ``rows`` is a list of dictionaries.
     columns
         Columns to create even if there are no rows.
 
@@ -40,9 +40,11 @@ def frame(
             value=library,
             known=list(LIBRARIES),
         )
+    if library == "rows":
+        return [dict(row) for row in rows]
     names = list(dict.fromkeys(columns if not rows else (name for row in rows for name in row)))
     values = {name: [row.get(name) for row in rows] for name in names}
-    for name in LIBRARIES if library is None else (library,):
+    for name in LIBRARIES[:2] if library is None else (library,):
         try:
             module = import_module(name)
         except ImportError:

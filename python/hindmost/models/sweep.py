@@ -38,13 +38,14 @@ class Swept(dict[str, Any]):
         """The same document with its static type."""
         return cast(Sweep, self)
 
-    def to_frame(self, library: Literal["polars", "pandas"] | None = None) -> Any:  # noqa: ANN401 (of either)
+    def to_frame(self, library: Literal["polars", "pandas", "rows"] | None = None) -> Any:  # noqa: ANN401 (of either)
         """Return a DataFrame with a row per design point, a column per parameter, and times in us.
 
         Parameters
         ----------
-        library : {"polars", "pandas"}, optional
-            Which library; by default, the installed one, with polars first.
+        library : {"polars", "pandas", "rows"}, optional
+            Which library; by default, the installed one, with polars first. ``rows`` is a list of
+            dictionaries.
 
         Raises
         ------

@@ -17,6 +17,8 @@ _EFFECT = (
 class AttributionResult(Result[Attribution]):
     """Result of `hindmost.attribute`."""
 
+    TABLES = ("effects", "runs", "confirmations")
+
     @property
     def verdict(self) -> str:
         """``answered``, ``open`` or ``invalid``."""

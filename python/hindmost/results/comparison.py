@@ -39,6 +39,7 @@ class ArmsResult(Result[Document]):
 class ComparisonResult(ArmsResult[Comparison]):
     """The result of `hindmost.compare`."""
 
+    TABLES = ("ratios", "limits")
     _name = "comparison"
 
     @property
@@ -87,8 +88,8 @@ class TrialResult(ArmsResult[Trial]):
 
     @property
     def verdict(self) -> str:
-        """``found``, or ``open`` if no round counts."""
-        return "found" if self.document["rounds"] else "open"
+        """``set`` (a level is better than the present one), ``leave`` or ``undecided``."""
+        return self.document["verdict"]
 
     @property
     def best(self) -> str | None:
@@ -142,6 +143,7 @@ class BatchingResult(ArmsResult[Batching]):
 class VerificationResult(ArmsResult[Verification]):
     """The result of `hindmost.clone.verify`."""
 
+    TABLES = ("ratios",)
     _name = "verification"
 
     @property

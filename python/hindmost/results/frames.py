@@ -14,7 +14,8 @@ from hindmost.errors import StudyError, UsageError
 from hindmost.names import nearest
 from hindmost.store.older import COLUMNS
 
-Library = Literal["polars", "pandas"]
+Library = Literal["polars", "pandas", "rows"]
+"""``rows``: lists of dictionaries, which need no library."""
 Kept = Literal["samples", "worst"]
 NULL = np.iinfo(np.int64).min
 """The value that the engine's reader returns for null."""
@@ -41,7 +42,7 @@ def estimate_rows(of: str, estimates: Mapping[str, Mapping[str, Any]]) -> Iterat
 
 
 def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # noqa: ANN401 (a frame of either)
-    """Load the stored requests of all runs: a polars LazyFrame, or a pandas DataFrame if requested.
+    """Load the stored requests of all runs: a polars LazyFrame, or what `library` says.
 
     Raises
     ------
@@ -66,6 +67,8 @@ def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
             hint="measure(..., samples=20_000) stores that many requests of each run",
             path=str(study),
         )
+    if library == "rows":
+        return _rows(files)
     if library == "pandas":
         return _pandas(files)
     try:
@@ -91,6 +94,19 @@ def _place(study: Path, path: Path) -> dict[str, Any]:
 
 def _literals(polars: Any, place: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 (a module)
     return {name: polars.lit(value) for name, value in place.items()}
+
+
+def _rows(files: Mapping[Path, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for path, place in files.items():
+        columns: list[list[Any]] = [
+            [None if one == NULL else one for one in np.frombuffer(data, np.int64).tolist()]
+            for data in _engine.read_columns(str(path), list(NUMBERS))
+        ]
+        columns += _engine.read_words(str(path), list(WORDS))
+        for values in zip(*columns, strict=True):
+            row = dict(zip((*NUMBERS, *WORDS), values, strict=True))
+            late = row["completed_ns"] and (row["completed_ns"] - row["scheduled_ns"]) / 1e3
+            yield {**place, "latency_us": late, **row}
 
 
 def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a DataFrame)

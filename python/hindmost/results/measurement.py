@@ -12,6 +12,8 @@ from hindmost.store.measure import Measure, Run
 class MeasureResult(Result[Measure]):
     """Result of `hindmost.measure`."""
 
+    TABLES = ("runs", "parts", "limits")
+
     @property
     def verdict(self) -> str:
         """``valid``, ``invalid`` (the instrument distorted the figures) or ``inconclusive``."""
@@ -64,10 +66,10 @@ class MeasureResult(Result[Measure]):
 def _run(run: Run) -> dict[str, Any]:
     isolated = run.get("isolated")
     row: dict[str, Any] = {name: run.get(name) for name in ("run", "seed", "started", "seconds", "verdict")}
-    row |= {"excluded": run.get("excluded"), "requested_per_s": run["throughput"]["asked"]}
+    row |= {"excluded": run.get("excluded"), "requested_per_s": run["throughput"]["requested"]}
     row |= {"achieved_per_s": run["throughput"]["achieved"], **run["counts"]}
     row |= {f"{label}_us": value for label, value in run["latency_us"].items()}
     return row | {
-        f"calm_{label}_us": one["value"]
+        f"isolated_{label}_us": one["value"]
         for label, one in (isolated["isolated_us"] if isolated else {}).items()
     }

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from hindmost.errors import HindmostError, StudyError, UsageError
 from hindmost.models.frames import frame
@@ -31,6 +31,9 @@ class Result(ABC, Generic[Document]):
     study : Path or None
         The study's folder. None for results without measurements (simulations, sweeps, fits).
     """
+
+    TABLES: ClassVar[Sequence[str]] = ()
+    """The tables that a kind of result has besides `latency`."""
 
     def __init__(
         self, document: Document, study: Path | None = None, *, frames: Library | None = None

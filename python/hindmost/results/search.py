@@ -13,6 +13,8 @@ from hindmost.studies.search.kind import latencies
 class SearchResult(Result[Search]):
     """Result of `hindmost.measure` with ``find_rate``."""
 
+    TABLES = ("steps",)
+
     @property
     def verdict(self) -> str:
         """``found``, or ``open`` if no rate met the objective or the search is unfinished."""

@@ -93,7 +93,7 @@ def _scheduled(reading: ClientReading, law: Law, parts: int, mean_ns: float) -> 
         c2 = variation(_bins(reading.scheduled_gaps), mean_ns, law.cumulants, parts)
     return {
         "dispersion": {name: dispersion(each) for name, each in _spans(spans_by_worker).items()},
-        "c2": None if c2 is None else {"value": c2.value, "asked": c2.asked, "error": c2.error},
+        "c2": None if c2 is None else {"value": c2.value, "requested": c2.requested, "error": c2.error},
     }
 
 

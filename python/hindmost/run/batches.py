@@ -38,7 +38,7 @@ def batches(runs: Iterable[RunFigures], plan: MeasurePlan, writes: Histogram) ->
     share = np.cumsum(counts) / writes.count
     shown = np.unique(np.linspace(0, low.size - 1, min(low.size, MOST_SIZES)).astype(int))
     return {
-        "asked": plan.batching,
+        "requested": plan.batching,
         "writes": writes.count,
         "requests_per_write": {
             "mean": writes.mean,

@@ -381,7 +381,7 @@ class Window(TypedDict):
 class StampReason(TypedDict):
     """Why stamps are missing."""
 
-    code: Literal["off", "refused", "none_came", "card_failed", "sources_differ"]
+    code: Literal["off", "refused", "none_received", "card_failed", "sources_differ"]
     text: str
 
 
@@ -391,8 +391,8 @@ class StampReport(TypedDict):
     every: Count
     source: Literal["software", "hardware"] | None
     interface: str | None
-    asked: Count
-    came: Count
+    requested: Count
+    received: Count
     shared: Count
     without_out: Count
     without_in: Count

@@ -94,5 +94,5 @@ class HarvestSimulation(TypedDict):
     schema: Literal["hindmost.harvest-simulation/1"]
     kind: Literal["durability", "hazard", "availability", "scheduling"]
     synthetic: bool
-    asked: dict[str, Any]
+    request: dict[str, Any]
     result: dict[str, float | None]

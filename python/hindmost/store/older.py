@@ -8,10 +8,12 @@ from pathlib import Path
 SCHEMAS = {"instance": "client", "rulers": "stressors"}
 """Documents that have another name now."""
 KEYS: dict[str, tuple[str, ...]] = {
+    "asked": ("requested", "request"),
     "asked_per_s": ("requested_per_s",),
     "calm": ("isolated",),
     "calm_us": ("isolated_us",),
     "calm_values_us": ("isolated_values_us",),
+    "came": ("received",),
     "done": ("completed",),
     "due": ("scheduled",),
     "due_dispersion": ("scheduled_dispersion",),

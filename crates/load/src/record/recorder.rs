@@ -100,8 +100,8 @@ impl Recorder {
 
     /// Return the memory of the histograms of a recorder for `kinds` kinds, in bytes.
     pub fn histogram_bytes(kinds: usize) -> usize {
-        // For each kind: its sections, service, slip, wire and overhead. Shared: outstanding, calibration,
-        // ideal slip, held, writes, connect, handshake, gaps, due gaps.
+        // For each kind: its sections, service, send delay, wire and overhead. Shared: outstanding, calibration,
+        // ideal send delay, held, writes, connect, handshake, gaps, scheduled gaps.
         (kinds * (SECTIONS + 4) + 9) * Histogram::BYTES
     }
 

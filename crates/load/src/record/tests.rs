@@ -65,7 +65,7 @@ fn a_stamped_request_that_timed_out_is_censored_in_wire_latency() {
     recorder.record_stamped(row(1004, 0, Status::Timeout), Wire::WithoutOut, false);
     let record = &recorder.kinds[0];
     assert!(record.counts.is_balanced() && record.counts.scheduled == 5);
-    assert_eq!((recorder.stamps.asked, recorder.stamps.came), (2, 1), "answered and measured");
+    assert_eq!((recorder.stamps.requested, recorder.stamps.received), (2, 1), "answered and measured");
     let WireRecord { wire, overhead } = &record.stamped;
     assert_eq!((wire.count(), wire.censored(), wire.min()), (2, 1, Some(40)));
     assert_eq!((overhead.count(), overhead.min()), (1, Some(9)));

@@ -28,10 +28,10 @@ pub enum Wire {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampCounts {
     /// Answered requests that were to be stamped, without resent ones.
-    pub asked: u64,
-    /// Requests among `asked` with a known wire latency.
-    pub came: u64,
-    /// Requests among `came` whose receive stamp also belongs to later bytes.
+    pub requested: u64,
+    /// Requests among `requested` with a known wire latency.
+    pub received: u64,
+    /// Requests among `received` whose receive stamp also belongs to later bytes.
     pub shared: u64,
     /// Requests without a transmit stamp.
     pub without_out: u64,
@@ -47,10 +47,10 @@ impl StampCounts {
         if wire == Wire::Twice {
             return;
         }
-        self.asked += 1;
+        self.requested += 1;
         match wire {
             Wire::Known { shared, .. } => {
-                self.came += 1;
+                self.received += 1;
                 self.shared += u64::from(shared);
             }
             Wire::WithoutOut => self.without_out += 1,
@@ -62,8 +62,8 @@ impl StampCounts {
 
     /// Add the counts of another worker.
     pub fn add(&mut self, other: &Self) {
-        self.asked += other.asked;
-        self.came += other.came;
+        self.requested += other.requested;
+        self.received += other.received;
         self.shared += other.shared;
         self.without_out += other.without_out;
         self.without_in += other.without_in;
@@ -101,10 +101,16 @@ mod tests {
         for wire in cases {
             counts.count(wire);
         }
-        let expected =
-            StampCounts { asked: 5, came: 2, shared: 1, without_out: 1, without_in: 1, implausible: 1 };
+        let expected = StampCounts {
+            requested: 5,
+            received: 2,
+            shared: 1,
+            without_out: 1,
+            without_in: 1,
+            implausible: 1,
+        };
         assert_eq!(counts, expected);
         counts.add(&expected);
-        assert_eq!((counts.asked, counts.came, counts.implausible), (10, 4, 2));
+        assert_eq!((counts.requested, counts.received, counts.implausible), (10, 4, 2));
     }
 }

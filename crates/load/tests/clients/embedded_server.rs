@@ -87,8 +87,8 @@ fn files_agree(io: &str) {
     let wired = ["get", "set"].map(|kind| intervals(&log, &format!("wire/{kind}")).1.count());
     assert_eq!(wired.iter().sum::<u64>(), stamped.len() as u64);
     let stamps = &ran.result["stamps"];
-    assert_eq!(stamps["came"], stamped.len() as u64);
-    assert!(stamps["asked"].as_u64().unwrap() >= stamped.len() as u64, "{stamps}");
+    assert_eq!(stamps["received"], stamped.len() as u64);
+    assert!(stamps["requested"].as_u64().unwrap() >= stamped.len() as u64, "{stamps}");
     assert_eq!((&stamps["source"], &stamps["interface"]), (&json!("software"), &json!("lo")));
     assert_eq!((&stamps["every"], &stamps["reason"]), (&json!(16), &Value::Null));
     for kind in ["get", "set"] {

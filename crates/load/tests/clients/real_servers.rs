@@ -157,7 +157,7 @@ fn run_pipelined(check: impl Fn(&str, bool, u32, &Run)) -> Option<usize> {
         // Too few requests prove nothing: both connections may be down, a host may stand still for all of 0.2
         // s, or no resent request falls into the measurement or requests a stamp.
         let says = |ran: &Run| {
-            let came = ran.result["stamps"]["came"].as_u64() > Some(0);
+            let came = ran.result["stamps"]["received"].as_u64() > Some(0);
             ran.count("completed") > 400
                 && ran.result["reconnects"] != 0
                 && (nowhere(ran) > 0 || resent(ran) < 100)
@@ -180,7 +180,11 @@ fn a_server_that_limits_keep_alive_loses_no_pipelined_request() {
         assert_eq!(resent > 0, is_open, "{what}: {resent}");
         let stamps = &ran.result["stamps"];
         let count = |name: &str| stamps[name].as_u64().unwrap();
-        assert_eq!(count("asked"), count("came") + count("without_out") + count("without_in"), "{stamps}");
+        assert_eq!(
+            count("requested"),
+            count("received") + count("without_out") + count("without_in"),
+            "{stamps}"
+        );
         // Resent requests have no stamps and no stream offsets.
         assert!(nowhere(ran) <= resent, "{what}: {} of {resent}", nowhere(ran));
     });
@@ -193,10 +197,18 @@ fn pipelined_requests_are_sent_soon_and_most_have_stamps() {
     let shown = run_pipelined(|what, _, stamp_every, ran| {
         let (scheduled, unsent) = (ran.count("scheduled"), ran.count("unsent"));
         let count = |name: &str| ran.result["stamps"][name].as_u64().unwrap();
-        eprintln!("{unsent} of {scheduled} unsent, {} of {} stamps came", count("came"), count("asked"));
+        eprintln!(
+            "{unsent} of {scheduled} unsent, {} of {} stamps came",
+            count("received"),
+            count("requested")
+        );
         // Both connections may be down when a request is scheduled.
         assert!(unsent * 5 < scheduled, "{what}: {}", ran.result["counts"]);
-        assert!(stamp_every == 0 || count("came") * 2 > count("asked"), "{what}: {}", ran.result["stamps"]);
+        assert!(
+            stamp_every == 0 || count("received") * 2 > count("requested"),
+            "{what}: {}",
+            ran.result["stamps"]
+        );
     });
     assert_eq!(shown, Some(5), "an nginx, and a host that lets both run");
 }

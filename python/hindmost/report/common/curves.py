@@ -99,8 +99,8 @@ def thin_series(series: Series, windows: int = 240) -> tuple[Series, int]:
         "p99_us": [series["p99_us"][i] for i in keep],
         "measure_from_s": series["measure_from_s"],
     }
-    if "asked" in series:
-        found["asked"] = [series["asked"][i] for i in keep]
+    if "requested" in series:
+        found["requested"] = [series["requested"][i] for i in keep]
     return found, step
 
 

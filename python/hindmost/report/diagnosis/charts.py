@@ -128,7 +128,7 @@ def _latency_scale(plot: Plot, measured: Sequence[Pair], normal_us: float | None
 
 def _normal(plot: Plot, y: Scale, normal_us: float | None) -> None:
     if normal_us is not None:
-        plot.line([(plot.left, y(normal_us)), (plot.width - plot.right, y(normal_us))], "asked")
+        plot.line([(plot.left, y(normal_us)), (plot.width - plot.right, y(normal_us))], "requested")
 
 
 def _pair(plot: Plot, x: float, y: Scale, pair: Pair, cls: str, name: str) -> None:

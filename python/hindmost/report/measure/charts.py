@@ -269,7 +269,7 @@ def series(doc: Measure, width: float) -> str | None:
 
 def _series(one: Series, _step: int, width: float) -> str | None:
     latencies = finite([*one["p50_us"], *one["p99_us"]])
-    asked: list[float | None] = [*one.get("asked", [])]
+    asked: list[float | None] = [*one.get("requested", [])]
     rates = finite([*one["rate"], *asked])
     if not one["t_s"] or not (latencies or rates):
         return None
@@ -300,7 +300,7 @@ def _series(one: Series, _step: int, width: float) -> str | None:
     def places(values: Values, scale: Scale) -> list[tuple[float, float]]:
         return [(x(t), scale(v)) for t, v in zip(one["t_s"], values, strict=False) if v is not None]
 
-    plot.line(places(asked, upper), "asked")
+    plot.line(places(asked, upper), "requested")
     plot.line(places(one["rate"], upper), "rate")
     plot.line(places(one["p50_us"], lower), "service")
     plot.line(places(one["p99_us"], lower), "latency")

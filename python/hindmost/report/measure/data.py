@@ -127,7 +127,7 @@ def series_data(doc: Measure) -> list[dict[str, Any]] | None:
                 "rate": _cut(one["rate"]),
                 "p50": _cut(one["p50_us"]),
                 "p99": _cut(one["p99_us"]),
-                **({"asked": _cut(one["asked"])} if "asked" in one else {}),
+                **({"requested": _cut(one["requested"])} if "requested" in one else {}),
                 "from": round_significant(one["measure_from_s"]),
                 "step": step,
             }

@@ -69,7 +69,7 @@ def _head(console: "Console", doc: Measure) -> None:
 
     verdict = doc["verdict"]
     line = Text(view.verdict_word(doc), style=_STYLES.get(verdict, "bold"))
-    asked = doc["throughput"]["asked"]
+    asked = doc["throughput"]["requested"]
     load = f"{numbers.rate(asked).removesuffix('/s')} requests/s" if asked else "closed loop"
     for part in (view.target_line(doc), load, view.counted_runs(doc)):
         line.append(f"  {part}", style="default not bold")

@@ -30,7 +30,7 @@ def stamps_text(doc: Measure) -> str:
     if not seen:
         return "by kernel time stamps of a sample"
     whose = "the network card's" if seen[0]["source"] == "hardware" else "the kernel's"
-    asked, came = sum(one["asked"] for one in seen), sum(one["came"] for one in seen)
+    asked, came = sum(one["requested"] for one in seen), sum(one["received"] for one in seen)
     return (
         f"by {whose} time stamps of one request in {seen[0]['every']}"
         f" ({numbers.count(came)} of {numbers.count(asked)} received)"
@@ -163,25 +163,25 @@ def streams(doc: Measure) -> str:
 def batches(doc: Measure) -> str:
     """Describe how requests were batched. Empty without batching."""
     found = doc.get("batches")
-    if not found or found["asked"] == "none":
+    if not found or found["requested"] == "none":
         return ""
     each = found["requests_per_write"]
-    text = f"{batching_text(found['asked'])}: "
-    if found["asked"] != "nagle":
+    text = f"{batching_text(found['requested'])}: "
+    if found["requested"] != "nagle":
         text += (
             f"{numbers.number(each['mean'])} requests per write"
             f" (p99 {numbers.number(each['p99'])}, most {numbers.number(each['most'])})"
         )
     if (segment := found["requests_per_segment"]) is not None:
         text += f"{'' if text.endswith(': ') else ', '}{numbers.number(segment)} requests per segment"
-    elif found["asked"] == "nagle":
+    elif found["requested"] == "nagle":
         text += "the kernel does not count segments here"
     return text
 
 
 def throughput(doc: Measure) -> str:
     """Format the requested and the achieved rate."""
-    asked, achieved = doc["throughput"]["asked"], doc["throughput"]["achieved"]
+    asked, achieved = doc["throughput"]["requested"], doc["throughput"]["achieved"]
     if asked:
         share = numbers.percent(achieved / asked) if achieved is not None else numbers.MISSING
         return f"{numbers.rate(asked)} requested, {numbers.rate(achieved)} achieved ({share})"

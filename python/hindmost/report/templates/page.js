@@ -213,8 +213,8 @@
       axes: [axis(null, { values: (u, s) => s.map(() => ""), size: 8 }),
         axis(null, { size: 62, space: 34, values: (u, s) => s.map((v) => thousands(v)) })],
       series: [clock, line("rate", "muted", { width: 1.5, value: (u, v) => rate(v), points: dots(d.rate) }),
-        ...(d.asked ? [line("requested", "ink", { width: 1, dash: [4, 3], value: (u, v) => rate(v) })] : [])],
-    }, [d.t, d.rate, ...(d.asked ? [d.asked] : [])], box);
+        ...(d.requested ? [line("requested", "ink", { width: 1, dash: [4, 3], value: (u, v) => rate(v) })] : [])],
+    }, [d.t, d.rate, ...(d.requested ? [d.requested] : [])], box);
     const height = width < 500 ? 240 : 270;
     const lower = new uPlot({
       ...common, height,

@@ -49,7 +49,7 @@ def arrivals(e: Evidence) -> Iterator[Reason]:
         values={
             "distance": distance if distances else None,
             "dispersion": {
-                name: {"value": found, "asked": asked} for name, (found, asked) in deviations.items()
+                name: {"value": found, "requested": asked} for name, (found, asked) in deviations.items()
             },
             **cause.values,
         },
@@ -85,7 +85,7 @@ def _check_schedule(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
     known = [c2 for one in seen if "scheduled" in one and (c2 := one["scheduled"]["c2"]) is not None]
     if not known:
         return
-    found, asked = mean([c2["value"] for c2 in known]), mean([c2["asked"] for c2 in known])
+    found, asked = mean([c2["value"] for c2 in known]), mean([c2["requested"] for c2 in known])
     error = mean([c2["error"] for c2 in known]) / math.sqrt(len(known))
     if abs(found - asked) > limits.SCHEDULED_GAPS_ERRORS * error + limits.SCHEDULED_GAPS * max(1.0, asked):
         law = law_text(e.plan.arrivals)
@@ -97,5 +97,5 @@ def _check_schedule(e: Evidence, seen: list[Arrivals]) -> Iterator[Reason]:
             "the engine has another version, or a bug: `hindmost --version`",
             origin="client",
             brief="scheduled times do not follow the requested law",
-            values={"law": law, "c2": found, "asked": asked, "error": error},
+            values={"law": law, "c2": found, "requested": asked, "error": error},
         )

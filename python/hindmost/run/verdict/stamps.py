@@ -17,7 +17,7 @@ def stamps(e: Evidence) -> Iterator[Reason]:
     ]
     reasons = [(stamped["source"], stamped["reason"]) for stamped in reports if stamped["reason"]]
     missing = next(
-        (detail for source, detail in reasons if source is None or detail["code"] == "none_came"), None
+        (detail for source, detail in reasons if source is None or detail["code"] == "none_received"), None
     )
     if missing is not None:
         yield Reason(

@@ -4,10 +4,10 @@ An interruption leaves a backlog that outlasts it. Its size is known without loo
 *virtual backlog*, in seconds of work, rises by rho per second while the processor is taken and falls by 1 -
 rho while it is available::
 
-    theft   ____####________##______________________________
+    taken   ____####________##______________________________
     backlog ____/\______   /\
             ___/   \____\_/  \______________________________
-    calm    ~~~                  | relax |~~~~~~~~~~~~~~~~~~
+    quiet   ~~~                  | relax |~~~~~~~~~~~~~~~~~~
 
 A rule by the last interruption alone fails if interruptions cluster: at 70 % load and 15 % interference it
 left p99 27 times too high. After a drain the queue is unusually short, so some relaxation times are waited as

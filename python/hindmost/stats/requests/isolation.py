@@ -206,7 +206,7 @@ def isolated_latency(
     scheduled, completed : array_like of int, shape (n,)
         Scheduled and completed times in ns on one clock, of all requests of one run or a uniform sample of
         them; `NEVER` for an unanswered request.
-    interruptions : Thefts
+    interruptions : Interruptions
         The interruptions of the server's and the client's processors.
     service : Service
         The server's load during quiet periods.

@@ -87,7 +87,7 @@ def hysteresis(
         late. All runs have the same number of sections.
     restarted
         Whether the server was restarted for each run.
-    calm
+    isolated
         Whether there was no interference. A neighbour that stays for a whole run looks the same.
     seed
         Random seed of the permutations.

@@ -114,7 +114,7 @@ class Variation:
     """Squared coefficient of variation of gaps, that of their distribution, and its standard error."""
 
     value: float
-    asked: float
+    requested: float
     error: float
 
 
@@ -138,7 +138,7 @@ def variation(bins: Bins, mean: float, cumulants: Sequence[float], parts: int) -
     >>> rng = np.random.default_rng(1)
     >>> gaps = np.sort(rng.gamma(4.0, 25.0, 10_000))  # two parts of gaps with C^2 = 1/2
     >>> found = variation((gaps, gaps, np.ones(10_000)), 100.0, (1.0, 0.5, 0.5, 0.75), 2)
-    >>> found.asked, round(found.error, 4), abs(found.value - found.asked) < 3 * found.error
+    >>> found.requested, round(found.error, 4), abs(found.value - found.requested) < 3 * found.error
     (0.25, 0.0047, True)
     """
     low, high, counts = bins

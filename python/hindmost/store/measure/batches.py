@@ -24,12 +24,12 @@ class Sizes(TypedDict):
 class Batches(TypedDict):
     """Write calls of the measurement, over all clients.
 
-    ``asked``: none, nagle, or an interval in seconds. ``requests_per_segment``: from the kernel's count of
-    segments with data, starting with the calibration; null if it is not available. Nagle's algorithm combines
-    requests after the write call, so only the segments show it.
+    ``requested``: none, nagle, or an interval in seconds. ``requests_per_segment``: from the kernel's count
+    of segments with data, starting with the calibration; null if it is not available. Nagle's algorithm
+    combines requests after the write call, so only the segments show it.
     """
 
-    asked: Literal["none", "nagle"] | float
+    requested: Literal["none", "nagle"] | float
     writes: Count
     requests_per_write: PerWrite
     requests_per_segment: Number

@@ -21,9 +21,9 @@ Values = dict[Label, Microseconds]
 
 
 class Throughput(TypedDict):
-    """Requests per second; ``asked`` is null in a closed loop."""
+    """Requests per second; ``requested`` is null in a closed loop."""
 
-    asked: Number
+    requested: Number
     achieved: float
 
 

@@ -13,7 +13,7 @@ class C2(TypedDict):
     """Squared coefficient of variation of the gaps of one worker's part; ``error``: its standard error."""
 
     value: float
-    asked: float
+    requested: float
     error: float
 
 
@@ -184,13 +184,13 @@ class Outstanding(TypedDict):
 class Series(TypedDict):
     """One run in windows, from the start of its warm-up; measured from ``measure_from_s``.
 
-    ``asked``: the rate that a schedule requested, if there was one.
+    ``requested``: the rate that a schedule requested, if there was one.
     """
 
     run: int
     t_s: list[float]
     rate: list[Number]
-    asked: NotRequired[list[float]]
+    requested: NotRequired[list[float]]
     p50_us: list[Number]
     p99_us: list[Number]
     measure_from_s: Number

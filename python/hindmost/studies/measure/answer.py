@@ -102,11 +102,11 @@ def answer(study: Study) -> documents.Measure:
     causes = verdict.causes(evidence, reasons)
     full = saturation(plan, target, runs)
     estimates = {what: _estimates([run.values[what] for run in runs], reasons, plan.middle) for what in WHATS}
-    calmly = isolated.over_runs(made, reasons, partial(_estimates, about=plan.middle), plan)
+    isolated_part = isolated.over_runs(made, reasons, partial(_estimates, about=plan.middle), plan)
     raw = verdict.overall(reasons)
-    use_isolated = raw != "valid" and isolated.decides(calmly, plan)
+    use_isolated = raw != "valid" and isolated.decides(isolated_part, plan)
     outcome: verdict.Verdict = "valid" if use_isolated else raw
-    stands = "" if raw == "valid" else isolated.describe_valid(calmly, plan)
+    stands = "" if raw == "valid" else isolated.describe_valid(isolated_part, plan)
     document: documents.Measure = {
         "schema": "hindmost.measure/2",
         "version": __version__,
@@ -121,7 +121,7 @@ def answer(study: Study) -> documents.Measure:
         "target": target,
         "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
-        "isolated": calmly,
+        "isolated": isolated_part,
         "service_us": estimates["service"],
         "send_delay_us": estimates["send_delay"],
         "connect_us": _estimates_if_present(CONNECT, runs, reasons, plan.middle),
@@ -141,7 +141,7 @@ def answer(study: Study) -> documents.Measure:
         "batches": batches(runs, plan, totals.writes),
         "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
         "runs": [_run(plan, run, partition.excluded.get(run.number)) for run in made],
-        "excluded": _set_aside(plan, made, partition),
+        "excluded": _excluded(plan, made, partition),
         "variance": _variance(runs, plan),
         "hysteresis": _hysteresis(runs, plan, target, isolated=not _had_interference(reasons)),
         "clients": _clients(runs, plan, threshold, owner, totals),
@@ -177,7 +177,7 @@ def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[li
     return made, totals
 
 
-def _set_aside(plan: MeasurePlan, made: Sequence[RunFigures], partition: Partition) -> documents.ExcludedRuns:
+def _excluded(plan: MeasurePlan, made: Sequence[RunFigures], partition: Partition) -> documents.ExcludedRuns:
     return {
         "share": plan.remake,
         "made": len(made),
@@ -267,7 +267,7 @@ def _by_kind(
 
 def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Throughput:
     done = sum(run.counts["completed"] for run in runs)
-    return {"asked": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
+    return {"requested": plan.rate_per_s, "achieved": done / (plan.duration_s * len(runs))}
 
 
 def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Run:

@@ -99,7 +99,7 @@ def series(run: RunFigures, plan: MeasurePlan, windows: int) -> documents.Series
     }
     if plan.schedule is not None and plan.rate_per_s is not None and t_s:
         edges = [at - measure_from_s for at in (0.0, *t_s)]
-        found["asked"] = [round(one, 1) for one in mean_rates(plan.schedule, plan.rate_per_s, edges)]
+        found["requested"] = [round(one, 1) for one in mean_rates(plan.schedule, plan.rate_per_s, edges)]
     return found
 
 

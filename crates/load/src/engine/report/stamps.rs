@@ -34,8 +34,8 @@ pub struct StampReport {
 /// Why stamps are missing.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct StampReason {
-    /// `off`, `refused`, `none_came`, `card_failed` or `sources_differ`.
-    #[schemars(extend("enum" = ["off", "refused", "none_came", "card_failed", "sources_differ"]))]
+    /// `off`, `refused`, `none_received`, `card_failed` or `sources_differ`.
+    #[schemars(extend("enum" = ["off", "refused", "none_received", "card_failed", "sources_differ"]))]
     pub code: &'static str,
     /// An explanation with numbers.
     pub text: String,
@@ -74,12 +74,12 @@ fn reason(every: u32, alike: bool, counts: &StampCounts, workers: &[StampSummary
     if let Some(refused) = workers.iter().find_map(|one| one.refused.as_deref()) {
         return because("refused", refused.to_owned());
     }
-    if counts.asked >= ENOUGH && counts.came == 0 {
-        let StampCounts { asked, without_out, without_in, implausible, .. } = counts;
+    if counts.requested >= ENOUGH && counts.received == 0 {
+        let StampCounts { requested, without_out, without_in, implausible, .. } = counts;
         return because(
-            "none_came",
+            "none_received",
             format!(
-                "the kernel accepted the option but delivered no usable stamps: of {asked} requests, {without_out} had no \
+                "the kernel accepted the option but delivered no usable stamps: of {requested} requests, {without_out} had no \
                  transmit stamp, {without_in} no receive stamp, {implausible} an implausible one"
             ),
         );
@@ -105,8 +105,8 @@ mod tests {
         StampSummary { source, ..StampSummary::default() }
     }
 
-    fn counts(asked: u64, came: u64) -> StampCounts {
-        StampCounts { asked, came, without_out: asked - came, ..StampCounts::default() }
+    fn counts(requested: u64, received: u64) -> StampCounts {
+        StampCounts { requested, received, without_out: requested - received, ..StampCounts::default() }
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             (16, counts(100, 99), vec![hardware.clone(), hardware.clone()], Some("hardware"), None),
             (0, counts(0, 0), vec![software.clone()], None, Some("off")),
             (16, counts(0, 0), vec![refused], None, Some("refused")),
-            (16, counts(100, 0), vec![software.clone()], Some("software"), Some("none_came")),
+            (16, counts(100, 0), vec![software.clone()], Some("software"), Some("none_received")),
             (16, counts(3, 0), vec![software.clone()], Some("software"), None),
             (16, counts(100, 99), vec![software, hardware], None, Some("sources_differ")),
             (16, counts(100, 99), vec![failed], Some("software"), Some("card_failed")),

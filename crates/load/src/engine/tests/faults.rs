@@ -77,7 +77,7 @@ fn resent_requests_have_no_stamps_and_count_none_as_missing() {
         // The server takes 2 ms for each request and handles them one at a time.
         assert!(once.iter().all(|row| (row.wire_in_ns - row.wire_out_ns) / MS == 2), "{once:?}");
         let stamps = run.recorder.stamps;
-        assert_eq!((stamps.asked, stamps.came), (once.len() as u64, once.len() as u64), "{source:?}");
+        assert_eq!((stamps.requested, stamps.received), (once.len() as u64, once.len() as u64), "{source:?}");
         assert_eq!(run.stamps.card_failed, None, "{source:?}");
     }
 }

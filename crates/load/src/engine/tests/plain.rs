@@ -66,7 +66,7 @@ fn a_transport_without_stamps_sends_the_same_requests_and_reports_no_stamps() {
     assert_eq!(without.transport.0.wire, stamped.fake.wire);
     assert_eq!(without.recorder.kinds[0].counts, stamped.recorder.kinds[0].counts);
     assert!(without.recorder.kinds[0].counts.completed > 400);
-    assert_eq!((without.recorder.stamps.asked, without.recorder.stamps.came), (0, 0));
+    assert_eq!((without.recorder.stamps.requested, without.recorder.stamps.received), (0, 0));
     let summary = without.stamp_summary();
     assert!(summary.source.is_none() && summary.refused.is_some());
 }

@@ -36,7 +36,7 @@ fn in_order(row: &Row) -> bool {
 #[test]
 fn wire_latency_is_the_time_between_the_stamps() {
     let run = run_stamped(1000, stamping_server(2, 100_000, Source::Software), 2, &Value::Null);
-    assert_eq!((run.recorder.stamps.asked, run.recorder.stamps.came), (100, 100));
+    assert_eq!((run.recorder.stamps.requested, run.recorder.stamps.received), (100, 100));
     for row in &run.rows {
         assert_eq!(wire(row), Some(100_000), "{row:?}");
         assert!(in_order(row), "on our clock: {row:?}");
@@ -51,7 +51,7 @@ fn every_nth_request_is_stamped_and_stamping_changes_no_byte() {
     let run = run_stamped(1000, stamping_server(4, 100_000, Source::Software), 4, &json!({"stamp_every": 8}));
     let known = run.rows.iter().filter(|row| wire(row).is_some()).count() as u64;
     assert!((12..=13).contains(&known), "{known}");
-    assert_eq!(run.recorder.stamps.came, known);
+    assert_eq!(run.recorder.stamps.received, known);
     let without = run_stamped(1000, Fake::new(4, 100_000), 4, &json!({"stamp_every": 0}));
     assert_eq!(run.fake.wire, without.fake.wire);
     assert_eq!(without.stamps.source, None);
@@ -63,7 +63,7 @@ fn only_requests_of_captured_connections_are_stamped() {
     assert_eq!(run.counts.completed, 100);
     assert!((10..45).contains(&run.rows.len()), "a quarter of them: {}", run.rows.len());
     assert!(run.rows.iter().all(|row| row.connection == 0 && wire(row) == Some(100_000)));
-    assert_eq!(run.recorder.stamps.asked, run.rows.len() as u64);
+    assert_eq!(run.recorder.stamps.requested, run.rows.len() as u64);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn replies_read_together_keep_their_own_stamps() {
     let together = run.rows.windows(2).filter(|two| two[0].completed_ns == two[1].completed_ns).count();
     assert!(together >= 4, "{together}");
     // The requests of the stall share a write. Each is answered 0.5 ms later, in order.
-    assert_eq!(run.recorder.stamps.came, run.counts.completed);
+    assert_eq!(run.recorder.stamps.received, run.counts.completed);
     for row in &run.rows {
         assert!((500_000..500_000 + ROUND).contains(&wire(row).unwrap()), "{row:?}");
         assert!(in_order(row), "{row:?}");
@@ -93,7 +93,7 @@ fn replies_in_pieces_end_with_their_last_piece() {
         ends: false,
     });
     let run = run_stamped(10_000, fake, 1, &Value::Null);
-    assert_eq!(run.recorder.stamps.came, run.counts.completed);
+    assert_eq!(run.recorder.stamps.received, run.counts.completed);
     assert!(run.rows.iter().all(|row| wire(row) == Some(152_000)), "{:?}", run.rows[0]);
 }
 
@@ -108,7 +108,7 @@ fn late_stamps_of_a_nic_are_waited_for() {
         assert_eq!(by_card == 200, came, "{tells}: {by_card}");
         let source = if came { Source::Hardware } else { Source::Software };
         assert_eq!((run.stamps.source, run.stamps.card_failed.is_some()), (Some(source), !came));
-        assert_eq!(run.recorder.stamps.came, 200, "by the card or, as it fails, by the kernel");
+        assert_eq!(run.recorder.stamps.received, 200, "by the card or, as it fails, by the kernel");
         assert!(run.rows.iter().all(|row| wire(row) == Some(100_000)), "our columns stay the kernel's");
         assert!(run.ended.0 < END + (2 + span) * MS, "nothing waits for stamps at the end");
     }
@@ -127,7 +127,7 @@ fn a_clock_step_affects_only_requests_that_straddle_it() {
         // faster.
         let hidden = (-100_000..0).contains(&by);
         let lost = u64::from(!hidden);
-        assert_eq!((stamps.asked, stamps.came, stamps.implausible), (100, 100 - lost, lost), "{by}");
+        assert_eq!((stamps.requested, stamps.received, stamps.implausible), (100, 100 - lost, lost), "{by}");
         let time = run.stamps.time_of_day;
         assert_eq!((time.steps, time.largest_ns), (1, by.unsigned_abs()), "{by}");
         for row in &run.rows {
@@ -150,11 +150,11 @@ fn a_small_clock_step_is_reported_by_the_end() {
     fake.steps = vec![(MEASURE + 50 * MS + 500_000, -2_500)];
     let run = run_stamped(1000, fake, 2, &Value::Null);
     assert_eq!(run.stamps.time_of_day.steps, 1);
-    assert_eq!(run.recorder.stamps.came, 100, "no request straddles it");
+    assert_eq!(run.recorder.stamps.received, 100, "no request straddles it");
     let mut early = stamping_server(2, 100_000, Source::Software);
     early.steps = vec![(5 * MS, 9_000_000)];
     let run = run_stamped(1000, early, 2, &Value::Null);
-    assert_eq!((run.stamps.time_of_day.steps, run.recorder.stamps.came), (0, 100), "in the warm-up");
+    assert_eq!((run.stamps.time_of_day.steps, run.recorder.stamps.received), (0, 100), "in the warm-up");
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn a_connection_that_breaks_leaves_no_stamp_behind() {
     let run = run_stamped(5000, fake, 2, &Value::Null);
     assert_eq!(run.counts.scheduled, 500);
     assert!(run.counts.lost > 0);
-    assert_eq!(run.recorder.stamps.asked, run.counts.completed);
-    assert!(run.recorder.stamps.came > 450);
+    assert_eq!(run.recorder.stamps.requested, run.counts.completed);
+    assert!(run.recorder.stamps.received > 450);
 }
 
 #[test]

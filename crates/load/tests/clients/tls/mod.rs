@@ -113,7 +113,7 @@ fn wire_latency_of_tls_records_is_within_service_latency() {
     let changes = json!({"stamp_every": 1, "load": {"loop": "closed", "rate_per_s": 500.0}});
     let ran = run(&tls_plan("http", &server.address, &trusting(&certificates), &changes)).unwrap();
     let stamps = &ran.result["stamps"];
-    let (asked, came) = (stamps["asked"].as_u64().unwrap(), stamps["came"].as_u64().unwrap());
+    let (asked, came) = (stamps["requested"].as_u64().unwrap(), stamps["received"].as_u64().unwrap());
     assert!(10 * came > asked, "{stamps}");
     assert_eq!(stamps["implausible"], 0, "{stamps}");
 }

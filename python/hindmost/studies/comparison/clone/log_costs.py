@@ -100,7 +100,7 @@ def _costs(folder: Path) -> tuple[float, list[float]]:
     try:
         result = read_document(folder / "result.json")
         costs = [cost for run in result["runs"] if (cost := request_cost_us(run)) is not None]
-        return float(result["throughput"]["asked"]), costs
+        return float(result["throughput"]["requested"]), costs
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(
             "bad-file",

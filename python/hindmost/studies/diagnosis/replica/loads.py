@@ -85,7 +85,7 @@ class Load:
         if not fill:
             plan = plan.model_copy(update={"workload": {**plan.workload, "preload": False}})
         text = plan.engine_plan(1, 0, self.probe["protocol"], self.probe["address"], secrets=True)
-        place = Path(tempfile.mkdtemp(prefix="hindmost-twin-"))
+        place = Path(tempfile.mkdtemp(prefix="hindmost-replica-"))
         client = Client(0, text, place, sorted(os.sched_getaffinity(0)))
         try:
             _await(client, "ready")

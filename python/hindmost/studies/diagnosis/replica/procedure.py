@@ -158,7 +158,7 @@ def _run_doses(
 ) -> None:
     """Run up to three stages of experiments with the doses and a sham."""
     every: dict[str, Intervention] = {"sham": Sham(), **doses.interventions}
-    seed, gates = f"{request.seed} twin", Gates(looks=len(STAGES))
+    seed, gates = f"{request.seed} replica", Gates(looks=len(STAGES))
     assert request.normal_us is not None
     with ExitStack() as stack:
         for one in every.values():

@@ -1,0 +1,88 @@
+"""A stored study as CSV, Parquet, OpenMetrics and OTLP."""
+
+import csv
+import json
+import re
+
+import pytest
+from messages import raises
+
+import hindmost
+from hindmost.cli import main
+from hindmost.results.export import Metric, export_study, openmetrics
+
+SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$")
+
+
+@pytest.fixture(scope="module")
+def study(made_study):
+    return made_study[0]
+
+
+def tell(study, form, tmp_path):
+    assert main(["study", "export", str(study), "--as", form, "--out", str(tmp_path / "out")]) == 0
+    return tmp_path / "out"
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_csv_has_the_figures_of_the_result_and_a_row_for_each_run_and_request(study, tmp_path):
+    out, result = tell(study, "csv", tmp_path), hindmost.open_study(study)
+    (p50,) = (row for row in rows(out / "latency.csv") if (row["of"], row["quantile"]) == ("latency", "p50"))
+    assert float(p50["value"]) == result.document["latency_us"]["p50"]["value"]
+    assert len(rows(out / "runs.csv")) == len(result.document["runs"])
+    for kept in ("samples", "worst"):
+        frame = result.requests(kept).collect()
+        written = rows(out / f"{kept}.csv")
+        assert len(written) == frame.height > 0
+        latencies = [float(row["latency_us"]) for row in written if row["latency_us"]]
+        assert sum(latencies) == pytest.approx(frame["latency_us"].sum())
+
+
+def test_parquet_has_the_same_tables(study, tmp_path):
+    polars = pytest.importorskip("polars")
+    out, result = tell(study, "parquet", tmp_path), hindmost.open_study(study)
+    assert polars.read_parquet(out / "latency.parquet").equals(result.latency)
+    assert polars.read_parquet(out / "samples.parquet").height == result.requests().collect().height
+
+
+def test_openmetrics_has_seconds_and_counts_and_ends_as_it_must(study, tmp_path):
+    lines, result = tell(study, "openmetrics", tmp_path).read_text().splitlines(), hindmost.open_study(study)
+    assert lines[-1] == "# EOF"
+    found = {}
+    for line in lines:
+        if not line.startswith("#"):
+            name, labels, value = SAMPLE.match(line).groups()
+            found[name, *sorted(re.findall(r'(?:quantile|bound|of|outcome)="([^"]*)"', labels))] = float(value)
+    p50 = result.document["latency_us"]["p50"]["value"]
+    key = ("hindmost_latency_seconds", *sorted(("latency", "p50", "value")))
+    assert found[key] == pytest.approx(p50 / 1e6)
+    counts = result.document["counts"]
+    assert found["hindmost_requests_total", "completed"] == counts["completed"]
+
+
+def test_openmetrics_escapes_labels_and_writes_infinity():
+    text = openmetrics([Metric("x", "", "gauge", "X.", {"label": 'a"b\\c\nd'}, float("inf"))])
+    assert text.splitlines()[2] == r'hindmost_x{label="a\"b\\c\nd"} +Inf'
+
+
+def test_otlp_is_a_request_with_a_point_for_each_figure(study, tmp_path):
+    request = json.loads(tell(study, "otlp", tmp_path).read_text())
+    ((scope,),) = ([part["scopeMetrics"][0]] for part in request["resourceMetrics"])
+    metrics = {one["name"]: one for one in scope["metrics"]}
+    assert metrics["hindmost.latency_seconds"]["unit"] == "s"
+    requests = metrics["hindmost.requests"]["sum"]
+    assert requests["isMonotonic"] and requests["aggregationTemporality"] == 2
+    result = hindmost.open_study(study)
+    assert sum(point["asDouble"] for point in requests["dataPoints"]) == result.document["counts"]["scheduled"]
+
+
+def test_unknown_formats_and_places_that_cannot_be_written_are_refused(study, tmp_path):
+    with raises(hindmost.HindmostError, "unknown-name", name="xml"):
+        export_study(study, "xml", tmp_path)  # type: ignore[arg-type]
+    (tmp_path / "file").write_text("")
+    with raises(hindmost.HindmostError, "unwritable-file", path=str(tmp_path / "file")):
+        export_study(study, "csv", tmp_path / "file")
