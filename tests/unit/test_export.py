@@ -56,7 +56,9 @@ def test_openmetrics_has_seconds_and_counts_and_ends_as_it_must(study, tmp_path)
     for line in lines:
         if not line.startswith("#"):
             name, labels, value = SAMPLE.match(line).groups()
-            found[name, *sorted(re.findall(r'(?:quantile|bound|of|outcome)="([^"]*)"', labels))] = float(value)
+            found[name, *sorted(re.findall(r'(?:quantile|bound|of|outcome)="([^"]*)"', labels))] = float(
+                value
+            )
     p50 = result.document["latency_us"]["p50"]["value"]
     key = ("hindmost_latency_seconds", *sorted(("latency", "p50", "value")))
     assert found[key] == pytest.approx(p50 / 1e6)
@@ -75,9 +77,12 @@ def test_otlp_is_a_request_with_a_point_for_each_figure(study, tmp_path):
     metrics = {one["name"]: one for one in scope["metrics"]}
     assert metrics["hindmost.latency_seconds"]["unit"] == "s"
     requests = metrics["hindmost.requests"]["sum"]
-    assert requests["isMonotonic"] and requests["aggregationTemporality"] == 2
+    assert requests["isMonotonic"]
+    assert requests["aggregationTemporality"] == 2
     result = hindmost.open_study(study)
-    assert sum(point["asDouble"] for point in requests["dataPoints"]) == result.document["counts"]["scheduled"]
+    assert (
+        sum(point["asDouble"] for point in requests["dataPoints"]) == result.document["counts"]["scheduled"]
+    )
 
 
 def test_unknown_formats_and_places_that_cannot_be_written_are_refused(study, tmp_path):
