@@ -32,4 +32,14 @@ python3 -m venv "$work/venv" && "$work/venv/bin/pip" install --quiet pip-audit |
 for lock in requirements.lock requirements-dev.lock requirements-docs.lock; do
   known "$lock" timeout 300 "$work/venv/bin/pip-audit" --requirement "$lock" --require-hashes --disable-pip --progress-spinner off
 done
+# The workflows of .github. actionlint is a Go program; without Go they stay unchecked.
+have actionlint || PATH=$ROOT/target/tools/bin:$PATH
+if ! have actionlint && have go; then
+  GOBIN=$ROOT/target/tools/bin quietly "building actionlint" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+fi
+if have actionlint; then
+  actionlint && say "audit: workflows: no errors" || status=1
+else
+  say "audit: workflows: unknown: neither actionlint nor Go is installed"
+fi
 exit "$status"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,3 +60,21 @@ def test_the_script_ends_with_the_code_of_the_limits_and_makes_more_runs_once(
 @pytest.mark.parametrize("job", ["github-actions.yml", "gitlab-ci.yml"])
 def test_both_jobs_call_that_script(job: str) -> None:
     assert "sh examples/ci/gate.sh " in (CI / job).read_text()
+
+
+WORKFLOWS = sorted((Path(__file__).parents[2] / ".github/workflows").glob("*.yml"))
+TARGETS = re.findall(r"^([a-z]+):", (Path(__file__).parents[2] / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_a_workflow_calls_targets_that_exist(file):
+    called = re.findall(r"\bmake ([a-z]+)", file.read_text())
+    assert called
+    assert set(called) <= set(TARGETS)
+
+
+def test_the_action_calls_the_gate_with_its_inputs():
+    text = (Path(__file__).parents[2] / "action.yml").read_text()
+    assert "examples/ci/gate.sh" in text
+    inputs = set(re.findall(r"inputs\.(\w+)", text))
+    assert inputs == set(re.findall(r"^  (\w+):$", text.split("runs:")[0], re.MULTILINE))
