@@ -94,11 +94,11 @@ def test_two_clients_never_spin_on_one_processor(cpus, clients, threads, data):
 
 
 @given(HOSTS)
-def test_by_default_every_processor_is_the_servers_or_one_clients(cpus):
+def test_by_default_every_cpu_is_the_servers_a_clients_or_for_helpers(cpus):
     assume(len(cpus) > 1)
     found = allot(sorted(cpus))
     used = [cpu for each in found.clients for cpu in each]
-    assert sorted([*found.server, *used]) == sorted(cpus)
+    assert sorted([*found.server, *used, *found.helpers]) == sorted(cpus)
     assert found.pacing == "spin"
 
 

@@ -1,4 +1,4 @@
-"""Who runs where: the server's processors are its own, and two instances never spin on one."""
+"""Placement: the server has CPUs of its own, two clients never spin on one, and helpers keep off both."""
 
 import pytest
 from messages import raises
@@ -6,18 +6,19 @@ from rows import each_row
 
 from hindmost.errors import UsageError
 from hindmost.fleet import allot
+from hindmost.fleet.cpus import read_cores
 
 
 @each_row(
     ("cpus", "asked", "server", "clients", "pacing"),
     [
         ([0, 1], {}, (0,), ((1,),), "spin"),
-        ([0, 1, 2, 3], {}, (0, 1), ((2,), (3,)), "spin"),
-        ([0, 1, 2], {}, (0,), ((1,), (2,)), "spin"),
+        ([0, 1, 2, 3], {}, (0, 1), ((2,),), "spin"),
+        ([0, 1, 2], {}, (0,), ((1,),), "spin"),
         ([0], {}, (0,), ((0,),), "sleep"),
         ([0, 1], {"clients": 2}, (0,), ((1,), (1,)), "sleep"),
         ([0, 1, 2, 3], {"clients": 1}, (0, 1), ((2,),), "spin"),
-        ([0, 1, 2, 3], {"server": [3]}, (3,), ((0,), (1,), (2,)), "spin"),
+        ([0, 1, 2, 3], {"server": [3]}, (3,), ((0,), (1,)), "spin"),
         ([0, 1], {"server": []}, (), ((0,), (1,)), "spin"),
         ([0, 1, 2, 3], {"client_cpus": [1]}, (0, 2), ((1,),), "spin"),
         ([0, 1], {"client_cpus": [0]}, (1,), ((0,),), "spin"),
@@ -31,7 +32,7 @@ from hindmost.fleet import allot
         ([1, 0, 1], {}, (0,), ((1,),), "spin"),
     ],
 )
-def test_processors_are_shared_out(cpus, asked, server, clients, pacing):
+def test_cpus_are_assigned(cpus, asked, server, clients, pacing):
     found = allot(cpus, **asked)
     assert (found.server, found.clients, found.pacing) == (server, clients, pacing)
 
@@ -47,3 +48,53 @@ def test_clients_beside_the_server_sleep_although_each_has_a_processor():
     assert found.beside_server
     assert not found.shared
     assert found.pacing == "sleep"
+
+
+def siblings(cores, threads=2):
+    """Number CPUs as Linux does on Intel: the second threads follow all first ones."""
+    return [[core + thread * cores for thread in range(threads)] for core in range(cores)]
+
+
+PLACES = [
+    # cores, rate, server, clients, helpers
+    ([[0]], 20e3, (0,), ((0,),), ()),
+    (siblings(1), 20e3, (0,), ((1,),), ()),
+    ([[0], [1]], 20e3, (0,), ((1,),), ()),
+    (siblings(2), 20e3, (0, 2), ((1,),), (3,)),
+    ([[cpu] for cpu in range(4)], 20e3, (0, 1), ((2,),), (3,)),
+    (siblings(4), 20e3, (0, 4, 1, 5), ((2,),), (3, 7)),
+    ([[cpu] for cpu in range(16)], 20e3, tuple(range(8)), ((8,), (9,)), tuple(range(10, 16))),
+    ([[cpu] for cpu in range(16)], 600e3, tuple(range(8)), tuple((cpu,) for cpu in range(8, 15)), (15,)),
+    (siblings(8), 20e3, (0, 8, 1, 9, 2, 10, 3, 11), ((4,), (5,)), (6, 14, 7, 15)),
+    (siblings(32), 300e3, None, tuple((cpu,) for cpu in range(16, 22)), None),
+]
+
+
+@each_row(("cores", "rate", "server", "clients", "helpers"), PLACES)
+def test_no_core_is_shared_while_others_are_free(cores, rate, server, clients, helpers):
+    cpus = sorted(cpu for core in cores for cpu in core)
+    found = allot(cpus, rate_per_s=rate, cores=cores)
+    assert found.clients == clients
+    assert server in (None, found.server)
+    assert helpers in (None, found.helpers)
+    used = {"server": {*found.server}, "clients": {*sum(found.clients, ())}, "helpers": {*found.helpers}}
+    if len(cores) > 3:
+        for core in cores:
+            assert sum(bool(cpus & set(core)) for cpus in used.values()) <= 1, f"core {core} has two users"
+
+
+def test_the_cores_of_another_node_come_last(tmp_path):
+    for cpu, core, node in ((0, 0, 1), (1, 1, 1), (2, 0, 0), (3, 1, 0)):
+        place = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        place.mkdir(parents=True)
+        for name, value in (("core_id", core), ("physical_package_id", node), ("thread_siblings_list", cpu)):
+            (place / name).write_text(f"{value}\n")
+        (tmp_path / f"sys/devices/system/node/node{node}").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "sys/devices/system/cpu/online").write_text("0-3\n")
+    (tmp_path / "sys/devices/system/node/node0/cpulist").write_text("2-3\n")
+    (tmp_path / "sys/devices/system/node/node1/cpulist").write_text("0-1\n")
+    assert read_cores(str(tmp_path)) == [[2], [3], [0], [1]]
+
+
+def test_a_server_elsewhere_leaves_all_cpus_to_the_clients():
+    assert allot([0, 1], server=[], rate_per_s=20e3).clients == ((0,), (1,))

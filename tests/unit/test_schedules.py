@@ -155,8 +155,8 @@ def test_a_page_draws_what_a_schedule_asked_for_beside_what_was_answered() -> No
     }
     asked = one | {"requested": [300.0 if i > 300 else 50.0 for i in range(600)]}
     drawn = {name: charts.series({"series": [doc]}, 600.0) for name, doc in (("no", one), ("yes", asked))}
-    assert 'class="line asked"' not in drawn["no"]
-    assert 'class="line asked"' in drawn["yes"]
+    assert 'class="line requested"' not in drawn["no"]
+    assert 'class="line requested"' in drawn["yes"]
     assert ">200<" in drawn["yes"], "the axis holds what was asked for"
     assert ">200<" not in drawn["no"]
     (data,) = series_data({"series": [asked]})

@@ -14,6 +14,7 @@ from typing import Any
 from hindmost import __version__, _engine
 from hindmost.errors import UsageError
 from hindmost.fleet import prepare_resources
+from hindmost.fleet.cpus import read_cores
 from hindmost.knobs import left_finding
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
@@ -202,9 +203,13 @@ def _diagnosis(looks: int) -> dict[str, Any]:
 
 
 def _step_aside(plan: MeasurePlan) -> None:
-    """Move this process off the server's CPUs, so that its work appears as send delay, not as latency."""
+    """Move this process, with its tracer and samplers, off the cores of server and clients if possible.
+
+    Otherwise it shares a client's CPU, so that its work appears as send delay, not as latency.
+    """
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     server = set(plan.server_cpus)
-    rest = (mine - server - clients) or (mine - server) or mine
-    os.sched_setaffinity(0, rest)
+    cores = [mine & set(core) for core in read_cores()]
+    apart = {cpu for core in cores if not core & (server | clients) for cpu in core}
+    os.sched_setaffinity(0, apart or (mine - server - clients) or (mine - server) or mine)

@@ -41,8 +41,13 @@ class MeasureRequest(CourseOptions, LoadOptions):
             read["arrivals"] = law_text(arrivals)
         return cls(**read)
 
-    def plan(self) -> MeasurePlan:
+    def plan(self, *, rising: bool = False) -> MeasurePlan:
         """Check all options before anything starts, and return the plan for the CPUs of this host.
+
+        Parameters
+        ----------
+        rising : bool
+            Whether the rate will rise above the requested one, so that clients get all cores that are left.
 
         Raises
         ------
@@ -52,7 +57,7 @@ class MeasureRequest(CourseOptions, LoadOptions):
         from hindmost.plan.secrets import trust
         from hindmost.run.request.planning import make_plan
 
-        plan = make_plan(self)
+        plan = make_plan(self, rising=rising)
         trust(plan.model_dump(mode="json"))
         return plan
 

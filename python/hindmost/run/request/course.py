@@ -17,7 +17,7 @@ class CourseOptions:
         Option(
             "Clients",
             "N",
-            "Client processes. [default: one for each CPU that the server does not use]",
+            "Client processes. [default: as many as the rate needs, each with a core of its own]",
             least=1,
             most=1024,
         ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hindmost.errors import UsageError
 from hindmost.fleet import allot
+from hindmost.fleet.cpus import read_cores
 from hindmost.laws import LEAST_MEASURED_S, Replay, parse_law, replay_of
 from hindmost.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
 from hindmost.plan.batching import parse_batching
@@ -33,8 +34,15 @@ WEB_RATE_PER_S = 100.0
 """For web servers of other people, who may not expect load."""
 
 
-def make_plan(request: MeasureRequest) -> MeasurePlan:
+def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
     """Check all options before anything starts, and return the plan for the CPUs of this host.
+
+    Parameters
+    ----------
+    request : MeasureRequest
+        The options.
+    rising : bool
+        Whether the rate will rise above the requested one, so that clients get all cores that are left.
 
     Raises
     ------
@@ -57,22 +65,6 @@ def make_plan(request: MeasureRequest) -> MeasurePlan:
     workload, notes = workload_of(request, target)
     workload = conceal(workload)
     hosts = _hosts(request, target)
-    places = (
-        allot(
-            sorted(os.sched_getaffinity(0)),
-            clients=request.clients,
-            server=_processors_of(request, target),
-            client_cpus=_cpus(request, "client_cpus"),
-            threads=request.threads,
-        )
-        if hosts is None
-        else places_of(
-            hosts,
-            clients=request.clients,
-            threads=request.threads,
-            server=tuple(_cpus(request, "server_cpus") or ()),
-        )
-    )
     arrivals = parse_law(request.arrivals)
     if isinstance(arrivals, dict) and "file" in arrivals:
         arrivals["file"] = str(Path(arrivals["file"]).absolute())
@@ -82,11 +74,31 @@ def make_plan(request: MeasureRequest) -> MeasurePlan:
     web = not target.managed and ENTRIES[target.protocol].mix.paths
     usual = replay.rate_per_s if replay is not None else WEB_RATE_PER_S if web else DEFAULT_RATE_PER_S
     rate = None if request.closed else own_rate or usual
+    if request.rate is not None:
+        rate = parse_rate(request.rate)
+    places = (
+        allot(
+            sorted(os.sched_getaffinity(0)),
+            clients=request.clients,
+            server=_processors_of(request, target),
+            client_cpus=_cpus(request, "client_cpus"),
+            threads=request.threads,
+            rate_per_s=None if rising or schedule else rate,
+            cores=read_cores(),
+        )
+        if hosts is None
+        else places_of(
+            hosts,
+            clients=request.clients,
+            threads=request.threads,
+            server=tuple(_cpus(request, "server_cpus") or ()),
+        )
+    )
     plan = MeasurePlan(
         # A plan never has a URL's password: its login has a reference.
         target=request.target if target.managed else target.name,
         loop="closed" if request.closed else "open",
-        rate_per_s=rate if request.rate is None else parse_rate(request.rate),
+        rate_per_s=rate,
         arrivals=arrivals,
         schedule=schedule,
         clients=len(places.clients),

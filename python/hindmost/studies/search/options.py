@@ -66,7 +66,7 @@ def plan_search(
     """
     refuse_contradictions(request, options)
     objective = parse_objective(objective_text)
-    plan = replace(request, runs=request.runs or f"{RUNS[0]}..{RUNS[1]}").plan()
+    plan = replace(request, runs=request.runs or f"{RUNS[0]}..{RUNS[1]}").plan(rising=True)
     refuse_few_runs(plan)
     if (replay := replay_of(plan.arrivals)) is not None:
         replay.refuse_other_rates("--find-rate")
