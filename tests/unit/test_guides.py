@@ -22,7 +22,6 @@ NOT_RUN = {
     "hindmost compare": "needs the studies before it: tests/unit/test_comparison.py, tests/servers/test_compare.py",
     "hindmost study list": "needs the folder before it: tests/unit/test_listing.py",
     "hindmost study report": "needs the study before it: tests/servers run it",
-    "hindmost study export": "needs the study before it: tests/unit/test_export.py",
     "pip install ": "setup/try-wheels.sh installs the wheels",
     "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
