@@ -1,30 +1,105 @@
 #!/usr/bin/env bash
-# setup/try-wheels.sh WHEEL...: installs each wheel into empty environments, of every Python that is here, and uses it
-# without the sources: version, a measured server, a comparison.
+# setup/try-wheels.sh WHEEL...: uses each wheel without the sources: measures a server and reports the study.
+#
+# It takes every Python that is here, and those of Debian's next releases (3.13 and 3.14, with a newer glibc; needs
+# root). A wheel for aarch64 is tried with Debian's Python for arm64 under qemu-user: that reports a stored study and
+# simulates a clone, but cannot start clients. Debian's packages are only unpacked, never installed.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
+wheels=()
+for wheel in "$@"; do wheels+=("$(realpath "$wheel")"); done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+python3 -m venv pip
+cat >use <<'USE'
+hindmost --version
+python -m hindmost --version
+hindmost measure synth --rate 500 --runs 2 --duration 1s --warmup 1s --out one --quiet --json >one.json || [ $? = 4 ] || [ $? = 6 ]
+hindmost study report one --json >two.json
+test -s one/report.html
+USE
 
-pythons() {
+# root_of SUITE ARCHITECTURE: unpacks a release's Python into ./SUITE-ARCHITECTURE/root, and prints its version.
+root_of() {
+  local at=$work/$1-$2 package
+  mkdir -p "$at"/{root,lists/partial,archives/partial}
+  : >"$at/status"
+  echo "deb http://deb.debian.org/debian $1 main" >"$at/sources.list"
+  local apt=(apt-get -qq -o Dir::Etc::SourceList="$at/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o Dir::State="$at" -o Dir::State::status="$at/status" -o Dir::Cache="$at" -o APT::Sandbox::User=root
+    -o APT::Architecture="$2" -o APT::Architectures::="$2")
+  "${apt[@]}" update >&2
+  "${apt[@]}" install --download-only -y --no-install-recommends python3 bash coreutils libgcc-s1 libstdc++6 >&2
+  for package in "$at"/archives/*.deb; do dpkg -x "$package" "$at/root"; done
+  find "$at/root/usr/bin" -name 'python3.*' -printf '%f\n' | sed -n 's/^python\(3\.[0-9]*\)$/\1/p' | head -n 1
+}
+
+# unpack WHEEL VERSION FOLDER: the wheel and its dependencies, for a Python and an architecture that are not ours.
+unpack() {
+  local machine=x86_64
+  case $1 in *aarch64*) machine=aarch64 ;; esac
+  quietly "unpacking $(basename "$1") for Python $2" pip/bin/pip install --quiet --target "$3" --only-binary=:all: \
+    --python-version "$2" --platform "manylinux2014_$machine" --platform "manylinux_2_17_$machine" \
+    --platform "manylinux_2_28_$machine" "$1"
+}
+
+try_here() {
   local name path
-  for name in python3.11 python3.12 python3.13 python3.14 python3.15; do
-    path=$(command -v "$name") || continue
-    "$path" -c 'import ensurepip, venv' 2>/dev/null && printf '%s\n' "$path"
+  for name in python3.11 python3.12 python3.13 python3.14; do
+    path=$(command -v "$name") && "$path" -c 'import ensurepip, venv' 2>/dev/null || continue
+    rm -rf venv one
+    "$path" -m venv venv
+    quietly "installing $(basename "$1") with $name" venv/bin/pip install --quiet "$1"
+    quietly "using it with $name" env -i HOME="$work" PATH="$work/venv/bin:/usr/bin:/usr/sbin:/bin" bash -eu use
   done
 }
 
-for wheel in "$@"; do
-  case $wheel in *"$(uname -m)"*) ;; *) continue ;; esac
-  for python in $(pythons); do
-    rm -rf venv studies && "$python" -m venv venv
-    quietly "installing $(basename "$wheel") with $(basename "$python")" venv/bin/pip install --quiet "$wheel"
-    quietly "using it with $(basename "$python")" env -i HOME="$work" PATH="$work/venv/bin:/usr/bin:/usr/sbin:/bin" \
-      bash -euc 'hindmost --version
-        python -m hindmost --version
-        hindmost measure synth --rate 500 --runs 2 --duration 1s --warmup 1s --out studies/one --quiet --json >one.json || [ $? = 4 ] || [ $? = 6 ]
-        hindmost study report studies/one --json >two.json
-        test -s studies/one/report.html'
-  done
+try_debian() {
+  local version root=$work/$2-amd64/root
+  version=$(root_of "$2" amd64)
+  unpack "$1" "$version" "$root/site"
+  mkdir -p "$root"/{proc,sys,dev,tmp,root}
+  cp /etc/passwd /etc/group "$root/etc/"
+  cp use "$root/root/"
+  ln -s "python$version" "$root/usr/bin/python"
+  printf '#!/bin/bash\nexec python -m hindmost "$@"\n' >"$root/usr/bin/hindmost"
+  chmod +x "$root/usr/bin/hindmost"
+  # The mounts are in a namespace of their own, and end with it.
+  quietly "using it with Python $version of $2" unshare --mount --fork bash -euc '
+    for one in proc sys dev; do mount --rbind "/$one" "$0/$one"; done
+    chroot "$0" /usr/bin/env -i -C /root PATH=/usr/bin:/usr/sbin PYTHONPATH=/site HOME=/root bash -eu use' "$root"
+}
+
+try_arm64() {
+  local version root=$work/bookworm-arm64/root
+  version=$(root_of bookworm arm64)
+  unpack "$1" "$version" site
+  tar xzf "$ROOT/tests/golden/data/study-0.1.tar.gz"
+  quietly "using it under qemu-aarch64" env PYTHONPATH="$work/site" bash -euc '
+    hindmost() { qemu-aarch64 -L "$0" "$0/usr/bin/python3" -m hindmost "$@"; }
+    hindmost --version
+    hindmost study report study --json >report.json
+    hindmost clone simulate xapian --utilisation 50% --requests 20000 --json >clone.json
+    test -s study/report.html' "$root"
+}
+
+for wheel in "${wheels[@]}"; do
+  case $wheel in
+    *"$(uname -m)"*)
+      try_here "$wheel"
+      if [ "$(id -u)" = 0 ] && [ "$(uname -m)" = x86_64 ] && have apt-get; then
+        for suite in trixie sid; do try_debian "$wheel" "$suite"; done
+      else
+        say "newer Pythons are not tried: needs root and apt"
+      fi
+      ;;
+    *aarch64*)
+      if have qemu-aarch64 && have apt-get; then
+        try_arm64 "$wheel"
+      else
+        say "$(basename "$wheel") is not tried: needs qemu-aarch64 (package qemu-user) and apt"
+      fi
+      ;;
+  esac
 done
