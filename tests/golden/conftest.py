@@ -1,4 +1,4 @@
-"""Commands in this process parse at a fraction of the cost."""
+"""Parse commands in this process at a fraction of the usual cost."""
 
 from collections.abc import Iterator
 

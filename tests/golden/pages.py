@@ -1,4 +1,4 @@
-"""A page as a parser sees it: elements, texts, and whether all that was opened was closed."""
+"""Parse a page into elements and texts, and check that every opened element is closed."""
 
 from html.parser import HTMLParser
 
@@ -7,7 +7,7 @@ VOID = {"meta", "link"}
 
 
 class Page(HTMLParser):
-    """Elements of a page, and whether each that was opened was closed in order."""
+    """Elements of a page, and whether each opened element was closed in order."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,8 +1,8 @@
 """Documents such as `hindmost attribute` writes, made from Treadmill's Table IV and a seed.
 
-The coefficients are those of Table IV ("<1" read as 0.5), so that what the page says can be read in the paper:
-dvfs and nic together lower p99 by 37 us, nic alone raises it by 29. Errors, p and bounds are of the right size
-and shape; they prove nothing about the statistics, which have their own tests.
+The coefficients are those of Table IV ("<1" read as 0.5), so the page can be compared with the paper:
+dvfs and nic together lower p99 by 37 us, nic alone raises it by 29. Errors, p values and bounds have realistic
+sizes. They prove nothing about the statistics, which have their own tests.
 """
 
 import itertools
@@ -28,7 +28,7 @@ SAFE = {"host": {"facts": {"cpus": 16, "memory_bytes": 68_719_476_736, "kernel":
 
 
 def terms() -> list[tuple[str, ...]]:
-    """Terms of Table IV, in its order."""
+    """Return the terms of Table IV, in its order."""
     return [t for size in range(1, 5) for t in itertools.combinations(FACTORS, size)]
 
 
@@ -36,7 +36,7 @@ def cells() -> list[tuple[int, ...]]:
     return list(itertools.product((0, 1), repeat=len(FACTORS)))
 
 
-def named(cell: tuple[int, ...]) -> dict[str, str]:
+def label_levels(cell: tuple[int, ...]) -> dict[str, str]:
     return {name: FACTORS[name][2][level] for name, level in zip(FACTORS, cell, strict=True)}
 
 
@@ -46,7 +46,7 @@ def true_value(label: str, cell: tuple[int, ...], scale: float) -> float:
     return scale * (first + sum(c for t, c in zip(terms(), rest, strict=True) if set(t) <= high))
 
 
-def bounded(value: float, half: float, places: int = 2) -> dict[str, float]:
+def with_bounds(value: float, half: float, places: int = 2) -> dict[str, float]:
     return {
         "value": round(value, places),
         "low": round(value - half, places),
@@ -54,10 +54,10 @@ def bounded(value: float, half: float, places: int = 2) -> dict[str, float]:
     }
 
 
-def judged(rows: list[dict[str, Any]], base: float, delta: float) -> list[dict[str, Any]]:
-    """Holm's p, shares and verdicts for terms that have a value and an error."""
+def add_verdicts(rows: list[dict[str, Any]], base: float, delta: float) -> list[dict[str, Any]]:
+    """Add Holm's p, shares and verdicts to terms that have a value and an error."""
     least = 0.0
-    for place, row in enumerate(sorted(rows, key=lambda one: one["p"])):
+    for place, row in enumerate(sorted(rows, key=lambda row: row["p"])):
         least = max(least, min(1.0, row["p"] * (len(rows) - place)))
         row["adjusted"] = round(least, 7)
         row["permuted"] = max(0.001, round(row["p"], 3))
@@ -82,7 +82,7 @@ def effect(term: tuple[str, ...], value: float, error: float) -> dict[str, Any]:
         "factors": list(term),
         "levels": [FACTORS[name][2][1] for name in term],
         "base": 300.0 if term else None,
-        **bounded(value, 2.0 * error),
+        **with_bounds(value, 2.0 * error),
         "error": round(error, 3),
         "p": round(math.erfc(abs(value) / error / math.sqrt(2)), 8),
     }
@@ -114,19 +114,19 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
         ]
         average.append(effect(t, sum(signs) / 8, error / 2))
     predicted = [
-        {"levels": named(c), "run": True, **bounded(true_value(label, c, scale), 2.1 * error)}
+        {"levels": label_levels(c), "run": True, **with_bounds(true_value(label, c, scale), 2.1 * error)}
         for c in cells()
     ]
-    ranked = sorted(predicted, key=lambda one: one["value"])
+    ranked = sorted(predicted, key=lambda cell: cell["value"])
     best = []
-    for place, one in enumerate(ranked):
+    for place, cell in enumerate(ranked):
         other = ranked[1 if place == 0 else 0]["value"]
-        gap = one["value"] - other
+        gap = cell["value"] - other
         low, high = min(0.0, gap - 2.4 * error), max(0.0, gap + 2.4 * error)
         best.append(
             {
-                "levels": one["levels"],
-                "value": one["value"],
+                "levels": cell["levels"],
+                "value": cell["value"],
                 "behind_us": {"value": round(gap, 2), "low": round(low, 2), "high": round(high, 2)},
                 "tied": place > 0 and low < 0.0,
             }
@@ -134,21 +134,21 @@ def answer(label: str, scale: float, random_: random.Random, pooled: bool) -> di
     return {
         "corner": [
             intercept(scale * first, error),
-            *(row | {"permuted": None} for row in judged(corner, scale * first, 0.02)),
+            *(row | {"permuted": None} for row in add_verdicts(corner, scale * first, 0.02)),
         ],
         "average": [
             intercept(statistics.fmean(true_value(label, c, scale) for c in cells()), error / 4),
-            *judged(average, scale * first, 0.02),
+            *add_verdicts(average, scale * first, 0.02),
         ],
         "pooled": {
             "effects": [
                 {
-                    "term": one["term"],
-                    **{end: one[end] for end in ("value", "low", "high")},
-                    "naive_low": round(one["value"] - 0.2 * one["error"], 2),
-                    "naive_high": round(one["value"] + 0.2 * one["error"], 2),
+                    "term": row["term"],
+                    **{end: row[end] for end in ("value", "low", "high")},
+                    "naive_low": round(row["value"] - 0.2 * row["error"], 2),
+                    "naive_high": round(row["value"] + 0.2 * row["error"], 2),
                 }
-                for one in corner
+                for row in corner
             ],
             "design_effect": 81.4,
             "pseudo_r2": 0.0042,
@@ -176,7 +176,7 @@ def reversals(scale: float, error: float) -> list[dict[str, Any]]:
             "level": "all-nodes",
             "by": "dvfs",
             "at": FACTORS["dvfs"][2],
-            "effects_us": [bounded(29 * scale, 2.8 * error), bounded(-29 * scale, 2.8 * error)],
+            "effects_us": [with_bounds(29 * scale, 2.8 * error), with_bounds(-29 * scale, 2.8 * error)],
             "text": "nic = all-nodes raises p99 while dvfs = ondemand and lowers it while dvfs = performance",
         },
         {
@@ -184,7 +184,7 @@ def reversals(scale: float, error: float) -> list[dict[str, Any]]:
             "level": "interleave",
             "by": "dvfs",
             "at": FACTORS["dvfs"][2],
-            "effects_us": [bounded(56 * scale, 2.8 * error), bounded(-21 * scale, 2.8 * error)],
+            "effects_us": [with_bounds(56 * scale, 2.8 * error), with_bounds(-21 * scale, 2.8 * error)],
             "text": "numa = interleave raises p99 while dvfs = ondemand and lowers it while dvfs = performance",
         },
     ]
@@ -195,21 +195,22 @@ def runs_of(value: float, spread: float, count: int, random_: random.Random) -> 
 
 
 def summary(values: list[float | None]) -> dict[str, float]:
-    known = [v for v in values if v is not None and v < math.inf]
-    return bounded(
-        statistics.fmean(known), 2.1 * statistics.stdev(known) / math.sqrt(len(known)) if known[1:] else 0.0
+    finite = [v for v in values if v is not None and v < math.inf]
+    return with_bounds(
+        statistics.fmean(finite),
+        2.1 * statistics.stdev(finite) / math.sqrt(len(finite)) if finite[1:] else 0.0,
     )
 
 
 def load(name: str, rate: float, busy: float | None, scale: float, random_: random.Random) -> dict[str, Any]:
-    made = []
+    rows = []
     for cell in cells():
         values = {
             label: runs_of(true_value(label, cell, scale), SPREAD[label], RUNS, random_) for label in TABLE_IV
         }
-        made.append(
+        rows.append(
             {
-                "levels": named(cell),
+                "levels": label_levels(cell),
                 "runs": RUNS,
                 "extra": 0,
                 "invalid": 0,
@@ -224,7 +225,7 @@ def load(name: str, rate: float, busy: float | None, scale: float, random_: rand
         "name": name,
         "rate_per_s": rate,
         "busy_share": busy,
-        "cells": made,
+        "cells": rows,
         "quantiles": {label: answer(label, scale, random_, name == "high") for label in TABLE_IV},
         "interference": {
             "runs": 61,
@@ -264,8 +265,8 @@ def confirmation(random_: random.Random) -> dict[str, Any]:
     return {
         "load": "high",
         "quantile": "p99",
-        "before": side(named((0, 0, 0, 0)), before),
-        "after": side(named((0, 0, 1, 1)), after),
+        "before": side(label_levels((0, 0, 0, 0)), before),
+        "after": side(label_levels((0, 0, 1, 1)), after),
         "ratio": {
             "p50": {"value": 0.899, "low": 0.83, "high": 0.97},
             "p95": {"value": 0.73, "low": 0.67, "high": 0.8},
@@ -289,7 +290,7 @@ FRESH = "at high load confirmed: p99 is 0.57 times as long [0.51, 0.63] over 20 
 
 
 def full() -> dict[str, Any]:
-    """A full factorial of four factors at two loads, confirmed."""
+    """Return a confirmed full factorial of four factors at two loads."""
     random_ = random.Random(7)
     return {
         "schema": "hindmost.attribution/2",
@@ -326,7 +327,7 @@ def full() -> dict[str, Any]:
             "terms": [":".join(t) for t in terms()],
             "aliases": {},
             "forbidden": [],
-            "control": named((0, 0, 0, 0)),
+            "control": label_levels((0, 0, 0, 0)),
             "seed": 1,
         },
         "loads": [
@@ -337,7 +338,7 @@ def full() -> dict[str, Any]:
             "quantile": "p99",
             "loads": ["high"],
             "outcome": "better",
-            "levels": named((0, 0, 1, 1)),
+            "levels": label_levels((0, 0, 1, 1)),
             "candidate": None,
             "gain": {"value": 0.57, "low": 0.51, "high": 0.63},
             "prices": [
@@ -359,7 +360,7 @@ def full() -> dict[str, Any]:
         "unconfirmed": [
             {"load": "low", "why": {"code": "no-fresh-runs", "text": "no fresh runs were made", "values": {}}}
         ],
-        "applied": named((0, 0, 1, 1)),
+        "applied": label_levels((0, 0, 1, 1)),
         "seconds_total": 9 * 3600.0 + 754,
         **SAFE,
         "plan": {"name": "memcached, hardware features", "delta": "2%", "seed": 1, "confirm": {"runs": 20}},
@@ -370,7 +371,7 @@ NOT_YET = "no setting can be recommended yet for p99: 46 more blocks, since a se
 
 
 def small() -> dict[str, Any]:
-    """A fraction with a factor of three levels, a cell that failed, runs left out, and nothing decided."""
+    """Return an undecided fraction with a factor of three levels, a failed cell and excluded runs."""
     random_ = random.Random(3)
     factors = [
         {
@@ -391,13 +392,13 @@ def small() -> dict[str, Any]:
     combined = [
         {"server threads": t, "huge pages": h} for t in ("1", "2", "4") for h in ("madvise", "always")
     ]
-    made = []
+    rows = []
     for place, levels in enumerate(combined[:5]):
         values = runs_of(240 + 9 * place, 0.12, 4, random_)
         if place == 2:
             values[1] = math.inf
         failed = place == 4
-        made.append(
+        rows.append(
             {
                 "levels": levels,
                 "runs": 0 if failed else 4,
@@ -412,15 +413,15 @@ def small() -> dict[str, Any]:
                 else None,
             }
         )
-    made[2]["latency_us"]["p99"] = {"value": math.inf, "low": 214.2, "high": math.inf}
+    rows[2]["latency_us"]["p99"] = {"value": math.inf, "low": 214.2, "high": math.inf}
 
-    def one(term: str, names: list[str], levels: list[str], value: float, p: float) -> dict[str, Any]:
+    def effect_row(term: str, names: list[str], levels: list[str], value: float, p: float) -> dict[str, Any]:
         return {
             "term": term,
             "factors": names,
             "levels": levels,
             "base": 240.0,
-            **bounded(value, 21.0),
+            **with_bounds(value, 21.0),
             "share": value / 240,
             "share_low": (value - 21) / 240,
             "share_high": (value + 21) / 240,
@@ -433,10 +434,12 @@ def small() -> dict[str, Any]:
         }
 
     effects = [
-        one("server threads[2]", ["server threads"], ["2"], 14.2, 0.16),
-        one("server threads[4]", ["server threads"], ["4"], 18.1, 0.09),
-        one("huge pages", ["huge pages"], ["always"], -3.0, 0.8),
-        one("server threads[4]:huge pages", ["server threads", "huge pages"], ["4", "always"], 7.5, 0.5),
+        effect_row("server threads[2]", ["server threads"], ["2"], 14.2, 0.16),
+        effect_row("server threads[4]", ["server threads"], ["4"], 18.1, 0.09),
+        effect_row("huge pages", ["huge pages"], ["always"], -3.0, 0.8),
+        effect_row(
+            "server threads[4]:huge pages", ["server threads", "huge pages"], ["4", "always"], 7.5, 0.5
+        ),
     ]
     document = full()
     document |= {
@@ -491,7 +494,7 @@ def small() -> dict[str, Any]:
             "name": "only",
             "rate_per_s": None,
             "busy_share": None,
-            "cells": made,
+            "cells": rows,
             "quantiles": {
                 "p99": {
                     "corner": effects,
@@ -536,22 +539,22 @@ HOSTILE = '<script>alert(1)</script><b onload="x">\x1b[31mESC\u202e{{7*7}}'
 
 
 def hostile() -> dict[str, Any]:
-    """The small one, with names and texts that try to be more than text."""
+    """Return the small sample with names and texts that contain markup and control sequences."""
 
-    def spoilt(value: Any) -> Any:
+    def inject(value: Any) -> Any:
         if isinstance(value, str):
             return HOSTILE if value in ("huge pages", "always") else value.replace("huge pages", HOSTILE)
         if isinstance(value, dict):
-            return {spoilt(key): spoilt(item) for key, item in value.items()}
-        return [spoilt(item) for item in value] if isinstance(value, list) else value
+            return {inject(key): inject(item) for key, item in value.items()}
+        return [inject(item) for item in value] if isinstance(value, list) else value
 
-    found: dict[str, Any] = spoilt(small())
-    said = {"headline": HOSTILE, "summary": [HOSTILE, HOSTILE], "findings": [HOSTILE]}
-    return found | said | {"name": HOSTILE, "target": HOSTILE}
+    found: dict[str, Any] = inject(small())
+    texts = {"headline": HOSTILE, "summary": [HOSTILE, HOSTILE], "findings": [HOSTILE]}
+    return found | texts | {"name": HOSTILE, "target": HOSTILE}
 
 
 def barren() -> dict[str, Any]:
-    """A study that was broken off before anything could be said."""
+    """Return a study that was interrupted before it had any result."""
     return small() | {
         "verdict": "invalid",
         "headline": "No run was valid.",

@@ -21,16 +21,16 @@ def lognormal(q: float, middle: float, spread: float) -> float:
 
 
 def figure(values: list[float | None], verdict: str = "valid") -> dict[str, Any]:
-    known = [v for v in values if v is not None and v < math.inf]
-    censored = len(values) - len(known)
+    finite = [v for v in values if v is not None and v < math.inf]
+    censored = len(values) - len(finite)
     out = {"runs": len(values), "censored_runs": censored, "verdict": verdict}
     if censored:
-        low = round(min(known), 2) if known else None
+        low = round(min(finite), 2) if finite else None
         return {"value": math.inf, "low": low, "high": math.inf, **out, "verdict": "inconclusive"}
-    mean = statistics.fmean(known)
-    if len(known) < 2:
+    mean = statistics.fmean(finite)
+    if len(finite) < 2:
         return {"value": round(mean, 3), "low": None, "high": None, **out}
-    half = t95(len(known)) * statistics.stdev(known) / math.sqrt(len(known))
+    half = t95(len(finite)) * statistics.stdev(finite) / math.sqrt(len(finite))
     return {"value": round(mean, 3), "low": round(mean - half, 3), "high": round(mean + half, 3), **out}
 
 
@@ -191,7 +191,7 @@ FINDINGS: list[dict[str, Any]] = [
 
 
 def instrument(waiting: float = 0.0003, mark: str = "fine") -> dict[str, Any]:
-    """What the instrument watched of itself."""
+    """Return what the instrument recorded about itself."""
     rows = [
         ("working", "sending and receiving, the busiest client", 0.23, "share", 0.5, 0.8, "fine"),
         ("on_cpu", "on its processor, spinning included", 1 - waiting, "share", None, None, "fine"),
@@ -201,19 +201,19 @@ def instrument(waiting: float = 0.0003, mark: str = "fine") -> dict[str, Any]:
         ("dropped", "connections dropped by a full accept queue", 0.0, "count", 0.0, None, "fine"),
     ]
     keys = ("id", "title", "value", "unit", "mind_above", "grave_above", "mark")
-    ran = {"pid": 4711, "turns_per_s": 3.2, "bound": True}
+    schedule = {"pid": 4711, "turns_per_s": 3.2, "bound": True}
     return {
         "figures": [dict(zip(keys, row, strict=True)) for row in rows],
         "neighbours": [
-            {"name": "rustc", "share": waiting, "kernel": False, **ran, "bound": False},
-            {"name": "kworker/1:2", "share": 0.00025, "kernel": True, **ran},
+            {"name": "rustc", "share": waiting, "kernel": False, **schedule, "bound": False},
+            {"name": "kworker/1:2", "share": 0.00025, "kernel": True, **schedule},
         ],
         "interrupts": [{"source": "Local timer interrupts", "per_s": 250.4}],
     }
 
 
-def beside(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The median over runs beside the mean; no run is off."""
+def describe_over_runs(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the median over runs next to the mean; no run is off."""
     columns = {label: [run["latency_us"][label] for run in runs] for label in (*LEVELS, "mean")}
     none = f"none of {len(runs)} runs is off; up to 26 % of runs may be"
     return {
@@ -232,7 +232,7 @@ def beside(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def valid(
     runs: int = 10, clients: int = 2, *, seed: int = 1, send_delay: float = 0.31, windows: int = 50
 ) -> dict[str, Any]:
-    """Ten runs, two instances, nothing wrong."""
+    """Return ten runs of two clients with nothing wrong."""
     rng = random.Random(seed)
     rate = 50_000.0
     all_runs = [one_run(rng, n, clients, send_delay, rate) for n in range(1, runs + 1)]
@@ -293,7 +293,7 @@ def valid(
         **table,
         "wire_us": None,
         "merged_us": {label: round(v["value"] * 1.012, 2) for label, v in table["latency_us"].items()},
-        "over_runs": beside(all_runs),
+        "over_runs": describe_over_runs(all_runs),
         "by_kind": {
             kind: {
                 "latency_us": {
@@ -370,15 +370,15 @@ def valid(
 
 
 def share_at(clients: int, q: float, lean: float) -> list[float]:
-    """Shares that lean towards the first instance as the quantile grows."""
+    """Return shares that lean towards the first client as the quantile grows."""
     if clients == 1:
         return [1.0]
     first = min(0.97, 1 / clients + lean * -math.log10(1 - q))
     return [round(first, 4)] + [round((1 - first) / (clients - 1), 4)] * (clients - 1)
 
 
-def slipping() -> dict[str, Any]:
-    """Four instances that could not keep their schedule, one of which owns the tail."""
+def with_late_sends() -> dict[str, Any]:
+    """Return four clients that could not keep their schedule, one of which owns the tail."""
     out = valid(clients=4, seed=2, send_delay=18.0)
     out["verdict"] = "invalid"
     send_delay, p99 = out["send_delay_us"]["p99"]["value"], out["latency_us"]["p99"]["value"]
@@ -417,7 +417,7 @@ def slipping() -> dict[str, Any]:
 
 
 def wide() -> dict[str, Any]:
-    """Thirty runs whose interval stays wide."""
+    """Return thirty runs whose interval stays wide."""
     out = valid(runs=30, seed=3)
     for run in out["runs"]:
         settled = 1.55 if run["run"] % 3 == 0 else 0.85
@@ -443,8 +443,8 @@ def wide() -> dict[str, Any]:
     return out
 
 
-def censored() -> dict[str, Any]:
-    """Three of ten runs had p99.9 reached by timed-out requests."""
+def with_timeouts() -> dict[str, Any]:
+    """Return ten runs, three of which have timed-out requests at p99.9."""
     out = valid(seed=4)
     for run in out["runs"][2:9:3]:
         run["latency_us"]["p99.9"] = math.inf
@@ -474,7 +474,7 @@ def censored() -> dict[str, Any]:
 
 
 def single() -> dict[str, Any]:
-    """One run of one instance against a server that was already running."""
+    """Return one run of one client against a server that was already running."""
     out = valid(runs=1, clients=1, seed=5)
     out["target"] = {
         "name": "memcached://cache.example:11211",
@@ -512,19 +512,19 @@ def single() -> dict[str, Any]:
     return out
 
 
-def captured() -> dict[str, Any]:
-    """A packet capture beside every run; service latency drifts away from it."""
+def with_capture() -> dict[str, Any]:
+    """Return runs with a packet capture each; service latency drifts away from the capture."""
     out = valid(seed=7)
 
     def margin(value: float, half: float = 0.08) -> dict[str, Any]:
         return {"value": value, "low": round(value - half, 3), "high": round(value + half, 3), "runs": 10}
 
-    def compared(requests: int, gaps: dict[str, float], **more: Any) -> dict[str, Any]:
-        seen = {name: round(lognormal(LEVELS[name], 26.0, 0.3), 3) for name in gaps}
+    def compare(requests: int, gaps: dict[str, float], **more: Any) -> dict[str, Any]:
+        captured_us = {name: round(lognormal(LEVELS[name], 26.0, 0.3), 3) for name in gaps}
         return {
             "requests": requests,
-            "ours_us": {name: margin(round(seen[name] + gap, 3), 0.4) for name, gap in gaps.items()},
-            "capture_us": {name: margin(value, 0.4) for name, value in seen.items()},
+            "ours_us": {name: margin(round(captured_us[name] + gap, 3), 0.4) for name, gap in gaps.items()},
+            "capture_us": {name: margin(value, 0.4) for name, value in captured_us.items()},
             "gap_us": {name: margin(gap) for name, gap in gaps.items()},
             "request_us": {
                 name: {"value": gap, "low": round(gap - 0.4, 3), "high": round(gap + 0.9, 3)}
@@ -544,8 +544,8 @@ def captured() -> dict[str, Any]:
         "connections": 3,
         "fault": "tcpdump does not listen on lo: it says nothing",
         "hint": "try it: tcpdump -n -i lo -c 1",
-        "wire": compared(350_000, wire, constancy_us=0.48, upto="p99.9", goal_us=1.0),
-        "service": compared(1_800_000, service, constancy_us=4.38, upto="p99", goal_us=2.0),
+        "wire": compare(350_000, wire, constancy_us=0.48, upto="p99.9", goal_us=1.0),
+        "service": compare(1_800_000, service, constancy_us=4.38, upto="p99", goal_us=2.0),
         "curves": {"capture": curve(26.0, 0.3), "wire": curve(27.2, 0.3), "service": curve(31.0, 0.3)},
     }
     return out
@@ -555,7 +555,7 @@ HOSTILE = '</script><b onload="alert(1)">\'&amp; [red]{{7*7}} \x1b[31mESC\u202eR
 
 
 def hostile() -> dict[str, Any]:
-    """Every text that comes from outside tries to break out."""
+    """Return a document in which every external text contains markup and control sequences."""
     out = valid(seed=6)
     out["headline"] = HOSTILE
     out["target"].update(name=HOSTILE, server_version=HOSTILE, command=[HOSTILE], address=HOSTILE)
@@ -573,8 +573,8 @@ def hostile() -> dict[str, Any]:
     return out
 
 
-def stolen() -> dict[str, Any]:
-    """A host that takes 5 % of the time: latency as it was, and what the server would do without that."""
+def with_steal() -> dict[str, Any]:
+    """Return runs with 5 % steal time: the measured latency and the isolated latency."""
     out = valid(seed=5)
     isolated = {label: dict(one) for label, one in out["latency_us"].items() if label != "mean"}
     for one in out["latency_us"].values():
@@ -594,18 +594,18 @@ def stolen() -> dict[str, Any]:
         "refused": None,
     }
     out["verdict"] = "inconclusive"
-    taken = "the host took the processors: the hypervisor 5.1% of the time; 1 of 11 runs is set aside for it"
+    steal = "the host took the processors: the hypervisor 5.1% of the time; 1 of 11 runs is set aside for it"
     late = "p99.9 tells of late sending: requests left late, which makes 310 us of p99.9, 1.34 ms (23%)"
     quieter = "repeat when the machine is quieter, or on hardware of your own"
     out["headline"] = (
-        f"inconclusive: {taken}; so requests left late (23% of p99.9). The calm figures stand: p99 71.7 us"
+        f"inconclusive: {steal}; so requests left late (23% of p99.9). The calm figures stand: p99 71.7 us"
         f" [68.3 us, 75.0 us], without the 5.1% of the time that others took. To do: {quieter}"
     )
     out["reasons"] = [
-        {"code": "steal-time", "level": "inconclusive", "text": taken, "hint": quieter},
+        {"code": "steal-time", "level": "inconclusive", "text": steal, "hint": quieter},
         {"code": "late-sends", "level": "inconclusive", "text": late, "hint": None},
     ]
-    both = f"{taken}; so requests left late (23% of p99.9)"
+    both = f"{steal}; so requests left late (23% of p99.9)"
     out["causes"] = [
         {"level": "inconclusive", "text": both, "hint": quieter, "codes": ["steal-time", "late-sends"]},
     ]
@@ -614,11 +614,11 @@ def stolen() -> dict[str, Any]:
 
 SAMPLES = {
     "valid": valid,
-    "slipping": slipping,
+    "slipping": with_late_sends,
     "wide": wide,
-    "censored": censored,
+    "censored": with_timeouts,
     "single": single,
-    "captured": captured,
+    "captured": with_capture,
     "hostile": hostile,
-    "stolen": stolen,
+    "stolen": with_steal,
 }

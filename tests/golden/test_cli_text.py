@@ -1,4 +1,4 @@
-"""What the command line says: help, mistakes, doctor."""
+"""Texts of the command line: help, errors and doctor."""
 
 import json
 import os
@@ -43,22 +43,22 @@ def run(capsys, monkeypatch, tmp_path):
 
     def run(line: str) -> tuple[int, str, str]:
         code = main([argument.replace("DIR", str(tmp_path)) for argument in line.split()])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return run
 
 
 @pytest.mark.parametrize("verb", ["", "measure", "colocate"])
-def test_help_shows_what_it_showed(run, verb):
+def test_help_matches_the_golden_file(run, verb):
     code, out, _ = run(f"{verb} --help")
     assert code == 0
     check(f"help_{verb or 'hindmost'}.txt", out)
 
 
-@pytest.mark.parametrize("words", [*all_commands()], ids=" ".join)
-def test_every_help_fits_the_terminal(run, words):
-    code, out, _ = run(f"{' '.join(words)} --help")
+@pytest.mark.parametrize("command", [*all_commands()], ids=" ".join)
+def test_every_help_fits_the_terminal(run, command):
+    code, out, _ = run(f"{' '.join(command)} --help")
     body = out.partition("Examples:")[0].splitlines()
     assert code == 0
     assert max(map(len, body)) <= 80
@@ -150,24 +150,26 @@ MISTAKES = [
     ("clone show mastree", 2, "no-such-file"),
     ("clone show DIR/plan.json", 2, "unknown-key"),
 ]
-"""Command lines, and the exit code and the code of the error that each ends with."""
+"""Command lines, each with the exit code and error code that it ends with."""
 
 
-@pytest.mark.parametrize(("line", "status", "code"), MISTAKES, ids=[one[0] or "nothing" for one in MISTAKES])
+@pytest.mark.parametrize(
+    ("line", "status", "code"), MISTAKES, ids=[mistake[0] or "nothing" for mistake in MISTAKES]
+)
 def test_a_mistake_is_one_error_with_its_code_and_a_hint(run, line, status, code):
-    ended, out, err = run(line)
-    first, *others = err.splitlines()
-    assert ended == status
+    exit_code, out, err = run(line)
+    first, *hints = err.splitlines()
+    assert exit_code == status
     assert first.startswith(f"error[{code}]: ")
-    assert [text.startswith("hint: ") for text in others] == [True]
+    assert [text.startswith("hint: ") for text in hints] == [True]
     assert out == ""
 
 
-def test_a_mistake_is_a_document_where_json_is_asked_for(run):
-    ended, out, _ = run("measure memcached --rate fast --json")
+def test_json_reports_a_mistake_as_a_document(run):
+    exit_code, out, _ = run("measure memcached --rate fast --json")
     document = json.loads(out)
     assert document["schema"] == "hindmost.error/1"
-    assert (document["code"], document["exit_code"]) == ("bad-value", ended)
+    assert (document["code"], document["exit_code"]) == ("bad-value", exit_code)
     assert document["fields"]["value"] == "fast"
 
 
@@ -177,7 +179,7 @@ def test_doctor_reports_findings_and_exits_unfit(run, monkeypatch):
     monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(FINDINGS))
     code, out, _ = run("host doctor --json")
     assert code == 5
-    assert [one["mark"] for one in json.loads(out)["findings"]][:2] == ["fine", "unfit"]
+    assert [finding["mark"] for finding in json.loads(out)["findings"]][:2] == ["fine", "unfit"]
     fit = FINDINGS | {"findings": FINDINGS["findings"][:1]}
     monkeypatch.setattr(_engine, "doctor", lambda root, spin, server: json.dumps(fit))
     assert run("host doctor")[0] == 0

@@ -1,4 +1,4 @@
-"""The documentation is true where a machine can tell: links, generated pages, numbers of limits."""
+"""Check the documentation: links, generated pages, and numbers of limits."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("exam
 
 
 def anchors(text: str) -> set[str]:
-    """Names of a page's headings, as they stand in links."""
+    """Return the anchors of a page's headings, as links write them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -29,46 +29,46 @@ def test_no_relative_link_is_dead(page):
         if re.match(r"[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
-        there = (page.parent / path).resolve() if path else page
-        assert there.exists(), f"{link} leads nowhere"
-        assert ROOT in [there, *there.parents], f"{link} leaves the project"
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{link} leads nowhere"
+        assert ROOT in [linked, *linked.parents], f"{link} leaves the project"
         if anchor:
-            assert anchor in anchors(there.read_text(encoding="utf-8")), f"{link} names no heading"
+            assert anchor in anchors(linked.read_text(encoding="utf-8")), f"{link} names no heading"
 
 
 @each_row("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_named_in_code_exist(page):
-    if page.name == "CHANGELOG.md":  # it may speak of what is gone
+    if page.name == "CHANGELOG.md":  # may name files that no longer exist
         return
     text = page.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:crates|python|docs|setup|benches|examples|tests)/[\w./-]*\w/?)`", text)
-    missing = [name for name in named if not (ROOT / name).exists()]
+    mentioned = re.findall(r"`((?:crates|python|docs|setup|benches|examples|tests)/[\w./-]*\w/?)`", text)
+    missing = [name for name in mentioned if not (ROOT / name).exists()]
     assert not missing
 
 
-def generator():
+def load_generator():
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.mark.parametrize("name", generator().PAGES)
+@pytest.mark.parametrize("name", load_generator().PAGES)
 def test_generated_page_is_up_to_date(name):
-    made = generator().PAGES[name]()
-    kept = (ROOT / name).read_text(encoding="utf-8")
-    assert made == kept, "make golden writes it anew"
+    generated = load_generator().PAGES[name]()
+    stored = (ROOT / name).read_text(encoding="utf-8")
+    assert generated == stored, "run make golden"
 
 
-def test_exit_codes_in_the_reference_are_those_of_the_code():
+def test_the_reference_lists_every_exit_code():
     page = (ROOT / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (\d+) \| (\w+)", page, re.MULTILINE))
     assert {int(code) for code in rows} == {int(code) for code in Exit}
-    told = {int(code) for code in re.findall(r"(?<![\w-])(\d+) \w", EPILOGUE)}
-    assert told == {int(code) for code in Exit}, "the end of every help page says the same"
+    documented = {int(code) for code in re.findall(r"(?<![\w-])(\d+) \w", EPILOGUE)}
+    assert documented == {int(code) for code in Exit}, "the end of every help page lists the same codes"
 
 
-SPOKEN = {
+PROTOCOL_OF_KIND = {
     "key-value": "memcached",
     "http": "http",
     "commands": "redis",
@@ -80,20 +80,20 @@ SPOKEN = {
 
 
 @each_row("path", sorted(ROOT.glob("examples/workloads/*.json")), ids=lambda path: path.stem)
-def test_example_workloads_are_taken(path):
+def test_example_workloads_are_accepted(path):
     workload = load_workload(path)
     assert MeasurePlan(target="x", workload=workload).engine_plan(
-        1, 0, SPOKEN[workload["kind"]], "127.0.0.1:1"
+        1, 0, PROTOCOL_OF_KIND[workload["kind"]], "127.0.0.1:1"
     )
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/plans/*.json")), ids=lambda path: path.stem)
-def test_example_plans_are_taken(path):
+def test_example_plans_are_accepted(path):
     assert json.loads(_engine.check_plan(path.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize(("page", "count"), [("measure", 2), ("redis-and-postgresql", 3)])
-def test_workloads_in_the_guides_are_taken(page, count, tmp_path):
+def test_workloads_in_the_guides_are_accepted(page, count, tmp_path):
     guide = (ROOT / f"docs/guides/{page}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
     assert len(blocks) == count
@@ -102,4 +102,4 @@ def test_workloads_in_the_guides_are_taken(page, count, tmp_path):
         file.write_text(block, encoding="utf-8")
         workload = load_workload(file)
         plan = MeasurePlan(target="x", workload=workload)
-        assert plan.engine_plan(1, 0, SPOKEN[workload["kind"]], "127.0.0.1:1")
+        assert plan.engine_plan(1, 0, PROTOCOL_OF_KIND[workload["kind"]], "127.0.0.1:1")

@@ -1,4 +1,4 @@
-"""The site of the documentation has every page and every public name; `make docs` itself fails on any warning."""
+"""The documentation site has every page and every public name; `make docs` fails on any warning."""
 
 import importlib.util
 import re
@@ -9,15 +9,15 @@ import hindmost
 ROOT = Path(__file__).parents[2]
 
 
-def configuration():
+def load_configuration():
     spec = importlib.util.spec_from_file_location("conf", ROOT / "docs/site/conf.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_every_page_and_notebook_stands_in_the_table_of_contents():
-    listed = re.findall(r"^[\w-]+(?:/[\w-]+)?$", configuration().contents(), re.MULTILINE)
+def test_the_table_of_contents_lists_every_page_and_notebook():
+    listed = re.findall(r"^[\w-]+(?:/[\w-]+)?$", load_configuration().contents(), re.MULTILINE)
     pages = {
         path.relative_to(ROOT / "docs").with_suffix("").as_posix()
         for path in (ROOT / "docs").rglob("*")
@@ -27,27 +27,27 @@ def test_every_page_and_notebook_stands_in_the_table_of_contents():
 
 
 def test_the_reference_of_python_has_every_public_name():
-    told = re.findall(
-        r"^\.\. auto\w+:: hindmost\.(?:\w+\.)*(\w+)$", configuration().python_reference(), re.MULTILINE
+    documented = re.findall(
+        r"^\.\. auto\w+:: hindmost\.(?:\w+\.)*(\w+)$", load_configuration().python_reference(), re.MULTILINE
     )
-    assert set(hindmost.__all__) - {"clone"} <= set(told)
-    assert set(hindmost.clone.__all__) <= set(told)
+    assert set(hindmost.__all__) - {"clone"} <= set(documented)
+    assert set(hindmost.clone.__all__) <= set(documented)
 
 
-def test_the_site_asks_no_network_for_anything():
+def test_the_site_loads_nothing_from_the_network():
     text = (ROOT / "docs/site/conf.py").read_text(encoding="utf-8")
     assert "html_js_files" not in text
-    assert not [name for name in configuration().html_css_files if "//" in name]
-    assert configuration().nb_execution_mode == "off"
+    assert not [name for name in load_configuration().html_css_files if "//" in name]
+    assert load_configuration().nb_execution_mode == "off"
 
 
-def test_a_link_out_of_the_docs_becomes_the_name_of_the_file():
+def test_a_link_out_of_the_docs_becomes_a_file_name():
     source = ["[a file](../../schemas), [a page](measure.md), [away](https://example.org)"]
-    configuration().read(None, "guides/python", source)
+    load_configuration().read(None, "guides/python", source)
     assert source[0] == "a file (`schemas`), [a page](measure.md), [away](https://example.org)"
 
 
-def test_make_docs_builds_it_with_its_own_pinned_tools():
+def test_make_docs_builds_the_site_with_pinned_tools():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "\n.stamps/docs: requirements-docs.lock" in makefile
     assert re.search(r"^docs: .*\.stamps/docs .*## \S", makefile, re.MULTILINE)
@@ -56,4 +56,4 @@ def test_make_docs_builds_it_with_its_own_pinned_tools():
     assert all(re.search(rf"^{name}==", pinned, re.MULTILINE) for name in ("sphinx", "furo", "myst-nb"))
     test = re.search(r"^test: (.*) ##", makefile, re.MULTILINE)
     assert test is not None
-    assert ".stamps/docs" not in test[1], "make test does not install them"
+    assert ".stamps/docs" not in test[1], "make test does not install the tools of the site"

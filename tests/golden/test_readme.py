@@ -1,4 +1,4 @@
-"""README.md keeps its two promises: the commands it names are there, and they are what CI runs."""
+"""The commands that README.md names exist, and CI runs them."""
 
 import re
 import subprocess
@@ -12,15 +12,15 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def commands() -> list[str]:
-    """What the README tells a newcomer to type: the lines of its first console block."""
+def first_commands() -> list[str]:
+    """Return the commands in the first console block of the README."""
     block = re.search(r"```console\n(.*?)```", README, re.DOTALL)
     assert block is not None, "README.md has no ```console block"
     return re.findall(r"^\$ ([^#\n]*[^#\s])", block[1], re.MULTILINE)
 
 
-def test_readme_names_exactly_the_two_commands():
-    assert commands() == ["make demo", "make test"]
+def test_the_readme_names_exactly_two_commands():
+    assert first_commands() == ["make demo", "make test"]
 
 
 @pytest.mark.parametrize("command", ["make demo", "make test"])
@@ -32,18 +32,18 @@ def test_the_makefile_has_the_command(command):
     assert f"setup/{target}.sh" in dry.stdout
 
 
-def test_ci_runs_what_a_person_would_type():
+def test_ci_runs_the_documented_test_command():
     assert "make test" in (ROOT / ".ci/run").read_text(encoding="utf-8")
 
 
-def test_the_demo_is_the_one_that_the_readme_shows():
+def test_the_readme_shows_the_demo_command():
     script = (ROOT / "setup/demo.sh").read_text(encoding="utf-8")
-    asked = re.search(r"command=\((.venv/bin/hindmost measure .*)\)", script)
-    assert asked is not None
-    shown = asked[1].replace('"$target"', "memcached").replace('"$out"', "demo-study")
+    command_line = re.search(r"command=\((.venv/bin/hindmost measure .*)\)", script)
+    assert command_line is not None
+    shown = command_line[1].replace('"$target"', "memcached").replace('"$out"', "demo-study")
     assert f"$ {shown}" in README
 
 
-def test_the_table_of_commands_has_those_of_the_help_page():
+def test_the_readme_and_the_help_page_list_the_same_commands():
     section = README[README.index("| command | question |") :]
     assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [v.name for v in VERBS if not v.hidden]

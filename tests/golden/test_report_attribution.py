@@ -1,4 +1,4 @@
-"""The page and the text of an attribution: the values that they show, and what a page must not do."""
+"""The page and the text of an attribution: the values they show, and what a page must not contain."""
 
 import copy
 import json
@@ -50,7 +50,7 @@ def test_page_loads_nothing_and_is_well_formed(name):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_links_lead_somewhere_and_charts_have_names(name):
+def test_links_resolve_and_charts_have_names(name):
     page = Page(render_attribution_page(SAMPLES[name]()))
     ids = page.attributes("id")
     assert len(ids) == len(set(ids))
@@ -59,7 +59,7 @@ def test_links_lead_somewhere_and_charts_have_names(name):
     assert all(attrs.get("aria-label") or attrs.get("aria-hidden") for attrs in drawn)
 
 
-def test_hostile_names_are_text_and_nothing_else():
+def test_hostile_names_are_shown_as_text():
     html = render_attribution_page(SAMPLES["hostile"]())
     page = Page(html)
     assert not any("onload" in attrs for _, attrs in page.elements)
@@ -80,7 +80,7 @@ def test_the_headline_comes_first():
 
 
 def rows_of(html: str, name: str) -> list[str]:
-    """Texts of the body's rows of the table in the region of this name."""
+    """Return the texts of the body rows of the table with this name."""
     table = html.split(f'aria-label="{name}"', 1)[1].split("</table>")[0]
     rows = table.split("<tbody>")[1].split("</tr>")[:-1]
     return [re.sub(r"<svg.*?</svg>|<[^>]+>", " ", row, flags=re.DOTALL) for row in rows]
@@ -92,15 +92,15 @@ def test_every_cell_is_shown_with_its_levels_prediction_and_runs():
     for load in document["loads"]:
         for label in ("p50", "p95", "p99"):
             predicted = rows_of(html, f"Configurations by {label} at {load['name']}")
-            ran = rows_of(html, f"Runs by {label} at {load['name']}")
-            for rows in (predicted, ran):
+            runs = rows_of(html, f"Runs by {label} at {load['name']}")
+            for rows in (predicted, runs):
                 assert len(rows) == 16
                 for cell in load["cells"]:
-                    words = " ".join(cell["levels"].values())
-                    assert any(" ".join(row.split()).startswith(words) for row in rows)
+                    levels = " ".join(cell["levels"].values())
+                    assert any(" ".join(row.split()).startswith(levels) for row in rows)
 
 
-def test_the_lowest_prediction_stands_first_and_is_the_best():
+def test_the_lowest_prediction_comes_first_and_is_marked_best():
     document = full()
     html = render_attribution_page(document)
     for load in document["loads"]:
@@ -110,12 +110,12 @@ def test_the_lowest_prediction_stands_first_and_is_the_best():
 
 
 def effect_tables(html: str, where: str, *, many: bool = False) -> list[str]:
-    """Tables of effects, the average one first; those of three factors and more stand by themselves."""
+    """Return tables of effects, the average one first; effects of three or more factors have their own table."""
     name = f'aria-label="Effects {"of many factors " if many else ""}on {where}"'
     return [part.split("</table>")[0] for part in html.split(name)[1:]]
 
 
-def test_all_terms_of_the_model_stand_in_both_tables_with_interval_and_p():
+def test_both_tables_show_every_term_with_interval_and_p():
     html = render_attribution_page(full())
     for load in ("low", "high"):
         for label in ("p50", "p95", "p99"):
@@ -127,7 +127,7 @@ def test_all_terms_of_the_model_stand_in_both_tables_with_interval_and_p():
                     assert len(re.findall(r"interval\">\[[^]]+\]</td>", table)) == terms
 
 
-def test_terms_of_three_factors_and_more_stand_behind_a_door():
+def test_terms_of_three_or_more_factors_are_folded():
     html = render_attribution_page(full())
     before = html.split('aria-label="Effects of many factors on p99 at high"')[0]
     assert "<summary>5 " in before.rsplit("<details", 1)[1]
@@ -136,7 +136,7 @@ def test_terms_of_three_factors_and_more_stand_behind_a_door():
     assert not any(name.count(wording.TIMES) > 1 for name in names)
 
 
-def test_effects_of_the_corner_are_those_of_the_document_in_its_order():
+def test_corner_effects_follow_the_order_of_the_document():
     document = full()
     html = render_attribution_page(document)
     first, *effects = document["loads"][1]["quantiles"]["p99"]["corner"]
@@ -164,7 +164,7 @@ def test_reversals_of_both_loads_have_a_chart_and_a_line():
         assert one["text"] in text
 
 
-def test_a_factor_of_three_levels_shows_which_are_compared():
+def test_a_factor_of_three_levels_shows_the_compared_levels():
     text, name = render_attribution(small()), "server threads"
     assert f"{name}: 1 → 4" in text
     assert f"{name} = 4 × " in text
@@ -188,7 +188,7 @@ def test_infinitely_late_runs_are_marked_and_not_drawn_as_numbers():
     assert "nan" not in plain_text(html).lower().split()
 
 
-def test_the_naive_intervals_stand_behind_a_closed_door_alone():
+def test_naive_intervals_appear_only_in_a_folded_section():
     html = render_attribution_page(full())
     outside = re.sub(r'<section id="pooled".*?</section>', "", html, flags=re.DOTALL)
     inside = html.split('<section id="pooled"')[1].split("</section>")[0]
@@ -198,7 +198,7 @@ def test_the_naive_intervals_stand_behind_a_closed_door_alone():
     assert "<details open" not in inside
 
 
-def test_quiet_where_there_is_nothing():
+def test_empty_sections_are_left_out():
     html = render_attribution_page(SAMPLES["barren"]())
     for name in (
         "averages",
@@ -215,8 +215,8 @@ def test_quiet_where_there_is_nothing():
     assert "confirmation" not in render_attribution(SAMPLES["barren"]())
 
 
-def test_a_value_that_is_not_known_anywhere_does_not_break_the_page():
-    """Each number of the document in turn made infinite, not known, or not a number."""
+def test_a_missing_value_does_not_break_the_page():
+    """Each number of the document in turn is infinite, missing, or not a number."""
     document = small()
     for other in (None, math.nan, math.inf):
         changed = copy.deepcopy(document)
@@ -230,31 +230,33 @@ def test_a_value_that_is_not_known_anywhere_does_not_break_the_page():
         assert render_attribution(changed)
 
 
-def test_dots_that_would_lie_on_each_other_are_set_side_by_side():
+def test_overlapping_dots_are_drawn_side_by_side():
     y = Scale(0.0, 100.0, 0.0, 100.0)
     runs = [50.0] * 9 + [90.0, None]
     shifts = spread(runs, y)
     assert shifts[9] == 0.0
     assert shifts[10] == 0.0
-    apart = sorted(shifts[:9])
-    assert all(b - a >= 5.0 for a, b in pairwise(apart))
+    positions = sorted(shifts[:9])
+    assert all(b - a >= 5.0 for a, b in pairwise(positions))
 
 
-def test_a_flood_of_interactions_is_cut_in_the_terminal_and_counted():
+def test_the_terminal_shortens_a_long_list_of_interactions_and_counts_the_rest():
     document = full()
     answer = document["loads"][1]["quantiles"]["p99"]
     joint = next(one for one in answer["average"] if one["term"] == "numa:dvfs")
     answer["average"] += [joint | {"value": -9.0 - place / 100} for place in range(20)]
     table = render_attribution(document).split("p99 at high (")[1].split("confirmation")[0]
     shown = table.split("best:")[0]
-    held = sum(
+    interactions = sum(
         1 for one in answer["average"] if len(one["factors"]) > 1 and one["verdict"] in ("raises", "lowers")
     )
     assert len(re.findall(r"× .* (?:raises|lowers)$", shown, re.MULTILINE)) == 12
-    assert str(held - 12) in [word for line in shown.splitlines() if "×" not in line for word in line.split()]
+    assert str(interactions - 12) in [
+        word for line in shown.splitlines() if "×" not in line for word in line.split()
+    ]
 
 
-def test_a_drift_is_marked_and_a_part_of_the_variance_may_be_unknown():
+def test_a_drift_is_marked_and_a_variance_component_may_be_unknown():
     drifting, steady = (
         render_attribution_page(document).split('id="drift"')[1].split("</section>")[0]
         for document in (small(), full())
@@ -292,7 +294,7 @@ def test_the_costs_of_a_recommendation_are_shown():
     ]
 
 
-def test_ratios_beyond_use_are_not_written_out():
+def test_huge_ratios_are_shown_as_bounds():
     document = full()
     document["confirmations"][0]["spread_ratio"]["p99"] = {"value": 2.0, "low": 0.1, "high": 248125835784.0}
     for effect in document["loads"][1]["quantiles"]["p99"]["average"][1:]:
@@ -304,7 +306,7 @@ def test_ratios_beyond_use_are_not_written_out():
         assert "835784" not in text
 
 
-def test_what_was_measured_stands_beside_isolated_figures_where_others_took_time():
+def test_measured_latency_is_shown_next_to_isolated_latency_under_interference():
     document = full()
     html = render_attribution_page(document)
     stolen = rows_of(html, "Runs by p99 at low")

@@ -1,4 +1,4 @@
-"""The page of a diagnosis tells what its document does: pair by pair, and what was done about it."""
+"""The page of a diagnosis shows its document: every pair, and every correction."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.store.diagnosis import read_diagnosis
 
 TEXT = (DATA / "diagnosis_two.json").read_text()
-"""Two causes at once, one after the other, each corrected: of a made-up host."""
+"""A made-up host with two causes at once, found one after the other and each corrected."""
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def document():
     return json.loads(TEXT)
 
 
-def words(html: str) -> str:
+def page_text(html: str) -> str:
     return " ".join(" ".join(Page(html).text).split())
 
 
@@ -40,23 +40,23 @@ def dots(drawn: str) -> list[tuple[float, float, str]]:
     return [(float(x), float(y), cls) for x, y, cls in found]
 
 
-def test_the_page_is_whole_and_loads_nothing(document):
+def test_the_page_is_well_formed_and_loads_nothing(document):
     page = Page(render_diagnosis_page(document))
     assert (page.faults, page.open) == ([], [])
     loads = {value for name in LOADING for value in page.attributes(name)}
     assert {value for value in loads if not value.startswith(("data:,", "#"))} == set()
 
 
-def test_every_pair_is_drawn_where_its_percentiles_are(document):
+def test_every_pair_is_drawn_at_its_percentiles(document):
     html = render_diagnosis_page(document)
     (neighbour, *_) = document["suspects"]
     drawn = dots(chart(html, f"Pairs with and without {neighbour['name']}"))
-    there = [y for _, y, cls in drawn if cls == "hollow"]
-    gone = [y for _, y, cls in drawn if cls != "hollow"]
+    present = [y for _, y, cls in drawn if cls == "hollow"]
+    absent = [y for _, y, cls in drawn if cls != "hollow"]
     pairs = neighbour["measured"]
-    assert len(there) == len(gone) == len(pairs) == 10
+    assert len(present) == len(absent) == len(pairs) == 10
     values = [pair["with_us"] for pair in pairs] + [pair["without_us"] for pair in pairs]
-    by_value = [y for _, y in sorted(zip(values, there + gone, strict=True), reverse=True)]
+    by_value = [y for _, y in sorted(zip(values, present + absent, strict=True), reverse=True)]
     assert by_value == sorted(by_value), "higher latency is drawn higher"
     course = dots(chart(html, "p95 in the course of the diagnosis"))
     parts = (document, document["next"])
@@ -66,22 +66,22 @@ def test_every_pair_is_drawn_where_its_percentiles_are(document):
     assert len(course) == 2 * sum(map(len, arms))
 
 
-def test_a_colour_is_one_suspect_in_all_charts(document):
+def test_a_suspect_has_one_colour_in_all_charts(document):
     html = render_diagnosis_page(document)
     parts = (document, document["next"])
-    seen = {}
+    classes = {}
     for name in {one["name"] for part in parts for one in part["suspects"]}:
         titles = re.findall(
             rf'aria-label="Pairs with and without {re.escape(name)}">(.*?)</svg>', html, re.DOTALL
         )
-        seen[name] = {cls for drawn in titles for *_, cls in dots(drawn)} - {"hollow"}
+        classes[name] = {cls for drawn in titles for *_, cls in dots(drawn)} - {"hollow"}
         keyed = re.search(rf'class="line side (c\d)"/></svg>without {re.escape(name)}</li>', html)
         assert keyed
-        assert seen[name] == {keyed[1]}
-    assert len(set.union(*seen.values())) == len(seen)
+        assert classes[name] == {keyed[1]}
+    assert len(set.union(*classes.values())) == len(classes)
 
 
-def test_the_story_says_normal_now_and_after(document):
+def test_the_page_shows_latency_before_during_and_after(document):
     def heading() -> str:
         found = re.search(r"<h1>(.*?)</h1>", render_diagnosis_page(document), re.DOTALL)
         assert found
@@ -90,18 +90,18 @@ def test_the_story_says_normal_now_and_after(document):
     after = numbers.latency(document["next"]["correction"]["after_us"])
     for value in ("p95", numbers.latency(document["now_us"]), "10.0", numbers.latency(100.0), after):
         assert value in heading()
-    said = words(render_diagnosis_page(document))
-    assert "hindmost host knobs restore" in said
+    text = page_text(render_diagnosis_page(document))
+    assert "hindmost host knobs restore" in text
     for name, why in document["not_tried"].items():
-        assert name in said
-        assert why in said
+        assert name in text
+        assert why in text
     document["correction"]["kept"] = document["next"]["correction"]["kept"] = False
     assert after not in heading()
 
 
-def test_what_a_ring_ranks_is_shown_where_no_cause_was_found(document):
+def test_ranked_metrics_are_shown_if_no_cause_was_found(document):
     moved = [{"name": "psi.cpu", "explained": 0.4, "correlation": 0.6, "p": 0.02, "suggests": "a neighbour"}]
-    told = {
+    ranked = {
         **document,
         "ruling": "inconclusive",
         "leader": None,
@@ -109,14 +109,14 @@ def test_what_a_ring_ranks_is_shown_where_no_cause_was_found(document):
         "correction": None,
         "moved": moved,
     }
-    said = words(render_diagnosis_page(told))
+    text = page_text(render_diagnosis_page(ranked))
     for value in ("psi.cpu", "40", "0.60", "0.02", "a neighbour"):
-        assert value in said
-    assert 'class="verdict inconclusive"' in render_diagnosis_page(told)
-    assert "20 blocks" in words(render_diagnosis_page({**told, "moved": [], "moved_wait": "20 blocks"}))
+        assert value in text
+    assert 'class="verdict inconclusive"' in render_diagnosis_page(ranked)
+    assert "20 blocks" in page_text(render_diagnosis_page({**ranked, "moved": [], "moved_wait": "20 blocks"}))
 
 
-def test_nothing_known_and_nobody_tried_still_make_a_page(document):
+def test_a_diagnosis_without_suspects_has_a_page(document):
     bare = {**document, "normal_us": None, "suspects": [], "sham": None, "next": None, "leader": None}
     bare |= {"ruling": "inconclusive", "correction": None}
     html = render_diagnosis_page(bare)
@@ -132,7 +132,7 @@ def test_names_of_programs_cannot_write_into_the_page(document):
     assert "script" not in {tag for tag, _ in page.elements}
 
 
-def test_report_makes_the_page_again_from_a_kept_file(tmp_path, capsys, document):
+def test_report_renders_the_page_from_a_stored_file(tmp_path, capsys, document):
     file = tmp_path / "found.json"
     file.write_text(TEXT)
     assert main(["study", "report", str(file)]) == 0
@@ -140,16 +140,16 @@ def test_report_makes_the_page_again_from_a_kept_file(tmp_path, capsys, document
     assert capsys.readouterr().out == render_diagnosis(document)
 
 
-@pytest.mark.parametrize("spoil", ["cut off", "without pairs", "another kind"])
-def test_a_file_that_is_no_diagnosis_is_refused(tmp_path, capsys, document, spoil):
-    spoiled = copy.deepcopy(document)
-    if spoil == "without pairs":
-        del spoiled["suspects"][0]["measured"]
-    if spoil == "another kind":
-        spoiled["schema"] = "hindmost.trial/1"
-    text = json.dumps(spoiled)
+@pytest.mark.parametrize("damage", ["cut off", "without pairs", "another kind"])
+def test_a_damaged_diagnosis_file_is_refused(tmp_path, capsys, document, damage):
+    damaged = copy.deepcopy(document)
+    if damage == "without pairs":
+        del damaged["suspects"][0]["measured"]
+    if damage == "another kind":
+        damaged["schema"] = "hindmost.trial/1"
+    text = json.dumps(damaged)
     file = tmp_path / "found.json"
-    file.write_text(text[: len(text) // 2] if spoil == "cut off" else text)
+    file.write_text(text[: len(text) // 2] if damage == "cut off" else text)
     with raises(StudyError, "bad-file", path=str(file)):
         read_diagnosis(file)
     assert main(["study", "report", str(file)]) != 0
@@ -157,7 +157,7 @@ def test_a_file_that_is_no_diagnosis_is_refused(tmp_path, capsys, document, spoi
     assert not (tmp_path / "found.html").exists()
 
 
-def test_limits_are_of_studies(tmp_path, capsys):
+def test_limits_apply_to_studies_only(tmp_path, capsys):
     file = tmp_path / "found.json"
     file.write_text(TEXT)
     assert main(["study", "report", str(file), "--require", "p99<5ms"]) == 2

@@ -1,6 +1,6 @@
-"""What people read, one file per renderer: terminal, page, Markdown. `make golden` writes the files anew.
+"""Golden files, one per renderer: terminal, page and Markdown. `make golden` rewrites them.
 
-These files and the README are the only places where tests compare sentences. Read their difference before you commit it.
+Tests compare sentences only in these files and the README. Read the difference before you commit it.
 """
 
 import io
@@ -29,16 +29,16 @@ DATA = Path(__file__).parent / "data"
 
 
 def check(name: str, text: str) -> None:
-    """Compare a text with the file that is kept, or write the file."""
+    """Compare a text with its golden file, or rewrite the file."""
     file = DATA / name
     if os.environ.get("HINDMOST_REFRESH_GOLDEN") == "1":
         file.write_text(text, encoding="utf-8")
-    assert file.is_file(), f"{file.name} is missing: make golden"
-    assert text == file.read_text(encoding="utf-8"), f"{file.name} differs: make golden"
+    assert file.is_file(), f"{file.name} is missing: run make golden"
+    assert text == file.read_text(encoding="utf-8"), f"{file.name} differs: run make golden"
 
 
-def log_of_progress(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return what a study of six runs says on stderr where that is not a terminal."""
+def render_progress_log(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return what a study of six runs prints on a stderr that is not a terminal."""
     times = itertools.count(0.0, 12.0)
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
     out = io.StringIO()
@@ -54,8 +54,8 @@ def log_of_progress(monkeypatch: pytest.MonkeyPatch) -> str:
     return out.getvalue()
 
 
-def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
-    """Yield the blocks of the terminal's file."""
+def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """Yield the blocks of the terminal's golden file."""
     for name in ("valid", "stolen", "slipping", "censored"):
         yield f"measure, {name}", render_terminal(SAMPLES[name](), width=100, color=False)
     yield (
@@ -64,30 +64,30 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     )
     yield "measure, 60 columns", render_terminal(SAMPLES["valid"](), width=60, color=False)
     yield "measure, in colour", render_terminal(SAMPLES["slipping"](), width=100, color=True)
-    yield "measure, progress", log_of_progress(monkeypatch)
+    yield "measure, progress", render_progress_log(monkeypatch)
     yield "doctor", render_findings(FINDINGS, width=80, color=False)
     yield "attribute", render_attribution(small())
     yield "diagnose", render_diagnosis(json.loads((DATA / "diagnosis_two.json").read_text()))
 
 
 def outline(html: str) -> str:
-    """Reduce a page to its structure and words: no styles, scripts or drawings; one element a line."""
+    """Reduce a page to its structure and texts: no styles, scripts or drawings; one element a line."""
     html = re.sub(r"(<(style|script|svg)\b[^>]*>).*?(</\2>)", r"\1\3", html, flags=re.DOTALL)
     html = re.sub(r"<(style|script|svg|circle|path)\b[^>]*>", r"<\1>", html)
     lines = re.sub(r"\s*(<(?!/)[^>]+>)", r"\n\1", html).splitlines()
     return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"
 
 
-def test_terminal_shows_what_it_showed(monkeypatch):
-    texts = [f"=== {name}\n{text}" for name, text in blocks(monkeypatch)]
+def test_the_terminal_matches_the_golden_file(monkeypatch):
+    texts = [f"=== {name}\n{text}" for name, text in render_blocks(monkeypatch)]
     check("terminal.txt", "\n".join(text.rstrip("\n") + "\n" for text in texts))
 
 
-def test_page_shows_what_it_showed():
+def test_the_page_matches_the_golden_file():
     check("page.html", outline(render_page(SAMPLES["single"]())))
 
 
-def test_markdown_shows_what_it_showed():
+def test_markdown_matches_the_golden_file():
     check("markdown.md", render_markdown(SAMPLES["slipping"]()))
 
 

@@ -1,4 +1,4 @@
-"""How numbers are written."""
+"""How numbers are formatted."""
 
 import math
 
@@ -29,19 +29,19 @@ def plain(text: str) -> str:
         (None, None, None, ("–", "–", "–", "")),
     ],
 )
-def test_value_and_interval_share_their_decimals(value, low, high, expected):
+def test_a_value_and_its_interval_share_their_decimals(value, low, high, expected):
     assert tuple(plain(text) for text in numbers.interval(value, low, high)) == expected
 
 
 @pytest.mark.parametrize("low", [4.0, 0.4, 0.04, 0.0004, 1e-9])
 @pytest.mark.parametrize("high", [50.0, 2_641.0, 5e6])
-def test_an_interval_of_what_is_positive_is_not_written_to_reach_zero(low, high):
-    """Of two runs far apart, on the scale of logarithms."""
+def test_an_interval_of_a_positive_value_excludes_zero(low, high):
+    """Two runs far apart have such an interval on the logarithmic scale."""
     written = plain(numbers.interval(42.0, low, high, numbers.unit_for([high])).low)
     assert float(written.strip("<")) > 0.0, written
 
 
-def test_a_difference_that_excludes_zero_is_written_so():
+def test_a_difference_that_excludes_zero_is_shown_so():
     shown = [plain(text) for text in numbers.interval(250.0, -300.0, -0.2)[:3]]
     assert shown == ["250", "−300", "−0.200"]
 
@@ -60,7 +60,7 @@ def test_a_difference_that_excludes_zero_is_written_so():
         (math.inf, "∞"),
     ],
 )
-def test_latency_takes_the_unit_that_suits(us, expected):
+def test_latency_is_shown_in_a_suitable_unit(us, expected):
     assert plain(numbers.latency(us)) == expected
 
 
@@ -75,7 +75,7 @@ def test_latency_takes_the_unit_that_suits(us, expected):
         (1 - 1e-9, ">99.999 %"),
     ],
 )
-def test_percent_never_makes_whole_what_is_not(share, expected):
+def test_percent_never_rounds_to_100(share, expected):
     assert plain(numbers.percent(share)) == expected
 
 
@@ -85,19 +85,19 @@ def test_log_ticks_are_never_too_few_to_read():
             assert 2 <= len(log_ticks(low, low * factor)) <= 13, (low, factor)
 
 
-def test_axes_hold_what_they_show():
+def test_axes_contain_their_values():
     low, high = log_domain([30.0, 31.0])
     assert low < 30 < 31 < high
     assert high / low >= 2
     assert linear_ticks(5.0, 5.0) == [5.0]
 
 
-def test_every_nine_takes_the_same_room():
+def test_every_nine_takes_the_same_width():
     steps = [tail(q) for q in (0.0, 0.9, 0.99, 0.999)]
     assert steps == pytest.approx([0, 1, 2, 3])
 
 
-def test_a_curve_is_not_moved_by_its_own_grid():
+def test_resampling_on_its_own_grid_keeps_a_curve():
     curve = {"q": [0.0, 0.5, 0.9, 0.99], "us": [10.0, 20.0, 40.0, None]}
     assert on_grid(curve, curve["q"]) == [10.0, 20.0, 40.0, None]
     between = on_grid(curve, [0.7])[0]
@@ -136,7 +136,7 @@ def test_commands_in_hints_are_found(hint, expected):
     assert hint_parts(hint) == expected
 
 
-def test_spans_name_their_unit_once():
+def test_a_span_names_its_unit_once():
     assert plain(span([0.40, 0.42], numbers.percent)) == "40–42 %"
     assert plain(span([950.0, 1200.0], numbers.latency)) == "950 µs–1.20 ms"
     assert span([None], numbers.percent) == "–"

@@ -1,4 +1,4 @@
-"""What must hold of every page, whatever the document says or lacks."""
+"""Properties of every page, whatever its document contains or lacks."""
 
 import copy
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from pages import LOADING, Page
-from sample_results import HOSTILE, SAMPLES, stolen, valid
+from sample_results import HOSTILE, SAMPLES, valid, with_steal
 
 import hindmost.report
 from hindmost.report.common import numbers
@@ -21,7 +21,7 @@ from hindmost.report.measure.view import title
 from hindmost.store.measure import Measure
 
 
-def embedded(html: str) -> dict:
+def embedded_data(html: str) -> dict:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     assert found
     return json.loads(found[1])
@@ -51,7 +51,7 @@ def test_style_sheets_and_scripts_fetch_nothing():
             assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(", body)
 
 
-def test_verdict_as_a_word_comes_first():
+def test_the_verdict_comes_first():
     for name, word in (("valid", "valid"), ("slipping", "invalid"), ("wide", "inconclusive")):
         page = Page(render_page(SAMPLES[name]()))
         seen = [t.strip() for t in page.text if t.strip()]
@@ -65,7 +65,7 @@ def test_thirty_runs_of_four_clients_stay_below_400_kB():
     assert len(html.encode()) < 400_000
 
 
-def test_hostile_strings_are_text_and_nothing_else():
+def test_hostile_strings_are_shown_as_text():
     html = render_page(SAMPLES["hostile"]())
     page = Page(html)
     assert page.faults == []
@@ -76,10 +76,10 @@ def test_hostile_strings_are_text_and_nothing_else():
     assert "{{7*7}}" in html
     shown = HOSTILE.replace("\x1b", "\ufffd").replace("\u202e", "\ufffd")
     assert any(shown in text for text in page.text)
-    assert embedded(html)["runs"]["chosen"] == "p99"
+    assert embedded_data(html)["runs"]["chosen"] == "p99"
 
 
-def test_hostile_strings_cannot_steer_a_terminal():
+def test_hostile_strings_cannot_control_a_terminal():
     for color in (True, False):
         text = render_terminal(SAMPLES["hostile"](), width=100, color=color)
         assert "\x1b[31mESC" not in text
@@ -92,7 +92,7 @@ def test_labels_from_the_document_stay_inside_the_embedded_json():
     document["runs"][0]["latency_us"]["</script><script>alert(1)//"] = 1.0
     html = render_page(document)
     assert "<script>alert" not in html
-    assert "</script><script>alert(1)//" in embedded(html)["runs"]["labels"]
+    assert "</script><script>alert(1)//" in embedded_data(html)["runs"]["labels"]
 
 
 NEWER = (
@@ -116,22 +116,22 @@ NEWER = (
     "instrument",
     "fleet",
 )
-NEWER_OF_AN_CLIENT = ("alone_us", "arrivals", "stamps", "cpu_share")
+NEWER_OF_A_CLIENT = ("alone_us", "arrivals", "stamps", "cpu_share")
 
 
-def of_an_early_build() -> dict:
-    """A document as the first build wrote it: without what its type marks as not required."""
+def early_document() -> dict:
+    """Return a document as the first build wrote it: without the keys that its type marks as not required."""
     document = valid(runs=2)
     for key in NEWER:
         document.pop(key, None)
     for one in (one for run in document["runs"] for one in run["clients"]):
-        for key in NEWER_OF_AN_CLIENT:
+        for key in NEWER_OF_A_CLIENT:
             one.pop(key, None)
     return document
 
 
-def test_a_document_of_an_early_build_is_shown():
-    document = of_an_early_build()
+def test_a_document_of_an_early_build_has_a_page():
+    document = early_document()
     assert set(NEWER) == {name for name in Measure.__optional_keys__ if name not in document}
     assert "instrument" not in render_terminal(document, width=100, color=False, verbose=True)
     html = render_page(document, scripts=False)
@@ -139,8 +139,8 @@ def test_a_document_of_an_early_build_is_shown():
     assert "<h1>" in html
 
 
-def test_a_measurement_without_one_reply_is_shown():
-    nothing = {
+def test_a_measurement_without_replies_has_a_page():
+    empty = {
         "latency_us": {},
         "service_us": {},
         "send_delay_us": {},
@@ -149,7 +149,7 @@ def test_a_measurement_without_one_reply_is_shown():
         "runs": [],
     }
     gone = {"variance": {}, "distributions": {}, "per_run_curves": [], "outstanding": None, "series": []}
-    document = valid(runs=2) | nothing | gone
+    document = valid(runs=2) | empty | gone
     assert render_terminal(document, color=False)
     assert Page(render_page(document)).faults == []
 
@@ -166,17 +166,17 @@ def numbers_in(value, path=()):
 
 
 @contextmanager
-def replaced(document, path, new):
+def replace_value(document, path, new):
     inner = document
     for key in path[:-1]:
         inner = inner[key]
-    was, inner[path[-1]] = inner[path[-1]], new
+    previous, inner[path[-1]] = inner[path[-1]], new
     yield
-    inner[path[-1]] = was
+    inner[path[-1]] = previous
 
 
 def test_every_measured_figure_may_be_null_or_infinite():
-    """NaN becomes null before anything is shown; a figure that changes nothing as null is shown nowhere."""
+    """NaN becomes null before anything is shown. Figures that change nothing as null are not shown."""
     assert clean({"a": [math.nan]}) == {"a": [None]}
     document = valid(runs=2, clients=1, windows=3)
     document["plan"], document["host"] = {}, {"facts": {}, "findings": []}
@@ -184,14 +184,14 @@ def test_every_measured_figure_may_be_null_or_infinite():
         curve["q"], curve["us"] = curve["q"][::20], curve["us"][::20]
     paths = [p for p in numbers_in(document) if ("", *p)[-2] not in ("q", "t_s") and p[0] != "by_kind"]
     assert len(paths) > 50
-    others = set(document["latency_us"]) - {"p99"}  # one label is shown like another
+    other_labels = set(document["latency_us"]) - {"p99"}  # all labels are rendered alike
     shown = 0
     usual = render_terminal(document, width=100, color=False, verbose=True)
     for path in paths:
-        if path[-1] == "q" or path[0] in ("clients", "outstanding") or not others.isdisjoint(path):
+        if path[-1] == "q" or path[0] in ("clients", "outstanding") or not other_labels.isdisjoint(path):
             continue
         for new in (None, math.inf, 0.0):
-            with replaced(document, path, new):
+            with replace_value(document, path, new):
                 json.dumps(chart_data(clean(document)), allow_nan=False)
                 text = render_terminal(document, width=100, color=False, verbose=True)
                 assert text
@@ -201,11 +201,11 @@ def test_every_measured_figure_may_be_null_or_infinite():
     assert shown > 10
     for group in ("latency_us", "send_delay_us"):
         for value in (None, math.inf, 0.0):
-            with replaced(document, (group, "p99", "value"), value):
+            with replace_value(document, (group, "p99", "value"), value):
                 assert "<h1>" in render_page(document, scripts=False)
 
 
-def test_an_infinite_quantile_says_how_many_runs_and_why():
+def test_an_infinite_quantile_shows_how_many_runs_are_affected():
     html = Page(render_page(SAMPLES["censored"]()))
     for text in (" ".join(html.text), render_terminal(SAMPLES["censored"](), width=100, color=False)):
         assert "∞" in text
@@ -220,25 +220,25 @@ def test_a_single_point_and_a_single_run_are_drawn():
     assert "dot" in html
 
 
-def test_an_account_that_does_not_close_is_said_to_be_open():
+def test_requests_that_are_unaccounted_for_are_shown():
     document = valid(runs=2)
     document["counts"]["scheduled"] += 5
     closed = valid(runs=2)
     for render in (render_page, lambda one: render_terminal(one, width=100, color=False)):
-        told = set(re.findall(r"[^\n]*\b5\b[^\n]*", render(document))) - set(
+        added = set(re.findall(r"[^\n]*\b5\b[^\n]*", render(document))) - set(
             re.findall(r"[^\n]*\b5\b[^\n]*", render(closed))
         )
-        assert told
+        assert added
 
 
-def test_a_page_needs_no_more_than_its_document():
+def test_rendering_is_repeatable_and_leaves_the_document_unchanged():
     document = valid(runs=2)
     before = copy.deepcopy(document)
     assert render_page(document) == render_page(document)
     assert document == before
 
 
-def test_vendored_files_are_those_that_versions_names():
+def test_versions_lists_every_vendored_file():
     folder = Path(hindmost.report.__file__).parent / "vendor"
     rows = [
         line.split() for line in (folder / "VERSIONS").read_text().splitlines() if line[:1] not in ("#", "")
@@ -249,13 +249,13 @@ def test_vendored_files_are_those_that_versions_names():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
 
 
-def test_isolated_latency_stands_beside_latency_with_what_it_rests_on():
-    document = stolen()
+def test_isolated_latency_is_shown_next_to_latency_with_its_basis():
+    document = with_steal()
     for text in (
         render_terminal(document, width=200, color=False, verbose=True),
         render_page(document, scripts=False),
     ):
-        # The text wraps where it likes.
+        # The text may wrap anywhere.
         words = " ".join(text.replace(numbers.THIN, " ").split())
         for value in ("5.1 %", "812", "78 %", "9 of 10 runs"):
             assert value in words
@@ -263,8 +263,8 @@ def test_isolated_latency_stands_beside_latency_with_what_it_rests_on():
     assert head.split() == ["latency", "isolated", "service", "send", "delay"]
 
 
-def test_without_an_interruption_isolated_latency_is_no_column_but_said():
-    document = stolen()
+def test_without_an_interruption_isolated_latency_has_no_column():
+    document = with_steal()
     document["isolated"] |= {
         "interruptions": 0,
         "interference_share": 0.0,
@@ -274,8 +274,8 @@ def test_without_an_interruption_isolated_latency_is_no_column_but_said():
     assert "isolated" not in head
 
 
-def test_a_refusal_is_said_with_the_reason_and_what_would_help():
-    document = stolen()
+def test_a_refusal_is_shown_with_its_reason_and_remedy():
+    document = with_steal()
     why = {"reason": "unwatched", "text": "no thread at real-time priority can watch", "need": "run as root"}
     document["isolated"] |= {"latency_us": {}, "refused": why}
     text = " ".join(
@@ -285,7 +285,7 @@ def test_a_refusal_is_said_with_the_reason_and_what_would_help():
     assert why["need"] in text
 
 
-def test_each_request_of_a_list_has_a_row_in_the_terminal():
+def test_the_terminal_has_a_row_for_each_kind_of_request():
     document = valid()
     get, set_ = document["by_kind"]["get"], document["by_kind"]["set"]
     plain = render_terminal(document, width=120, color=False)
@@ -294,6 +294,6 @@ def test_each_request_of_a_list_has_a_row_in_the_terminal():
     added = [line.split() for line in shown.splitlines() if line not in plain.splitlines()]
     rows = {words[0]: words[1:] for words in added if words[0] in ("browse", "checkout")}
     assert list(rows) == ["browse", "checkout"], "the most frequent first"
-    for name, one in (("browse", get), ("checkout", set_)):
-        scheduled, errors = (one["counts"][of] for of in ("scheduled", "errors"))
+    for name, kind in (("browse", get), ("checkout", set_)):
+        scheduled, errors = (kind["counts"][key] for key in ("scheduled", "errors"))
         assert "".join(rows[name]).replace(",", "").startswith(f"{scheduled}{errors}")

@@ -1,4 +1,4 @@
-"""The schema of result.json is true of the samples, and refuses what is wrong."""
+"""The samples follow the schema of result.json, and wrong documents do not."""
 
 import json
 

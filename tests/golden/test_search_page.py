@@ -1,4 +1,4 @@
-"""The page of a search: percentiles with intervals against the rate, the answer marked, set-aside steps shown."""
+"""The page of a search: percentiles with intervals against the rate, the answer marked, excluded steps shown."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hindmost.report.common import numbers
 from hindmost.report.search.page import render_search_page
 
 
-def step(rate: float, outcome: str, us: float | None, **given: Any) -> dict[str, Any]:
+def step(rate: float, outcome: str, us: float | None, **changes: Any) -> dict[str, Any]:
     ends = {"low_us": None if us is None else 0.9 * us, "high_us": None if us is None else 1.1 * us}
-    told = {"runs": 5, "achieved_per_s": rate, "why": f"p99 is {us} us", "study": f"steps/{rate:g}"}
+    result = {"runs": 5, "achieved_per_s": rate, "why": f"p99 is {us} us", "study": f"steps/{rate:g}"}
     more = {"left_out": 0, "error": 0.02, "at_most_per_s": None, "above": 0}
-    return {"rate_per_s": rate, "outcome": outcome, "value_us": us, **ends, **told, **more, **given}
+    return {"rate_per_s": rate, "outcome": outcome, "value_us": us, **ends, **result, **more, **changes}
 
 
 def estimate(us: float | None) -> dict[str, Any]:
@@ -52,11 +52,11 @@ LATENCIES: dict[str, Any] = {
 }
 
 
-def words(html: str) -> str:
+def page_text(html: str) -> str:
     return " ".join(" ".join(Page(html).text).replace(numbers.THIN, " ").split())
 
 
-def test_the_page_is_whole_and_loads_nothing():
+def test_the_page_is_well_formed_and_loads_nothing():
     page = Page(render_search_page(SEARCH, LATENCIES))  # type: ignore[arg-type]
     assert (page.faults, page.open) == ([], [])
     for attribute in LOADING:
@@ -65,26 +65,26 @@ def test_the_page_is_whole_and_loads_nothing():
 
 def test_each_step_has_its_percentiles_with_intervals_and_a_dot():
     html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
-    text = words(html)
+    text = page_text(html)
     assert "400 [360, 440] µs" in text
     assert "120 [108, 132] µs" in text
-    drawn = html.count("<circle")
-    assert drawn == 2 * 2 * len(LATENCIES), "a dot a percentile and step, for wide and narrow screens"
+    dots = html.count("<circle")
+    assert dots == 2 * 2 * len(LATENCIES), "a dot for each percentile and step, for wide and narrow screens"
 
 
-def test_the_answer_its_span_and_the_limit_are_marked():
+def test_the_answer_its_interval_and_the_limit_are_marked():
     html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
-    text = words(html)
+    text = page_text(html)
     assert {"19,000/s", "26,000/s", "90 %"} <= set(re.findall(r"\d[\d,]* ?(?:/s|%)", text))
     assert html.count('class="answer"') == 2
     assert html.count('class="band"') == 2
     assert "p99 < 500 µs" in text
 
 
-def test_steps_that_say_nothing_are_shown_and_hollow():
+def test_excluded_steps_are_drawn_hollow():
     html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
     assert html.count('class="hollow') == 2 * 2
-    text = words(html)
+    text = page_text(html)
     for one in STEPS:
         if one["outcome"] in ("spoiled", "unmet"):
             assert one["why"] in text
@@ -100,14 +100,14 @@ def test_a_search_without_a_latency_has_a_page(latencies):
     assert "<circle" not in html
 
 
-def test_hostile_words_are_text():
+def test_hostile_texts_are_shown_as_text():
     document = copy.deepcopy(SEARCH)
     document["headline"] = document["steps"][0]["why"] = "</script><b onload=alert(1)>"
     html = render_search_page(document, LATENCIES)  # type: ignore[arg-type]
     assert "<b onload" not in html
 
 
-def test_a_search_of_which_every_step_was_disturbed_claims_no_span():
+def test_a_search_with_only_excluded_steps_claims_no_interval():
     document = copy.deepcopy(SEARCH) | {"rate_per_s": None}
     document["steps"] = [document["steps"][2]]
     html = render_search_page(document, LATENCIES)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The table of verbs is whole: each has its function and its place in the reference."""
+"""The table of verbs is complete: each verb has its function and its section in the reference."""
 
 import subprocess
 from contextlib import redirect_stdout
@@ -31,23 +31,23 @@ def test_every_file_of_a_verb_is_in_the_table():
     folder = ROOT / "python/hindmost/cli"
     files = {
         path.relative_to(folder).with_suffix("")
-        for above in list_subcommands()
-        if above
-        for path in folder.joinpath(*above.split()).glob("*.py")
+        for group in list_subcommands()
+        if group
+        for path in folder.joinpath(*group.split()).glob("*.py")
     }
     helpers = {"host/knobs/journal", "clone/load"}
-    found = {str(path).replace("_", "-") for path in files if path.name != "__init__"}
-    assert found - helpers == {"/".join(words) for words in LEAVES if len(words) > 1}
+    scripts = {str(path).replace("_", "-") for path in files if path.name != "__init__"}
+    assert scripts - helpers == {"/".join(words) for words in LEAVES if len(words) > 1}
 
 
 @each_row("words", [*all_commands()], ids=" ".join)
 def test_every_verb_is_in_the_reference(words):
     reference = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
-    assert f"\n## hindmost {' '.join(words)}\n" in reference, "make golden writes it anew"
+    assert f"\n## hindmost {' '.join(words)}\n" in reference, "run make golden"
 
 
 @each_row("words", [*all_commands()], ids=" ".join)
-def test_examples_are_of_their_verb(words):
+def test_examples_use_their_verb(words):
     verbs = VERBS
     for word in words:
         verb = next(one for one in verbs if one.name == word)
@@ -66,17 +66,17 @@ def test_an_old_name_is_refused_with_the_new_one(old, new, capsys):
 
 @pytest.fixture(scope="module")
 def completions() -> dict[str, str]:
-    """Of each shell; what they are made of is the same and is read once."""
+    """Return the completion script of each shell; the data they share is read once."""
     read = cache(lambda: _base.extract_completion_data(parser()))
     with pytest.MonkeyPatch.context() as patch:
         for shell in (bash, fish, zsh):
             patch.setattr(shell, "extract_completion_data", lambda app: read())
-        found = {}
+        scripts = {}
         for shell in ("bash", "fish", "zsh"):
-            with redirect_stdout(StringIO()) as said:
+            with redirect_stdout(StringIO()) as output:
                 assert main(["completion", shell]) == 0
-            found[shell] = said.getvalue()
-    return found
+            scripts[shell] = output.getvalue()
+    return scripts
 
 
 def test_completion_names_every_verb_and_its_options(completions):
@@ -87,11 +87,11 @@ def test_completion_names_every_verb_and_its_options(completions):
             assert option in script
 
 
-def test_bash_takes_the_completion(completions):
-    asked = (
+def test_bash_loads_the_completion(completions):
+    script = (
         f"{completions['bash']}\nCOMP_WORDS=(hindmost mea) COMP_CWORD=1;"
         " $(complete -p hindmost | sed 's/.*-F *//; s/ .*//') hindmost"
         ' mea hindmost; echo "${COMPREPLY[@]}"'
     )
-    said = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=False)
-    assert said.stdout.split() == ["measure"], said.stderr
+    output = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert output.stdout.split() == ["measure"], output.stderr

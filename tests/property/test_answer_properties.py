@@ -1,4 +1,4 @@
-"""Figures, curves and shares from any distributions: they rise, they sum to one, they close."""
+"""Properties of figures, curves and shares of any distributions."""
 
 import math
 from types import SimpleNamespace
@@ -21,15 +21,15 @@ KINDS = ("get", "set")
 
 @st.composite
 def readings(draw):
-    """One instance's reading: two kinds, ten sections each as the engine makes them, and an account that closes."""
+    """One client's reading: two kinds, ten sections each as the engine makes them, and counts that add up."""
     reading = ClientReading({"kinds": {}, "counts": {}, "index": 0, "threads": [{}]})
     for kind in KINDS:
         sections = []
         for _ in range(10):
-            made = Histogram()
+            histogram = Histogram()
             for value in draw(VALUES):
-                made.record(value)
-            sections.append(made)
+                histogram.record(value)
+            sections.append(histogram)
         late = draw(st.integers(0, 5))
         sections[-1].add_censored(late)
         whole = Histogram()
@@ -40,8 +40,8 @@ def readings(draw):
         timeouts = draw(st.integers(0, late))
         reading.latency_sections[kind] = sections
         reading.by_kind["latency", kind] = whole
-        for what in ("service", "send_delay"):
-            reading.by_kind[what, kind] = sections[0]
+        for figure in ("service", "send_delay"):
+            reading.by_kind[figure, kind] = sections[0]
         reading.outstanding.record(draw(st.integers(0, 100)), whole.count)
         reading.result["kinds"][kind] = {
             "scheduled": completed + errors + late,
@@ -56,7 +56,7 @@ def readings(draw):
     return reading
 
 
-def figured(clients, plan=PLAN):
+def read_one_run(clients, plan=PLAN):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "read_clients", lambda _: clients)
         run = read_figures(RunRecord(1, SimpleNamespace(), {}), plan)
@@ -65,8 +65,8 @@ def figured(clients, plan=PLAN):
 
 @given(st.lists(readings(), min_size=1, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(clients):
-    run, totals = figured(clients)
+def test_the_counts_of_a_run_add_up_and_equal_those_of_its_kinds(clients):
+    run, totals = read_one_run(clients)
     for counts in (run.counts, *run.kind_counts.values()):
         assert (
             counts["scheduled"]
@@ -80,10 +80,10 @@ def test_the_account_of_a_run_closes_and_is_that_of_its_kinds(clients):
 
 @given(st.lists(readings(), min_size=1, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_clients(clients):
-    run, _ = figured(clients)
-    for what in ("latency", "service", "send_delay"):
-        values = [run.values[what][name] for name in PLAN.labels]
+def test_quantiles_of_a_run_rise_and_lie_between_its_clients(clients):
+    run, _ = read_one_run(clients)
+    for figure in ("latency", "service", "send_delay"):
+        values = [run.values[figure][name] for name in PLAN.labels]
         assert values == sorted(values)
     for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
         parts = [microseconds(one.whole("latency"), level) for one in clients]
@@ -95,8 +95,8 @@ def test_quantiles_of_a_run_rise_and_lie_between_those_of_its_clients(clients):
 
 @given(st.lists(readings(), min_size=1, max_size=3))
 @settings(max_examples=12, deadline=None)
-def test_with_the_median_one_late_client_of_three_does_not_decide(clients):
-    run, _ = figured(clients, PLAN.model_copy(update={"aggregate": "median"}))
+def test_one_late_client_of_three_does_not_change_the_median(clients):
+    run, _ = read_one_run(clients, PLAN.model_copy(update={"aggregate": "median"}))
     for level, name in zip(PLAN.quantiles, PLAN.labels, strict=True):
         late = sum(math.isinf(microseconds(one.whole("latency"), level)) for one in clients)
         assert math.isinf(run.values["latency"][name]) == (2 * late >= len(clients))
@@ -105,7 +105,7 @@ def test_with_the_median_one_late_client_of_three_does_not_decide(clients):
 @given(st.lists(readings(), min_size=2, max_size=3))
 @settings(max_examples=12, deadline=None)
 def test_shares_of_the_clients_sum_to_one_at_every_quantile(clients):
-    run, totals = figured(clients)
+    run, totals = read_one_run(clients)
     rows = pictures.shares_by_quantile([run], totals)
     assert rows
     for row in rows:
@@ -129,11 +129,11 @@ def test_curves_rise_below_one_and_end_infinite_where_requests_were_lost(reading
 
 @given(st.dictionaries(st.integers(0, 10**6), st.integers(1, 1000), min_size=1, max_size=900))
 @settings(max_examples=12, deadline=None)
-def test_outstanding_shares_sum_to_one_in_few_points(found):
-    made = Histogram()
-    for value, count in found.items():
-        made.record(value, count)
-    picture = pictures.outstanding(made, PLAN)
+def test_outstanding_shares_sum_to_one_in_few_points(counts):
+    histogram = Histogram()
+    for value, count in counts.items():
+        histogram.record(value, count)
+    picture = pictures.outstanding(histogram, PLAN)
     assert sum(picture["share"]) == pytest.approx(1.0)
     assert len(picture["values"]) == len(picture["share"]) <= 400
     assert picture["values"] == sorted(picture["values"])

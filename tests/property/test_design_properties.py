@@ -1,4 +1,4 @@
-"""What must hold of every design, found by hypothesis."""
+"""Properties of every experimental design."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def studies(draw: st.DrawFn) -> tuple[list[Factor], list[dict[str, str]]]:
     forbidden = draw(
         st.lists(
             st.lists(st.sampled_from(factors), min_size=1, max_size=3, unique=True).flatmap(
-                lambda some: st.fixed_dictionaries({f.name: st.sampled_from(f.levels) for f in some})
+                lambda subset: st.fixed_dictionaries({f.name: st.sampled_from(f.levels) for f in subset})
             ),
             max_size=3,
         )
@@ -35,7 +35,7 @@ def studies(draw: st.DrawFn) -> tuple[list[Factor], list[dict[str, str]]]:
 
 @settings(max_examples=30, deadline=None)
 @given(studies(), st.sampled_from(["auto", "full", "fraction", "screening"]))
-def test_whatever_is_asked_for_is_a_sound_design_or_a_refusal(study, kind: str) -> None:
+def test_every_request_gives_a_sound_design_or_a_refusal(study, kind: str) -> None:
     factors, forbidden = study
     try:
         design = choose(factors, kind=kind, forbidden=forbidden)
@@ -58,8 +58,8 @@ def test_whatever_is_asked_for_is_a_sound_design_or_a_refusal(study, kind: str) 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 11), st.sampled_from([3, 4, 5]))
-def test_alias_sets_part_the_interactions(count: int, resolution: int) -> None:
-    """No term stands in two sets; main effects meet no shorter word than the resolution allows."""
+def test_alias_sets_partition_the_interactions(count: int, resolution: int) -> None:
+    """No term is in two alias sets. Main effects are aliased only with interactions that the resolution allows."""
     design = fraction([Factor(f"f{i}", ("0", "1")) for i in range(count)], resolution)
     members = [one for term in design.terms for one in (term, *design.aliases[term])]
     assert max(Counter(members).values()) == 1
@@ -78,22 +78,22 @@ def test_each_block_has_each_cell_once(factors, blocks: int, seed: int, controls
     planned = schedule(design, blocks, seed, controls=controls)
     assert len(planned) == blocks * (len(design.cells) + controls)
     for block in range(blocks):
-        mine = [run for run in planned if run.block == block]
-        assert Counter(t.cell for t in mine if not t.is_control) == Counter(design.cells)
-        assert [t.position for t in mine] == list(range(len(mine)))
+        block_runs = [run for run in planned if run.block == block]
+        assert Counter(t.cell for t in block_runs if not t.is_control) == Counter(design.cells)
+        assert [t.position for t in block_runs] == list(range(len(block_runs)))
     assert planned == sorted(planned, key=lambda run: (run.block, run.position))
 
 
 @settings(max_examples=15, deadline=None)
 @given(factor_lists, st.integers(1, 3000), st.integers(1, 3), st.integers(0, 2))
-def test_an_offer_keeps_to_its_budget(factors, runs: int, loads: int, controls: int) -> None:
+def test_an_offer_stays_within_its_budget(factors, runs: int, loads: int, controls: int) -> None:
     try:
-        made = offer(factors, runs, loads=loads, controls=controls)
+        proposal = offer(factors, runs, loads=loads, controls=controls)
     except UsageError as error:
         assert_error(error, "too-few-runs", have=runs)
         least = error.fields["need"]
         assert runs < least == offer(factors, least, loads=loads, controls=controls).runs
         return
-    assert made.runs == made.blocks * loads * (len(made.design.cells) + controls) <= runs
-    matrix = model_matrix(made.design.factors, made.design.cells, made.design.terms)
+    assert proposal.runs == proposal.blocks * loads * (len(proposal.design.cells) + controls) <= runs
+    matrix = model_matrix(proposal.design.factors, proposal.design.cells, proposal.design.terms)
     assert np.linalg.matrix_rank(matrix) == matrix.shape[1]

@@ -1,4 +1,4 @@
-"""What people write is read back as it was meant, and processors are shared out by the rule."""
+"""Values that people write are parsed correctly, and CPUs are allotted by the rule."""
 
 import json
 import math
@@ -47,7 +47,7 @@ def test_runs_are_read_back(a, b):
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_read_or_refused_with_a_hint(text):
+def test_any_text_is_parsed_or_refused_with_a_hint(text):
     refusals = []
     for parse in PARSERS:
         try:
@@ -58,7 +58,7 @@ def test_any_text_is_read_or_refused_with_a_hint(text):
 
 
 @given(st.from_regex(r"\A[-+]?[0-9.e]{1,12}[a-zµ%]{0,3}\Z"))
-def test_whatever_is_read_is_finite_and_in_range(text):
+def test_every_parsed_value_is_finite_and_in_range(text):
     for parse, most in ((parse_rate, 1e8), (parse_duration, 86_400.0), (parse_percent, 1.0)):
         try:
             value = parse(text)
@@ -72,34 +72,34 @@ HOSTS = st.sets(st.integers(0, 255), min_size=1, max_size=32)
 
 
 @given(HOSTS, st.none() | st.integers(1, 64), st.integers(1, 4), st.data())
-def test_two_clients_never_spin_on_one_processor(cpus, clients, threads, data):
+def test_two_clients_never_spin_on_one_cpu(cpus, clients, threads, data):
     server = data.draw(st.none() | st.lists(st.sampled_from(sorted(cpus)), unique=True), label="server")
-    mine = data.draw(st.none() | st.lists(st.sampled_from(sorted(cpus)), unique=True), label="clients")
-    found = allot(sorted(cpus), clients=clients, server=server, client_cpus=mine, threads=threads)
-    used = [cpu for each in found.clients for cpu in each]
+    client_cpus = data.draw(st.none() | st.lists(st.sampled_from(sorted(cpus)), unique=True), label="clients")
+    allotment = allot(sorted(cpus), clients=clients, server=server, client_cpus=client_cpus, threads=threads)
+    used = [cpu for each in allotment.clients for cpu in each]
     assert set(used) <= cpus
-    assert set(found.server) <= cpus
-    assert all(len(each) == threads for each in found.clients)
+    assert set(allotment.server) <= cpus
+    assert all(len(each) == threads for each in allotment.clients)
     if clients is not None:
-        assert len(found.clients) == clients
+        assert len(allotment.clients) == clients
     if server is not None:
-        assert found.server == tuple(server)
-    if mine:
-        assert set(used) <= set(mine)
-    if found.pacing == "spin":
+        assert allotment.server == tuple(server)
+    if client_cpus:
+        assert set(used) <= set(client_cpus)
+    if allotment.pacing == "spin":
         assert len(set(used)) == len(used)
-        assert not set(used) & set(found.server)
-    if found.beside_server:
-        assert set(found.server) & set(mine or cpus) or not set(cpus) - set(found.server)
+        assert not set(used) & set(allotment.server)
+    if allotment.beside_server:
+        assert set(allotment.server) & set(client_cpus or cpus) or not set(cpus) - set(allotment.server)
 
 
 @given(HOSTS)
-def test_by_default_every_cpu_is_the_servers_a_clients_or_for_helpers(cpus):
+def test_by_default_every_cpu_goes_to_the_server_a_client_or_helpers(cpus):
     assume(len(cpus) > 1)
-    found = allot(sorted(cpus))
-    used = [cpu for each in found.clients for cpu in each]
-    assert sorted([*found.server, *used, *found.helpers]) == sorted(cpus)
-    assert found.pacing == "spin"
+    allotment = allot(sorted(cpus))
+    used = [cpu for each in allotment.clients for cpu in each]
+    assert sorted([*allotment.server, *used, *allotment.helpers]) == sorted(cpus)
+    assert allotment.pacing == "spin"
 
 
 @given(st.integers(1, 64), st.integers(1, 500), st.integers(0, 50_000), st.integers(0, 2**40))
@@ -107,9 +107,9 @@ def test_clients_share_connections_and_seed(clients, connections, samples, seed)
     plan = MeasurePlan(
         target="memcached", clients=clients, connections=connections, samples=samples, seed=seed
     )
-    made = [json.loads(plan.engine_plan(1, index, "memcached", "h:1")) for index in range(clients)]
-    each = [one["connections"] for one in made]
+    plans = [json.loads(plan.engine_plan(1, index, "memcached", "h:1")) for index in range(clients)]
+    each = [one["connections"] for one in plans]
     assert sum(each) == max(connections, clients)
     assert max(each) - min(each) <= 1
-    assert {one["seed"] for one in made} == {seed}
-    assert sum(one["keep"]["samples"] for one in made) >= samples
+    assert {one["seed"] for one in plans} == {seed}
+    assert sum(one["keep"]["samples"] for one in plans) >= samples

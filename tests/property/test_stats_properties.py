@@ -1,4 +1,4 @@
-"""What must hold of every sample of run values, found by hypothesis."""
+"""Properties of statistics of any sample of run values."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ censored_runs = st.lists(st.one_of(latency, st.just(math.inf)), min_size=1, max_
 scale = st.floats(min_value=1e-3, max_value=1e3)
 
 
-some = settings(max_examples=25)
+few_examples = settings(max_examples=25)
 
 
-@some
+@few_examples
 @given(censored_runs, st.sampled_from([0.8, 0.95, 0.99]))
 def test_intervals_contain_their_value(values: list[float], confidence: float) -> None:
     for estimate in (mean_interval(values, confidence), median_interval(values, confidence)):
@@ -39,21 +39,21 @@ def test_intervals_contain_their_value(values: list[float], confidence: float) -
         assert str(estimate)
 
 
-@some
+@few_examples
 @given(run_values)
-def test_guard_never_shortens(values: list[float]) -> None:
+def test_the_skew_guard_never_shortens_an_interval(values: list[float]) -> None:
     guarded, plain = mean_interval(values), mean_interval(values, skew_guard=False)
     assert guarded.low <= plain.low
     assert guarded.high >= plain.high
 
 
-@some
+@few_examples
 @given(run_values)
-def test_more_confidence_is_never_narrower(values: list[float]) -> None:
+def test_more_confidence_never_narrows_an_interval(values: list[float]) -> None:
     assert mean_interval(values, 0.99).half_width >= mean_interval(values, 0.9).half_width
 
 
-@some
+@few_examples
 @given(run_values, scale)
 def test_intervals_scale_with_the_unit(values: list[float], factor: float) -> None:
     one, other = mean_interval(values), mean_interval([factor * v for v in values])
@@ -62,7 +62,7 @@ def test_intervals_scale_with_the_unit(values: list[float], factor: float) -> No
         assert getattr(other, attribute) == pytest.approx(factor * getattr(one, attribute), abs=1e-7 * size)
 
 
-@some
+@few_examples
 @given(run_values, st.randoms())
 def test_intervals_do_not_depend_on_the_order_of_runs(values: list[float], random: object) -> None:
     shuffled = list(values)
@@ -72,15 +72,15 @@ def test_intervals_do_not_depend_on_the_order_of_runs(values: list[float], rando
     assert median_interval(values) == median_interval(shuffled) or len(values) < 6
 
 
-@some
+@few_examples
 @given(st.lists(st.one_of(latency, st.just(math.inf)), min_size=1, max_size=9))
-def test_run_value_lies_between_its_clients(values: list[float]) -> None:
-    for how in ("mean", "median"):
-        v = run_value(values, how)
+def test_a_run_value_lies_between_its_clients(values: list[float]) -> None:
+    for aggregate in ("mean", "median"):
+        v = run_value(values, aggregate)
         assert min(values) * (1 - 1e-12) <= v <= max(values) * (1 + 1e-12)
 
 
-@some
+@few_examples
 @given(st.integers(1, 6), st.integers(1, 8), st.data())
 def test_shares_sum_to_one(runs: int, clients: int, data: st.DataObject) -> None:
     count = st.integers(0, 10_000)
@@ -92,7 +92,7 @@ def test_shares_sum_to_one(runs: int, clients: int, data: st.DataObject) -> None
         assert result.shares[result.owner] > result.fair[result.owner]
 
 
-@some
+@few_examples
 @given(run_values, st.floats(0.0, 1e6))
 def test_variance_components_are_a_partition(values: list[float], within: float) -> None:
     c = variance_components(values, [within] * len(values))
@@ -101,7 +101,7 @@ def test_variance_components_are_a_partition(values: list[float], within: float)
     assert c.between_share is None or 0.0 <= c.between_share <= 1.0
 
 
-@some
+@few_examples
 @given(censored_runs)
 def test_notes_never_fail(values: list[float]) -> None:
     note, effect = modality(values), order_effect(values)
@@ -109,7 +109,7 @@ def test_notes_never_fail(values: list[float]) -> None:
     assert effect is None or (0.0 <= effect.p_value <= 1.0 and -1.0 <= effect.tau <= 1.0)
 
 
-@some
+@few_examples
 @given(
     censored_runs,
     st.integers(1, 20),
@@ -119,14 +119,14 @@ def test_notes_never_fail(values: list[float]) -> None:
     st.integers(1, 6),
     st.floats(0.001, 0.5),
 )
-def test_rule_always_stops_within_its_limits(
+def test_the_rule_always_stops_within_its_limits(
     values: list[float], low: int, extra: int, batch: int, consecutive: int, spacing: int, precision: float
 ) -> None:
     rule = PrecisionRule(precision, low, low + extra, batch, consecutive, spacing)
     runs, looks = 0, 0
     while True:
-        made = [values[i % len(values)] for i in range(runs)]
-        decision = rule.decide({"p99": made})
+        run_values_so_far = [values[i % len(values)] for i in range(runs)]
+        decision = rule.decide({"p99": run_values_so_far})
         if decision.stop:
             break
         assert decision.next_look is not None

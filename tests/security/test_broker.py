@@ -1,4 +1,4 @@
-"""A load host that is taken over: Dask lets it run code in the process of the scheduler, which finds nothing there."""
+"""A hostile load host: Dask lets it run code in the scheduler's process, which is confined and holds no secrets."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from hindmost.fleet.dask import link as link_module
 from hindmost.fleet.dask.certificates import credentials
 from hindmost.fleet.dask.link import Link
 
-# Dask asks installed packages for their versions, and what is below /root it cannot read.
+# Dask asks installed packages for their versions and cannot read those below /root.
 pytestmark = pytest.mark.filterwarnings("ignore:Mismatched versions")
 ATTACKS = {
-    "read a file that everybody may read": "open({world!r}).read()",
+    "read a world-readable file": "open({world!r}).read()",
     "read a file of the user": "open({own!r}).read()",
-    "write where everybody may": "open({folder!r} + '/new', 'w')",
-    "remove a file where everybody may": "__import__('os').remove({world!r})",
+    "write to a world-writable folder": "open({folder!r} + '/new', 'w')",
+    "remove a file from a world-writable folder": "__import__('os').remove({world!r})",
     "start a program": "__import__('subprocess').run(['/bin/true'])",
     "signal the controller": "__import__('os').kill({controller}, 0)",
     "read the controller's environment": "open('/proc/{controller}/environ').read()",
@@ -39,14 +39,14 @@ ATTACKS = {
 
 
 @pytest.fixture(scope="module")
-def attacked():
-    """What each attack of a load host came to, by name; and what the controller says of its broker."""
+def attack_results():
+    """The result of each attack by a load host, by name, and the state of the controller's broker."""
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)  # without Landlock anybody could read and write here
-        yield _attacked(Path(folder))
+        Path(folder).chmod(0o777)  # without Landlock every user could read and write here
+        yield run_attacks(Path(folder))
 
 
-def _attacked(folder: Path) -> dict[str, Any]:
+def run_attacks(folder: Path) -> dict[str, Any]:
     world, own = folder / "world", folder / "own"
     world.write_text("ours")
     world.chmod(0o666)
@@ -54,77 +54,77 @@ def _attacked(folder: Path) -> dict[str, Any]:
     own.chmod(0o600)
     names = {"world": str(world), "own": str(own), "folder": str(folder), "controller": os.getpid()}
     controller, host = credentials(["controller", "a"])
-    found: dict[str, Any] = {"folder": folder}
+    results: dict[str, Any] = {"folder": folder}
 
     def attack(url: str) -> None:
         from distributed import Client
 
         with Client(url, security=host.security(), timeout=20) as client:
-            found["who"] = client.run_on_scheduler(eval, "__import__('os').getresuid()")
-            found["pid"] = client.run_on_scheduler(eval, "__import__('os').getpid()")
-            found["environment"] = client.run_on_scheduler(eval, "dict(__import__('os').environ)")
-            status = Path(f"/proc/{found['pid']}/status").read_text()
-            found["status"] = dict(re.findall(r"^(\w+):[ \t]*(.*)$", status, re.MULTILINE))
+            results["who"] = client.run_on_scheduler(eval, "__import__('os').getresuid()")
+            results["pid"] = client.run_on_scheduler(eval, "__import__('os').getpid()")
+            results["environment"] = client.run_on_scheduler(eval, "dict(__import__('os').environ)")
+            status = Path(f"/proc/{results['pid']}/status").read_text()
+            results["status"] = dict(re.findall(r"^(\w+):[ \t]*(.*)$", status, re.MULTILINE))
             for name, code in ATTACKS.items():
                 try:
                     client.run_on_scheduler(eval, f"str({code.format(**names)})")
-                    found[name] = "it worked"
+                    results[name] = "it worked"
                 except OSError as error:
-                    found[name] = type(error)
+                    results[name] = type(error)
 
-    async def work() -> None:
+    async def ask_broker() -> None:
         link = await Link.start({"credentials": asdict(controller)})
-        found["rights"] = link.rights
+        results["rights"] = link.rights
         try:
             places = ["127.0.0.1", "127.0.0.1", "127.0.0.2"]
-            found["urls"] = await asyncio.gather(*(link.ask("listen", str, host=one) for one in places))
-            await asyncio.to_thread(attack, found["urls"][0])
+            results["urls"] = await asyncio.gather(*(link.ask("listen", str, host=place) for place in places))
+            await asyncio.to_thread(attack, results["urls"][0])
         finally:
             await link.close()
-            found["left"] = link._folder.exists()
+            results["left"] = link._folder.exists()
 
     os.environ["SECRET_OF_A_PLAN"] = "ours"
     try:
-        asyncio.run(work())
+        asyncio.run(ask_broker())
     finally:
         del os.environ["SECRET_OF_A_PLAN"]
-    return found
+    return results
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_code_of_a_load_host_in_the_broker_reaches_nothing(attack, attacked):
-    if not attacked["rights"].confined:
+def test_an_attack_from_inside_the_broker_is_denied(attack, attack_results):
+    if not attack_results["rights"].confined:
         pytest.skip("no Landlock here: Linux 5.13, and 6.12 for signals")
-    assert attacked[attack] is PermissionError
-    assert {path.name: path.read_text() for path in attacked["folder"].iterdir()} == {
+    assert attack_results[attack] is PermissionError
+    assert {path.name: path.read_text() for path in attack_results["folder"].iterdir()} == {
         "world": "ours",
         "own": "ours",
     }
 
 
-def test_the_broker_is_nobody_and_knows_no_secret(attacked):
+def test_the_broker_has_no_rights_and_no_secrets(attack_results):
     if os.geteuid() == 0:
-        assert len(set(attacked["who"])) == 1
-        assert 61184 <= attacked["who"][0] < 65520
-        assert attacked["status"]["Groups"] == ""
-    assert attacked["rights"].user == attacked["who"][0]
-    assert {attacked["status"][f"Cap{one}"] for one in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
-    assert attacked["status"]["NoNewPrivs"] == "1"
-    assert "SECRET_OF_A_PLAN" not in attacked["environment"]
-    assert not attacked["left"], "its folder"
-    assert not Path(f"/proc/{attacked['pid']}").exists()
+        assert len(set(attack_results["who"])) == 1
+        assert 61184 <= attack_results["who"][0] < 65520
+        assert attack_results["status"]["Groups"] == ""
+    assert attack_results["rights"].user == attack_results["who"][0]
+    assert {attack_results["status"][f"Cap{one}"] for one in ("Eff", "Prm", "Inh", "Amb")} == {"0" * 16}
+    assert attack_results["status"]["NoNewPrivs"] == "1"
+    assert "SECRET_OF_A_PLAN" not in attack_results["environment"]
+    assert not attack_results["left"], "the broker's folder"
+    assert not Path(f"/proc/{attack_results['pid']}").exists()
 
 
-def test_the_scheduler_listens_where_it_was_told_alone(attacked):
-    first, again, other = (url.removeprefix("tls://").split(":") for url in attacked["urls"])
-    assert first == again
+def test_the_scheduler_listens_on_the_given_addresses_only(attack_results):
+    first, repeated, other = (url.removeprefix("tls://").split(":") for url in attack_results["urls"])
+    assert first == repeated
     assert (first[0], other[0]) == ("127.0.0.1", "127.0.0.2")
 
 
-def test_a_stranger_is_not_let_in_and_a_neighbours_address_does_not_answer():
+def test_a_stranger_is_refused_and_other_addresses_do_not_listen():
     (controller,) = credentials(["controller"])
 
-    async def work() -> None:
+    async def ask_broker() -> None:
         from distributed.comm import connect
 
         link = await Link.start({"credentials": asdict(controller)})
@@ -140,10 +140,10 @@ def test_a_stranger_is_not_let_in_and_a_neighbours_address_does_not_answer():
         finally:
             await link.close()
 
-    asyncio.run(work())
+    asyncio.run(ask_broker())
 
 
-SILLY = [
+MALFORMED = [
     b"not JSON\n",
     b"[]\n",
     b'{"id": 1}\n' * 3 + b"{}\n",
@@ -155,9 +155,9 @@ SILLY = [
 ]
 
 
-@pytest.mark.parametrize("said", SILLY, ids=range(len(SILLY)))
-def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path, monkeypatch):
-    (tmp_path / "said").write_bytes(said)
+@pytest.mark.parametrize("reply", MALFORMED, ids=range(len(MALFORMED)))
+def test_a_hostile_broker_cannot_break_its_controller(reply, tmp_path, monkeypatch):
+    (tmp_path / "said").write_bytes(reply)
     script = tmp_path / "broker"
     script.write_text(
         f'#!/bin/sh\nread line\nprintf \'{{"id": 0, "ok": {{"user": 1, "confined": true}}}}\\n\'\nread line\ncat {tmp_path}/said\nexec sleep 60\n'
@@ -165,7 +165,7 @@ def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
 
-    async def work() -> None:
+    async def ask_broker() -> None:
         link = await Link.start({})
         try:
             await link.ask("listen", str, host="127.0.0.1")
@@ -173,7 +173,7 @@ def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path
             await link.close()
 
     with raises(ClientError, "broker-failed"):
-        asyncio.run(asyncio.wait_for(work(), 20))
+        asyncio.run(asyncio.wait_for(ask_broker(), 20))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_broker_that_was_taken_over_cannot_break_its_controller(said, tmp_path
     ["exec sleep 60", "exit 3", 'echo \'{"id": 0, "ok": {}}\'; exec sleep 60'],
     ids=["deaf", "ended", "no rights"],
 )
-def test_a_broker_that_does_not_start_leaves_nothing(script, tmp_path, monkeypatch):
+def test_a_broker_that_does_not_start_leaves_no_files(script, tmp_path, monkeypatch):
     program = tmp_path / "broker"
     program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\n{script}\n")
     program.chmod(0o755)
@@ -195,7 +195,7 @@ def test_a_broker_that_does_not_start_leaves_nothing(script, tmp_path, monkeypat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broker", "pid"]
 
 
-def test_the_controller_has_no_dask():
+def test_the_controller_does_not_import_dask():
     code = (
         "import sys; from hindmost.fleet.dask import fleet, compute, scheduler; from hindmost.fleet.opening import need_dask;"
         "need_dask(); sys.exit(bool({'dask', 'distributed', 'cloudpickle'} & set(sys.modules)))"

@@ -1,4 +1,4 @@
-"""Words of others reach a terminal, a log, Markdown and JUnit without the power to control them."""
+"""Text from outside reaches a terminal, a log, Markdown and JUnit without control sequences."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from hindmost.notes import Note
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b8m\u202e\r\x00"
 
 
-def harmless(text: str) -> bool:
+def is_harmless(text: str) -> bool:
     return not set(text) & set("\x1b\x07\x9b\u202e\r\x00")
 
 
-def test_errors_hints_and_notes_say_it_plainly():
+def test_errors_hints_and_notes_contain_no_control_sequences():
     error = UsageError("bad-value", f"a {EVIL}", hint=f"b {EVIL}", value=EVIL)
-    assert harmless(f"{error}{error.message}{error.hint}")
-    assert error.fields["value"] == EVIL, "programs get what it was"
-    assert harmless(str(Note("bad-value", EVIL)))
+    assert is_harmless(f"{error}{error.message}{error.hint}")
+    assert error.fields["value"] == EVIL, "programs get the original value"
+    assert is_harmless(str(Note("bad-value", EVIL)))
     assert plain("a\n\tb é") == "a\n\tb é"
 
 
@@ -39,22 +39,22 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_output_passes_on_colours_alone_and_only_to_a_terminal(stream):
-    kept = stream()
-    print(f"\x1b[31mred\x1b[0m {EVIL}\x1b[8mhidden", file=Plain(kept))
-    text = kept.getvalue()
+def test_output_keeps_colours_only_and_only_on_a_terminal(stream):
+    stream_ = stream()
+    print(f"\x1b[31mred\x1b[0m {EVIL}\x1b[8mhidden", file=Plain(stream_))
+    text = stream_.getvalue()
     assert text.startswith("\x1b[31mred\x1b[0m") == (stream is Terminal)
-    assert harmless(text.replace("\x1b[31m", "").replace("\x1b[0m", ""))
+    assert is_harmless(text.replace("\x1b[31m", "").replace("\x1b[0m", ""))
 
 
-def answer_with(status: str) -> int:
-    """Serve HTTP with a status line of a hostile server's; returns its port."""
-    listening = socket.create_server(("127.0.0.1", 0))
+def serve_status(status: str) -> int:
+    """Serve HTTP with this status line; return the port."""
+    listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
         while True:
             try:
-                client, _ = listening.accept()
+                client, _ = listener.accept()
             except OSError:
                 return
             with client:
@@ -64,17 +64,17 @@ def answer_with(status: str) -> int:
                 )
 
     threading.Thread(target=serve, daemon=True).start()
-    return listening.getsockname()[1]
+    return listener.getsockname()[1]
 
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
 def test_a_servers_status_line_does_not_reach_the_terminal(capsys, tmp_path, json_):
-    port = answer_with("\x1b]0;owned\x07\x1b[2J")
+    port = serve_status("\x1b]0;owned\x07\x1b[2J")
     main(["measure", f"http://127.0.0.1:{port}/", "--rate", "100", "--out", str(tmp_path / "s"), *json_])
-    said = capsys.readouterr()
-    assert harmless(said.out + said.err)
+    output = capsys.readouterr()
+    assert is_harmless(output.out + output.err)
     if json_:
-        assert json.loads(said.out)["code"]
+        assert json.loads(output.out)["code"]
 
 
 def test_a_manifests_kind_and_target_do_not_reach_the_terminal(capsys, tmp_path):
@@ -83,33 +83,33 @@ def test_a_manifests_kind_and_target_do_not_reach_the_terminal(capsys, tmp_path)
     plan = {"target": EVIL}
     manifest = {"schema": "hindmost.study/1", "kind": EVIL, "plan": plan, "host": {}, "created": EVIL}
     (study / "manifest.json").write_text(json.dumps(manifest))
-    for words in (
+    for command in (
         ["study", "list", str(tmp_path)],
         ["study", "report", str(study)],
         ["measure", "--resume", str(study)],
     ):
-        main(words)
-        said = capsys.readouterr()
-        assert harmless(said.out + said.err), words
+        main(command)
+        output = capsys.readouterr()
+        assert is_harmless(output.out + output.err), command
 
 
 def test_a_hostile_path_in_an_error_does_not_control_a_real_terminal(tmp_path):
-    ours, theirs = pty.openpty()
+    controller, terminal = pty.openpty()
     code = "import sys; from hindmost.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-P", "-c", code, "study", "report", str(tmp_path / "a\x1b]0;owned\x07")]
-    with subprocess.Popen(command, stdout=theirs, stderr=theirs):
-        os.close(theirs)
-        said = b""
+    with subprocess.Popen(command, stdout=terminal, stderr=terminal):
+        os.close(terminal)
+        output = b""
         while True:
             try:
-                said += os.read(ours, 4096)
+                output += os.read(controller, 4096)
             except OSError:
                 break
-    os.close(ours)
-    assert b"error[" in said
-    assert b"\x1b]" not in said
-    assert b"\x07" not in said
+    os.close(controller)
+    assert b"error[" in output
+    assert b"\x1b]" not in output
+    assert b"\x07" not in output
 
 
-def test_a_fault_keeps_its_words_in_a_pickle():
+def test_an_error_keeps_its_message_when_pickled():
     assert HindmostError("bad-value", "x").__reduce__()[1][1] == ("x",)

@@ -1,4 +1,4 @@
-"""Each command works with exactly the rights that the table names for it, and names what is missing without them."""
+"""Each command works with exactly the rights in the table, and names a missing right."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ from hindmost.privileges import NEEDS, capabilities
 from hindmost.targets import ManagedServer, preset
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root gives rights away"),
-    pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv here: util-linux"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop capabilities"),
+    pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is not installed"),
 ]
 CODE = "import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))"
 QUICK = ("--duration", "200ms", "--warmup", "100ms", "--runs", "1", "--clients", "1", "--rate", "500")
 
 
-def of(command: str) -> tuple[str, ...]:
+def rights_of(command: str) -> tuple[str, ...]:
     return next(one.capabilities for one in NEEDS if one.command == command)
 
 
-def limited(rights: tuple[str, ...]) -> list[str]:
-    """The start of a command that has no capability but these."""
+def limit_command(rights: tuple[str, ...]) -> list[str]:
+    """Return the start of a command that has these capabilities only."""
     bounds = ",".join(["-all", *(f"+{one.removeprefix('CAP_').lower()}" for one in rights)])
     return ["setpriv", f"--bounding-set={bounds}", "--inh-caps=-all", sys.executable, "-P", "-c", CODE]
 
 
-def with_rights(rights: tuple[str, ...], *words: object, for_s: float | None = None):
-    """Run a command as root without any capability but these."""
+def run_with_rights(rights: tuple[str, ...], *arguments: object, for_s: float | None = None):
+    """Run a command as root with these capabilities only."""
     with subprocess.Popen(
-        [*limited(rights), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*limit_command(rights), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         if for_s is not None:
             time.sleep(for_s)
@@ -58,38 +61,40 @@ def server():
         yield server
 
 
-def gets(server) -> int:
-    """How many keys the server was asked for, as it counts them."""
+def count_gets(server) -> int:
+    """Return the server's own count of GET requests."""
     with socket.create_connection((server.address.partition(":")[0], server.port), timeout=10) as link:
         link.sendall(b"stats\r\n")
-        said = b""
-        while not said.endswith(b"END\r\n"):
-            said += link.recv(1 << 16)
-    return next(int(line.split()[2]) for line in said.splitlines() if line.startswith(b"STAT cmd_get "))
+        reply = b""
+        while not reply.endswith(b"END\r\n"):
+            reply += link.recv(1 << 16)
+    return next(int(line.split()[2]) for line in reply.splitlines() if line.startswith(b"STAT cmd_get "))
 
 
 @pytest.fixture
-def loaded(server, tmp_path):
-    words = [sys.executable, "-P", "-c", CODE, "measure", f"memcached://{server.address}", "--rate", "1k"]
-    words += ["--runs", "1", "--duration", "60s", "--clients", "1", "-q", "--out", str(tmp_path / "load")]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
-        before = gets(server)
-        wait_for(lambda: gets(server) > before + 1000, "load")
+def loaded_server(server, tmp_path):
+    arguments = [sys.executable, "-P", "-c", CODE, "measure", f"memcached://{server.address}", "--rate", "1k"]
+    arguments += ["--runs", "1", "--duration", "60s", "--clients", "1", "-q", "--out", str(tmp_path / "load")]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
+        before = count_gets(server)
+        wait_for(lambda: count_gets(server) > before + 1000, "load")
         yield server
         with contextlib.suppress(ProcessLookupError):
             load.send_signal(signal.SIGINT)
 
 
-def test_a_server_at_a_url_is_measured_without_rights_and_root_is_told_so(server, tmp_path):
+def test_measuring_a_url_needs_no_rights_and_says_so_to_root(server, tmp_path):
     url = f"memcached://{server.address}"
-    code, out, err = with_rights(of("measure URL"), "measure", url, *QUICK, "--json", "--out", tmp_path / "a")
+    code, out, err = run_with_rights(
+        rights_of("measure URL"), "measure", url, *QUICK, "--json", "--out", tmp_path / "a"
+    )
     assert code in (0, 4), err
     assert json.loads(out)["counts"]["completed"] > 0
     assert "note[root-not-needed]" in err
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["host", "doctor", "--spin", "20ms"],
         ["host", "knobs", "list"],
@@ -97,14 +102,14 @@ def test_a_server_at_a_url_is_measured_without_rights_and_root_is_told_so(server
         ["clone", "simulate", "masstree"],
     ],
 )
-def test_what_needs_no_rights_has_none(words):
-    code, _, err = with_rights((), *words)
+def test_these_commands_need_no_rights(arguments):
+    code, _, err = run_with_rights((), *arguments)
     assert code in (0, 5), err
     assert "ermission" not in err
 
 
-def test_a_setting_is_root_and_no_more(tmp_path):
-    code, out, err = with_rights((), "host", "doctor", "--spin", "20ms", "--json")
+def test_the_doctor_lists_which_rights_are_missing(tmp_path):
+    code, out, err = run_with_rights((), "host", "doctor", "--spin", "20ms", "--json")
     assert code in (0, 5), err
     rows = {one["command"]: one["met"] for one in json.loads(out)["privileges"]}
     assert rows["measure URL"]
@@ -113,39 +118,39 @@ def test_a_setting_is_root_and_no_more(tmp_path):
 
 
 @pytest.mark.nightly
-def test_requests_are_traced_with_the_rights_of_the_table_and_none_less(loaded):
-    words = ("trace", loaded.pid, "--duration", "500ms", "--json")
-    rights = of("trace PID")
-    code, out, err = with_rights(rights, *words)
+def test_tracing_requests_needs_exactly_the_rights_in_the_table(loaded_server):
+    arguments = ("trace", loaded_server.pid, "--duration", "500ms", "--json")
+    rights = rights_of("trace PID")
+    code, out, err = run_with_rights(rights, *arguments)
     if "not-traceable" in out or "lockdown" in err:
         pytest.skip("requests cannot be traced here")
     assert code == 0, err
     for missing in rights:
-        code, out, _ = with_rights(tuple(one for one in rights if one != missing), *words)
+        code, out, _ = run_with_rights(tuple(one for one in rights if one != missing), *arguments)
         assert code != 0, missing
         assert json.loads(out)["code"]
 
 
 @pytest.mark.nightly
-def test_packets_are_read_with_one_right(server, tmp_path):
+def test_capturing_packets_needs_one_right(server, tmp_path):
     if shutil.which("tcpdump") is None:
-        pytest.skip("no tcpdump here")
-    words = ("measure", f"memcached://{server.address}", *QUICK, "--verify-wire", "--json", "--out")
-    for rights, missing in ((of("measure --verify-wire"), False), ((), True)):
-        code, out, err = with_rights(rights, *words, tmp_path / f"{missing}")
+        pytest.skip("tcpdump is not installed")
+    arguments = ("measure", f"memcached://{server.address}", *QUICK, "--verify-wire", "--json", "--out")
+    for rights, missing in ((rights_of("measure --verify-wire"), False), ((), True)):
+        code, out, err = run_with_rights(rights, *arguments, tmp_path / f"{missing}")
         assert code in (0, 4), err
         assert ("no-capture" in {one["code"] for one in json.loads(out)["reasons"]}) is missing
 
 
 @pytest.fixture
 def burner(tmp_path):
-    """A process of another user that never rests."""
+    """A process of another user that uses a CPU without pause."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         program = Path(shutil.copy("/bin/sh", f"{folder}/burner"))
         program.chmod(0o755)
-        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(program)]
-        with subprocess.Popen([*words, "-c", "while :; do :; done"]) as process:
+        arguments = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(program)]
+        with subprocess.Popen([*arguments, "-c", "while :; do :; done"]) as process:
             yield process.pid
             process.kill()
 
@@ -157,7 +162,7 @@ PROMISE = ("--promise", "p90<10s", "--window", "200ms", "--duration", "1s", "--j
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("row", "arguments"),
     [
         ("colocate supervise", ["colocate", "supervise", "{url}", BURN, *PROMISE]),
         ("diagnose PID", ["diagnose", "{url}", *SHORT]),
@@ -168,12 +173,12 @@ PROMISE = ("--promise", "p90<10s", "--window", "200ms", "--duration", "1s", "--j
         ("measure PRESET, as root", ["measure", "memcached", *QUICK, "--json", "--out", "{folder}"]),
     ],
 )
-def test_a_command_works_with_the_rights_of_its_row_and_none_less(row, words, server, tmp_path):
+def test_a_command_needs_exactly_the_rights_in_its_row(row, arguments, server, tmp_path):
     def run(rights: tuple[str, ...]) -> tuple[int, str, str]:
-        places = {"url": f"memcached://{server.address}", "folder": tmp_path / f"{len(rights)}-{rights[:1]}"}
-        return with_rights(rights, *(word.format(**places) for word in words))
+        values = {"url": f"memcached://{server.address}", "folder": tmp_path / f"{len(rights)}-{rights[:1]}"}
+        return run_with_rights(rights, *(word.format(**values) for word in arguments))
 
-    rights = of(row)
+    rights = rights_of(row)
     code, out, err = run(rights)
     assert code in (0, 3, 4), err
     assert "code" not in json.loads(out)
@@ -184,49 +189,62 @@ def test_a_command_works_with_the_rights_of_its_row_and_none_less(row, words, se
 
 
 @pytest.mark.nightly
-def test_a_neighbour_of_another_user_is_paused_with_its_right_alone(server, burner):
-    rights = of("the same, with neighbours of other users")
+def test_pausing_a_process_of_another_user_needs_one_right(server, burner):
+    rights = rights_of("the same, with neighbours of other users")
     for missing, left_out in (((), False), (("CAP_KILL",), True)):
-        some = tuple(one for one in rights if one not in missing)
-        code, out, err = with_rights(some, "diagnose", f"memcached://{server.address}", *SHORT)
+        granted = tuple(one for one in rights if one not in missing)
+        code, out, err = run_with_rights(granted, "diagnose", f"memcached://{server.address}", *SHORT)
         assert code in (0, 4), err
         assert (f"neighbour burner ({burner})" in json.loads(out)["not_tried_notes"]) is left_out, out
 
 
 @pytest.mark.nightly
-def test_a_setting_of_an_interface_takes_one_right(tmp_path):
-    """In a network of its own, whose interfaces are seen below a /sys of its own."""
-    rights = of("the same, of a network interface")
-    words = ["host", "knobs", "set", "gro@lo", "off", "--json", "--journal", str(tmp_path / "journal")]
-    within = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs none /sys; exec "$@"', "sh"]
-    for some, fits in ((rights, True), ((), False)):
-        done = subprocess.run(
-            [*within, *limited(some), *words], capture_output=True, text=True, timeout=120, check=False
+def test_changing_an_interface_setting_needs_one_right(tmp_path):
+    """The command runs in its own network namespace, with its own /sys."""
+    rights = rights_of("the same, of a network interface")
+    arguments = ["host", "knobs", "set", "gro@lo", "off", "--json", "--journal", str(tmp_path / "journal")]
+    namespaces = ["unshare", "--net", "--mount", "sh", "-c", 'mount -t sysfs none /sys; exec "$@"', "sh"]
+    for granted, fits in ((rights, True), ((), False)):
+        process = subprocess.run(
+            [*namespaces, *limit_command(granted), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert (done.returncode == 0) is fits, done
+        assert "Traceback" not in process.stderr, process.stderr
+        assert (process.returncode == 0) is fits, process
 
 
-def test_a_client_gives_up_what_it_does_not_need(server, tmp_path):
-    """Its capabilities while it sends, as the kernel shows them."""
-    words = [sys.executable, "-P", "-c", CODE, "measure", f"memcached://{server.address}", "--rate", "500"]
-    words += ["--runs", "1", "--duration", "5s", "--clients", "1", "-q", "--out", str(tmp_path / "s")]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as measuring:
-        end, found = time.monotonic() + 30, ""
-        while not found and time.monotonic() < end:
+def test_a_client_drops_unneeded_capabilities(server, tmp_path):
+    """Reads the client's capabilities from /proc while it sends."""
+    arguments = [
+        sys.executable,
+        "-P",
+        "-c",
+        CODE,
+        "measure",
+        f"memcached://{server.address}",
+        "--rate",
+        "500",
+    ]
+    arguments += ["--runs", "1", "--duration", "5s", "--clients", "1", "-q", "--out", str(tmp_path / "s")]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        end, pids = time.monotonic() + 30, ""
+        while not pids and time.monotonic() < end:
             pattern = f"hindmost.agent client .*{tmp_path}"
-            found = subprocess.run(
+            pids = subprocess.run(
                 ["pgrep", "-f", pattern], capture_output=True, text=True, check=False
             ).stdout
         time.sleep(1)
-        assert found
-        for pid in found.split():
+        assert pids
+        for pid in pids.split():
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
             status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
             assert int(status["CapEff"], 16) & (1 << 21 | 1 << 5 | 1 << 1 | 1 << 19) == 0
             assert status["NoNewPrivs"].strip() == "1"
-        measuring.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
 
 
-def test_the_table_knows_what_we_have():
+def test_root_has_the_right_to_send_signals():
     assert capabilities() >= {"CAP_KILL"}

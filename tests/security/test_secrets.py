@@ -1,4 +1,4 @@
-"""Secrets: who may read what a study stores, and whose word makes us look one up."""
+"""Secrets: who can read what a study stores, and which references are followed."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from hindmost.plan.sources import read_requests
 from hindmost.run.request import MeasureRequest
 
 QUICK = ("--duration", "200ms", "--warmup", "100ms", "--runs", "1", "--clients", "1", "--rate", "500")
-WORDS = "correct-horse-battery"
+SECRET = "correct-horse-battery"
 
 
-def modes(folder: Path) -> set[int]:
+def other_users_modes(folder: Path) -> set[int]:
     return {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in (folder, *folder.rglob("*"))}
 
 
-def test_a_study_is_readable_by_its_user_alone_while_it_runs_and_after(tmp_path):
+def test_only_its_user_can_read_a_study_during_and_after_the_run(tmp_path):
     out = tmp_path / "study"
-    running = start("measure", "synth", *QUICK[:-4], "--clients", "1", "--rate", "500", "--out", out)
-    wait_for(lambda: [*out.glob("runs/*/*")] or running.poll() is not None, "a run that has begun")
-    during = modes(out)
+    process = start("measure", "synth", *QUICK[:-4], "--clients", "1", "--rate", "500", "--out", out)
+    wait_for(lambda: [*out.glob("runs/*/*")] or process.poll() is not None, "a run that has begun")
+    during = other_users_modes(out)
     assert not [*out.rglob("plan-*")]
-    answer = finish(running, out)
+    answer = finish(process, out)
     assert answer.code in (0, 4), answer.err
-    assert during == modes(out) == {0}
+    assert during == other_users_modes(out) == {0}
 
 
 def test_a_shared_study_is_readable_by_others(tmp_path):
     out = tmp_path / "study"
     code = "import sys; from hindmost.cli import main; main(sys.argv[1:])"
-    words = [sys.executable, "-P", "-c", code, "measure", "synth", *QUICK, "--out", str(out), "--shared"]
-    subprocess.run(words, umask=0o022, capture_output=True, check=True)
+    command = [sys.executable, "-P", "-c", code, "measure", "synth", *QUICK, "--out", str(out), "--shared"]
+    subprocess.run(command, umask=0o022, capture_output=True, check=True)
     assert stat.S_IMODE(out.stat().st_mode) & 0o055 == 0o055
 
 
 @pytest.mark.parametrize(
     "request_",
     [
-        {"method": "POST", "body": f'{{"user": "a", "password": "{WORDS}"}}'},
-        {"path": f"/login?api_key={WORDS}&x=1"},
-        {"headers": {"X-Auth-Token": WORDS}},
-        {"headers": {"Authorization": f"Bearer {WORDS}"}},
-        {"body": f"grant=1&client_secret={WORDS}"},
+        {"method": "POST", "body": f'{{"user": "a", "password": "{SECRET}"}}'},
+        {"path": f"/login?api_key={SECRET}&x=1"},
+        {"headers": {"X-Auth-Token": SECRET}},
+        {"headers": {"Authorization": f"Bearer {SECRET}"}},
+        {"body": f"grant=1&client_secret={SECRET}"},
     ],
 )
-def test_what_looks_like_a_credential_is_not_stored(tmp_path, request_):
+def test_apparent_credentials_are_not_stored(tmp_path, request_):
     workload = {"kind": "http", "requests": [request_]}
     stored = secrets.conceal(workload)
-    assert WORDS not in json.dumps(stored)
+    assert SECRET not in json.dumps(stored)
     assert secrets.reveal(stored) == workload
     assert secrets.conceal(stored) == stored
     assert secrets.given_names()
 
 
-def test_what_is_no_credential_stays():
+def test_other_values_are_stored_unchanged():
     workload = {
         "kind": "http",
         "requests": [{"path": "/tokens/list?session_count=1", "body": '{"password": "{{data.password}}"}'}],
@@ -73,9 +73,9 @@ def test_what_is_no_credential_stays():
 
 @pytest.fixture
 def study(tmp_path):
-    """A study of one run that somebody else has written a reference to a secret of ours into."""
+    """A stored study of one run, edited by someone else to refer to a file of ours."""
     out, secret = tmp_path / "study", tmp_path / "shadow"
-    secret.write_text(f"{WORDS}\n")
+    secret.write_text(f"{SECRET}\n")
     workload = tmp_path / "workload.json"
     workload.write_text(json.dumps({"kind": "http", "requests": [{"headers": {"X-Id": "7"}}]}))
     hindmost("measure", "synth?protocol=http", *QUICK, "--workload", workload, "--out", out)
@@ -86,7 +86,7 @@ def study(tmp_path):
     return out, secret
 
 
-def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
+def test_a_stored_study_sends_a_local_file_only_with_consent(study):
     out, secret = study
     answer = hindmost("measure", "--resume", out, "--runs", "2", "--json")
     answer.assert_error(2, "untrusted-reference", names=[f"file:{secret}"])
@@ -115,24 +115,24 @@ def test_a_stored_study_sends_no_file_of_ours_unless_we_say_so(study):
         ({"plan": {"workload": {"requests": [{"command": "GET x", "weight": 1}]}}}, []),
     ],
 )
-def test_a_stored_study_runs_no_program_of_its_own_unless_we_say_so(manifest, programs):
+def test_a_stored_study_runs_its_own_programs_only_with_consent(manifest, programs):
     secrets._trusted.clear()
-    assert secrets.untrusted_references(manifest) == [f"program:{one}" for one in programs]
+    assert secrets.untrusted_references(manifest) == [f"program:{program}" for program in programs]
     secrets.trust(manifest)
     assert secrets.untrusted_references(manifest) == []
 
 
-def test_a_plan_looks_up_what_its_command_line_names_alone(monkeypatch):
-    monkeypatch.setenv("OURS_OF_TEST", WORDS)
+def test_a_plan_resolves_only_references_from_its_command_line(monkeypatch):
+    monkeypatch.setenv("OURS_OF_TEST", SECRET)
     with raises(UsageError, "untrusted-reference", name="env:OURS_OF_TEST"):
         secrets.reveal_text("Bearer env:OURS_OF_TEST", "header Authorization")
     MeasureRequest(
         target="http://127.0.0.1:1/", header=("Authorization: Bearer env:OURS_OF_TEST",), rate="1"
     ).plan()
-    assert secrets.reveal_text("Bearer env:OURS_OF_TEST", "header Authorization") == f"Bearer {WORDS}"
+    assert secrets.reveal_text("Bearer env:OURS_OF_TEST", "header Authorization") == f"Bearer {SECRET}"
 
 
-def test_documents_of_other_tools_name_no_secret(tmp_path):
+def test_references_in_documents_of_other_tools_are_not_followed(tmp_path):
     har, openapi, vegeta = (tmp_path / name for name in ("a.har", "a.json", "a.txt"))
     header = {"name": "X-Id", "value": "file:/etc/shadow"}
     request = {"method": "GET", "url": "http://h/x", "headers": [header]}
@@ -141,7 +141,7 @@ def test_documents_of_other_tools_name_no_secret(tmp_path):
     operation = {"get": {"parameters": [parameter], "responses": {}}}
     openapi.write_text(json.dumps({"openapi": "3.0.0", "paths": {"/x": operation}}))
     vegeta.write_text("GET http://h/x\nX-Id: file:/etc/shadow\n")
-    for path, said in ((har, "file:/etc/shadow"), (openapi, "env:HOME"), (vegeta, "file:/etc/shadow")):
+    for path, reference in ((har, "file:/etc/shadow"), (openapi, "env:HOME"), (vegeta, "file:/etc/shadow")):
         workload, _ = read_requests(path)
         assert secrets.references(workload) == set(), path
-        assert said in json.dumps(secrets.reveal(secrets.conceal(workload))), path
+        assert reference in json.dumps(secrets.reveal(secrets.conceal(workload))), path

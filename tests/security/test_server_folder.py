@@ -1,4 +1,4 @@
-"""A server that root starts as another user: its folder is root's until it is whole, and nothing in it leads out."""
+"""A server that root starts as another user: root owns its folder until it is complete, and no link leads out of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hindmost.targets.spec import parse_target_toml
 from hindmost.targets.users import DYNAMIC_IDS, account
 from hindmost.targets.warden import Warden
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts servers as other users")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start servers as other users")
 
 SERVER = '''
 name = "hostile"
@@ -44,19 +44,19 @@ def spec(tmp_path):
     return parse_target_toml(SERVER, "hostile", tmp_path)
 
 
-def test_the_folder_is_roots_alone_until_its_files_are_written(spec):
-    who = account(spec)
-    assert who is not None
-    folder = choose_folder(spec, who)
+def test_root_owns_the_folder_until_its_files_are_written(spec):
+    user = account(spec)
+    assert user is not None
+    folder = choose_folder(spec, user)
     warden = Warden(folder)
     try:
         top = Path(folder.path)
         assert (top.stat().st_uid, stat.S_IMODE(top.stat().st_mode)) == (0, 0o700)
-        launch = prepare(spec, top, who, cpus=None, port=1, log=None)
+        launch = prepare(spec, top, user, cpus=None, port=1, log=None)
         assert {path.lstat().st_uid for path in (top, *top.rglob("*"))} == {0}
         warden.launch(launch.request)
-        assert {path.lstat().st_uid for path in (top, *top.rglob("*"))} >= {who.uid}
-        assert top.stat().st_uid == who.uid
+        assert {path.lstat().st_uid for path in (top, *top.rglob("*"))} >= {user.uid}
+        assert top.stat().st_uid == user.uid
     finally:
         warden.stop(patiently=False)
     assert not top.exists()
@@ -67,13 +67,13 @@ def test_no_two_servers_share_a_user(spec):
     assert first is not None
     assert second is not None
     assert first.uid != second.uid or DYNAMIC_IDS.stop - DYNAMIC_IDS.start < 100
-    for one in (first, second):
-        assert one.uid in DYNAMIC_IDS
+    for user in (first, second):
+        assert user.uid in DYNAMIC_IDS
         with pytest.raises(KeyError):
-            pwd.getpwuid(one.uid)
+            pwd.getpwuid(user.uid)
 
 
-def test_a_log_that_the_server_replaced_by_a_link_is_not_read(spec):
+def test_a_log_that_was_replaced_by_a_link_is_not_read(spec):
     before = Path("/etc/shadow").stat()
     secret = Path("/etc/shadow").read_text().splitlines()[0]
     server = ManagedServer(spec)
@@ -87,7 +87,7 @@ def test_a_log_that_the_server_replaced_by_a_link_is_not_read(spec):
     assert (before.st_uid, before.st_mode) == (after.st_uid, after.st_mode)
 
 
-def test_giving_away_follows_no_link(tmp_path):
+def test_changing_the_owner_follows_no_link(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_text("root's")

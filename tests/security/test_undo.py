@@ -1,4 +1,4 @@
-"""What root undoes after a kill: names that a local user chose are never run, and no file of theirs is followed."""
+"""What root undoes after a kill: it runs no name that a user chose, and follows no link of theirs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOSTILE = [
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("/", MARK).unlink(missing_ok=True)
     return tmp_path
@@ -40,39 +40,39 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("kind", ["cpu.max", "freezer.state"])
-def test_the_name_of_a_control_group_is_not_run(here, name, kind):
-    group = here / name
+def test_the_name_of_a_control_group_is_never_executed(folder, name, kind):
+    group = folder / name
     group.mkdir()
     path = group / kind
     path.write_text("found\n")
     change = Freeze(name, path) if kind == "freezer.state" else File(name, name, path, "found", "wanted")
-    with start_session(here / "journal") as session, session.journal(change):
+    with start_session(folder / "journal") as session, session.journal(change):
         change.remove()
         undo(change)
         assert path.read_text().strip() == ("THAWED" if kind == "freezer.state" else "found")
         with session.remove(change):
             pass
-    assert not (here / MARK).exists()
+    assert not (folder / MARK).exists()
     assert not Path("/", MARK).exists()
-    assert (here / "journal" / "knobs.jsonl").read_text() == ""
+    assert (folder / "journal" / "knobs.jsonl").read_text() == ""
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a control group")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create a control group")
 @pytest.mark.parametrize("name", [f"a;touch {MARK};x", f"$(touch {MARK})"])
-def test_a_real_control_group_with_a_hostile_name_is_written_and_put_back(here, name):
-    place = hierarchy("cpu")
-    file = "cpu.weight" if place.version == 2 else "cpu.shares"
-    group = place.top / f"{name}{os.getpid()}"
+def test_a_control_group_with_a_hostile_name_is_changed_and_restored(folder, name):
+    hierarchy_ = hierarchy("cpu")
+    file = "cpu.weight" if hierarchy_.version == 2 else "cpu.shares"
+    group = hierarchy_.top / f"{name}{os.getpid()}"
     group.mkdir()
     try:
-        found = (group / file).read_text().strip()
-        change = File(name, name, group / file, found, "20")
+        original = (group / file).read_text().strip()
+        change = File(name, name, group / file, original, "20")
         change.remove()
         undo(change)
-        assert (group / file).read_text().strip() == found
+        assert (group / file).read_text().strip() == original
     finally:
         group.rmdir()
-    assert not (here / MARK).exists()
+    assert not (folder / MARK).exists()
     assert not Path("/", MARK).exists()
 
 
@@ -90,11 +90,11 @@ with start_session(Path(sys.argv[3])) as session, session.journal(change), sessi
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_the_watchdog_undoes_what_has_any_name(tmp_path, name):
+def test_the_watchdog_restores_a_setting_whatever_its_name(tmp_path, name):
     path, journal = tmp_path / "file", tmp_path / "journal"
     path.write_text("found\n")
-    words = [sys.executable, "-P", "-c", KILLED, str(path), name, str(journal)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as victim:
+    command = [sys.executable, "-P", "-c", KILLED, str(path), name, str(journal)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as victim:
         assert victim.stdout is not None
         assert victim.stdout.readline() == b"gone\n"
         assert path.read_text() == "wanted\n"
@@ -105,7 +105,7 @@ def test_the_watchdog_undoes_what_has_any_name(tmp_path, name):
     assert path.read_text() == "found\n"
 
 
-def test_a_link_in_place_of_a_file_is_not_written_through(tmp_path):
+def test_undo_does_not_write_through_a_link(tmp_path):
     group, secret = tmp_path / "group", tmp_path / "secret"
     group.mkdir()
     secret.write_text("root\n")
@@ -116,7 +116,7 @@ def test_a_link_in_place_of_a_file_is_not_written_through(tmp_path):
     assert secret.read_text() == "root\n"
 
 
-def test_a_command_in_a_journal_of_an_earlier_version_is_not_run(tmp_path):
+def test_a_command_in_an_old_journal_is_not_executed(tmp_path):
     journal, mark = tmp_path / "journal", tmp_path / "mark"
     journal.mkdir(mode=0o700)
     entry = {"schema": "hindmost.journal/1", "knob": "x", "undo": f"touch {mark}", "found": "", "set": ""}
@@ -124,7 +124,7 @@ def test_a_command_in_a_journal_of_an_earlier_version_is_not_run(tmp_path):
     owner = {"pid": 1 << 22, "started": 1}
     (journal / "knobs.jsonl").write_text(json.dumps({**entry, "owner": owner, "boot": boot}) + "\n")
     (journal / "knobs.jsonl").chmod(0o600)
-    (told,) = recover(journal)
-    assert told["failure"] is not None
-    assert str(mark) in told["failure"]
+    (undone,) = recover(journal)
+    assert undone["failure"] is not None
+    assert str(mark) in undone["failure"]
     assert not mark.exists()

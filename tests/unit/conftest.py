@@ -1,4 +1,4 @@
-"""One tiny real study for the whole session: two runs of two instances against the embedded server."""
+"""One small real study for the whole session: two runs of two clients against the embedded server."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def kept_options() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_looks_at_the_host() -> Iterator[None]:
-    """What is found out of this host by experiments on it is measured once; other looks at it are short."""
+def short_host_checks() -> Iterator[None]:
+    """Experiments on this host run once per session, and other checks of it are short."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("cache_knees", "certify_spin", "look_at_placement"):
             patch.setattr(_engine, name, once(getattr(_engine, name)))
@@ -36,24 +36,24 @@ def quick_looks_at_the_host() -> Iterator[None]:
 
 
 def once(measure: Callable[..., str]) -> Callable[..., str]:
-    """Remember what it said, by what it was asked for."""
-    said: dict[str, str] = {}
+    """Cache the results of a function by its arguments."""
+    results: dict[str, str] = {}
 
     @wraps(measure)
-    def asked(*words: object, **named: object) -> str:
-        key = repr((words, named))
-        if key not in said:
-            said[key] = measure(*words, **named)
-        return said[key]
+    def cached(*arguments: object, **options: object) -> str:
+        key = repr((arguments, options))
+        if key not in results:
+            results[key] = measure(*arguments, **options)
+        return results[key]
 
-    return asked
+    return cached
 
 
 @pytest.fixture(scope="session")
 def made_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Diary]:
-    """The study's folder and what its observer saw; read-only, take `study` to change anything.
+    """The study's folder and its observer's diary. Read only: use `study` to change files.
 
-    Where a busy host kept the client from half of a run's requests, it is made again: of such runs there are no figures.
+    The study is repeated if a busy host kept a client from half of a run's requests: such runs have no figures.
     """
     for _ in range(5):
         folder = tmp_path_factory.mktemp("made") / "study"
@@ -68,7 +68,7 @@ def made_study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Diary]:
 
 @pytest.fixture
 def study(made_study: tuple[Path, Diary], tmp_path: Path) -> Study:
-    """A copy of the tiny study, to do with as one likes."""
+    """A private copy of the small study."""
     shutil.copytree(made_study[0], tmp_path / "study")
     return Study.open(tmp_path / "study")
 

@@ -1,4 +1,4 @@
-"""Constructed evidence for the verdict: one good measurement, of which a test spoils one thing."""
+"""Constructed evidence for the verdict: one good measurement, in which a test spoils one thing."""
 
 import math
 from typing import Any
@@ -9,14 +9,14 @@ from hindmost.run.verdict import Evidence, Reason, judge
 from hindmost.stats import Decision, Ownership
 
 LABELS = ("p50", "p95", "p99", "p99.9")
-NOBODY = Ownership((0.5, 0.5), (0.5, 0.5), None, 1.0, 1.0, "no instance owns the tail")
+NO_OWNER = Ownership((0.5, 0.5), (0.5, 0.5), None, 1.0, 1.0, "no instance owns the tail")
 REACHED = Decision(True, True, "p99 is known to ±2 % after 10 runs", None, 10, "p99", 0.02)
 
 
 def histogram(count: int = 400_000) -> Histogram:
-    made = Histogram()
-    made.record(30_000, count)
-    return made
+    histogram_ = Histogram()
+    histogram_.record(30_000, count)
+    return histogram_
 
 
 def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: float = 0.01) -> dict[str, Any]:
@@ -30,14 +30,14 @@ def arrivals(distance: float | None = 0.05, dispersion: float = 1.0, error: floa
 
 
 def sockets(**changes: Any) -> dict[str, Any]:
-    """Sixteen connections that fared well, each with a buffer of 128 KiB."""
+    """Return sixteen healthy connections, each with a buffer of 128 KiB."""
     names = ("retransmits", "out_of_order", "busy_us", "peer_full_us", "send_full_us", "blocked_writes")
     buffers = {name: {"bytes": 0, "limit_bytes": 131_072} for name in ("receive", "send")}
     return dict.fromkeys(names, 0) | {"looked_at": 16, "largest_read_bytes": 500} | buffers | changes
 
 
 def thread(*, switches: int = 0, delay_ns: int = 0, wall_s: float = 10.0, **changes: Any) -> dict[str, Any]:
-    """A worker on CPU 1 that spun ten seconds long, undisturbed but for what is said."""
+    """Return a worker that spun on CPU 1 for ten seconds, undisturbed except for the given changes."""
     wall_ns = int(wall_s * 1e9)
     span = {
         "wall_ns": wall_ns,
@@ -50,7 +50,7 @@ def thread(*, switches: int = 0, delay_ns: int = 0, wall_s: float = 10.0, **chan
 
 
 def by_stage(**requests: int) -> dict[str, dict[str, int]]:
-    """Requests that left late, by stage."""
+    """Return requests that were sent late, by stage."""
     return {
         stage: {"requests": requests.get(stage, 0), "worst_ns": 0}
         for stage in ("writing", "reading", "waiting")
@@ -58,22 +58,22 @@ def by_stage(**requests: int) -> dict[str, dict[str, int]]:
 
 
 def tcp(**changes: int) -> dict[str, int]:
-    """No trouble on the network but for what is said."""
+    """Return TCP counters without trouble except for the given changes."""
     return {"retransmits": 0, "listen_drops": 0, "listen_overflows": 0} | changes
 
 
 def neighbour(name: str, **changes: Any) -> dict[str, Any]:
-    """A program that took a tenth of a second of CPU 1."""
-    ran = {"on_cpu_ns": 100_000_000, "turns": 50, "bound": True, "kernel": False}
-    return {"pid": 77, "tid": 77, "process": name, "name": name} | ran | changes
+    """Return a program that used CPU 1 for a tenth of a second."""
+    schedule = {"on_cpu_ns": 100_000_000, "turns": 50, "bound": True, "kernel": False}
+    return {"pid": 77, "tid": 77, "process": name, "name": name} | schedule | changes
 
 
 def host(**changes: Any) -> dict[str, Any]:
-    """Ten seconds of CPU 1, on which nobody else ran."""
+    """Return ten seconds of CPU 1 without another process."""
     quiet = {"named": [], "more": 0, "forks": 0}
     timer = {"hard": [{"source": "Local timer interrupts", "count": 2500}], "hard_total": 2500, "soft": []}
-    told = {"wall_ns": 10_000_000_000, "cpus": [1], "throttled": None}
-    return told | {"interrupts": timer, "neighbours": quiet} | changes
+    facts = {"wall_ns": 10_000_000_000, "cpus": [1], "throttled": None}
+    return facts | {"interrupts": timer, "neighbours": quiet} | changes
 
 
 def client(
@@ -103,7 +103,7 @@ def client(
 
 
 def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: Any) -> RunFigures:
-    """A run that is as good as can be: 50 us everywhere, hardly any slip, all 100,000 requests answered."""
+    """Return a flawless run: 50 us everywhere, hardly any send delay, all 100,000 requests answered."""
     wobble = (0.0, 0.3, -0.2, 0.1, -0.3, 0.2, 0.25, -0.15, 0.05, -0.1)[number % 10]
     values = dict.fromkeys((*LABELS, "mean"), 50.0 + wobble) | (latency or {})
     service = {name: value - 0.1 for name, value in values.items()} | given.pop("service", {})
@@ -133,14 +133,14 @@ def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: An
 
 
 def evidence(*, plan: dict[str, Any] | None = None, **given: Any) -> Evidence:
-    """Ten good runs of two clients at 10,000 requests a second for 10 s, unless told otherwise."""
-    asked = {"target": "memcached", "clients": 2, "rate_per_s": 10_000.0, "client_cpus": ((1,), (2,))}
+    """Return ten good runs of two clients at 10,000 requests/s for 10 s, except for the given changes."""
+    plan_fields = {"target": "memcached", "clients": 2, "rate_per_s": 10_000.0, "client_cpus": ((1,), (2,))}
     parts = {
-        "plan": MeasurePlan(**(asked | (plan or {}))),
+        "plan": MeasurePlan(**(plan_fields | (plan or {}))),
         "target": {"managed": True, "cpus": [0]},
         "runs": [run(number) for number in range(1, 11)],
         "decision": REACHED,
-        "owner": NOBODY,
+        "owner": NO_OWNER,
         "findings": [],
         "again": "hindmost measure --resume STUDY",
     }
@@ -148,12 +148,12 @@ def evidence(*, plan: dict[str, Any] | None = None, **given: Any) -> Evidence:
 
 
 def reasons(**given: Any) -> dict[str, Reason]:
-    """What the verdict finds, by code."""
+    """Return the verdict's reasons, by code."""
     return {reason.code: reason for reason in judge(evidence(**given))}
 
 
 def ten(**given: Any) -> list[RunFigures]:
-    """Ten runs, spoilt alike."""
+    """Return ten runs with the same changes."""
     return [
         run(number, **{k: v() if callable(v) else v for k, v in given.items()}) for number in range(1, 11)
     ]

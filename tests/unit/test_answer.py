@@ -1,4 +1,4 @@
-"""The answer of a stored study: what is in it, that it adds up, and that it can be had again."""
+"""The answer of a stored study: its contents, sums that add up, and repeatability."""
 
 import copy
 import json
@@ -44,7 +44,7 @@ def test_the_study_is_answered_the_same_way_again(document, study):
     assert again == first
 
 
-def test_a_study_that_was_moved_is_answered_under_its_new_name(study):
+def test_a_moved_study_is_answered_under_its_new_name(study):
     folder = study.folder.rename(study.folder.with_name("elsewhere"))
     found = answer(hindmost.Study.open(folder))
     assert found["study"] == "elsewhere"
@@ -69,7 +69,7 @@ def test_counts_of_kinds_clients_and_runs_add_up(document):
     assert scheduled == sum(kind["counts"]["scheduled"] for kind in document["by_kind"].values())
     for run in document["runs"]:
         assert run["counts"]["scheduled"] == sum(one["counts"]["scheduled"] for one in run["clients"])
-    assert 600 < scheduled < 1800  # 2 runs of 0.3 s at 2000/s: 1200, and 17 sigma either way
+    assert 600 < scheduled < 1800  # 2 runs of 0.3 s at 2000/s: 1200, and 17 sigma on both sides
 
 
 def test_kinds_are_those_of_the_workload(document):
@@ -78,7 +78,7 @@ def test_kinds_are_those_of_the_workload(document):
     assert 0.7 < gets / (gets + sets) < 0.9
 
 
-def test_a_run_is_the_mean_of_its_clients_and_the_answer_the_mean_of_its_runs(document):
+def test_the_answer_is_the_mean_of_runs_and_a_run_the_mean_of_its_clients(document):
     for name, one in document["latency_us"].items():
         values = [run["latency_us"][name] for run in document["runs"]]
         assert one["value"] == pytest.approx(sum(values) / 2)
@@ -88,12 +88,12 @@ def test_a_run_is_the_mean_of_its_clients_and_the_answer_the_mean_of_its_runs(do
             assert run["latency_us"][name] == pytest.approx(sum(parts) / 2)
 
 
-def test_no_interval_of_a_time_goes_below_zero(document):
-    for what in ("latency_us", "service_us", "send_delay_us"):
-        assert all(one["low"] >= 0.0 for one in document[what].values())
+def test_no_interval_of_a_time_extends_below_zero(document):
+    for name in ("latency_us", "service_us", "send_delay_us"):
+        assert all(one["low"] >= 0.0 for one in document[name].values())
 
 
-def test_two_short_runs_are_not_enough_and_the_document_says_so(document):
+def test_two_short_runs_are_not_enough_and_the_document_gives_the_reasons(document):
     assert document["verdict"] != "valid"
     codes = {reason["code"] for reason in document["reasons"]}
     assert {"few-samples", "sleeping-clients"} <= codes
@@ -131,7 +131,7 @@ def test_the_time_series_covers_warm_up_and_measurement(document):
     for series, run in zip(document["series"], document["runs"], strict=True):
         assert series["run"] == run["run"]
         assert series["t_s"] == sorted(series["t_s"])
-        assert series["measure_from_s"] >= 0.3  # warm-up and calibration, and waiting for one another
+        assert series["measure_from_s"] >= 0.3  # warm-up, calibration, and waiting for the other client
         assert series["t_s"][-1] >= series["measure_from_s"] + 0.1
 
 
@@ -165,42 +165,42 @@ def test_a_finished_run_holds_its_files_and_nothing_of_the_fleet(made_study):
     assert not any(name.startswith(("plan-", ".")) or name.endswith(".err") for name in names)
 
 
-def test_the_same_seed_asks_the_same_requests(made_study, study):
+def test_runs_have_successive_seeds(made_study, study):
     first = [run.record["seed"] for run in study.runs()]
     assert first == [1, 2]
 
 
 def without_figures(study, folder: Path) -> Study:
-    """A copy of a study whose runs are read anew."""
+    """Return a copy of a study without its figure cache."""
     return Study.open(shutil.copytree(study.folder, folder, ignore=shutil.ignore_patterns(figure_cache.FILE)))
 
 
-def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp_path, monkeypatch):
+def test_the_figure_cache_of_a_run_follows_its_files_and_plan(study, tmp_path, monkeypatch):
     own = without_figures(study, tmp_path / "own")
     plan = readings.plan_of(own)
     reads = []
     read = figure_cache.read_figures
-    monkeypatch.setattr(figure_cache, "read_figures", lambda *given: reads.append(1) or read(*given))
+    monkeypatch.setattr(figure_cache, "read_figures", lambda *arguments: reads.append(1) or read(*arguments))
     run = own.run(1)
     other = tmp_path / "other"
     other.write_text("mine")
     (run.folder / f".part-{figure_cache.FILE}").symlink_to(other)
-    first, again = (figure_cache.run_figures(run, plan) for _ in range(2))
+    first, second = (figure_cache.run_figures(run, plan) for _ in range(2))
     assert len(reads) == 1
-    assert other.read_text() == "mine", "a link at the name of a part is not followed"
-    assert first.latency.bins() == again.latency.bins()
-    assert [one.latency.count for one in first.clients] == [one.latency.count for one in again.clients]
+    assert other.read_text() == "mine", "a link in place of a part file is not followed"
+    assert first.latency.bins() == second.latency.bins()
+    assert [one.latency.count for one in first.clients] == [one.latency.count for one in second.clients]
     for name in ("values", "kind_values", "within", "counts", "sections", "record", "reasons"):
-        assert getattr(first, name) == getattr(again, name), name
+        assert getattr(first, name) == getattr(second, name), name
     figure_cache.run_figures(run, plan.model_copy(update={"quantiles": (0.9,)}))
     assert len(reads) == 2, "the plan asks for other quantiles"
     figure_cache.run_figures(run, plan.model_copy(update={"runs": (3, 9)}))
-    assert len(reads) == 3, "figures of the other quantiles are there now"
+    assert len(reads) == 3, "figures for other quantiles are cached now"
     figure_cache.run_figures(run, plan.model_copy(update={"runs": (4, 9)}))
-    assert len(reads) == 3, "how many runs are made changes no run"
+    assert len(reads) == 3, "the number of runs changes no run"
     note = {"code": "requests-left-out", "text": "2", "values": {}}
-    noted = plan.model_copy(update={"runs": (4, 9), "notes": (note,)})
-    reasons = figure_cache.run_figures(run, noted).reasons
+    with_note = plan.model_copy(update={"runs": (4, 9), "notes": (note,)})
+    reasons = figure_cache.run_figures(run, with_note).reasons
     assert len(reads) == 4, "notes of the plan are reasons of each run"
     assert "requests-left-out" in [one["code"] for one in reasons]
     rewrite(run.folder / "client-0.json", {"reconnects": 7})
@@ -209,24 +209,24 @@ def test_figures_beside_a_run_are_those_of_its_files_and_of_no_others(study, tmp
     assert figure_cache.run_figures(run, plan).number == 1
 
 
-def test_answers_from_kept_figures_are_those_of_the_files(study, tmp_path, monkeypatch):
+def test_answers_from_cached_figures_equal_those_from_the_files(study, tmp_path, monkeypatch):
     own = without_figures(study, tmp_path / "own")
-    anew = answer(own)
+    fresh = answer(own)
     monkeypatch.setattr(figure_cache, "read_figures", None)
     monkeypatch.setattr(figure_cache, "reasons_of_run", None)
-    assert answer(own) == {**anew, "created": ANY}
+    assert answer(own) == {**fresh, "created": ANY}
 
 
-def test_unanswered_requests_make_what_they_reach_infinitely_late(study, tmp_path, monkeypatch):
+def test_unanswered_requests_make_the_percentiles_that_they_reach_infinite(study, tmp_path, monkeypatch):
     read = readings.read_clients
 
-    def unanswered(run):
+    def read_with_timeouts(run):
         clients = read(run)
         whole = clients[0].by_kind["latency", "get"]
         whole.add_censored(whole.count // 50)
         return clients
 
-    monkeypatch.setattr(figures, "read_clients", unanswered)
+    monkeypatch.setattr(figures, "read_clients", read_with_timeouts)
     found = answer(without_figures(study, tmp_path / "own"))
     p50, p99 = found["latency_us"]["p50"], found["latency_us"]["p99"]
     assert math.isfinite(p50["value"])
@@ -252,7 +252,7 @@ def test_an_attached_server_shows_no_hysteresis(study):
 
 @pytest.mark.parametrize("name", ["client-1.hlog", "client-0.json"])
 @pytest.mark.parametrize("damage", ["gone", "cut", "empty"])
-def test_a_damaged_run_is_named_with_a_way_out(study, name, damage):
+def test_a_damaged_run_is_reported_with_a_remedy(study, name, damage):
     file = study.folder / "runs" / "0002" / name
     if damage == "gone":
         file.unlink()
@@ -263,7 +263,7 @@ def test_a_damaged_run_is_named_with_a_way_out(study, name, damage):
     assert str(study.folder / "runs" / "0002") in caught.value.hint
 
 
-def test_what_is_left_of_a_study_can_still_be_answered(study):
+def test_the_remaining_runs_of_a_study_can_still_be_answered(study):
     shutil.rmtree(study.folder / "runs" / "0002")
     found = answer(study)
     assert len(found["runs"]) == 1
@@ -295,10 +295,10 @@ def test_the_rule_looks_first_when_the_plan_says(runs, first, most):
 
 @each_row("count", [1, 2, 9, 10, 1000])
 def test_curves_of_small_distributions_are_curves(count):
-    made = Histogram()
+    histogram = Histogram()
     for value in range(count):
-        made.record(1000 + value)
-    curve = pictures.curve(made)
+        histogram.record(1000 + value)
+    curve = pictures.curve(histogram)
     assert curve["q"][0] == 0.0
     assert max(curve["q"]) < 1.0
     assert pictures.curve(Histogram()) == {"q": [], "us": []}

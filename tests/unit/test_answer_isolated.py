@@ -1,4 +1,4 @@
-"""Calm latency in the answer: the same estimator as for latency, a verdict without what thefts did, refusals."""
+"""Isolated latency in the answer: estimates, verdicts without the effects of interference, and refusals."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ STEAL = Reason("steal-time", "inconclusive", "")
 ESTIMATES = partial(_estimates, about="mean")
 LATE = Reason("late-sends", "invalid", "", None, LABELS)
 ERRORS = Reason("errors", "invalid", "")
-REFUSED = RunIsolated(refused=Refusal("no-sentinel", "nobody watched", "root", {"cpu": 0}))
+REFUSED = RunIsolated(refused=Refusal("no-sentinel", "no thread watched", "root", {"cpu": 0}))
 
 
 PLAN = MeasurePlan(target="memcached")
@@ -30,19 +30,19 @@ SEEDS = itertools.count()
 
 
 @pytest.fixture(autouse=True)
-def _same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test draws the same thefts, whichever tests ran before it."""
+def repeat_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every test draw the same interruptions, independent of test order."""
     monkeypatch.setitem(globals(), "SEEDS", itertools.count())
 
 
-def stolen_from(value: float = 40.0, **given: Any) -> RunIsolated:
+def make_isolated(value: float = 40.0, **changes: Any) -> RunIsolated:
     random = np.random.default_rng(next(SEEDS))
     onsets = Onsets(random.poisson(1.0, (20, 21)).astype(float), random.random((20, 21)))
-    told = {"taken": 0.05, "counted": 0.8, "interruptions": 20, "spells": 20, "seen_us": 1_100.0}
-    return RunIsolated(**{"values": dict.fromkeys(LABELS, value), "onsets": (onsets,), **told, **given})
+    fields = {"taken": 0.05, "counted": 0.8, "interruptions": 20, "spells": 20, "seen_us": 1_100.0}
+    return RunIsolated(**{"values": dict.fromkeys(LABELS, value), "onsets": (onsets,), **fields, **changes})
 
 
-def test_a_study_from_before_has_none():
+def test_an_early_study_has_no_isolated_latency():
     assert over_runs(ten(), [], ESTIMATES, PLAN) is None
     assert describe_run(ten()[0]) is None
 
@@ -59,23 +59,23 @@ def test_without_interruptions_isolated_latency_is_latency_to_the_bit_with_its_v
     assert (found["verdict"], found["interruptions"], found["interference_share"]) == ("inconclusive", 0, 0.0)
 
 
-def test_what_interruptions_did_to_the_latency_is_not_held_against_the_isolated_one_and_all_else_is():
-    runs = ten(isolated=stolen_from)
+def test_steal_time_does_not_invalidate_isolated_latency_but_other_reasons_do():
+    runs = ten(isolated=make_isolated)
     found = over_runs(runs, [STEAL], ESTIMATES, PLAN)
     assert found is not None
     assert found["verdict"] == "valid"
     assert (found["latency_us"]["p99"]["value"], found["latency_us"]["p99"]["verdict"]) == (40.0, "valid")
-    late = over_runs(ten(isolated=lambda: stolen_from(late=("p99",))), [LATE], ESTIMATES, PLAN)
+    late = over_runs(ten(isolated=lambda: make_isolated(late=("p99",))), [LATE], ESTIMATES, PLAN)
     assert late is not None
     assert late["latency_us"]["p99"]["verdict"] == "invalid"
     assert late["latency_us"]["p50"]["verdict"] == "valid"
-    spoilt = over_runs(runs, [STEAL, ERRORS], ESTIMATES, PLAN)
-    assert spoilt is not None
-    assert spoilt["verdict"] == "invalid"
+    with_errors = over_runs(runs, [STEAL, ERRORS], ESTIMATES, PLAN)
+    assert with_errors is not None
+    assert with_errors["verdict"] == "invalid"
 
 
-def test_runs_that_refuse_are_counted_and_the_others_speak():
-    isolated = iter([REFUSED] * 3 + [stolen_from(unsettled=("p99",)) for _ in range(7)])
+def test_refused_runs_are_counted_and_the_others_are_used():
+    isolated = iter([REFUSED] * 3 + [make_isolated(unsettled=("p99",)) for _ in range(7)])
     found = over_runs(ten(isolated=lambda: next(isolated)), [], ESTIMATES, PLAN)
     assert found is not None
     assert found["refused"] is None
@@ -84,10 +84,10 @@ def test_runs_that_refuse_are_counted_and_the_others_speak():
 
 
 @pytest.mark.parametrize(("lacking", "runs"), [(0, 10), (1, 9), (2, None)])
-def test_a_percentile_that_runs_do_not_know_is_missing_and_never_infinite(lacking, runs):
-    known = dict.fromkeys(LABELS, 40.0)
-    some = {name: value for name, value in known.items() if name != "p99"}
-    isolated = iter([stolen_from(values=some)] * lacking + [stolen_from(values=known)] * 10)
+def test_a_percentile_that_runs_lack_is_missing_and_never_infinite(lacking, runs):
+    all_values = dict.fromkeys(LABELS, 40.0)
+    without_p99 = {name: value for name, value in all_values.items() if name != "p99"}
+    isolated = iter([make_isolated(values=without_p99)] * lacking + [make_isolated(values=all_values)] * 10)
     found = over_runs(ten(isolated=lambda: next(isolated)), [], ESTIMATES, PLAN)
     assert found is not None
     assert found["latency_us"]["p50"]["runs"] == 10
@@ -97,10 +97,11 @@ def test_a_percentile_that_runs_do_not_know_is_missing_and_never_infinite(lackin
         assert (p99["value"], p99["censored_runs"]) == (40.0, 0)
 
 
-@pytest.mark.parametrize(("said", "unsettled"), [(1, []), (2, ["p99"])])
-def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_told(said, unsettled):
+@pytest.mark.parametrize(("unsettled_runs", "unsettled"), [(1, []), (2, ["p99"])])
+def test_two_unsettled_runs_of_ten_are_reported_and_one_is_not(unsettled_runs, unsettled):
     isolated = iter(
-        [stolen_from(unsettled=("p99",)) for _ in range(said)] + [stolen_from() for _ in range(10)]
+        [make_isolated(unsettled=("p99",)) for _ in range(unsettled_runs)]
+        + [make_isolated() for _ in range(10)]
     )
     runs = ten(isolated=lambda: next(isolated))
     found = over_runs(runs, [], ESTIMATES, PLAN)
@@ -110,8 +111,8 @@ def test_one_run_of_ten_that_changes_with_a_longer_wait_is_chance_and_two_are_to
     assert ("p99 " in describe_valid(found, MeasurePlan(target="memcached"))) == (not unsettled)
 
 
-def test_an_isolated_figure_of_too_few_runs_for_an_interval_does_not_stand():
-    found = over_runs(ten(isolated=stolen_from), [], ESTIMATES, PLAN)
+def test_an_isolated_figure_without_an_interval_is_left_out():
+    found = over_runs(ten(isolated=make_isolated), [], ESTIMATES, PLAN)
     assert found is not None
     plan = MeasurePlan(target="memcached")
     assert "p50 40 µs [" in describe_valid(found, plan)
@@ -125,28 +126,28 @@ def test_an_isolated_figure_of_too_few_runs_for_an_interval_does_not_stand():
     assert format_figure("p99", endless).startswith("p99 40 µs [30 µs, ")
 
 
-def test_a_host_that_doctor_calls_too_noisy_is_no_reason_against_isolated_figures_and_its_clock_is():
-    runs = ten(isolated=stolen_from)
+def test_a_noisy_host_does_not_affect_isolated_figures_but_a_host_setting_does():
+    runs = ten(isolated=make_isolated)
     for code, verdict in (("noisy-host", "valid"), ("host-setting", "inconclusive")):
         found = over_runs(runs, [replace(STEAL, code=code)], ESTIMATES, PLAN)
         assert found is not None
         assert found["verdict"] == verdict
 
 
-def test_where_all_runs_refuse_or_their_interruptions_follow_the_server_there_are_no_figures():
+def test_refused_runs_and_dependent_interruptions_give_no_figures():
     none = over_runs(ten(isolated=lambda: REFUSED), [], ESTIMATES, PLAN)
     assert none is not None
     assert not none["latency_us"]
     assert none["verdict"] == "inconclusive"
     assert none["refused"] == {
         "code": "no-sentinel",
-        "text": "nobody watched",
+        "text": "no thread watched",
         "need": "root",
         "values": {"cpu": 0},
     }
-    one = stolen_from()
-    one.onsets[0].busy[:, 0] += 0.5
-    follows = over_runs(ten(isolated=lambda: one), [], ESTIMATES, PLAN)
+    dependent = make_isolated()
+    dependent.onsets[0].busy[:, 0] += 0.5
+    follows = over_runs(ten(isolated=lambda: dependent), [], ESTIMATES, PLAN)
     assert follows is not None
     assert follows["refused"] is not None
     assert follows["refused"]["code"] == "dependent-interruptions"
@@ -159,15 +160,15 @@ def test_where_all_runs_refuse_or_their_interruptions_follow_the_server_there_ar
         ("valid", True),
         ("raw", False),
         ("wide", False),
-        ("no theft", False),
+        ("no interruption", False),
         ("unsettled", False),
         ("errors", False),
     ],
 )
-def test_isolated_latency_decides_where_every_percentile_of_it_is_valid(case, decided):
+def test_isolated_latency_decides_if_all_its_percentiles_are_valid(case, decided):
     values = itertools.cycle([20.0, 60.0] if case == "wide" else [40.0, 40.1])
-    more = {"no theft": {"interruptions": 0}, "unsettled": {"unsettled": ("p99",)}}.get(case, {})
-    runs = ten(isolated=lambda: stolen_from(next(values), **more))
+    more = {"no interruption": {"interruptions": 0}, "unsettled": {"unsettled": ("p99",)}}.get(case, {})
+    runs = ten(isolated=lambda: make_isolated(next(values), **more))
     plan = PLAN.model_copy(update={"decide_on": "raw" if case == "raw" else "isolated"})
     found = over_runs(runs, [STEAL, ERRORS] if case == "errors" else [STEAL], ESTIMATES, plan)
     assert decides(found, plan) is decided

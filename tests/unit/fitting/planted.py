@@ -1,4 +1,4 @@
-"""Logs whose truth is known."""
+"""Logs with a known truth."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hindmost.models import load_clone
 
 
 def by_code(notes):
-    """Notes by their codes."""
+    """Return notes by their codes."""
     return {note.code: note for note in notes}
 
 
 def times_of(application: str, n: int, seed: int = 1) -> np.ndarray:
-    """Service times, us, of an application of TailWAG's table, drawn independently."""
+    """Return service times, us, of an application of TailWAG's table, drawn independently."""
     draws = np.random.default_rng(seed)
     parts = load_clone(application).document["service"]
     place = draws.choice(len(parts), size=n, p=[part["weight"] for part in parts])

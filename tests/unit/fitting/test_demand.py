@@ -1,4 +1,4 @@
-"""Neighbours are told from the server: demand is CPU time, the rest a disturbance by the clock."""
+"""Service demand is CPU time; the rest of the wall time is a disturbance by neighbours."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from .planted import back_to_back, by_code, times_of
 N = 12_000
 
 
-def disturbed(tmp_path, gaps_us, seed=1):
-    """A log whose wall times have gaps of that length in one request of 40."""
+def write_log_with_gaps(tmp_path, gaps_us, seed=1):
+    """Write a log in which one request of 40 has a gap; the gaps have this mean length."""
     draws = np.random.default_rng(seed)
     us = times_of("xapian", N, seed)
     gaps = np.where(draws.random(N) < 1 / 40, draws.exponential(gaps_us, N), 0.0)
@@ -22,14 +22,14 @@ def disturbed(tmp_path, gaps_us, seed=1):
 
 
 def test_gaps_become_a_disturbance_and_leave_the_law_alone(tmp_path):
-    us, gaps, path = disturbed(tmp_path, 4_000.0)
+    us, gaps, path = write_log_with_gaps(tmp_path, 4_000.0)
     fitted = fit_clone(read_log(path))
     assert fitted.demand.of == "cpu"
     assert fitted.demand.contaminated
     (gap,) = fitted.clone.document["disturbances"]
     hits = int((gaps > 5.0).sum())
     assert gap["scope"] == "thread"
-    # So many a second of service, and more by the clock, as in the clone they fall together at times.
+    # The rate is per second of service. By the clock it is higher: gaps of the clone sometimes coincide.
     crowd = 1.0 + gaps.sum() / us.sum()
     assert gap["when"]["per_second"] == pytest.approx(crowd * hits / (us.sum() / 1e6), rel=0.01)
     low, high = fitted.clone.document["origin"]["intervals"]["disturbances[0].when.per_second"]
@@ -39,32 +39,34 @@ def test_gaps_become_a_disturbance_and_leave_the_law_alone(tmp_path):
 
 
 def test_a_log_that_is_mostly_its_neighbours_is_refused(tmp_path):
-    _, _, path = disturbed(tmp_path, 100_000.0)
+    _, _, path = write_log_with_gaps(tmp_path, 100_000.0)
     log = read_log(path)
     with raises(Inconclusive, "mostly-waiting", least=0.5) as caught:
         demand(log)
     assert caught.value.fields["value"] < 0.5
     assert demand(log, "cpu").of == "cpu"
-    taken = demand(log, "wall")
-    assert by_code(taken.notes)["contaminated-tail"].values == {"wall_over_cpu": taken.wall_over_cpu}
+    wall_demand = demand(log, "wall")
+    assert by_code(wall_demand.notes)["contaminated-tail"].values == {
+        "wall_over_cpu": wall_demand.wall_over_cpu
+    }
 
 
-def test_times_too_short_for_the_cpu_clock_are_taken_from_the_wall(tmp_path):
+def test_short_services_use_the_wall_clock(tmp_path):
     us = times_of("silo", N)
     log = read_log(back_to_back(tmp_path / "log.csv", us, cpu_ns=np.round(us * 1e3)))
-    taken = demand(log)
-    assert taken.of == "wall"
-    assert by_code(taken.notes)["short-cpu-times"].values["median_us"] < 20.0
+    wall_demand = demand(log)
+    assert wall_demand.of == "wall"
+    assert by_code(wall_demand.notes)["short-cpu-times"].values["median_us"] < 20.0
 
 
-def test_a_coarse_clock_is_told(tmp_path):
+def test_a_coarse_clock_is_noted(tmp_path):
     us = np.maximum(10.0, np.round(times_of("silo", N) / 10.0) * 10.0)
     log = read_log(back_to_back(tmp_path / "log.csv", us))
     note = by_code(demand(log).notes)["coarse-clock"]
     assert (note.values["clock"], note.values["step_us"]) == ("wall", pytest.approx(10.0))
 
 
-def test_gaps_by_the_clock_are_told_from_gaps_at_random(tmp_path):
+def test_periodic_gaps_differ_from_random_gaps(tmp_path):
     from hindmost.models.fit.pauses.detection import find_pauses
 
     us = times_of("masstree", N)
@@ -72,15 +74,15 @@ def test_gaps_by_the_clock_are_told_from_gaps_at_random(tmp_path):
     tick = np.floor(begin / 4_000.0)
     hit = np.diff(tick, prepend=0.0) > 0
     log = read_log(back_to_back(tmp_path / "log.csv", us + 60.0 * hit, cpu_ns=np.round(us * 1e3)))
-    (found,) = find_pauses(log, demand(log)).parts
-    # Every 4,000 us of service, and 60 us of gap, and 0.1 us between two requests.
-    assert found.every_us == pytest.approx(4_064, rel=0.01)
-    assert found.within_us[0] < found.every_us < found.within_us[1]
-    at_random = read_log(disturbed(tmp_path, 500.0)[2])
+    (gap,) = find_pauses(log, demand(log)).parts
+    # Every 4,000 us of service, plus the gap of 60 us, plus 0.1 us between two requests.
+    assert gap.every_us == pytest.approx(4_064, rel=0.01)
+    assert gap.within_us[0] < gap.every_us < gap.within_us[1]
+    at_random = read_log(write_log_with_gaps(tmp_path, 500.0)[2])
     assert find_pauses(at_random, demand(at_random)).parts[0].every_us is None
 
 
-def test_three_gaps_are_told_but_not_put_into_the_clone(tmp_path):
+def test_three_gaps_are_noted_but_left_out_of_the_clone(tmp_path):
     us = times_of("xapian", N)
     wall = us.copy()
     wall[[5, 500, 5_000]] += 900.0

@@ -1,4 +1,4 @@
-"""The verb, from file to document, page and JSON."""
+"""The fit command, from the log to the document, the page and JSON."""
 
 import json
 from contextlib import redirect_stdout
@@ -22,17 +22,17 @@ def log(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def fitted(log):
-    """The log's document, page, and what the command printed."""
+def fit_output(log):
+    """Return the document, the page, and the command's output."""
     out, page, printed = log.with_name("clone.toml"), log.with_name("fit.html"), StringIO()
-    words = ["clone", "fit", str(log), "--out", str(out), "--page", str(page), "--name", "mine"]
+    command = ["clone", "fit", str(log), "--out", str(out), "--page", str(page), "--name", "mine"]
     with redirect_stdout(printed):
-        assert main(words) == 0
+        assert main(command) == 0
     return out, page, printed.getvalue()
 
 
-def test_the_document_is_one_that_can_be_loaded(fitted):
-    out, page, printed = fitted
+def test_the_document_can_be_loaded_as_a_clone(fit_output):
+    out, page, printed = fit_output
     clone = load_clone(out)
     assert clone.name == "mine"
     assert [kind["name"] for kind in clone.document["kinds"]] == ["<set>", "get & run"]
@@ -47,37 +47,37 @@ def test_the_document_is_one_that_can_be_loaded(fitted):
     assert "http" not in text.replace("http-equiv", "")
 
 
-def account(err: str) -> str:
-    """What a fit says of the clone, without the lines of steps that took long."""
+def clone_summary(err: str) -> str:
+    """Return the part of the output that describes the clone, without progress lines."""
     return err[err.index("mine: ") :].strip()
 
 
-def test_without_out_the_same_document_goes_to_standard_output(log, fitted, capsys):
+def test_without_out_the_same_document_goes_to_standard_output(log, fit_output, capsys):
     assert main(["clone", "fit", str(log), "--name", "mine"]) == 0
-    said = capsys.readouterr()
-    assert said.out == fitted[0].read_text()
-    assert account(said.err) == account(fitted[2])
+    output = capsys.readouterr()
+    assert output.out == fit_output[0].read_text()
+    assert clone_summary(output.err) == clone_summary(fit_output[2])
 
 
-def test_json_has_everything_that_the_page_shows(log, fitted, capsys):
+def test_json_has_everything_that_the_page_shows(log, fit_output, capsys):
     assert main(["clone", "fit", str(log), "--name", "mine", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["clone"] == load_clone(fitted[0]).document
-    assert found["schema"] == "hindmost.fit/1"
-    assert {one["name"] for one in found["law"]["candidates"]} >= {
+    document = json.loads(capsys.readouterr().out)
+    assert document["clone"] == load_clone(fit_output[0]).document
+    assert document["schema"] == "hindmost.fit/1"
+    assert {candidate["name"] for candidate in document["law"]["candidates"]} >= {
         "exponential",
         "gamma",
         "lognormal",
         "as measured",
     }
-    intervals = found["clone"]["origin"]["intervals"]
+    intervals = document["clone"]["origin"]["intervals"]
     assert all(low <= high for low, high in intervals.values())
-    assert {note["code"] for note in found["unknown"]} >= {"unknown-sharing", "unknown-load-dependence"}
-    assert [note["text"] for note in found["unknown"]] == found["clone"]["origin"]["unknown"]
+    assert {note["code"] for note in document["unknown"]} >= {"unknown-sharing", "unknown-load-dependence"}
+    assert [note["text"] for note in document["unknown"]] == document["clone"]["origin"]["unknown"]
 
 
 def test_a_refusal_names_the_file_and_exits_with_2(tmp_path, capsys):
     absent, nowhere = tmp_path / "absent.csv", tmp_path / "no"
     assert_refused(["clone", "fit", str(absent)], capsys, 2, "no-such-file", path=str(absent))
-    words = ["clone", "fit", str(tmp_path), "--out", str(nowhere / "clone.toml")]
-    assert_refused(words, capsys, 2, "no-such-file", option="--out", path=str(nowhere))
+    command = ["clone", "fit", str(tmp_path), "--out", str(nowhere / "clone.toml")]
+    assert_refused(command, capsys, 2, "no-such-file", option="--out", path=str(nowhere))

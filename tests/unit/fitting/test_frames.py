@@ -1,4 +1,4 @@
-"""Logs come as paths, as texts, as DataFrames and as arrays; what cannot be a log is refused by its shape."""
+"""Logs can be paths, texts, DataFrames and arrays; other inputs are refused."""
 
 import sys
 
@@ -26,7 +26,7 @@ def pl():
 
 
 class Pandas:
-    """What a pandas DataFrame shares with others: columns by name, each with `to_numpy`."""
+    """The part of pandas' DataFrame that read_log uses: columns by name, each with `to_numpy`."""
 
     def __init__(self, columns):
         self._columns = columns
@@ -52,16 +52,16 @@ def test_a_path_a_text_and_a_frame_are_the_same_log(path, pl):
     frame = pl.read_csv(path)
     pandas = Pandas({name: frame[name].to_numpy() for name in frame.columns})
     for source in (str(path), frame, pandas):
-        one = read_log(source)
-        assert np.array_equal(one.wall_us, whole.wall_us)
-        assert np.array_equal(one.cpu_us, whole.cpu_us)
-        assert one.kinds == ("get", "set")
-    logs, way = as_logs((str(path), frame, whole))
-    assert way is None
+        log = read_log(source)
+        assert np.array_equal(log.wall_us, whole.wall_us)
+        assert np.array_equal(log.cpu_us, whole.cpu_us)
+        assert log.kinds == ("get", "set")
+    logs, network_study = as_logs((str(path), frame, whole))
+    assert network_study is None
     assert all(np.array_equal(log.wall_us, whole.wall_us) for log in logs)
 
 
-def test_times_alone_are_a_log_if_their_unit_is_said(pl):
+def test_times_alone_are_a_log_if_their_unit_is_given(pl):
     us = times_of("xapian", 4_000)
     assert np.array_equal(read_log(us, unit="us").wall_us, us)
     assert read_log(pl.Series("service_ms", us / 1e3)).wall_us == pytest.approx(us)
@@ -92,7 +92,7 @@ def test_times_alone_are_a_log_if_their_unit_is_said(pl):
         ),
     ],
 )
-def test_a_frame_that_is_no_log_is_refused_by_its_shape(columns, code, fields, pl):
+def test_a_frame_that_is_not_a_log_is_refused(columns, code, fields, pl):
     with raises(UsageError, code, **fields):
         read_log(pl.DataFrame(columns))
 
@@ -104,41 +104,41 @@ def test_a_frame_that_is_no_log_is_refused_by_its_shape(columns, code, fields, p
         (7, {"argument": "source", "value": "int"}),
     ],
 )
-def test_what_is_no_log_is_refused_by_its_shape(source, fields):
+def test_an_array_or_number_that_is_not_a_log_is_refused(source, fields):
     with raises(UsageError, "bad-argument", **fields):
         read_log(source)
 
 
-def test_nothing_at_all_is_refused():
+def test_a_fit_without_a_source_is_refused():
     with raises(UsageError, "missing-argument", argument="sources"):
         fit_clone()
 
 
-def test_a_sweep_is_a_table_with_a_row_a_point(pl):
-    found = sweep(
+def test_a_sweep_is_a_table_with_a_row_for_each_point(pl):
+    result = sweep(
         "silo", [Vary("threads", (1, 2))], [{"rate_per_s": 20_000.0}, {"rate_per_s": 65_000.0}], design=FEW
     )
-    table = found.to_frame()
+    table = result.to_frame()
     assert isinstance(table, pl.DataFrame)
     assert table["threads"].to_list() == [1, 1, 2, 2]
     assert table["state"].to_list() == ["done", "above_capacity", "done", "done"]
     p99 = table["p99_us"].to_list()
     assert p99[1] is None
-    assert p99[0] == found["points"][0]["latency_us"]["p99"]["value"]
+    assert p99[0] == result["points"][0]["latency_us"]["p99"]["value"]
     assert (table["p99_low_us"] <= table["p99_high_us"]).drop_nulls().all()
     with raises(UsageError, "unknown-name", value="arrow"):
-        found.to_frame("arrow")
+        result.to_frame("arrow")
 
 
-def test_without_a_library_for_frames_one_is_named(monkeypatch):
-    found = sweep("silo", [], [{"utilisation": 0.5}], design=FEW)
+def test_without_a_dataframe_library_the_error_names_one(monkeypatch):
+    result = sweep("silo", [], [{"utilisation": 0.5}], design=FEW)
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with raises(UsageError, "missing-library", name="polars"):
-        found.to_frame()
+        result.to_frame()
 
 
-def test_clones_are_named_by_text_too():
+def test_a_clone_can_be_given_by_name():
     assert simulate("silo", utilisation=0.5, design=FEW) == simulate(
         load_clone("silo"), utilisation=0.5, design=FEW
     )

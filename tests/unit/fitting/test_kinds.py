@@ -1,4 +1,4 @@
-"""Laws of several kinds are right when put together, too."""
+"""Laws of several kinds of requests also fit when they are combined."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from hindmost.models.fit.laws.kinds import BIAS, Together, laws_by_kind, reduce_
 from hindmost.models.fit.reading import Log
 
 SHARE = 0.15
-"""Of the slow kind: p95 of all requests is the middle of it."""
+"""Share of the slow kind: p95 of all requests is in its middle."""
 
 
 @pytest.fixture(scope="module")
-def served():
-    """A log of two kinds; the slow one has two humps, and p95 of all requests lies among them."""
+def log():
+    """A log of two kinds. The slow kind has two humps, and p95 of all requests lies between them."""
     draws = np.random.default_rng(4)
     n = 10_000
     slow = np.arange(n) % 20 < 20 * SHARE
@@ -25,49 +25,49 @@ def served():
 
 
 @pytest.fixture(scope="module")
-def chosen(served):
-    """Samples of all requests, and of each kind the choice."""
-    whole = Sample.of(served.wall_us)
-    own = [Sample.of(served.wall_us[served.kind == n], whole.block[served.kind == n]) for n in (0, 1)]
-    return Together(whole, (1.0 - SHARE, SHARE)), [choose_law(one) for one in own]
+def choices_by_kind(log):
+    """Samples of all requests, and the choice of law for each kind."""
+    whole = Sample.of(log.wall_us)
+    own = [Sample.of(log.wall_us[log.kind == n], whole.block[log.kind == n]) for n in (0, 1)]
+    return Together(whole, (1.0 - SHARE, SHARE)), [choose_law(sample) for sample in own]
 
 
-def with_taken(choice, name):
-    (taken,) = (one for one in choice.candidates if one.name == name)
-    return replace(choice, taken=replace(taken, misfit=None))
+def choose_by_name(choice, name):
+    (candidate,) = (law for law in choice.candidates if law.name == name)
+    return replace(choice, taken=replace(candidate, misfit=None))
 
 
-def test_a_law_that_is_off_where_all_requests_have_their_p95_is_replaced(chosen):
-    together, (fast, slow) = chosen
-    poor = [fast, with_taken(slow, "gamma")]
-    off = together.bias([one.taken for one in poor])
-    assert off.max() > 5 * BIAS
+def test_a_law_that_biases_p95_of_all_requests_is_replaced(choices_by_kind):
+    together, (fast, slow) = choices_by_kind
+    poor = [fast, choose_by_name(slow, "gamma")]
+    bias = together.bias([choice.taken for choice in poor])
+    assert bias.max() > 5 * BIAS
     first, second = reduce_bias(together, poor)
     assert first is fast.taken
     assert second.name != "gamma"
     assert together.bias([first, second]).max() < BIAS
 
 
-def test_laws_that_are_right_together_stay(chosen):
-    together, choices = chosen
-    assert reduce_bias(together, choices) == [one.taken for one in choices]
+def test_laws_that_fit_together_are_kept(choices_by_kind):
+    together, choices = choices_by_kind
+    assert reduce_bias(together, choices) == [choice.taken for choice in choices]
 
 
-def test_a_law_that_lacks_its_tail_is_never_put_in(chosen):
-    together, (fast, slow) = chosen
-    poor = with_taken(slow, "gamma")
-    lacking = tuple(replace(one, misfit=one.misfit or "lacks it") for one in poor.candidates)
-    found = reduce_bias(together, [fast, replace(poor, candidates=lacking)])
-    assert found[1].name == "gamma"
+def test_a_law_that_lacks_its_tail_is_never_chosen(choices_by_kind):
+    together, (fast, slow) = choices_by_kind
+    poor = choose_by_name(slow, "gamma")
+    lacking = tuple(replace(law, misfit=law.misfit or "lacks it") for law in poor.candidates)
+    laws = reduce_bias(together, [fast, replace(poor, candidates=lacking)])
+    assert laws[1].name == "gamma"
 
 
-def test_the_parts_of_a_log_say_how_far_they_are_off_together(served):
-    parts, error = laws_by_kind(served, served.wall_us, Sample.of(served.wall_us))
+def test_the_laws_of_a_log_report_their_combined_error(log):
+    parts, error = laws_by_kind(log, log.wall_us, Sample.of(log.wall_us))
     assert [part.name for part in parts] == ["fast", "slow"]
     assert sum(part.share for part in parts) == pytest.approx(1.0)
     assert 0.0 < error < 0.1
 
 
-def test_a_kind_too_rare_for_a_law_leaves_all_together(served):
-    rare = replace(served, kind=(np.arange(served.n) < 900).astype(np.int64))
+def test_a_kind_too_rare_for_a_law_is_not_separated(log):
+    rare = replace(log, kind=(np.arange(log.n) < 900).astype(np.int64))
     assert laws_by_kind(rare, rare.wall_us, Sample.of(rare.wall_us)) == ((), None)

@@ -1,4 +1,4 @@
-"""Logs at several loads: what depends on the load is told from them, with its interval, or said to be unknown."""
+"""Logs at several loads: the dependence on load is estimated with its interval, or noted as unknown."""
 
 import numpy as np
 import pytest
@@ -10,19 +10,18 @@ from hindmost.models.fit.reading import Log
 from .planted import by_code
 
 
-def log(share, time=0.0, n=6_000, seed=0, kinds=False):
-    """A log of services of 100 us, at such a load; they take ``1 + time * load`` times as long."""
+def make_log(share, time=0.0, n=6_000, seed=0, kinds=False):
+    """Return a log of services of 100 us at this load; they take ``1 + time * load`` times as long."""
     random = np.random.default_rng([seed, int(100 * share)])
-    factor = 1.0 / (1.0 - time * share)  # the load is what services of that length make of the rate
+    factor = 1.0 / (1.0 - time * share)  # the load is the rate times this longer service
     arrival = np.cumsum(random.exponential(100.0 / share, n))
     service = random.lognormal(np.log(100.0) - 0.08, 0.4, n) * factor
     kind = random.integers(2, size=n) if kinds else None
     if kind is not None:
         service *= np.where(kind == 0, 0.5, 1.5)
-    worked = np.cumsum(
-        service
-    )  # Lindley's recursion: whoever is served waits for the longest stretch of work before
-    start = np.maximum.accumulate(arrival - worked + service) + worked - service
+    work = np.cumsum(service)
+    # Lindley's recursion: a request waits for the longest stretch of earlier work.
+    start = np.maximum.accumulate(arrival - work + service) + work - service
     first = start[0]
     return Log(
         f"{share}.csv",
@@ -37,52 +36,54 @@ def log(share, time=0.0, n=6_000, seed=0, kinds=False):
 
 
 @pytest.mark.parametrize(("time", "kinds"), [(-0.3, False), (0.5, True)])
-def test_the_dependence_is_found_and_taken_out_of_the_law(time, kinds):
-    fitted = fit_clone(*(log(share, time, kinds=kinds) for share in (0.2, 0.5, 0.65)))
-    low, high = fitted.clone.document["origin"]["intervals"]["load.time"]
+def test_the_dependence_is_found_and_removed_from_the_law(time, kinds):
+    fit = fit_clone(*(make_log(share, time, kinds=kinds) for share in (0.2, 0.5, 0.65)))
+    low, high = fit.clone.document["origin"]["intervals"]["load.time"]
     assert low < time < high
-    assert fitted.clone.document["load"]["time"] == pytest.approx(time, abs=0.05)
-    # Without load, a service takes 100 us again.
-    assert fitted.clone.mean_busy_us == pytest.approx(100.0, rel=0.03)
-    assert fitted.clone.document["origin"]["samples"] == 18_000
+    assert fit.clone.document["load"]["time"] == pytest.approx(time, abs=0.05)
+    # Without load, a service takes 100 us.
+    assert fit.clone.mean_busy_us == pytest.approx(100.0, rel=0.03)
+    assert fit.clone.document["origin"]["samples"] == 18_000
 
 
-def test_what_is_no_more_than_chance_is_not_written_down():
-    fitted = fit_clone(*(log(share) for share in (0.2, 0.5, 0.7)))
-    assert fitted.clone.document["load"]["time"] == 0.0
-    note = by_code(fitted.unknown)["no-load-dependence"]
+def test_a_dependence_within_chance_is_not_recorded():
+    fit = fit_clone(*(make_log(share) for share in (0.2, 0.5, 0.7)))
+    assert fit.clone.document["load"]["time"] == 0.0
+    note = by_code(fit.unknown)["no-load-dependence"]
     assert note.values["low"] < 0.0 < note.values["high"]
 
 
-def test_logs_at_one_load_cannot_tell():
+def test_logs_at_one_load_leave_the_dependence_unknown():
     for logs in (
-        (log(0.5, n=3_000),),
-        (log(0.5, n=3_000), log(0.55, n=3_000)),
-        (log(0.5, n=3_000), Log("x", "", "", np.full(5_000, 80.0) + np.arange(5_000) % 7)),
+        (make_log(0.5, n=3_000),),
+        (make_log(0.5, n=3_000), make_log(0.55, n=3_000)),
+        (make_log(0.5, n=3_000), Log("x", "", "", np.full(5_000, 80.0) + np.arange(5_000) % 7)),
     ):
-        fitted = fit_clone(*logs)
-        assert fitted.clone.document["load"]["time"] == 0.0
-        assert by_code(fitted.unknown)["unknown-load-dependence"].values["logs"] == len(logs)
+        fit = fit_clone(*logs)
+        assert fit.clone.document["load"]["time"] == 0.0
+        assert by_code(fit.unknown)["unknown-load-dependence"].values["logs"] == len(logs)
 
 
-def test_ninety_five_of_a_hundred_intervals_hold_the_truth():
-    held = 0
+def test_intervals_cover_the_truth_95_times_in_100():
+    covered = 0
     for seed in range(100):
-        one, two, three = (log(share, -0.3, n=3_000, seed=seed + 1) for share in (0.2, 0.5, 0.65))
-        us = np.concatenate([one.wall_us, two.wall_us, three.wall_us])
-        found = find_load((one, two, three), us, np.repeat([0, 1, 2], 3_000), None, [0.0] * 3)
-        held += found.low < -0.3 < found.high
-    # Fewer than 88 of 100 have a chance of 0.4 %, if each holds with 95 %.
-    assert held >= 88, held
+        first, second, third = (make_log(share, -0.3, n=3_000, seed=seed + 1) for share in (0.2, 0.5, 0.65))
+        us = np.concatenate([first.wall_us, second.wall_us, third.wall_us])
+        dependence = find_load((first, second, third), us, np.repeat([0, 1, 2], 3_000), None, [0.0] * 3)
+        covered += dependence.low < -0.3 < dependence.high
+    # If each interval covers with 95 %, fewer than 88 of 100 have a probability of 0.4 %.
+    assert covered >= 88, covered
 
 
-def test_with_several_logs_at_each_load_the_interval_knows_of_the_hours():
-    """Each log of a server that is 4 % faster or slower than an hour before: sections of a log cannot see it."""
-    held, shares = 0, (0.2, 0.2, 0.4, 0.4, 0.6, 0.6)
+def test_the_interval_covers_differences_between_logs():
+    """The server is 4 % faster or slower in each log; sections of one log cannot show that."""
+    covered, shares = 0, (0.2, 0.2, 0.4, 0.4, 0.6, 0.6)
     for seed in range(100):
         random = np.random.default_rng([seed, 9])
-        logs = [log(share, -0.3, n=3_000, seed=10 * seed + number) for number, share in enumerate(shares)]
-        us = np.concatenate([one.wall_us * random.lognormal(0.0, 0.04) for one in logs])
-        found = find_load(tuple(logs), us, np.repeat(np.arange(6), 3_000), None, [0.0] * 6)
-        held += found.low < -0.3 < found.high
-    assert held >= 88, held
+        logs = [
+            make_log(share, -0.3, n=3_000, seed=10 * seed + number) for number, share in enumerate(shares)
+        ]
+        us = np.concatenate([part.wall_us * random.lognormal(0.0, 0.04) for part in logs])
+        dependence = find_load(tuple(logs), us, np.repeat(np.arange(6), 3_000), None, [0.0] * 6)
+        covered += dependence.low < -0.3 < dependence.high
+    assert covered >= 88, covered

@@ -1,4 +1,4 @@
-"""The log's own latency stands beside the clone's under the log's arrivals, with what chance makes of it."""
+"""The log's latency is compared with the clone's at the log's load, within the limits of chance."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from hindmost.report.fit.terminal import render_fit
 
 
 @pytest.mark.parametrize("whom", ["request", "clock"])
-def test_the_clone_has_the_latency_of_the_log_at_the_load_of_the_log(whom):
+def test_the_clone_has_the_latency_of_the_log_at_the_same_load(whom):
     (own,) = fit_clone(queue_with_pauses(whom, 1, n=20_000)).own
     assert own.requests == 20_000
     assert [row.name for row in own.rows] == ["mean", "p50", "p95", "p99", "p99.9"]
@@ -23,8 +23,8 @@ def test_the_clone_has_the_latency_of_the_log_at_the_load_of_the_log(whom):
         assert row.low_us <= row.log_us <= row.high_us
 
 
-def test_a_clone_by_the_clock_of_waits_inside_requests_is_told_to_be_off():
-    """What the fit did before: p99 of 10 ms in the log, and of far more in the clone."""
+def test_a_clone_that_misplaces_pauses_is_reported_as_different():
+    """An earlier fit did this: p99 was 10 ms in the log and far higher in the clone."""
     log = queue_with_pauses("request", 1, load=0.3)
     fit = fit_clone(log)
     (wait,) = fit.clone.document["disturbances"]
@@ -35,15 +35,15 @@ def test_a_clone_by_the_clock_of_waits_inside_requests_is_told_to_be_off():
     assert rows["mean"].differs
     assert rows["mean"].off > 0.3
     result = account(replace(fit, own=(own_load(wrong, log, 0.0),)))
-    marked = len([row for row in result["own"][0]["rows"] if row["differs"]])
-    assert render_fit_page(result).count("! differs") == marked > 0
-    assert render_fit(result).count(" !") == marked
+    differing = len([row for row in result["own"][0]["rows"] if row["differs"]])
+    assert render_fit_page(result).count("! differs") == differing > 0
+    assert render_fit(result).count(" !") == differing
     assert "! differs" not in render_fit_page(account(fit))
 
 
-def test_a_log_that_does_not_know_what_requests_waited_says_so():
+def test_a_log_without_arrival_times_is_noted():
     log = queue_with_pauses("request", 1)
-    (silent,) = fit_clone(replace(log, arrival_us=None)).own
-    assert silent.code == "no-arrival-times"
-    (itself,) = fit_clone(replace(log, arrival_us=log.start_us)).own
-    assert itself.code == "unstamped-arrivals"
+    (without_arrivals,) = fit_clone(replace(log, arrival_us=None)).own
+    assert without_arrivals.code == "no-arrival-times"
+    (unstamped,) = fit_clone(replace(log, arrival_us=log.start_us)).own
+    assert unstamped.code == "unstamped-arrivals"

@@ -1,4 +1,4 @@
-"""Logs are read as they are, and what no server can have done is refused with line and value."""
+"""Logs are read exactly, and impossible values are refused with line and value."""
 
 import numpy as np
 import pytest
@@ -22,14 +22,14 @@ def times():
     return times_of("xapian", N)
 
 
-def assert_refused(log, code, /, *, asked=None, **fields):
+def assert_refused(log, code, /, *, options=None, **fields):
     with raises(UsageError, code, **fields) as caught:
-        read_log(log, **(asked or {}))
+        read_log(log, **(options or {}))
     assert caught.value.exit_code == 2
     return caught.value
 
 
-def test_a_servers_log_is_read_whole(tmp_path, times):
+def test_a_server_log_is_read_completely(tmp_path, times):
     kinds = ["get" if place % 3 else "set" for place in range(N)]
     log = read_log(back_to_back(tmp_path / "one.csv", times, cpu_ns=np.round(times * 990), kind=kinds))
     assert log.n == N
@@ -42,7 +42,7 @@ def test_a_servers_log_is_read_whole(tmp_path, times):
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("ns", 1e3), ("us", 1.0), ("ms", 1e-3), ("s", 1e-6)])
-def test_a_column_says_its_unit(tmp_path, times, unit, factor):
+def test_the_name_of_a_column_gives_its_unit(tmp_path, times, unit, factor):
     path = tmp_path / "t.csv"
     rows = [f"{i},{t * factor!r}" for i, t in enumerate(times.tolist())]
     path.write_text("\n".join([f"id,service_{unit}", *rows]))
@@ -50,16 +50,16 @@ def test_a_column_says_its_unit(tmp_path, times, unit, factor):
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "snappy"])
-@pytest.mark.parametrize("sort", ["Float64", "Float32", "Int64"])
-def test_parquet_is_read_alike(tmp_path, times, sort, compression, polars):
+@pytest.mark.parametrize("dtype", ["Float64", "Float32", "Int64"])
+def test_parquet_is_read_like_csv(tmp_path, times, dtype, compression, polars):
     path = tmp_path / "t.parquet"
     polars.DataFrame({"x": range(N), "service_ns": times * 1e3}).cast(
-        {"service_ns": getattr(polars, sort)}
+        {"service_ns": getattr(polars, dtype)}
     ).write_parquet(path, compression=compression)
     assert read_log(path, column="service_ns").wall_us == pytest.approx(times, rel=1e-4)
 
 
-def test_a_servers_log_in_parquet_is_read_with_its_kinds(tmp_path, times, polars):
+def test_a_server_log_in_parquet_is_read_with_its_kinds(tmp_path, times, polars):
     path = tmp_path / "t.parquet"
     start = np.cumsum(np.round(times * 1e3).astype(np.int64) + 50)
     frame = {
@@ -90,7 +90,7 @@ def test_an_impossible_time_is_refused_with_its_line(tmp_path, times, text, valu
     assert_refused(path, "impossible-time", **place, value=value, others=1)
 
 
-def test_a_word_among_numbers_is_refused_with_its_line(tmp_path, times):
+def test_a_text_among_numbers_is_refused_with_its_line(tmp_path, times):
     rows = [f"{t:.3f}" for t in times]
     rows[10] = "fast"
     path = tmp_path / "t.csv"
@@ -117,14 +117,14 @@ def test_times_that_are_all_equal_are_refused(tmp_path):
     assert_refused(path, "constant-times", column="service_us", value=12.5)
 
 
-def test_a_missing_column_is_refused_with_those_that_exist(tmp_path, times):
+def test_a_missing_column_is_refused_with_the_existing_ones(tmp_path, times):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["id,service_us", *(f"{i},{t}" for i, t in enumerate(times))]))
-    known = {"known": ["id", "service_us"], "option": "--column"}
+    columns = {"known": ["id", "service_us"], "option": "--column"}
     wrong = {"column": "servce_us"}
-    assert_refused(path, "unknown-name", asked=wrong, value="servce_us", nearest="service_us", **known)
-    assert_refused(path, "missing-argument", **known)
-    assert_refused(path, "missing-argument", asked={"column": "id"}, option="--unit", column="id")
+    assert_refused(path, "unknown-name", options=wrong, value="servce_us", nearest="service_us", **columns)
+    assert_refused(path, "missing-argument", **columns)
+    assert_refused(path, "missing-argument", options={"column": "id"}, option="--unit", column="id")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_cpu_times_in_another_unit_are_refused(tmp_path, times):
     assert_refused(double, "impossible-time", line=2, column="cpu_ns", others=N - 1)
 
 
-def test_a_unit_that_cannot_be_meant_is_refused(tmp_path, times):
+def test_an_implausible_unit_is_refused(tmp_path, times):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["service_s", *(f"{t}" for t in times)]))
     assert_refused(path, "wrong-unit", column="service_s")

@@ -1,4 +1,4 @@
-"""What a log leaves open of a clone is in the intervals of what the clone predicts, and a drifting log is named."""
+"""The uncertainty of a log is in the intervals of the clone's predictions, and a drifting log is noted."""
 
 from __future__ import annotations
 
@@ -32,84 +32,84 @@ def times(n: int, seed: int) -> np.ndarray:
     return MEDIAN_US * np.exp(SIGMA * np.random.default_rng(seed).standard_normal(n))
 
 
-def fitted(us: np.ndarray) -> Clone:
-    """The clone of a log, as a fit writes it down."""
+def fit(us: np.ndarray) -> Clone:
+    """Return the clone of a log, as a fit records it."""
     logs = np.log(us)
     model = Mixture((1.0,), (Lognormal(float(logs.mean()), float(logs.std())),))
-    stated = {"samples": us.size, "intervals": intervals(Sample.of(us), model, "service")}
-    return Clone.of({**DOCUMENT, "service": model.document(), "origin": stated})
+    origin = {"samples": us.size, "intervals": intervals(Sample.of(us), model, "service")}
+    return Clone.of({**DOCUMENT, "service": model.document(), "origin": origin})
 
 
 def coverage(logs: int, n: int) -> float:
-    """How often the intervals of all figures hold what the planted clone has at the same rate."""
+    """Return how often the intervals of all figures cover the planted clone's values at the same rate."""
     truth = Clone.of(DOCUMENT)
     rate = LOAD / truth.mean_busy_us * 1e6
-    wanted = simulate(truth, rate_per_s=rate, design=Design(requests=1_000_000, seed=99))["latency_us"]
+    expected = simulate(truth, rate_per_s=rate, design=Design(requests=1_000_000, seed=99))["latency_us"]
     hits = []
     for seed in range(logs):
-        found = simulate(fitted(times(n, seed)), rate_per_s=rate, design=DESIGN)["latency_us"]
-        for name, figure in wanted.items():
-            high = found[name]["high"]
-            hits.append(found[name]["low"] <= figure["value"] <= high)
+        result = simulate(fit(times(n, seed)), rate_per_s=rate, design=DESIGN)["latency_us"]
+        for name, figure in expected.items():
+            high = result[name]["high"]
+            hits.append(result[name]["low"] <= figure["value"] <= high)
     return float(np.mean(hits))
 
 
-def test_predictions_cover_the_server_that_the_log_is_of() -> None:
-    """Six logs of 2,000 requests, where chance of the simulation alone covers about a third."""
+def test_predictions_cover_the_logged_server() -> None:
+    """Six logs of 2,000 requests. Intervals for simulation noise alone would cover about a third."""
     assert coverage(6, 2_000) >= 0.8
 
 
 @pytest.mark.nightly
-def test_predictions_cover_in_19_of_20_logs() -> None:
-    """Figures of one log go together: four standard errors as if each log had one."""
+def test_predictions_cover_the_server_for_19_of_20_logs() -> None:
+    """Figures of one log are correlated: allow four standard errors as if each log had one figure."""
     assert coverage(100, 5_000) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 100)
 
 
-def test_a_clone_that_was_not_fitted_has_the_chance_of_the_simulation_alone():
-    stated = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
+def test_the_uncertainty_of_a_fit_widens_the_intervals():
+    origin = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
     plain = simulate(Clone.of(DOCUMENT), utilisation=LOAD, design=DESIGN)["latency_us"]["mean"]
-    fitted = simulate(Clone.of({**DOCUMENT, "origin": stated}), utilisation=LOAD, design=DESIGN)
-    mean = fitted["latency_us"]["mean"]
+    uncertain = simulate(Clone.of({**DOCUMENT, "origin": origin}), utilisation=LOAD, design=DESIGN)
+    mean = uncertain["latency_us"]["mean"]
     assert mean["value"] == plain["value"]
     assert mean["low"] < plain["low"] / 1.05
     assert mean["high"] > plain["high"] * 1.05
 
 
-def test_shares_and_correlations_that_are_drawn_make_sense() -> None:
+def test_drawn_shares_and_correlations_are_possible() -> None:
     kinds = [{"name": name, "share": 0.5, "service": DOCUMENT["service"]} for name in ("get", "set")]
-    stated = {
+    ranges = {
         "kinds[0].share": [0.3, 0.7],
         "kinds[1].share": [0.3, 0.7],
         "order.autocorrelation": [0.8, 0.99],
     }
     document = {key: value for key, value in DOCUMENT.items() if key != "service"}
-    origin = {"samples": 100, "intervals": stated}
+    origin = {"samples": 100, "intervals": ranges}
     clone = Clone.of({**document, "kinds": kinds, "order": {"autocorrelation": 0.95}, "origin": origin})
     for change in draw_changes(clone, 1):
         assert change["/kinds/0/share"] + change["/kinds/1/share"] == pytest.approx(1.0)
         assert change["/order/autocorrelation"] <= 0.99
 
 
-def test_near_its_capacity_a_fitted_clone_may_not_keep_up():
-    stated = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
-    clone = Clone.of({**DOCUMENT, "origin": stated})
-    found = simulate(clone, rate_per_s=0.98 / clone.mean_busy_us * 1e6, design=DESIGN)
-    assert found["latency_us"]["p99"]["high"] == math.inf
-    assert found["latency_us"]["p99"]["low"] is not None
+def test_near_its_capacity_a_fitted_clone_has_an_unbounded_interval():
+    origin = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
+    clone = Clone.of({**DOCUMENT, "origin": origin})
+    result = simulate(clone, rate_per_s=0.98 / clone.mean_busy_us * 1e6, design=DESIGN)
+    assert result["latency_us"]["p99"]["high"] == math.inf
+    assert result["latency_us"]["p99"]["low"] is not None
 
 
-def test_intervals_of_quantiles_have_a_width_and_cover():
+def test_intervals_of_quantiles_cover_the_truth():
     model = Mixture((1.0,), (Lognormal(math.log(MEDIAN_US), SIGMA),))
     hits = 0
     for seed in range(20):
-        found = intervals(Sample.of(times(4_000, seed)), model, "service", seed=seed)
-        low, high = found["service.p50_us"]
+        result = intervals(Sample.of(times(4_000, seed)), model, "service", seed=seed)
+        low, high = result["service.p50_us"]
         assert low < high
         hits += low <= MEDIAN_US <= high
-    assert hits >= 15  # of 20 at 95 %: fewer in one seed of 10,000
+    assert hits >= 15  # of 20 at 95 %: fewer happens with one seed in 10,000
 
 
-def test_a_log_whose_times_double_is_named_and_a_steady_one_is_not(tmp_path):
+def test_a_drifting_log_is_noted_and_a_steady_one_is_not(tmp_path):
     us = times(4_000, 1)
     doubled = read_log(back_to_back(tmp_path / "doubled.csv", us * np.linspace(1.0, 2.0, us.size)))
     note = by_code(fit_clone(doubled).unknown)["drifting-log"]
