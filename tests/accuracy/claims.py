@@ -1,4 +1,4 @@
-"""What a test of the accuracy suite ends with."""
+"""The `claim` of an accuracy test: settled by repeated attempts, then recorded for the table at the end."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tests.accuracy import limits
 from tests.accuracy.judging import Attempt, Finding, Host, Outcome, outcome, settle
 
 UNDECIDED = "undecided: "
-"""How the reason of a skip begins that is an undecided claim."""
+"""Prefix of the skip reason of an undecided claim."""
 
 
 @dataclass(frozen=True)
-class Settled:
-    """One claim of the table at the end."""
+class SettledClaim:
+    """One row of the table of claims."""
 
     what: str
     test: str
-    decided: Outcome
+    outcome: Outcome
     attempts: list[Attempt]
     seconds: float
 
 
-SESSION: list[Settled] = []
+SESSION: list[SettledClaim] = []
 
 
 class Claim:
@@ -35,8 +35,10 @@ class Claim:
     def __init__(self, host: Host, test: str) -> None:
         self._host, self._test = host, test
 
-    def settle(self, what: str, attempt: Callable[[], Finding], bears: float = limits.BEARS) -> None:
-        """Pass, fail or end undecided, by as many attempts as it takes.
+    def settle(
+        self, what: str, attempt: Callable[[], Finding], max_interference: float = limits.MAX_INTERFERENCE
+    ) -> None:
+        """Repeat `attempt` until the claim passes, fails, or remains undecided.
 
         Parameters
         ----------
@@ -44,15 +46,15 @@ class Claim:
             The claim, as the table names it.
         attempt
             Measures once.
-        bears
-            Share of a processor's time that others may take before an attempt says nothing.
+        max_interference
+            Largest share of CPU time that interference may take in an attempt that counts.
         """
         began = time.monotonic()
-        attempts = settle(attempt, self._host, bears=bears)
-        decided = outcome(attempts)
-        SESSION.append(Settled(what, self._test, decided, attempts, time.monotonic() - began))
-        print("\n".join([f"{what}: {decided}", *(f"  {one}" for one in attempts)]))
-        if decided == "broken":
+        attempts = settle(attempt, self._host, max_interference=max_interference)
+        outcome_ = outcome(attempts)
+        SESSION.append(SettledClaim(what, self._test, outcome_, attempts, time.monotonic() - began))
+        print("\n".join([f"{what}: {outcome_}", *(f"  {entry}" for entry in attempts)]))
+        if outcome_ == "broken":
             pytest.fail(f"{what}: broken", pytrace=False)
-        if decided == "undecided":
+        if outcome_ == "undecided":
             pytest.skip(f"{UNDECIDED}{what}")

@@ -1,7 +1,7 @@
-"""The accuracy suite: claims that need real time, settled by several attempts on a host that is seen to be quiet.
+"""The accuracy suite: claims that need real time, each settled by several attempts on a quiet host.
 
-A test asks for `claim` and ends with ``claim.settle(what, attempt)``. A broken claim fails. An undecided one is an
-outcome of its own, neither passed nor skipped.
+A test takes the fixture `claim` and ends with ``claim.settle(what, attempt)``. A broken claim fails. An undecided claim
+is reported separately from passed and skipped tests.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ import pytest
 
 from tests.accuracy import counters, limits, table
 from tests.accuracy.claims import SESSION, UNDECIDED, Claim
-from tests.accuracy.counters import Isolated
+from tests.accuracy.counters import HostActivity
 from tests.accuracy.judging import Host
 
 TIMEOUT_S = 900
-"""Every try of the longest claim, with the patience before each."""
+"""Covers every attempt of the longest claim, and the wait for a quiet host before each."""
 
 
-def observe(work: Callable[[], object]) -> Isolated:
-    """Read the host's counters around `work`, on the processors that this session may use."""
+def observe(work: Callable[[], object]) -> HostActivity:
+    """Read the host's counters around `work`, on the CPUs that this session may use."""
     before = counters.read()
     work()
-    return counters.between(before, counters.read(), os.sched_getaffinity(0), os.getpid())
+    return counters.compare(before, counters.read(), os.sched_getaffinity(0), os.getpid())
 
 
-def look() -> Isolated:
-    """Read the counters around a spin, and what the spin missed."""
+def check() -> HostActivity:
+    """Read the counters while spinning, and the time that the spinning threads lost."""
     gaps: list[float] = []
-    seen = observe(lambda: gaps.append(counters.spin(limits.LOOK_S)))
-    return dataclasses.replace(seen, gaps=gaps[0])
+    activity = observe(lambda: gaps.append(counters.spin(limits.CHECK_S)))
+    return dataclasses.replace(activity, gaps=gaps[0])
 
 
 @pytest.fixture(scope="session")
 def host() -> Host:
-    """One host for all claims, since they share its patience."""
-    return Host(observe, look)
+    """One host for all claims: they share its time limit for waiting."""
+    return Host(observe, check)
 
 
 @pytest.fixture
 def claim(host: Host, request: pytest.FixtureRequest) -> Claim:
-    """What a test of this suite ends with."""
+    """Settles the claim of this test."""
     return Claim(host, request.node.nodeid)
 
 
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Count undecided claims apart from skips."""
+    """Report undecided claims separately from skips."""
     if report.skipped and isinstance(report.longrepr, tuple) and UNDECIDED in report.longrepr[2]:
         return "undecided", "u", "UNDECIDED"
     return None
@@ -66,5 +66,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table of claims."""
     if SESSION:
         terminalreporter.section("accuracy: claims and findings")
-        for line, important in table.lines(SESSION):
+        for line, important in table.render_lines(SESSION):
             terminalreporter.write_line(line, bold=important)

@@ -1,4 +1,4 @@
-"""What the host took while something was done: by its counters, and by spinning; never by anything that was measured."""
+"""How much CPU time interference took, from the host's counters and from spinning, never from the measured result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Process:
-    """CPU time of a process with all its ended children."""
+    """CPU time of a process, including its children that have exited."""
 
     parent: int
     cpu_s: float
@@ -27,7 +27,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Reading:
-    """All counters at one moment; `pressure_s` is None where the kernel keeps none."""
+    """All counters at one moment; `pressure_s` is None where the kernel does not report it."""
 
     at_s: float
     steal_s: dict[int, float]
@@ -37,23 +37,23 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Isolated:
-    """What happened between two readings, as shares of the time between them.
+class HostActivity:
+    """What the host did between two readings, as shares of the time between them.
 
     Attributes
     ----------
     steal
-        The largest of the processors in use.
+        The largest steal time of the CPUs in use.
     foreign
-        CPU seconds a second of all processes that are neither ours nor descend from us.
+        CPU seconds per second of all processes that are neither this one nor its descendants.
     pressure
-        Share of the time in which somebody waited for a processor (PSI, ``some``); None where the kernel does not say.
+        Share of the time in which a task waited for a CPU (PSI, ``some``); None where the kernel does not report it.
     switches
-        Involuntary context switches of our ended children a second. This and pressure are told and not judged: the
-        claims' own programs, which start and end beside spinning ones, make most of both.
+        Involuntary context switches per second of our children that have exited. This and `pressure` are reported but
+        exclude no attempt: the claims' own programs cause most of both.
     gaps
-        Share of the time that a thread missed that only spun, on the worse of the processors: interrupts, others, and
-        the hypervisor, whether or not it counts what it takes. None while an attempt has the processors.
+        Share of the time that a spinning thread lost, on the worse of the CPUs: to interrupts, to other processes, and
+        to the hypervisor, whether or not steal time counts it. None while an attempt uses the CPUs.
     """
 
     seconds: float
@@ -63,36 +63,38 @@ class Isolated:
     switches: float
     gaps: float | None = None
 
-    def disturbances(self, bears: float = limits.BEARS) -> list[str]:
-        """What is beyond the share that may be taken; nothing on a calm host."""
-        allowed = bears + limits.COUNTED_TICKS * TICK_S / self.seconds
-        beyond = []
+    def disturbances(self, max_interference: float = limits.MAX_INTERFERENCE) -> list[str]:
+        """Describe everything above the tolerated share; empty on a quiet host."""
+        allowed = max_interference + limits.COUNTED_TICKS * TICK_S / self.seconds
+        excesses = []
         if self.steal + self.foreign > allowed:
-            beyond.append(f"steal {self.steal:.1%} and others {self.foreign:.1%} > {bears:.0%}")
-        if self.gaps is not None and self.gaps > bears + limits.OWN_GAPS:
-            beyond.append(f"gaps of a spin {self.gaps:.1%} > {bears + limits.OWN_GAPS:.0%}")
-        return beyond
+            excesses.append(
+                f"steal {self.steal:.1%} and other processes {self.foreign:.1%} > {max_interference:.0%}"
+            )
+        if self.gaps is not None and self.gaps > max_interference + limits.OWN_GAPS:
+            excesses.append(f"gaps of a spin {self.gaps:.1%} > {max_interference + limits.OWN_GAPS:.0%}")
+        return excesses
 
     def record(self) -> dict[str, float | None]:
-        """For the history."""
+        """Round the values for the history."""
         return {name: None if v is None else round(v, 5) for name, v in asdict(self).items()}
 
 
 def spin(seconds: float) -> float:
-    """Spin on the processors in use, and give the share of the time that the worse of them missed."""
+    """Spin on the CPUs in use, and return the share of the time that the worse of them lost."""
     floors = json.loads(_engine.doctor("/", seconds))["noise"]["floors"]
-    return max((float(one["gaps"]["stolen_share"]) for one in floors), default=0.0)
+    return max((float(floor["gaps"]["stolen_share"]) for floor in floors), default=0.0)
 
 
 def read() -> Reading:
-    """All counters now; two milliseconds of work."""
-    steal = {one["cpu"]: one["steal"] * TICK_S for one in json.loads(_engine.cpu_counters())["cpus"]}
+    """Read all counters; this takes two milliseconds of CPU time."""
+    steal = {cpu["cpu"]: cpu["steal"] * TICK_S for cpu in json.loads(_engine.cpu_counters())["cpus"]}
     switches = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nivcsw
-    return Reading(time.monotonic(), steal, processes(), pressure(), switches)
+    return Reading(time.monotonic(), steal, read_processes(), read_pressure(), switches)
 
 
-def pressure() -> float | None:
-    """Seconds since the start of the host in which somebody waited for a processor."""
+def read_pressure() -> float | None:
+    """Seconds since boot in which a task waited for a CPU."""
     try:
         some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
@@ -100,44 +102,46 @@ def pressure() -> float | None:
     return int(some.rpartition("total=")[2]) / 1e6
 
 
-def processes() -> dict[int, Process]:
-    """Every process there is."""
-    found = {}
+def read_processes() -> dict[int, Process]:
+    """Read the CPU time of every process."""
+    processes = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 (half the system calls of Path.iterdir)
         if entry.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 # After the last ')' state and parent; times are fields 14 to 17 (proc(5)).
                 fields = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()
-                found[int(entry)] = Process(int(fields[1]), sum(map(int, fields[11:15])) * TICK_S)
-    return found
+                processes[int(entry)] = Process(int(fields[1]), sum(map(int, fields[11:15])) * TICK_S)
+    return processes
 
 
-def ours(found: dict[int, Process], root: int) -> set[int]:
-    """`root` and all that descends from it."""
+def descendants(processes: dict[int, Process], root: int) -> set[int]:
+    """`root` and all its descendants."""
     own = {root}
     size = 0
     while len(own) > size:
         size = len(own)
-        own |= {pid for pid, one in found.items() if one.parent in own}
+        own |= {pid for pid, process in processes.items() if process.parent in own}
     return own
 
 
-def between(before: Reading, after: Reading, cpus: Iterable[int], root: int) -> Isolated:
-    """What the host did from one reading to the next; steal on the processors `cpus`, all else anywhere.
+def compare(before: Reading, after: Reading, cpus: Iterable[int], root: int) -> HostActivity:
+    """What the host did between two readings: steal time on `cpus`, everything else on any CPU.
 
-    A foreign process that ended in between is found in its parent's time, so only sums over all of them say something.
+    The CPU time of a foreign process that exited in between is added to its parent's, so only sums are meaningful.
     """
     seconds = max(after.at_s - before.at_s, 1e-9)
-    own = ours(before.processes, root) | ours(after.processes, root)
+    own = descendants(before.processes, root) | descendants(after.processes, root)
     foreign = foreign_s(after, own) - foreign_s(before, own)
     steal = [after.steal_s.get(cpu, 0.0) - before.steal_s.get(cpu, 0.0) for cpu in cpus]
-    waited = None
+    pressure = None
     if before.pressure_s is not None and after.pressure_s is not None:
-        waited = (after.pressure_s - before.pressure_s) / seconds
+        pressure = (after.pressure_s - before.pressure_s) / seconds
     switches = (after.switches - before.switches) / seconds
-    return Isolated(seconds, max(steal, default=0.0) / seconds, max(0.0, foreign) / seconds, waited, switches)
+    return HostActivity(
+        seconds, max(steal, default=0.0) / seconds, max(0.0, foreign) / seconds, pressure, switches
+    )
 
 
 def foreign_s(reading: Reading, own: set[int]) -> float:
-    """CPU time of all others so far, the kernel's threads among them."""
-    return sum(one.cpu_s for pid, one in reading.processes.items() if pid not in own)
+    """CPU time so far of all processes outside `own`, kernel threads included."""
+    return sum(process.cpu_s for pid, process in reading.processes.items() if pid not in own)

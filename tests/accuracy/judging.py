@@ -2,15 +2,15 @@
 
 ::
 
-    look ── calm? ──no──> wait, look again ─── patience over ──> try lost
+    check the host ── quiet? ──no──> wait, check again ─── time limit ──> attempt lost
               │yes
-           attempt, counters around it ── calm throughout? ──no──> told, counted for nothing
+           attempt, counters around it ── quiet throughout? ──no──> reported, does not count
               │yes
-           held, or missed and calm in a look afterwards, too ── two that agree: held / broken
-              │                                                  tries over: undecided
-              └── one of each: another try
+           held, or missed and still quiet afterwards ── two agree: held / broken
+              │                                           no attempts left: undecided
+              └── one of each: another attempt
 
-Calm is what the claim bears: no attempt is evidence on a host that took more than that.
+A host is quiet if interference takes no more than the claim tolerates. Other attempts are no evidence.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tests.accuracy import limits
-from tests.accuracy.counters import Isolated
+from tests.accuracy.counters import HostActivity
 
 Outcome = Literal["held", "broken", "undecided"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attempt found: whether the claim holds, and the figures that say so.
+    """The result of one attempt: whether the claim held, and the figures.
 
-    `spoiled`: the attempt read counters of the host itself, and they say that it found nothing.
+    `disturbed`: the attempt itself read the host's counters, and they show that the result is no evidence.
     """
 
     held: bool
     figure: str
-    spoiled: bool = False
+    disturbed: bool = False
 
 
 @dataclass(frozen=True)
 class Attempt:
     """One attempt and what the host did meanwhile.
 
-    Without a finding, the host was never calm enough to begin. `after` is the look that follows a miss.
+    Without a finding, the host was never quiet enough to begin. `after` is the check that follows a miss.
     """
 
     finding: Finding | None
-    host: Isolated
-    after: Isolated | None = None
-    bears: float = limits.BEARS
+    host: HostActivity
+    after: HostActivity | None = None
+    max_interference: float = limits.MAX_INTERFERENCE
 
     @property
     def counts(self) -> bool:
@@ -55,90 +55,92 @@ class Attempt:
         return self.finding is not None and not self.disturbances()
 
     def disturbances(self) -> list[str]:
-        """What the host did beyond what the claim bears."""
-        later = self.after.disturbances(self.bears) if self.after else []
-        itself = ["says the attempt itself"] if self.finding and self.finding.spoiled else []
-        return self.host.disturbances(self.bears) + [f"{one} afterwards" for one in later] + itself
+        """Describe the interference above what the claim tolerates."""
+        later = self.after.disturbances(self.max_interference) if self.after else []
+        own = ["according to the attempt itself"] if self.finding and self.finding.disturbed else []
+        return (
+            self.host.disturbances(self.max_interference) + [f"{reason} afterwards" for reason in later] + own
+        )
 
     def __str__(self) -> str:
         if self.finding is None:
-            return f"not begun, no calm look: {', '.join(self.disturbances())}"
-        found = "held" if self.finding.held else "missed"
-        if why := self.disturbances():
-            return f"{found}, but does not count, {', '.join(why)}: {self.finding.figure}"
-        return f"{found}: {self.finding.figure}"
+            return f"not begun, the host was never quiet: {', '.join(self.disturbances())}"
+        result = "held" if self.finding.held else "missed"
+        if reasons := self.disturbances():
+            return f"{result}, but does not count, {', '.join(reasons)}: {self.finding.figure}"
+        return f"{result}: {self.finding.figure}"
 
 
 def outcome(attempts: Sequence[Attempt]) -> Outcome:
-    """The decision of these attempts, as soon as enough calm ones agree."""
-    counted = [one.finding.held for one in attempts if one.counts and one.finding]
-    if counted.count(True) >= limits.AGREE:
+    """Decide the claim as soon as enough attempts on a quiet host agree."""
+    counted = [attempt.finding.held for attempt in attempts if attempt.counts and attempt.finding]
+    if counted.count(True) >= limits.AGREEING:
         return "held"
-    return "broken" if counted.count(False) >= limits.AGREE else "undecided"
+    return "broken" if counted.count(False) >= limits.AGREEING else "undecided"
 
 
 class Host:
-    """Reads the counters, and waits for a calm moment within the patience of the session.
+    """Reads the counters, and waits for a quiet moment within the session's time limit.
 
-    `observe` runs something with the counters around it, `look` spins for a moment.
+    `observe` reads the counters around a function call, `check` around a short spin.
     """
 
     def __init__(
         self,
-        observe: Callable[[Callable[[], object]], Isolated],
-        look: Callable[[], Isolated],
+        observe: Callable[[Callable[[], object]], HostActivity],
+        check: Callable[[], HostActivity],
     ) -> None:
-        self._observe, self._look = observe, look
+        self._observe, self._check = observe, check
         self._waited_s = 0.0
 
-    def isolated_look(self, bears: float) -> Isolated:
-        """Look until a look is calm; the last one, if patience ended first."""
+    def wait_until_quiet(self, max_interference: float) -> HostActivity:
+        """Check the host until it is quiet; returns the last check if the time limit ends first."""
         waited_s = 0.0
         while True:
-            seen = self._look()
-            if not seen.disturbances(bears):
-                return seen
-            waited_s += seen.seconds
-            self._waited_s += seen.seconds
-            if waited_s > limits.PATIENCE_S or not self.patient:
-                return seen
+            activity = self._check()
+            if not activity.disturbances(max_interference):
+                return activity
+            waited_s += activity.seconds
+            self._waited_s += activity.seconds
+            if waited_s > limits.MAX_WAIT_S or not self.may_wait:
+                return activity
 
     @property
-    def patient(self) -> bool:
-        """Whether there is any patience left."""
-        return self._waited_s <= limits.PATIENCE_OF_ALL_S
+    def may_wait(self) -> bool:
+        """Whether the session's time limit for waiting has not been reached."""
+        return self._waited_s <= limits.MAX_WAIT_ALL_S
 
-    def attempt(self, work: Callable[[], Finding], bears: float) -> Attempt:
-        """One attempt, if the host gives it a calm beginning."""
-        before = self.isolated_look(bears)
-        if before.disturbances(bears):
-            return Attempt(None, before, bears=bears)
-        found: list[Finding] = []
+    def attempt(self, work: Callable[[], Finding], max_interference: float) -> Attempt:
+        """Make one attempt, if the host becomes quiet."""
+        before = self.wait_until_quiet(max_interference)
+        if before.disturbances(max_interference):
+            return Attempt(None, before, max_interference=max_interference)
+        findings: list[Finding] = []
 
-        def watched() -> None:
+        def run_work() -> None:
             try:
-                found.append(work())
-            except AssertionError as missed:
-                # What an attempt asserts on its way is part of the claim; anything else is an error of the test.
-                found.append(
-                    Finding(False, str(missed).strip().splitlines()[0] if str(missed) else repr(missed))
+                findings.append(work())
+            except AssertionError as error:
+                # A failed assertion within an attempt is a miss; any other exception is an error of the test.
+                findings.append(
+                    Finding(False, str(error).strip().splitlines()[0] if str(error) else repr(error))
                 )
 
-        during = self._observe(watched)
-        missed = not found[0].held and not during.disturbances(bears)
-        return Attempt(found[0], during, self._look() if missed else None, bears)
+        during = self._observe(run_work)
+        missed = not findings[0].held and not during.disturbances(max_interference)
+        return Attempt(findings[0], during, self._check() if missed else None, max_interference)
 
 
 def settle(
     work: Callable[[], Finding],
     host: Host,
     tries: int = limits.TRIES,
-    bears: float = limits.BEARS,
+    max_interference: float = limits.MAX_INTERFERENCE,
 ) -> list[Attempt]:
-    """Try until enough calm attempts agree, or tries or patience are over."""
+    """Repeat until enough attempts on a quiet host agree, or attempts or time run out."""
     attempts: list[Attempt] = []
     while len(attempts) < tries and outcome(attempts) == "undecided":
-        attempts.append(host.attempt(work, bears))
-        if attempts[-1].finding is None and not host.patient:
+        attempts.append(host.attempt(work, max_interference))
+        if attempts[-1].finding is None and not host.may_wait:
             break
     return attempts

@@ -1,4 +1,4 @@
-"""Two planted switches, one that harms and one that helps: found with sign and size, and confirmed."""
+"""Two planted switches, one that slows the server and one that speeds it up: sign and size are found and confirmed."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 import pytest
 from factorials import BODY, HOLD, attribute, effect, read, study_file
-from measuring import need_two_processors
+from measuring import need_two_cpus
 
 from tests.accuracy import limits
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding
 
 HOST = ("steal-time", "run-delay", "throttled")
-"""Codes of runs that are excluded by counters of the host."""
+"""Codes of runs that are excluded because of host counters."""
 LEAST_RUNS = 3
-"""As many as each cell has if none is excluded: three blocks of four cells."""
+"""Runs of each cell if none is excluded: three blocks of four cells."""
 CONFIRM = 'quantile = "p50"\nruns = 6'
 
 
-def study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
-    """One study of both switches: its document, whether the effects are right, and the figures.
+def run_study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
+    """Run one study of both switches; returns its document, whether the effects are right, and the figures.
 
-    At 500/s a queue is short, so half of the requests take 300, 105, 500 and 305 us and a way that is the same for all:
-    body makes it sqrt(500/300 * 305/105) = 2.2 times as long, hold sqrt(105/300 * 305/500) = 0.46.
+    At 500/s the queue is short, so half of the requests take 300, 105, 500 and 305 us, plus a constant path. body makes
+    the p50 sqrt(500/300 * 305/105) = 2.2 times as long, hold sqrt(105/300 * 305/500) = 0.46 times.
     """
-    need_two_processors()
+    need_two_cpus()
     folder.mkdir()
     document = read(attribute(study_file(folder, BODY, HOLD, confirm=confirm), folder / "study"))
-    found = {one["term"] for one in document["loads"][0]["quantiles"]["p50"]["average"]}
-    if not {"body", "hold"} <= found:
-        return document, False, f"of both switches only {sorted(found)} made a difference"
+    terms = {effect["term"] for effect in document["loads"][0]["quantiles"]["p50"]["average"]}
+    if not {"body", "hold"} <= terms:
+        return document, False, f"of both switches only {sorted(terms)} made a difference"
     body, hold = effect(document, "body"), effect(document, "hold")
     right = (
         (body["verdict"], hold["verdict"]) == ("raises", "lowers")
@@ -43,23 +43,23 @@ def study(folder: Path, confirm: str) -> tuple[dict[str, Any], bool, str]:
     return document, right, figure
 
 
-def spoiled(document: dict[str, Any]) -> bool:
-    """Whether the host's counters excluded so many runs of a cell that fewer than three are left."""
+def has_too_few_runs(document: dict[str, Any]) -> bool:
+    """Whether host counters excluded so many runs that a cell has fewer than three left."""
     short = [cell["failure"] for cell in document["loads"][0]["cells"] if cell["runs"] < LEAST_RUNS]
     return any(failure is None or failure["code"] in HOST for failure in short)
 
 
-def found(folder: Path) -> Finding:
-    """Twelve runs, and nothing confirmed."""
-    document, right, figure = study(folder, "skip = true")
-    return Finding(right, figure, spoiled(document))
+def find_effects(folder: Path) -> Finding:
+    """Twelve runs without confirmation."""
+    document, right, figure = run_study(folder, "skip = true")
+    return Finding(right, figure, has_too_few_runs(document))
 
 
-def confirmed(folder: Path) -> Finding:
-    """The same, and ten fresh runs of the best setting and the present one."""
-    document, right, figure = study(folder, CONFIRM)
+def confirm_setting(folder: Path) -> Finding:
+    """Twelve runs, then ten fresh runs of the best setting and the present one."""
+    document, right, figure = run_study(folder, CONFIRM)
     if not document["confirmations"]:
-        return Finding(False, f"{figure}; nothing was confirmed", spoiled(document))
+        return Finding(False, f"{figure}; nothing was confirmed", has_too_few_runs(document))
     (fresh,) = document["confirmations"]
     figure += f"; {fresh['outcome']}: {fresh['after']['levels']}, p50 {fresh['ratio']['p50']}"
     held = (
@@ -76,8 +76,8 @@ def test_planted_switches_are_found_with_their_signs_and_sizes(claim: Claim, tmp
     tries = itertools.count()
     claim.settle(
         "two planted switches are found with their signs and sizes",
-        lambda: found(tmp_path / str(next(tries))),
-        limits.BEARS_MORE,
+        lambda: find_effects(tmp_path / str(next(tries))),
+        limits.MAX_INTERFERENCE_LOOSE,
     )
 
 
@@ -87,6 +87,6 @@ def test_the_best_setting_of_planted_switches_is_confirmed(claim: Claim, tmp_pat
     tries = itertools.count()
     claim.settle(
         "two planted switches are found, and the best setting of them is confirmed",
-        lambda: confirmed(tmp_path / str(next(tries))),
-        limits.BEARS_MORE,
+        lambda: confirm_setting(tmp_path / str(next(tries))),
+        limits.MAX_INTERFERENCE_LOOSE,
     )

@@ -1,9 +1,9 @@
-"""A search service beside batch work that YARN-H lets in: its tail stays what it is without any, in rounds of three.
+"""A search service next to batch work that YARN-H admits: its tail does not grow, in rounds of three.
 
-Rounds are: alone, with batch work, alone. The ratio of the second to the mean of the others is the effect, that of the
-third to the first is the noise. One processor is the tenant's, and is what batch work harvests, as twelve cores of a
-twelfth each; its containers are in a group that the kernel runs while nobody else wants the processor, which is the
-fast path: a wakened tenant waits for none of them.
+A round measures alone, with batch work, and alone again. The ratio of the second to the mean of the first and third is
+the effect; the ratio of the third to the first is the noise. The tenant has one CPU, which batch work harvests as twelve
+cores of a twelfth each. The containers are in a cgroup that the kernel runs only while the CPU is otherwise idle, so a
+tenant that wakes up waits for none of them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hadoop_daemons import ROOT, daemons, free_ports, replaced, said
-from hadoop_yarn import Yarn, batch_group, may_group
-from measuring import hindmost, need_two_processors
+from hadoop_daemons import ROOT, daemons, free_ports, replace_file, run_setup
+from hadoop_yarn import Yarn, batch_group, can_create_group
+from measuring import hindmost, need_two_cpus
 from scipy import stats
 
 from tests.accuracy.claims import Claim
@@ -32,8 +32,8 @@ ROUNDS = 5
 RATE = 150
 CORES = 12
 FORGOTTEN_MS = 5000
-"""Batch work that was killed asks for cores so long; by stock for ten minutes, and the next round's gets none."""
-# A core of twelve: 4 of 48 ms. No double quotes: YARN puts all into some.
+"""YARN forgets requests of killed batch work after this time. The default is ten minutes, which would starve the next round."""
+# Uses a twelfth of a core: 4 of 48 ms. No double quotes, since YARN wraps the command in them.
 BURN = (
     "exec timeout 600 taskset -c {cpu} {python} -c '"
     "import os, sys, time\nwhile os.path.exists(sys.argv[1]):\n e=time.perf_counter()+.004\n"
@@ -42,28 +42,28 @@ BURN = (
 
 
 @dataclass
-class Seen:
-    """One arm: p99 of the tenant in milliseconds, share of time in which its processor worked."""
+class ArmResult:
+    """One arm: the tenant's p99 in milliseconds, and the utilisation of its CPU."""
 
     p99: float
     utilisation: float
 
 
 def ticks(cpu: int) -> tuple[int, int]:
-    """Time of a processor: all of it, and what of it was idle."""
-    line = next(one for one in Path("/proc/stat").read_text().splitlines() if one.startswith(f"cpu{cpu} "))
-    spent = [int(one) for one in line.split()[1:9]]
-    return sum(spent), spent[3] + spent[4]
+    """Total and idle time of a CPU."""
+    line = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith(f"cpu{cpu} "))
+    times = [int(word) for word in line.split()[1:9]]
+    return sum(times), times[3] + times[4]
 
 
 class Arms:
-    """The cluster, the tenant, and batch work that comes and goes."""
+    """The cluster, the tenant, and batch work that is started and stopped."""
 
     def __init__(self, yarn: Yarn, cpu: int, client: int, port: int, folder: Path) -> None:
         self.yarn, self.cpu, self.client, self.port, self.folder = yarn, cpu, client, port, folder
         self.number = itertools.count()
 
-    def measure(self, duration: str = "8s") -> Seen:
+    def measure(self, duration: str = "8s") -> ArmResult:
         out = self.folder / f"arm-{next(self.number)}"
         load = (
             "--workload",
@@ -92,14 +92,14 @@ class Arms:
         target = f"http://127.0.0.1:{self.port}"
         result = hindmost("measure", target, *load, *host, *procedure, study=out).result
         after = ticks(self.cpu)
-        return Seen(
+        return ArmResult(
             float(result["latency_us"]["p99"]["value"] or math.inf) / 1e3,
             1 - (after[1] - before[1]) / (after[0] - before[0]),
         )
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
-        """As many containers as the reserve and the tenant leave."""
+        """Run as many containers as the reserve and the tenant leave room for."""
         flag, log = self.folder / "batch.flag", self.folder / "batch.log"
         flag.touch()
         command = BURN.format(cpu=self.cpu, python=sys.executable, flag=flag)
@@ -107,29 +107,29 @@ class Arms:
             "batch", "hindmost.hadoop.BatchMain", self.yarn.settings, str(CORES), command, tests=True
         )
         try:
-            self.yarn.cluster.await_("containers run", lambda: running(log) >= 3)
+            self.yarn.cluster.await_("containers run", lambda: count_containers(log) >= 3)
             yield
         finally:
             self.yarn.cluster.kill("batch")
-            flag.unlink()  # containers outlive whom they were given to
+            flag.unlink()  # containers outlive the application that started them
             log.unlink(missing_ok=True)
 
 
-def running(log: Path) -> int:
-    """Containers that batch work has by the last of its lines."""
-    told = re.findall(r"^(\d+) \d+$", log.read_text(), re.MULTILINE)
-    return int(told[-1]) if told else 0
+def count_containers(log: Path) -> int:
+    """Number of batch containers, from the last matching line of the log."""
+    counts = re.findall(r"^(\d+) \d+$", log.read_text(), re.MULTILINE)
+    return int(counts[-1]) if counts else 0
 
 
 @contextlib.contextmanager
-def arms(folder: Path) -> Iterator[Arms]:
-    cpu, client = need_two_processors()
+def start_arms(folder: Path) -> Iterator[Arms]:
+    cpu, client = need_two_cpus()
     (port,) = free_ports(1)
     folder.mkdir()
-    said("build")
+    run_setup("build")
     with batch_group() as group, daemons(folder) as cluster:
         load = folder / "127.0.0.2.load"
-        replaced(load, "1.0\n")
+        replace_file(load, "1.0\n")
         idle = {
             "yarn.nodemanager.container-executor.class": "hindmost.hadoop.IdleExecutor",
             "hindmost.harvest.cgroup": group,
@@ -153,21 +153,21 @@ def arms(folder: Path) -> Iterator[Arms]:
         cluster.await_(
             "the reserve is kept", lambda: 0 < yarn.cores().get("127.0.0.2", CORES) <= CORES * 2 // 3
         )
-        found = Arms(yarn, cpu, client, port, folder)
-        found.measure("15s")  # until its code is compiled
-        yield found
+        arms = Arms(yarn, cpu, client, port, folder)
+        arms.measure("15s")  # until the JVM has compiled the code
+        yield arms
 
 
-def paired(folder: Path, rounds: int = ROUNDS) -> Finding:
-    """Rounds of three arms; intervals of 95 % by Student's law of the logarithms."""
+def compare_rounds(folder: Path, rounds: int = ROUNDS) -> Finding:
+    """Rounds of three arms, with 95 % Student intervals of the logarithms."""
     effects, noises, rises = [], [], []
-    with arms(folder) as made:
+    with start_arms(folder) as arms:
         for _ in range(rounds):
-            first = made.measure()
-            with made.batch():
-                time.sleep(2)  # the keeper has seen them
-                mixed = made.measure()
-            last = made.measure()
+            first = arms.measure()
+            with arms.batch():
+                time.sleep(2)  # the keeper notices the containers
+                mixed = arms.measure()
+            last = arms.measure()
             effects.append(math.log(mixed.p99) - (math.log(first.p99) + math.log(last.p99)) / 2)
             noises.append(math.log(last.p99) - math.log(first.p99))
             rises.append(mixed.utilisation - (first.utilisation + last.utilisation) / 2)
@@ -187,12 +187,12 @@ def paired(folder: Path, rounds: int = ROUNDS) -> Finding:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(
-    not may_group(), reason="no cpu controller of version 1 with cpu.idle that may be written"
-)
-def test_batch_work_by_yarn_h_leaves_the_tail_of_a_primary_tenant_alone(claim: Claim, tmp_path: Path) -> None:
+@pytest.mark.skipif(not can_create_group(), reason="needs a writable cgroup v1 cpu controller with cpu.idle")
+def test_batch_work_by_yarn_h_does_not_lengthen_the_tail_of_a_primary_tenant(
+    claim: Claim, tmp_path: Path
+) -> None:
     tries = itertools.count()
     claim.settle(
-        "with batch work by YARN-H, p99 of a search service is within its own noise of none",
-        lambda: paired(tmp_path / str(next(tries))),
+        "batch work by YARN-H changes the p99 of a search service by no more than its own noise",
+        lambda: compare_rounds(tmp_path / str(next(tries))),
     )

@@ -1,6 +1,6 @@
-"""Claims that Rust tests make: built once, and each run of one is an attempt.
+"""Claims of Rust tests: the binaries are built once, and each run of a test is one attempt.
 
-They are ``#[ignore = "precision"]``: `cargo test` alone says nothing about them.
+The tests are marked ``#[ignore = "precision"]``, so `cargo test` alone does not run them.
 """
 
 from __future__ import annotations
@@ -44,25 +44,29 @@ CLAIMS = {
 
 @pytest.fixture(scope="session")
 def programs() -> dict[str, Path]:
-    """Test binaries by name, as cargo builds them for `make test`."""
-    words = ["cargo", "test", "--release", "--workspace", "--locked", "--no-run"]
+    """Test binaries by name, built with the profile of `make test`."""
+    command = ["cargo", "test", "--release", "--workspace", "--locked", "--no-run"]
     for name in CLAIMS:
-        words += ["--test", name]
-    done = subprocess.run(
-        [*words, "--message-format=json"],
+        command += ["--test", name]
+    process = subprocess.run(
+        [*command, "--message-format=json"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=BUILD_S,
     )
-    assert done.returncode == 0, done.stderr
-    built = [json.loads(line) for line in done.stdout.splitlines()]
-    return {one["target"]["name"]: Path(one["executable"]) for one in built if one.get("executable")}
+    assert process.returncode == 0, process.stderr
+    artifacts = [json.loads(line) for line in process.stdout.splitlines()]
+    return {
+        artifact["target"]["name"]: Path(artifact["executable"])
+        for artifact in artifacts
+        if artifact.get("executable")
+    }
 
 
 def run(program: Path, test: str) -> Finding:
-    """One run of one test; its figures are what it printed."""
-    done = subprocess.run(
+    """Run one test; what it prints are the figures."""
+    process = subprocess.run(
         [program, "--ignored", "--exact", test, "--nocapture"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -70,11 +74,11 @@ def run(program: Path, test: str) -> Finding:
         timeout=RUN_S,
         check=False,
     )
-    assert "running 1 test" in done.stdout, f"no test {test} in {program}"
-    # What libtest says, and where a panic came from, are no figures.
+    assert "running 1 test" in process.stdout, f"no test {test} in {program}"
+    # Lines of libtest and the location of a panic are not figures.
     noise = ("test ", "running ", "note:", "thread '", "stack backtrace", "failures:", " ", "\t")
-    said = [line for line in done.stdout.splitlines() if line and not line.startswith(noise)]
-    return Finding(done.returncode == 0, "; ".join(said))
+    figures = [line for line in process.stdout.splitlines() if line and not line.startswith(noise)]
+    return Finding(process.returncode == 0, "; ".join(figures))
 
 
 def attempt(program: Path, test: str) -> Callable[[], Finding]:
@@ -85,13 +89,15 @@ def attempt(program: Path, test: str) -> Callable[[], Finding]:
 def test_servers_and_clients_keep_time(name: str, test: str, claim: Claim, programs: dict[str, Path]) -> None:
     if test.startswith("real_servers"):
         need("nginx")
-    claim.settle(f"{name}: {test.replace('_', ' ')}", attempt(programs[name], test), limits.BEARS_MORE)
+    claim.settle(
+        f"{name}: {test.replace('_', ' ')}", attempt(programs[name], test), limits.MAX_INTERFERENCE_LOOSE
+    )
 
 
 def test_every_test_that_is_ignored_for_precision_is_run_here(programs: dict[str, Path]) -> None:
     for name, program in programs.items():
-        listed = subprocess.run([program, "--ignored", "--list"], capture_output=True, text=True, check=True)
-        found = {
-            line.removesuffix(": test") for line in listed.stdout.splitlines() if line.endswith(": test")
+        listing = subprocess.run([program, "--ignored", "--list"], capture_output=True, text=True, check=True)
+        tests = {
+            line.removesuffix(": test") for line in listing.stdout.splitlines() if line.endswith(": test")
         }
-        assert found == set(CLAIMS[name])
+        assert tests == set(CLAIMS[name])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from measuring import COMMANDS, HASTE, Household
+from measuring import COMMANDS, QUICK_DEFAULTS, ProcessTracker
 
 from hindmost.testing import VARIABLE
 
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Shorten what commands do; in this process too, but for nightly tests, which look at the plan as it is."""
-    COMMANDS[VARIABLE] = json.dumps(HASTE)
+    COMMANDS[VARIABLE] = json.dumps(QUICK_DEFAULTS)
     if item.get_closest_marker("nightly"):
         os.environ.pop(VARIABLE, None)
     else:
@@ -60,11 +60,11 @@ def exclusive() -> Iterator[Callable[[str], None]]:
 
 
 @pytest.fixture
-def household() -> Iterator[Household]:
+def process_tracker() -> Iterator[ProcessTracker]:
     """Whoever asks for it ends with nothing left behind."""
-    one = Household()
+    one = ProcessTracker()
     yield one
     try:
-        one.assert_empty()
+        one.assert_none_left()
     finally:
         one.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from factorials import PATIENCE_S, attribute, factor, read, study_file
-from measuring import Answer, finish, need, need_two_processors, start, wait_for
+from measuring import Answer, finish, need, need_two_cpus, start, wait_for
 
 from hindmost.run.figure_cache import run_figures
 from hindmost.run.readings import plan_of
@@ -32,7 +32,7 @@ class Planted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    need_two_processors()
+    need_two_cpus()
     folder = tmp_path_factory.mktemp("planted")
     file, out = study_file(folder, SLOWER, **SHORT), folder / "study"
     running = start("attribute", file, "--json", "--out", out)
@@ -95,7 +95,7 @@ def test_a_study_is_read_without_its_server_and_nothing_is_written_into_its_cell
 
 def test_a_cell_whose_server_does_not_start_is_reported_and_the_study_goes_on(tmp_path):
     need("memcached")
-    need_two_processors()
+    need_two_cpus()
     broken = '[[factor]]\nname = "port"\nargument = "{level}"\nlevels = ["", "--no-such-option"]\n'
     document = read(attribute(study_file(tmp_path, broken, target="memcached", **SHORT), tmp_path / "study"))
     fine, failed = document["loads"][0]["cells"]

@@ -10,15 +10,15 @@ import json
 import math
 
 import pytest
-from measuring import finish, need_two_processors, start
-from planted import EXAMPLES, true_effects
+from measuring import finish, need_two_cpus, start
+from planted_truth import EXAMPLES, true_effects
 
 DELTA = 0.05
 
 
 @pytest.mark.nightly
 def test_four_planted_switches_are_found(tmp_path):
-    need_two_processors()
+    need_two_cpus()
     out = tmp_path / "study"
     ran = finish(
         start("attribute", EXAMPLES / "planted.toml", "--json", "--out", out, fresh=True), out, 1800.0

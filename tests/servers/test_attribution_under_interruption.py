@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from factorials import factor, load, read
 from interferer import interferer, need_real_time
-from measuring import finish, need_two_processors, start
-from planted import EXAMPLES, true_effects
+from measuring import finish, need_two_cpus, start
+from planted_truth import EXAMPLES, true_effects
 
 SHARE, SPELL_MS = 0.05, 3.0
 HEAD = """
@@ -39,7 +39,7 @@ SWITCHES = {
     ("names", "blocks"), [(("body", "rare"), 6), (("body", "rare", "nothing", "hold"), 8)], ids=["few", "all"]
 )
 def test_planted_switches_are_told_rightly_or_not_at_all_under_interference(tmp_path, names, blocks):
-    server, client = need_two_processors()
+    server, client = need_two_cpus()
     need_real_time()
     file, out = tmp_path / "study.toml", tmp_path / "study"
     cpus = f'server_cpus = "{server}"\nclient_cpus = "{client}"\n'

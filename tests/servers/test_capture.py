@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measuring import Household, need, state
+from measuring import ProcessTracker, need, process_state
 
 from hindmost.capture import Capture, FinishedCapture, RunCapture, find_capture_fault, read_exchanges
 from hindmost.capture import tcpdump as tcpdump_module
@@ -178,18 +178,18 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
         "with Capture(Path(sys.argv[1]), 9, ring_kib=1024) as capture:\n"
         "    capture.pause(); print(capture.pid, flush=True); time.sleep(60)\n"
     )
-    household = Household()
+    process_tracker = ProcessTracker()
     try:
         child = subprocess.Popen([sys.executable, "-c", script, tmp_path / "a.pcap"], stdout=subprocess.PIPE)
         assert child.stdout is not None
-        stopped = state(int(child.stdout.readline()))
+        stopped = process_state(int(child.stdout.readline()))
         child.kill()
         child.wait()
         child.stdout.close()
         assert stopped == "T", "it does not run while it is held"
-        household.assert_empty()
+        process_tracker.assert_none_left()
     finally:
-        household.close()
+        process_tracker.close()
 
     pids: list[int] = []
 
@@ -201,7 +201,7 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert state(pids[0]) == "X"
+    assert process_state(pids[0]) == "X"
 
 
 def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch: pytest.MonkeyPatch) -> None:

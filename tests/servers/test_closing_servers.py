@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from measuring import Answer, Household, assert_counts_close, measure, need
+from measuring import Answer, ProcessTracker, assert_counts_add_up, measure, need
 
 from hindmost.targets import presets
 
@@ -37,7 +37,7 @@ def nginx(folder: Path, keeps: int) -> Path:
 def counted(answer: Answer) -> None:
     """Nothing lost."""
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert (counts["errors"], counts["misses"]) == (0, 0), counts
     assert counts["completed"] > 0
@@ -69,7 +69,7 @@ def test_as_many_connections_are_told_as_nginx_logged(
 
 @pytest.mark.nginx
 def test_a_program_that_listens_closes_each_connection_and_nginx_speaks_tls(
-    household: Household, tmp_path: Path
+    process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     answer = measure(str(EXAMPLES / "python-http.toml"), tmp_path / "python", *FEW)
     counted(answer)
@@ -90,12 +90,12 @@ def test_a_program_that_listens_closes_each_connection_and_nginx_speaks_tls(
 @pytest.mark.memcached
 def test_the_example_behind_a_card_is_measured_in_its_namespace(tmp_path: Path) -> None:
     """Which needs two ports and a namespace: with a pair of virtual ones, under other names."""
-    from namespaces import THERE, elsewhere
+    from namespaces import THERE, other_namespace
 
     need("memcached")
     if shutil.which("ip") is None:
         pytest.skip("ip is not installed (apt-get install iproute2)")
-    with elsewhere() as there:
+    with other_namespace() as there:
         text = (EXAMPLES / "memcached-behind-card.toml").read_text()
         for old, new in (('"served"', f'"{there.name}"'), ("10.9.0.1", THERE)):
             assert old in text

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from measuring import state
+from measuring import process_state
 from messages import raises
 from plain_memcached import plain_memcached
 
@@ -143,7 +143,7 @@ def test_only_windows_are_asked_and_the_server_is_on_its_processor(port):
         assert 50 < answered <= one.probe_result.requests - one.probe_result.failed
         assert 0 < used <= one._program.cpu_time.ns() - before, "nothing from before the window"
         assert one.probe_result.busy == pytest.approx(used / 0.2e9)
-    assert state(pid) == "X"
+    assert process_state(pid) == "X"
 
 
 def test_what_cannot_be_asked_is_told_and_nothing_is_left(port, monkeypatch):

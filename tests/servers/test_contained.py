@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from measuring import VERDICTS, finish, need, need_two_processors, start
+from measuring import VERDICTS, finish, need, need_two_cpus, start
 
 BLIND = """
 mount --make-rprivate / && mount --bind /dev/null /proc/stat
@@ -19,7 +19,7 @@ exec setpriv --bounding-set -sys_nice,-sys_admin,-perfmon,-bpf,-sys_resource --i
 @pytest.mark.memcached
 def test_what_a_container_hides_is_not_taken_for_nothing_and_the_reason_is_told(tmp_path: Path) -> None:
     need("memcached")
-    need_two_processors()
+    need_two_cpus()
     within = ("unshare", "--mount", "bash", "-c", BLIND, "contained")
     tried = subprocess.run([*within, "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:

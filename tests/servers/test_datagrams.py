@@ -7,14 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from measuring import assert_counts_close, measure, need
-from namespaces import Elsewhere, elsewhere
+from measuring import assert_counts_add_up, measure, need
+from namespaces import Namespace, other_namespace
 
 LOAD = ("--clients", "1", "--connections", "4", "--rate", "2k", "--duration", "1s", "--timeout", "300ms")
 ONCE = ("--runs", "1", "--remake", "0", "--warmup", "0.3s", "--quantiles", "50")
 
 
-def lose_one_packet_in_a_hundred(there: Elsewhere) -> None:
+def lose_one_packet_in_a_hundred(there: Namespace) -> None:
     # Classic BPF (bpf(4)): load a random number; below 1 % of 2^32 drop (TC_ACT_SHOT), else go on.
     drop = "4,32 0 0 4294963256,53 1 0 42949673,6 0 0 2,6 0 0 4294967295"
     filtered = ("filter", "add", "dev", there.peer, "ingress", "bpf", "da", "bytecode", drop)
@@ -38,7 +38,7 @@ def test_questions_come_to_what_the_zone_says_and_are_counted_by_type(tmp_path: 
     file.write_text(json.dumps({"kind": "dns", "queries": asked}))
     answer = measure("unbound", tmp_path / "study", *LOAD, *ONCE, "--workload", file)
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     kinds = {name: kind["counts"] for name, kind in answer.result["by_kind"].items()}
     assert set(kinds) == {"A", "AAAA", "absent"}
     assert kinds["A"]["misses"] == kinds["AAAA"]["misses"] == 0
@@ -52,14 +52,14 @@ def test_questions_come_to_what_the_zone_says_and_are_counted_by_type(tmp_path: 
 @pytest.mark.memcached
 def test_what_a_link_loses_are_timeouts_of_datagrams_and_retransmissions_of_streams(tmp_path: Path) -> None:
     need("memcached")
-    with elsewhere() as there:
+    with other_namespace() as there:
         lose_one_packet_in_a_hundred(there)
         with there.memcached(udp=True) as target:
             answer = measure(target, tmp_path / "study", *LOAD, *ONCE)
             stream = target.replace("memcached-udp", "memcached")
             again = measure(stream, tmp_path / "stream", *LOAD, *ONCE)
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert counts["errors"] == counts["misses"] == 0, counts
     # Of 2,000 requests, 20 are lost on their way there: none in e^-20.
@@ -82,7 +82,7 @@ def test_values_of_several_datagrams_come_back_whole(tmp_path: Path) -> None:
     file.write_text(json.dumps({"kind": "key-value", "keys": 100, "value_bytes": 5000, "get_ratio": 0.9}))
     answer = measure("memcached-udp", tmp_path / "study", *LOAD, *ONCE, "--workload", file)
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert (counts["misses"], counts["errors"]) == (0, 0)
     assert counts["completed"] > 0.9 * counts["scheduled"], counts

@@ -43,6 +43,6 @@ def test_a_small_budget_takes_every_step_and_a_greater_one_goes_on(tmp_path: Pat
     assert [one["label"] for one in more.result["trials"]] == [one["label"] for one in found["trials"]]
     again = hindmost("study", "report", study, "--json", study=study)
     assert {**again.result, "created": ""} == {**more.result, "created": ""}
-    assert Study(study).half_done() == []
+    assert Study(study).hidden_files() == []
     refused = hindmost("explain", study, "--rate", "5k", "--json", study=study)
     refused.assert_error(2, "fixed-option", option="--rate")

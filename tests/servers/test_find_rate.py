@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from measuring import Household, finish, hindmost, start, wait_for
+from measuring import ProcessTracker, finish, hindmost, start, wait_for
 
 from hindmost.store.schema import schemas
 
@@ -45,7 +45,7 @@ def check(document: dict[str, Any]) -> None:
 
 
 def test_an_interrupted_search_goes_on_to_its_end_and_what_holds_nowhere_exits_with_4(
-    household: Household, tmp_path: Path
+    process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     out, few = tmp_path / "search", tmp_path / "few.json"
     few.write_text('{"kind": "key-value", "keys": 100}')  # storing each takes 200 us
@@ -54,7 +54,7 @@ def test_an_interrupted_search_goes_on_to_its_end_and_what_holds_nowhere_exits_w
     wait_for((out / "search.json").exists, "a finished step")
     process.send_signal(signal.SIGINT)
     stopped = finish(process, out)
-    household.assert_empty()
+    process_tracker.assert_none_left()
     stopped.assert_error(130, "interrupted")
     assert f"hindmost measure --resume {out}" in stopped.err
     half = json.loads(hindmost("study", "report", out, "--json").out)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from machines import machines
-from measuring import assert_counts_close, measure
+from measuring import assert_counts_add_up, measure
 from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
@@ -48,13 +48,13 @@ def made(two, url, tmp_path_factory):
 
 def test_two_machines_measure_a_server_on_a_third_from_one_moment_on(made, two):
     result = made.result
-    assert_counts_close(result)
+    assert_counts_add_up(result)
     assert result["counts"]["errors"] == result["counts"]["timeouts"] == 0
     assert result["clients"]["count"] == 2
     for run in result["runs"]:
         first, second = (one["counts"]["scheduled"] for one in run["clients"])
         assert 0.8 < first / second < 1.25, "the plan is not thinned evenly"
-    assert not two.left()
+    assert not two.leftovers()
     errors = []
     for run in Study.open(made.study.folder).runs():
         moments = []

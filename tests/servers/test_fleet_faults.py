@@ -40,7 +40,7 @@ def url(two):
 @pytest.fixture(autouse=True)
 def nothing_is_left(two):
     yield
-    wait_for(lambda: not two.left(), f"nothing is left: {two.left()}", 30.0)
+    wait_for(lambda: not two.leftovers(), f"nothing is left: {two.leftovers()}", 30.0)
 
 
 def begun(two, url, out, *more):
@@ -74,8 +74,8 @@ def test_a_host_that_stays_away_ends_the_study_by_its_name(two, url, tmp_path):
         answer = finish(process, out)
         answer.assert_error(1, "host-unreachable", host="b")
     finally:
-        one.begin_sshd(two.folder)
-        wait_for(lambda: one.answers(), "sshd is back")
+        one.start_sshd(two.folder)
+        wait_for(lambda: one.sshd_answers(), "sshd is back")
         for path in (two.folder / "tmp").glob("hindmost-*"):  # as it was when the power went
             shutil.rmtree(path)
 
@@ -86,7 +86,7 @@ def test_a_controller_that_is_ended_leaves_nothing_on_any_machine(two, url, how,
     os.kill(process.pid, how)
     answer = finish(process, tmp_path / "study")
     assert answer.code == (130 if how == signal.SIGINT else -how), answer.err
-    wait_for(lambda: not two.left(), "workers, instances and folders are gone", 30.0)
+    wait_for(lambda: not two.leftovers(), "workers, instances and folders are gone", 30.0)
 
 
 def test_a_host_that_cannot_begin_is_told_with_its_name_and_what_differs(two, tmp_path):

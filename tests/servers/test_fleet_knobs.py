@@ -67,7 +67,7 @@ def two(tmp_path_factory):
 def nothing_is_left(two):
     before = Path(SETTING).read_text()
     yield
-    as_it_was = lambda: not two.left() and not two.server.commands() and slow_start(two) == "1"  # noqa: E731
+    as_it_was = lambda: not two.leftovers() and not two.server.commands() and slow_start(two) == "1"  # noqa: E731
     wait_for(as_it_was, "nothing is left, and the server's machine is as it was", 30.0)
     assert Path(SETTING).read_text() == before
 

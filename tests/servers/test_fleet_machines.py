@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from machines import machines
-from measuring import assert_counts_close, hindmost, measure, wait_for
+from measuring import assert_counts_add_up, hindmost, measure, wait_for
 from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
@@ -43,16 +43,16 @@ def on_its_machine(two):
 
 
 def test_a_client_behind_a_slow_link_is_named_and_a_server_restarts_on_its_machine(two, tmp_path):
-    two.by_name["b"].slow("2mbit")  # a reply takes it some 30 ms, of which there are 20 a second
+    two.by_name["b"].slow_link("2mbit")  # a reply takes it some 30 ms, of which there are 20 a second
     (tmp_path / "few.json").write_text('{"kind": "key-value", "keys": 50, "value_bytes": 8000}')
     words = ("--workload", tmp_path / "few.json", "--rate", "40", "--connections", "2", "--quantiles", "50")
     words += ("--runs", "5", "--duration", "0.8s", "--warmup", "0.2s", "--fleet", on_its_machine(two))
     try:
         answer = measure("memcached", tmp_path / "study", *LOAD, *words)
     finally:
-        two.by_name["b"].unhindered()
+        two.by_name["b"].restore_link()
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     named = [one for one in answer.result["reasons"] if one["code"] in ("slow-client", "dominant-client")]
     assert "b" in [one["values"].get("host") for one in named]
     hosts = {one["host"]: one for one in answer.result["fleet"]["hosts"]}
@@ -141,4 +141,4 @@ def test_a_sweep_that_is_interrupted_leaves_nothing_on_hosts(two):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     # The folder of a worker that was killed goes when another begins there.
-    wait_for(lambda: not two.left(), "nothing is left", 30.0)
+    wait_for(lambda: not two.leftovers(), "nothing is left", 30.0)

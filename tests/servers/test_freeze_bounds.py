@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from freezing import freezes
-from measuring import finish, need, running, start
+from freezing import freeze_repeatedly
+from measuring import finish, need, run_server, start
 
 RATE, SECONDS, FREEZE_S, PAUSE_S = 1000, 2.5, 0.5, 0.7
 CLOCKS_NS = 1_000_000
@@ -23,10 +23,10 @@ WORDS = ("--arrivals", "deterministic", "--duration", f"{SECONDS}s", "--warmup",
 @pytest.mark.memcached
 def test_every_request_due_while_the_server_stood_still_waited_for_its_end(tmp_path: Path) -> None:
     out = tmp_path / "study"
-    with running(need("memcached")) as server:
+    with run_server(need("memcached")) as server:
         target = f"memcached://{server.address}"
         load = start("measure", target, "--out", out, "--rate", RATE, *WORDS, "--samples", 20_000, "--json")
-        stood_still = list(freezes([server.pid], load, FREEZE_S, PAUSE_S))
+        stood_still = list(freeze_repeatedly([server.pid], load, FREEZE_S, PAUSE_S))
         answer = finish(load, out)
     assert answer.code in (0, 4, 6), answer.err
     one, rows = answer.study.client(), answer.study.samples()

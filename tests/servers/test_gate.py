@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from impostor import impostor, memcached, saying
-from measuring import Answer, Household, finish, hindmost, measure, offspring, start, wait_for
+from impostor import impostor, memcached, reply_with
+from measuring import Answer, ProcessTracker, descendants, finish, hindmost, measure, start, wait_for
 
 SYNTH = 'synth?service={"kind":"deterministic","mean_us":10}'
 FEW = ("--clients", "1", "--connections", "4")
@@ -63,7 +63,7 @@ def results(answer: Answer) -> dict[str, str]:
 
 
 def test_a_limit_is_held_crossed_or_undecided_and_the_exit_code_says_which(
-    household: Household, tmp_path: Path
+    process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
     few = ("--workload", few_keys(tmp_path))
@@ -92,7 +92,7 @@ def connected(port: int) -> int:
 
 
 def test_a_server_that_dies_under_load_crosses_what_speaks_of_it_and_what_it_did_before_is_judged(
-    household: Household, tmp_path: Path
+    process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     out = tmp_path / "study"
     words = (
@@ -113,7 +113,7 @@ def test_a_server_that_dies_under_load_crosses_what_speaks_of_it_and_what_it_did
 
     def loaded() -> list[int]:
         """The server of the second run, once all clients are connected to it."""
-        lines = offspring(process.pid) if list(out.glob("runs/0001/run.json")) else {}
+        lines = descendants(process.pid) if list(out.glob("runs/0001/run.json")) else {}
         found = [
             (pid, re.search(r'agent synth .*"address": "[^"]*:(\d+)"', line)) for pid, line in lines.items()
         ]
@@ -127,7 +127,7 @@ def test_a_server_that_dies_under_load_crosses_what_speaks_of_it_and_what_it_did
     assert len(answer.study.runs()) == 1
     judged = hindmost("study", "report", out, "--json", "--require", "errors<40%")
     assert (judged.code, results(judged)) == (4, {"errors<40%": "undecided"}), "one run has no interval"
-    household.assert_empty()
+    process_tracker.assert_none_left()
 
 
 def test_a_server_that_cannot_be_measured_crosses_what_speaks_of_it_and_is_an_error_else(
@@ -155,7 +155,7 @@ def test_a_server_whose_replies_are_none_crosses_a_limit_on_errors(tmp_path: Pat
     few = tmp_path / "few.json"
     few.write_text('{"kind": "key-value", "keys": 100, "preload": false, "clean_up": false}')
     report = tmp_path / "l.xml"
-    with impostor(memcached(saying(b"\x00nonsense\r\n"))) as address:
+    with impostor(memcached(reply_with(b"\x00nonsense\r\n"))) as address:
         words = ("--workload", few, "--require", "errors<1%", "--junit", report)
         answer = measure(f"memcached://{address}", tmp_path / "nonsense", *FIVE, *words)
     assert (answer.code, results(answer)) == (3, {"errors<1%": "crossed"}), answer.err

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hadoop_daemons import ROOT, said
+from hadoop_daemons import ROOT, run_setup
 
 from hindmost.harvest import Traces, classify
 from hindmost.harvest.hadoop import (
@@ -38,7 +38,7 @@ def one_at_a_time(exclusive):
 
 @pytest.mark.nightly
 def test_a_step_that_waits_for_ever_is_ended_and_says_so(tmp_path, monkeypatch):
-    said("build")
+    run_setup("build")
     java = (
         tmp_path / "java"
     )  # as a JVM that Hadoop's threads keep alive: it does nothing, whatever it is asked
@@ -69,9 +69,9 @@ def classes():
 
 
 def test_java_decides_as_the_engine_does_and_reads_what_python_writes(classes, tmp_path):
-    said("golden")
-    said("parts")
-    said("policy")
+    run_setup("golden")
+    run_setup("parts")
+    run_setup("policy")
     folder = tmp_path / "conf"
     yarn = yarn_texts(
         "/run/primary/%h.load", 0.25, 5000, installed=folder, heartbeats=True, queues={"root.nightly": "long"}
@@ -79,7 +79,7 @@ def test_java_decides_as_the_engine_does_and_reads_what_python_writes(classes, t
     write_config(
         classes, folder, name_nodes=["nn1", "nn2"], installed=folder, load_file="/run/load", yarn=yarn
     )
-    out = said("read", *(str(folder / name) for name in (TENANTS, SITE, YARN_SITE, SCHEDULER)))
+    out = run_setup("read", *(str(folder / name) for name in (TENANTS, SITE, YARN_SITE, SCHEDULER)))
     assert numbers(out.splitlines()[0]) == [9, 18, len(classes["classes"])]
     assert numbers(out.partition(YARN_SITE)[2].splitlines()[0]) == [8, 0.25, 5000]
     assert "hindmost.hadoop.HarvestNodeOrder" in out
@@ -95,7 +95,7 @@ def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
 
     def read_by_four():
         with ThreadPoolExecutor(4) as beside:
-            asked = [beside.submit(said, "read", str(tenants_file), root=clone) for _ in range(4)]
+            asked = [beside.submit(run_setup, "read", str(tenants_file), root=clone) for _ in range(4)]
             return {one.result().splitlines()[0].rsplit(", ", 1)[0] for one in asked}
 
     assert read_by_four() == {"9 tenants, 18 hosts"}
@@ -111,21 +111,21 @@ def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
 
 @pytest.mark.nightly
 def test_where_no_tenant_is_known_hadoops_own_tests_of_placement_hold():
-    assert numbers(said("contract").splitlines()[-1])[0] > 40
+    assert numbers(run_setup("contract").splitlines()[-1])[0] > 40
 
 
 @pytest.mark.nightly
 def test_yarn_keeps_a_reserve_and_kills_the_youngest_first():
-    said("yarn")
+    run_setup("yarn")
 
 
 @pytest.mark.nightly
 def test_hdfs_keeps_replicas_apart_and_denies_what_a_primary_tenant_needs():
-    assert "[600, 0, 0, 0, 0]" in said("hdfs", "20", "300")
+    assert "[600, 0, 0, 0, 0]" in run_setup("hdfs", "20", "300")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("step", ["golden", "parts", "hdfs", "yarn"])
 def test_the_next_hadoop_has_the_same_hooks(step, monkeypatch):
     monkeypatch.setenv("HADOOP_VERSION", "3.5.0")
-    said(step)
+    run_setup(step)

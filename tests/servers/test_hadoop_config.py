@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
-from hadoop_daemons import bean, below, daemons, found, said
-from hadoop_yarn import Yarn, batch_group, may_group
+from hadoop_daemons import bean, daemons, fetch_json, processes_below, run_setup
+from hadoop_yarn import Yarn, batch_group, can_create_group
 
 from hindmost.cli.app import run
 
@@ -46,7 +46,7 @@ def written(folder: Path, ways: list[str]) -> Path:
 def batch(folder: Path, group: Path) -> list[tuple[int, bool]]:
     """Niceness of each process of batch work of this cluster, and whether it is in the group."""
     found = []
-    for pid in below(folder):
+    for pid in processes_below(folder):
         with contextlib.suppress(OSError):
             if Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x00299.5\x00":
                 inside = f":/{group.name}\n" in Path(f"/proc/{pid}/cgroup").read_text()
@@ -56,12 +56,12 @@ def batch(folder: Path, group: Path) -> list[tuple[int, bool]]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
-    said("build")
-    if way == "group" and not may_group():
+    run_setup("build")
+    if way == "group" and not can_create_group():
         pytest.skip("no cpu controller of version 1 with cpu.idle that may be written")
     with batch_group() as group, daemons(tmp_path) as cluster:
         conf = written(tmp_path, [word.format(group=group) for word in WAYS[way]])
-        cluster.added = {
+        cluster.includes = {
             "yarn": conf / "yarn-site-hindmost.xml",
             "capacity": conf / "capacity-scheduler-hindmost.xml",
         }
@@ -90,7 +90,7 @@ def test_yarn_runs_by_the_files_that_are_written_for_it(tmp_path, way):
         if way == "group":
             assert (group / "cpu.idle").read_text() == "1\n"
         if way == "heartbeats":
-            nodes = found(f"http://127.0.0.1:{yarn.web}/ws/v1/cluster/nodes")["nodes"]
+            nodes = fetch_json(f"http://127.0.0.1:{yarn.web}/ws/v1/cluster/nodes")["nodes"]
             reported = {
                 one["nodeHTTPAddress"].split(":")[0]: one["resourceUtilization"]["nodeCPUUsage"]
                 for one in nodes

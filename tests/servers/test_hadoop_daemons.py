@@ -5,10 +5,20 @@ import urllib.error
 from http.client import IncompleteRead
 
 import pytest
-from hadoop_daemons import PLUGINS, ROOT, asked, bean, daemons, found, free_ports, replaced, said
+from hadoop_daemons import (
+    PLUGINS,
+    ROOT,
+    bean,
+    daemons,
+    fetch,
+    fetch_json,
+    free_ports,
+    replace_file,
+    run_setup,
+)
 from hadoop_hdfs import Hdfs
 from hadoop_yarn import Yarn
-from measuring import hindmost, need_two_processors
+from measuring import hindmost, need_two_cpus
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
@@ -20,7 +30,7 @@ def one_at_a_time(exclusive):
 
 @pytest.fixture
 def cluster(tmp_path):
-    said("build")
+    run_setup("build")
     with daemons(tmp_path) as running:
         yield running
 
@@ -54,14 +64,14 @@ def test_hdfs_survives_what_operators_do_to_its_daemons(cluster):
 
     # All replicas busy: the read is refused, and nothing is corrupt afterwards.
     for at in range(4):
-        replaced(cluster.folder / f"dn{at}.test.load", "0.9\n")
+        replace_file(cluster.folder / f"dn{at}.test.load", "0.9\n")
     cluster.await_("all are busy", lambda: hdfs.metric("BusyHosts") == 4)
     begun = time.monotonic()
     with pytest.raises((urllib.error.HTTPError, IncompleteRead)):
         hdfs.read("/one")
     print(f"refused after {time.monotonic() - begun:.2f} s")
     for at in range(4):
-        replaced(cluster.folder / f"dn{at}.test.load", "0.1\n")
+        replace_file(cluster.folder / f"dn{at}.test.load", "0.1\n")
     cluster.await_("none is busy", lambda: hdfs.metric("BusyHosts") == 0)
     print(f"staleness {hdfs.metric('StalenessMedianMillis'):.0f} ms median of a period of 200 ms")
     assert hdfs.read("/one") == b"x" * 1000
@@ -96,7 +106,7 @@ def test_yarn_keeps_reserves_whatever_starts_anew(cluster):
 
 
 def test_a_dag_of_tez_runs_on_the_class_that_has_room(cluster):
-    said("tez")
+    run_setup("tez")
     shuffle = {
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": f"{PLUGINS}.LocalShuffle",
@@ -116,7 +126,7 @@ def test_a_dag_of_tez_runs_on_the_class_that_has_room(cluster):
 
 
 def test_a_search_service_is_measured_over_a_day(cluster):
-    server, client = need_two_processors()
+    server, client = need_two_cpus()
     (port,) = free_ports(1)
     load = cluster.folder / "search.load"
     command = [
@@ -131,9 +141,9 @@ def test_a_search_service_is_measured_over_a_day(cluster):
     ]
     cluster.run("search", command)
     cluster.await_("it searches", lambda: "searching" in cluster.log("search"), 200)
-    assert found(f"http://127.0.0.1:{port}/search?q=w12+w340")["found"] > 1000
+    assert fetch_json(f"http://127.0.0.1:{port}/search?q=w12+w340")["found"] > 1000
     with pytest.raises(urllib.error.HTTPError, match="400"):
-        asked(f"http://127.0.0.1:{port}/search?words=w1")
+        fetch(f"http://127.0.0.1:{port}/search?words=w1")
     out = cluster.folder / "day"
     day = ("--workload", ROOT / "search/queries.json", "--rate", "200", "--schedule", ROOT / "search/day.csv")
     runs = ("--runs", "2", "--duration", "24s", "--warmup", "2s", "--client-cpus", client, "--remake", "0")

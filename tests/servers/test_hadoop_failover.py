@@ -1,7 +1,7 @@
 """HDFS-H on two name nodes that share their edits: what the plug-ins know outlives the one that was active."""
 
 import pytest
-from hadoop_daemons import bean, daemons, replaced, said
+from hadoop_daemons import bean, daemons, replace_file, run_setup
 from hadoop_hdfs import Hdfs
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -13,13 +13,13 @@ def one_at_a_time(exclusive):
 
 
 def test_the_next_name_node_knows_tenants_and_who_is_busy(tmp_path):
-    said("build")
+    run_setup("build")
     with daemons(tmp_path) as cluster:
         hdfs = Hdfs(cluster, 6, name_nodes=2)
         hdfs.await_live()
         before = [hdfs.write(f"/before{at}") for at in range(6)]
         busy = "dn1.test"
-        replaced(cluster.folder / f"{busy}.load", "0.9\n")
+        replace_file(cluster.folder / f"{busy}.load", "0.9\n")
         cluster.await_("the active one hears it", lambda: hdfs.metric("BusyHosts") == 1)
         assert all(busy not in hdfs.write(f"/busy{at}") for at in range(6))
         mean = hdfs.metric("PlacedByLevel")
@@ -44,8 +44,8 @@ def test_the_next_name_node_knows_tenants_and_who_is_busy(tmp_path):
 
         # The one that was killed stands by, hears the same, and takes over again.
         hdfs.start_name_node(0)
-        replaced(cluster.folder / f"{busy}.load", "0.1\n")
-        cluster.await_("it stands by", lambda: hdfs.stands_by(0))
+        replace_file(cluster.folder / f"{busy}.load", "0.1\n")
+        cluster.await_("it stands by", lambda: hdfs.is_standby(0))
         cluster.kill("nn1")
         hdfs.activate(0)
         hdfs.await_live()

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from hadoop_daemons import said
-from hadoop_replay import written
+from hadoop_daemons import run_setup
+from hadoop_replay import write_replay
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
@@ -19,9 +19,9 @@ SECONDS = 60
 
 
 def test_up_to_forty_percent_of_mean_load_no_read_fails_under_h_and_some_do_under_stock(tmp_path):
-    tenants, traces = written(tmp_path, 24, [0.3, 0.4])
+    tenants, traces = write_replay(tmp_path, 24, [0.3, 0.4])
     arms = [f"h/deny/{traces[0.3]}", f"h/deny/{traces[0.4]}", f"stock/deny/{traces[0.4]}"]
-    out = said("replay", str(tenants), str(SECONDS), *arms)
+    out = run_setup("replay", str(tenants), str(SECONDS), *arms)
     print(out)
     seen = {one["arm"]: one for one in map(json.loads, (line for line in out.splitlines() if line[0] == "{"))}
     ours = [seen["h-deny-30"], seen["h-deny-40"]]

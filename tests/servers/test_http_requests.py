@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from measuring import Answer, assert_counts_close, measure, need
-from noting import Noting, noting
+from http_recorder import RequestLog, record_requests
+from measuring import Answer, assert_counts_add_up, measure, need
 from scipy.stats import chisquare
 
 from hindmost.targets import presets
@@ -19,11 +19,11 @@ FEW = ("--clients", "1", "--connections", "4", "--timeout", "1s", "--runs", "1")
 WORDS = "s3cret-words-of-the-test"
 
 
-def measured(notes: Noting, folder: Path, *more: object, path: str = "/") -> Answer:
+def measured(notes: RequestLog, folder: Path, *more: object, path: str = "/") -> Answer:
     url = f"http://127.0.0.1:{notes.port}{path}"
     answer = measure(url, folder / "study", *FEW, "--rate", "300", *more)
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     assert answer.result["counts"]["errors"] == 0, answer.result["codes"]
     return answer
 
@@ -39,7 +39,7 @@ def test_one_request_by_options_arrives_as_it_was_asked_for_and_what_logs_in_is_
 ) -> None:
     order = tmp_path / "order.json"
     order.write_bytes(b'{"id": 1, "text": "{{no field}}"}')
-    with noting() as notes:
+    with record_requests() as notes:
         answer = measured(
             notes,
             tmp_path,
@@ -47,14 +47,14 @@ def test_one_request_by_options_arrives_as_it_was_asked_for_and_what_logs_in_is_
             *("--header", f"Authorization: Bearer {WORDS}", "--header", "X-Tenant: a"),
             path="/orders?dry=1",
         )
-    for one in notes.arrived:
+    for one in notes.requests:
         assert (one.method, one.path, one.body) == ("POST", "/orders?dry=1", order.read_bytes())
         assert one.headers["Authorization"] == f"Bearer {WORDS}"
         assert (one.headers["X-Tenant"], one.headers["Content-Type"]) == ("a", "application/json")
         assert one.headers["Host"] == f"127.0.0.1:{notes.port}"
-    looks = [one for one in notes.arrived if one.connection == 0]
+    looks = [one for one in notes.requests if one.connection == 0]
     assert len(looks) == 1, "a request that must not be made twice is made once to look at the server"
-    assert max(Counter(one.connection for one in notes.loaded).values()) == 5
+    assert max(Counter(one.connection for one in notes.load_requests).values()) == 5
     found = answer.result["connections"]
     assert (found["by_turns"], found["closed"]) == (False, 0), "it is our doing"
     assert list(answer.result["by_kind"]) == ["post"]
@@ -85,22 +85,22 @@ def test_weights_fields_and_rows_arrive_as_they_were_asked_for_and_codes_are_tol
             {"name": "look", "weight": 1, "method": "HEAD", "path": "/h/{{hex:8}}"},
         ],
     }
-    with noting({"PUT": 409}) as notes:
+    with record_requests({"PUT": 409}) as notes:
         words = ("--workload", workload(tmp_path, asked), "--duration", "1.5s")
         answer = measured(notes, tmp_path, *words)
     # Seeds are fixed, so only the number of requests differs between two tries.
-    seen = Counter(one.method for one in notes.arrived)
+    seen = Counter(one.method for one in notes.requests)
     total = sum(seen.values())
     chance = chisquare([seen["GET"], seen["PUT"], seen["HEAD"]], [total * share for share in (0.6, 0.2, 0.2)])
     assert chance.pvalue > 1e-6, seen
-    rows = Counter(one.path for one in notes.arrived if one.method == "GET")
+    rows = Counter(one.path for one in notes.requests if one.method == "GET")
     assert set(rows) == {"/users/1?name=A%20%22b%22", "/users/2?name=c%20d", "/users/3?name=e"}
-    bodies = [json.loads(one.body) for one in notes.arrived if one.method == "PUT"]
+    bodies = [json.loads(one.body) for one in notes.requests if one.method == "PUT"]
     assert {one["name"] for one in bodies} == {'A "b"', "c d", "e"}
     assert {one["n"] for one in bodies} == {0, 1, 2, 3}
-    paths = Counter(one.path for one in notes.loaded if one.method == "PUT")
+    paths = Counter(one.path for one in notes.load_requests if one.method == "PUT")
     assert set(paths.values()) == {1}, "no two requests have the same number"
-    assert all(re.fullmatch(r"[0-9a-f-]{36}", one.headers["X-Request"]) for one in notes.arrived)
+    assert all(re.fullmatch(r"[0-9a-f-]{36}", one.headers["X-Request"]) for one in notes.requests)
     kinds = answer.result["by_kind"]
     assert sum(one["counts"]["completed"] for one in kinds.values()) == answer.result["counts"]["completed"]
     assert {name: set(one["codes"]) for name, one in kinds.items()} == {
@@ -127,7 +127,7 @@ def test_nginx_takes_posts_and_puts(tmp_path: Path) -> None:
     words = ("--rate", "300", "--workload", workload(tmp_path, {"requests": requests}))
     answer = measure(str(target), tmp_path / "study", *FEW, *words)
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     codes = {kind: set(one["codes"]) for kind, one in answer.result["by_kind"].items()}
     assert codes["post:/orders"] == {"201"}, codes
     assert codes["put:/dav/{{int:1..20}}"] <= {"201", "204"}, codes

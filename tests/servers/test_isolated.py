@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from interferer import HostInterference
-from measuring import need, need_two_processors
+from measuring import need, need_two_cpus
 
 from benches.interruptions import plan_of, run_with_interference
 from hindmost.run.figures import RunFigures
@@ -29,7 +29,7 @@ def need_real_time() -> None:
 def stolen_from(which: str, folder: Path) -> tuple[RunFigures, HostInterference]:
     """One run of 2 s in which a tenth of one processor's time is taken."""
     need("memcached")
-    server, client = need_two_processors()
+    server, client = need_two_cpus()
     need_real_time()
     plan = plan_of("memcached", "5k", 2.0)
     study = Study.create(folder / "study", {"plan": plan.model_dump(mode="json"), "host": {}})

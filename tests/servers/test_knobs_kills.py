@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from namespaces import need_mounts_of_our_own
+from namespaces import need_private_mounts
 
 ROUNDS = Path(__file__).with_name("knobs_until_killed.py")
 MANY = int(os.environ.get("HINDMOST_KNOBS_KILLS", "200"))
@@ -39,7 +39,7 @@ def test_whenever_a_study_is_killed_the_next_finds_the_host_as_it_was(kills: int
     """A few in every test run, some of them with a server; HINDMOST_KNOBS_KILLS=1000 asks the slow ring for more."""
     if shutil.which("memcached") is None:
         pytest.skip("memcached is not installed")
-    need_mounts_of_our_own()
+    need_private_mounts()
     done = subprocess.run(
         [sys.executable, str(ROUNDS), str(tmp_path), str(kills)], capture_output=True, text=True, check=False
     )

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measuring import managed, measure, need, running
+from measuring import measure, need, parse_managed, run_server
 
 from hindmost.plan.login import Login
 from hindmost.targets.spec import ReadyProbe
 
-pytestmark = pytest.mark.usefixtures("household")
+pytestmark = pytest.mark.usefixtures("process_tracker")
 
 SECRET = "correct-horse"
 RATE = ("--rate", "300", "--duration", "0.3s", "--warmup", "0.1s", "--runs", "1", "--clients", "1")
@@ -25,7 +25,7 @@ def protected() -> Iterator[str]:
     users = ["--user", "ada", "on", f">{SECRET}", "~*", "&*", "+@all", "--user", "default", "off"]
     # Ready when it accepts connections: it is not told the password here.
     ready = ReadyProbe(kind="tcp")
-    with running(spec.model_copy(update={"command": [*spec.command, *users], "ready": ready})) as server:
+    with run_server(spec.model_copy(update={"command": [*spec.command, *users], "ready": ready})) as server:
         yield server.address
 
 
@@ -56,14 +56,14 @@ def test_a_redis_user_is_let_in_by_a_password_that_is_stored_nowhere_and_by_no_o
 
 @pytest.mark.postgresql
 def test_postgresql_refuses_a_wrong_password_and_a_statement_that_cannot_be_prepared(tmp_path: Path) -> None:
-    spec = managed("postgresql?auth=scram-sha-256")
+    spec = parse_managed("postgresql?auth=scram-sha-256")
     need("postgresql")
     who = Login(user="hindmost", password="hindmost", database="postgres")
     study = tmp_path / "study"
     workload = tmp_path / "workload.json"
     statements = [{"sql": "SELECT nothing FROM nowhere WHERE id = $1", "parameters": ["1"]}]
     workload.write_text(json.dumps({"kind": "sql", "statements": statements}))
-    with running(spec.model_copy(update={"login": who})) as server:
+    with run_server(spec.model_copy(update={"login": who})) as server:
         for user in ("hindmost:battery-staple@", "hindmost@", "ada:hindmost@"):
             answer = measure(f"postgresql://{user}{server.address}/postgres", study, *RATE)
             answer.assert_error(1, "login-refused")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import REAL, assert_counts_close, managed, measure, need, running
-from secured import EXAMPLES, GRPC, POSTGRESQL, place, secured
+from measuring import REAL, assert_counts_add_up, measure, need, parse_managed, run_server
+from tls_targets import EXAMPLES, GRPC, POSTGRESQL, add_tls, place_certificates
 
-pytestmark = pytest.mark.usefixtures("household")
+pytestmark = pytest.mark.usefixtures("process_tracker")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Row:
 
     def at(self, folder: Path) -> str:
         """The target as the command line has it; where it needs certificates, they are in `folder`."""
-        return str(secured(Path(self.target), place(folder))) if self.tls else self.target
+        return str(add_tls(Path(self.target), place_certificates(folder))) if self.tls else self.target
 
     def need(self) -> None:
         """A skip where it is not here."""
@@ -214,12 +214,12 @@ def test_each_protocol_is_measured_at_each_server_that_speaks_it(
     if row.by_url is None:
         answer = measure(target, tmp_path / "study", *words(row, tmp_path))
     else:
-        spec = managed(target)
-        with running(spec) as server:
+        spec = parse_managed(target)
+        with run_server(spec) as server:
             url = f"{spec.protocol}://{server.address}{row.by_url}"
             answer = measure(url, tmp_path / "study", *words(row, tmp_path))
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     # Each run has a server started afresh: what the first run left behind is not needed by the second.
     assert len(answer.result["runs"]) == row.runs
     counts = answer.result["counts"]

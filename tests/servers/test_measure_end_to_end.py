@@ -11,15 +11,15 @@ import pytest
 from measuring import (
     VERDICTS,
     Answer,
-    assert_counts_close,
+    assert_counts_add_up,
+    descendants,
     finish,
     hindmost,
-    managed,
     measure,
     need,
-    need_two_processors,
-    offspring,
-    running,
+    need_two_cpus,
+    parse_managed,
+    run_server,
     start,
     wait_for,
 )
@@ -41,7 +41,7 @@ FIGURES = (
 )
 FIGURES += ("variance", "clients", "stopping", "distributions", "outstanding", "series", "reasons", "target")
 
-pytestmark = pytest.mark.usefixtures("household")
+pytestmark = pytest.mark.usefixtures("process_tracker")
 
 
 def reasons(answer: Answer) -> set[str]:
@@ -54,10 +54,10 @@ def assert_counted(answer: Answer, runs: int, clients: int = 1, *, managed: bool
     result = answer.result
     assert answer.code == VERDICTS[result["verdict"]]
     SCHEMA.validate(result)
-    assert_counts_close(result)
+    assert_counts_add_up(result)
     assert result["counts"]["scheduled"] > 0
     assert len(result["runs"]) == len(answer.study.runs()) == runs
-    assert answer.study.half_done() == []
+    assert answer.study.hidden_files() == []
     assert json.loads((answer.study.folder / "result.json").read_text()) == result
     assert "<html" in (answer.study.folder / "report.html").read_text()
     manifest = json.loads((answer.study.folder / "manifest.json").read_text())
@@ -76,7 +76,7 @@ def assert_counted(answer: Answer, runs: int, clients: int = 1, *, managed: bool
 @pytest.mark.memcached
 def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_path: Path) -> None:
     need("memcached")
-    need_two_processors()
+    need_two_cpus()
     example = ROOT / "examples" / "targets" / "memcached-pinned.toml"
     out = tmp_path / "study"
     answer = measure(str(example), out, "--rate", "1k", "--duration", "0.3s")
@@ -115,9 +115,9 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
 
 
 def test_a_running_server_is_measured_by_clients_that_share_the_rate(tmp_path: Path) -> None:
-    need_two_processors()
+    need_two_cpus()
     words = ["--clients", "3", "--client-cpus", "1", "--rate", "900", "--runs", "1"]
-    with running(managed("synth"), cpus=[0]) as server:
+    with run_server(parse_managed("synth"), cpus=[0]) as server:
         answer = measure(f"memcached://{server.address}", tmp_path / "study", *words)
         assert server.alive(), "it is left alone"
     result = assert_counted(answer, runs=1, clients=3, managed=False)
@@ -141,7 +141,7 @@ def test_in_a_closed_loop_a_reply_was_there_before_the_next_request_left(tmp_pat
     out = tmp_path / "study"
     words = ["--closed", "--connections", "4", "--runs", "1", "--duration", "0.5s", "--warmup", "0.3s"]
     process = start("measure", "synth", "--json", "--clients", "1", "--out", out, *words, "--quantiles", "50")
-    wait_for(lambda: len(offspring(process.pid)) == 3, "guard, server, client, and nothing else")
+    wait_for(lambda: len(descendants(process.pid)) == 3, "guard, server, client, and nothing else")
     answer = finish(process, out)
     result = assert_counted(answer, runs=1)
     assert (result["plan"]["loop"], result["plan"]["rate_per_s"]) == ("closed", None)

@@ -16,21 +16,21 @@ from pathlib import Path
 import pytest
 from impostor import black_hole
 from measuring import (
-    Household,
-    Started,
+    HindmostProcess,
+    ProcessTracker,
     Study,
-    assert_counts_close,
+    assert_counts_add_up,
+    descendants,
     finish,
     hindmost,
     measure,
     need,
-    offspring,
     start,
     wait_for,
 )
 
 GETS_ONLY = '{"get_ratio": 1.0, "keys": 10}'
-Begun = Callable[[str, Path], Started]
+Begun = Callable[[str, Path], HindmostProcess]
 TARGET = """
 name = "fault"
 protocol = "memcached"
@@ -48,13 +48,13 @@ def target_file(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def processes_of(process: Started, words: str) -> list[int]:
+def processes_of(process: HindmostProcess, words: str) -> list[int]:
     """Its processes with these words on their command lines, but for the guard."""
-    return [pid for pid, line in offspring(process.pid).items() if words in line and "guard.py" not in line]
+    return [pid for pid, line in descendants(process.pid).items() if words in line and "guard.py" not in line]
 
 
-def load_is_on(process: Started) -> bool:
-    return any("hindmost.agent client" in line for line in offspring(process.pid).values())
+def load_is_on(process: HindmostProcess) -> bool:
+    return any("hindmost.agent client" in line for line in descendants(process.pid).values())
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def one_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def begun(one_run: Callable[[str], Path]) -> Begun:
     """A study of two runs: the first is stored, the second is under load."""
 
-    def begin(name: str, out: Path) -> Started:
+    def begin(name: str, out: Path) -> HindmostProcess:
         shutil.copytree(one_run(name), out)
         process = start("measure", "--resume", out, "--runs", 2, "--json")
         try:
@@ -95,15 +95,15 @@ def assert_resumes(out: Path, runs: int) -> None:
     answer = hindmost("measure", "--resume", out, "--json", study=out)
     assert answer.code in (0, 4, 6), answer.err
     assert answer.result["stopping"]["runs"] == len(answer.study.runs()) == runs
-    assert answer.study.half_done() == []
-    assert_counts_close(answer.result)
+    assert answer.study.hidden_files() == []
+    assert_counts_add_up(answer.result)
 
 
 # --- the server is not there, cannot start, or is another ---------------------------------------------------
 
 
 def test_a_server_that_is_not_there_is_an_error_in_bounded_time(
-    household: Household, tmp_path: Path, exclusive: Callable[[str], None]
+    process_tracker: ProcessTracker, tmp_path: Path, exclusive: Callable[[str], None]
 ) -> None:
     exclusive("accept-queues")
     out = tmp_path / "study"
@@ -117,7 +117,7 @@ def test_a_server_that_is_not_there_is_an_error_in_bounded_time(
 
 
 def test_a_server_that_cannot_start_is_an_error_and_the_same_command_begins_anew(
-    household: Household, target_file: Callable[[str], Path], tmp_path: Path
+    process_tracker: ProcessTracker, target_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
     words = (tmp_path / "study", "--runs", "1", "--rate", "500")
     with socket.create_server(("127.0.0.1", 0)) as holder:
@@ -138,7 +138,7 @@ def test_a_server_that_cannot_start_is_an_error_and_the_same_command_begins_anew
 
 @pytest.mark.memcached
 def test_a_server_that_dies_in_mid_run_is_an_error_and_finished_runs_are_kept(
-    household: Household, tmp_path: Path, begun: Begun
+    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
 ) -> None:
     need("memcached")
     out = tmp_path / "study"
@@ -148,12 +148,12 @@ def test_a_server_that_dies_in_mid_run_is_an_error_and_finished_runs_are_kept(
     answer = finish(process, out)
     answer.assert_error(1, "server-died", run=2)
     assert len(answer.study.runs()) == 1
-    assert answer.study.half_done() == []
+    assert answer.study.hidden_files() == []
     assert_resumes(out, 2)
 
 
 def test_a_load_client_that_dies_is_an_error_and_the_server_ends_with_it(
-    household: Household, tmp_path: Path, begun: Begun
+    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
 ) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
@@ -187,7 +187,7 @@ def to_group(number: signal.Signals, times: int = 1) -> Callable[[int], None]:
     ids=["INT to the group, impatiently", "TERM"],
 )
 def test_an_interrupted_study_keeps_its_runs(
-    end: Callable[[int], None], household: Household, tmp_path: Path, begun: Begun
+    end: Callable[[int], None], process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
 ) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
@@ -196,21 +196,21 @@ def test_an_interrupted_study_keeps_its_runs(
     answer.assert_error(130, "interrupted")
     assert f"hindmost measure --resume {out}" in answer.result["hint"]
     assert len(answer.study.runs()) == 1
-    household.assert_empty()
+    process_tracker.assert_none_left()
 
 
 @pytest.mark.nginx
 def test_kill_9_leaves_no_process_and_the_study_goes_on(
-    household: Household, tmp_path: Path, begun: Begun
+    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
 ) -> None:
     need("nginx")
     out = tmp_path / "study"
     process = begun("nginx", out)
     process.kill()
     assert finish(process, out).code == -signal.SIGKILL
-    household.assert_empty()
+    process_tracker.assert_none_left()
     assert len(Study(out).runs()) == 1
-    assert Study(out).half_done() != [], "the second run was under way"
+    assert Study(out).hidden_files() != [], "the second run was under way"
     assert_resumes(out, 2)
 
 
@@ -218,7 +218,7 @@ def test_kill_9_leaves_no_process_and_the_study_goes_on(
 @pytest.mark.parametrize("after_s", [0.1, 0.4, 0.7, 1.0])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_end_at_any_moment_of_the_start_leaves_nothing(
-    number: signal.Signals, after_s: float, household: Household, tmp_path: Path
+    number: signal.Signals, after_s: float, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     process = start("measure", "synth", "--out", tmp_path / "study", fresh=True)
     time.sleep(after_s)
@@ -232,7 +232,7 @@ def test_an_end_at_any_moment_of_the_start_leaves_nothing(
 
 
 def test_two_at_a_time_in_one_study_are_kept_apart(
-    household: Household, tmp_path: Path, begun: Begun
+    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
 ) -> None:
     out = tmp_path / "study"
     process = begun("synth", out)
@@ -266,7 +266,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
 
 
 def test_a_full_disk_keeps_finished_runs_and_the_study_goes_on(
-    household: Household, tmp_path: Path, small_disk: Callable[[str], Path]
+    process_tracker: ProcessTracker, tmp_path: Path, small_disk: Callable[[str], Path]
 ) -> None:
     disk = small_disk("4k")
     out = disk / "study"
@@ -278,6 +278,6 @@ def test_a_full_disk_keeps_finished_runs_and_the_study_goes_on(
     assert answer.error_codes in (["disk-full"], ["write"]), "of our own files, or of a client's"
     assert answer.code == 1
     assert 1 <= len(answer.study.runs()) < 3
-    assert answer.study.half_done() == []
+    assert answer.study.hidden_files() == []
     small_disk("50m")
     assert_resumes(out, 3)

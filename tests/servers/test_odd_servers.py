@@ -10,7 +10,7 @@ from typing import Any
 
 import odd_servers
 import pytest
-from measuring import managed, need
+from measuring import need, parse_managed
 from odd_servers import Serve, odd_server
 
 from hindmost import _engine
@@ -186,7 +186,7 @@ def test_datagrams_that_are_no_replies_are_dropped(tmp_path: Path) -> None:
 def test_a_failed_transaction_fails_alone(tmp_path: Path) -> None:
     sql = {"kind": "sql", "statements": [{"sql": "BEGIN; SELECT 1/{{int:0..9}}; COMMIT"}]}
     need("postgresql")
-    with ManagedServer(managed("postgresql")) as server:
+    with ManagedServer(parse_managed("postgresql")) as server:
         target = {"protocol": "postgresql", "address": server.address}
         target["login"] = {"user": "hindmost", "database": "postgres"}
         found = loaded(server.address, "postgresql", sql, tmp_path / "pg", target=target)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from measuring import need_two_processors
+from measuring import need_two_cpus
 
 from benches.peers.contest import Contest, Setting, load
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
@@ -26,7 +26,7 @@ def test_a_peer_is_measured_and_its_traffic_is_seen_whole(tmp_path: Path) -> Non
         )
     if fault := find_capture_fault():
         pytest.skip(f"nothing can be captured here: {fault.message}")
-    server_cpu, client_cpu = need_two_processors()
+    server_cpu, client_cpu = need_two_cpus()
     path = tmp_path / "rounds.jsonl"
     before = os.sched_getaffinity(0)
     programs = {"redis-benchmark": program, "hindmost": str(Path(sys.executable).parent / "hindmost")}

@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from measuring import VERDICTS, Household, hindmost
+from measuring import VERDICTS, ProcessTracker, hindmost
 
 PROGRAM = "import sys; from hindmost.cli import main; sys.exit(main())"
 
 
 def test_a_quick_look_fits_one_screen_and_goes_on_where_its_reader_leaves(
-    household: Household, tmp_path: Path
+    process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     study, few = tmp_path / "study", tmp_path / "few.json"
     few.write_text('{"kind": "key-value", "keys": 50}')
@@ -49,6 +49,6 @@ def test_a_quick_look_fits_one_screen_and_goes_on_where_its_reader_leaves(
     assert answer["plan"]["quick"]
     assert "quick-look" in {reason["code"] for reason in answer["reasons"]} or answer["verdict"] != "valid"
     assert (study / "report.html").exists()
-    household.assert_empty()
+    process_tracker.assert_none_left()
 
     assert hindmost("study", "report", study).out.count("\n") <= 30, "one screen"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import Answer, assert_counts_close, hindmost, measure, need, servers
+from measuring import Answer, assert_counts_add_up, hindmost, measure, need, servers
 
 FAIR = 6.0
 """Standard deviations of chi-square that chance may take: one worker in a thousand million is beyond."""
@@ -26,7 +26,7 @@ def many(target: str, connections: int, out: Path, *more: object, **options: Any
 
 def assert_carried(answer: Answer, connections: int) -> None:
     """Every request was answered, every connection took part, and no more memory was held than is told."""
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert counts["scheduled"] == counts["completed"] > 0, counts
     seen = 0

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import Answer, finish, measure, need_two_processors, offspring, start, wait_for
-from neighbours import disturber
+from measuring import Answer, descendants, finish, measure, need_two_cpus, start, wait_for
+from neighbours import run_disturber
 
 LOAD = ("--rate", "2000", "--runs", "1", "--duration", "0.6s", "--quantiles", "50,99")
 AMPLE, SCARCE = 16.0, 0.04
@@ -42,8 +42,8 @@ def figure(answer: Answer, name: str) -> dict[str, Any]:
 
 
 def test_a_program_on_the_clients_processor_is_named(tmp_path: Path) -> None:
-    server, client = need_two_processors()
-    with disturber(client, tmp_path) as pid:
+    server, client = need_two_cpus()
+    with run_disturber(client, tmp_path) as pid:
         places = ("--server-cpus", server, "--client-cpus", client, "--pacing", "spin")
         answer = measure("synth", tmp_path / "study", *LOAD, *places)
     # Where a busy host made p99 many times as long, what the disturber took is a small part of it, or not worth a word.
@@ -71,7 +71,7 @@ def listen_drops() -> int:
 
 
 def test_nothing_of_ours_is_in_the_way(tmp_path: Path, exclusive: Callable[[str], None]) -> None:
-    need_two_processors()
+    need_two_cpus()
     exclusive("accept-queues")
     before = listen_drops()
     answer = measure("synth", tmp_path / "study", *LOAD)
@@ -130,14 +130,16 @@ def quota() -> Iterator[Quota]:
 
 
 def test_a_quota_that_stops_the_client_is_found(tmp_path: Path) -> None:
-    need_two_processors()
+    need_two_cpus()
     out = tmp_path / "study"
     with quota() as group:
         process = start(
             "measure", "synth", "--json", "--out", out, *LOAD, "--warmup", "0.3s", preexec_fn=group.join
         )
 
-        wait_for(lambda: any("agent client" in line for line in offspring(process.pid).values()), "the load")
+        wait_for(
+            lambda: any("agent client" in line for line in descendants(process.pid).values()), "the load"
+        )
         group.limit(SCARCE)
         wait_for((out / "runs" / "0001").exists, "the end of the run")
         group.limit(AMPLE)

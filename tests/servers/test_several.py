@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from measuring import Household, assert_counts_close, measure, need, running
+from measuring import ProcessTracker, assert_counts_add_up, measure, need, run_server
 
 from hindmost.targets import load_target_file
 
@@ -67,18 +67,18 @@ def held(address: str, names: list[str]) -> list[str]:
 
 @pytest.mark.memcached
 def test_each_server_has_figures_and_keeps_its_keys_where_twemproxy_looks_for_them(
-    tmp_path: Path, household: Household
+    tmp_path: Path, process_tracker: ProcessTracker
 ) -> None:
     spec = need("memcached")
     need("nutcracker")
     (tmp_path / "mix.json").write_text(json.dumps(MIX | {"clean_up": False}))
     with ExitStack() as stack:
-        addresses = [stack.enter_context(running(spec)).address for _ in range(3)]
+        addresses = [stack.enter_context(run_server(spec)).address for _ in range(3)]
         target = f"memcached://{','.join(addresses)}"
         words = (*FEW, "--sharding", "ketama", "--workload", tmp_path / "mix.json")
         answer = measure(target, tmp_path / "study", *words)
         assert answer.code in (0, 4, 6), answer.err
-        assert_counts_close(answer.result)
+        assert_counts_add_up(answer.result)
         assert answer.result["counts"]["misses"] == 0
         found = answer.result["endpoints"]
         assert [each["address"] for each in found] == addresses
@@ -91,7 +91,7 @@ def test_each_server_has_figures_and_keeps_its_keys_where_twemproxy_looks_for_th
         # It sorts them by name, which is the address where none is given; ketama's circle is of names.
         servers = "".join(f"   - {address}:1\n" for address in addresses)
         (tmp_path / "proxy.toml").write_text(PROXY.replace("SERVERS", servers))
-        proxy = stack.enter_context(running(load_target_file(tmp_path / "proxy.toml")))
+        proxy = stack.enter_context(run_server(load_target_file(tmp_path / "proxy.toml")))
         assert held(proxy.address, NAMES) == NAMES
 
         # Another run removes them again, each from whoever keeps it.

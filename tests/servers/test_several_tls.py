@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import secured
+import tls_targets
 from certificates import issue
-from measuring import Answer, Household, hindmost, measure
+from measuring import Answer, ProcessTracker, hindmost, measure
 from test_tls import BRIEFLY, FEW, attached, nginx, whole
 
 HELD = {"by-name": "DNS:localhost", "by-address": "IP:127.0.0.1", "elsewhere": "DNS:elsewhere.example"}
@@ -18,8 +18,8 @@ HELD = {"by-name": "DNS:localhost", "by-address": "IP:127.0.0.1", "elsewhere": "
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a certificate for each way to write the same host."""
-    folder = secured.place(tmp_path_factory.mktemp("several"))
-    issue(folder, "server", *HELD, held=HELD)
+    folder = tls_targets.place_certificates(tmp_path_factory.mktemp("several"))
+    issue(folder, "server", *HELD, alternatives=HELD)
     return issue(folder, "stranger", ca="other")
 
 
@@ -44,7 +44,7 @@ def asked(place: Path, one: str) -> set[str]:
 
 @pytest.mark.nginx
 def test_each_of_several_servers_is_verified_by_its_own_name_and_a_wrong_one_is_told_by_its_port(
-    place: Path, tmp_path: Path, household: Household
+    place: Path, tmp_path: Path, process_tracker: ProcessTracker
 ) -> None:
     with ExitStack() as stack:
         ports = several(stack, place, "by-name", "by-address", "elsewhere", "stranger")

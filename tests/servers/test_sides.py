@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from ending import ended_in_the_middle, finished
-from measuring import Household, Study, finish, hindmost, start, wait_for
+from ending import finished_runs, stop_in_second_run
+from measuring import ProcessTracker, Study, finish, hindmost, start, wait_for
 
 from hindmost import Study as Stored
 
@@ -84,38 +84,38 @@ def test_targets_in_turn_have_their_known_ratio_and_more_rounds_go_on(few: Path,
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
 def test_a_live_comparison_that_is_ended_leaves_nothing_and_goes_on(
-    number: signal.Signals, few: Path, household: Household, tmp_path: Path
+    number: signal.Signals, few: Path, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     study, load = tmp_path / "study", ("--rate", 100, "--warmup", "0.2s", "--duration", "1s", "--pairs", 2)
     words = ("compare", "--live", SERVER % 100, SERVER % 300, *load, *OPTIONS, "--workload", few)
-    first = ended_in_the_middle(words, number, study, household, f"hindmost compare {study}")
+    first = stop_in_second_run(words, number, study, process_tracker, f"hindmost compare {study}")
     assert not (study / "comparison.json").exists()
     again = hindmost("compare", study, "--quiet", "--json", study=study)
     assert again.code in (0, 4, 6), again.err
-    assert len(finished(study)) == 4
-    assert first <= finished(study)
+    assert len(finished_runs(study)) == 4
+    assert first <= finished_runs(study)
     assert again.result["against"][0]["pairs"] == 2
-    assert Study(study).half_done() == []
-    household.assert_empty()
+    assert Study(study).hidden_files() == []
+    process_tracker.assert_none_left()
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("number", BOTH)
 def test_a_search_for_an_interval_that_is_ended_leaves_nothing_and_goes_on(
-    number: signal.Signals, few: Path, household: Household, tmp_path: Path
+    number: signal.Signals, few: Path, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
     load = ("--rate", "2k", "--batch", "1ms", "--pairs", 2, "--warmup", "0.1s", "--duration", "0.4s")
     words = ("compare", SERVER % 20, *load, *OPTIONS, "--workload", few)
-    first = ended_in_the_middle(words, number, study, household, f"hindmost compare {study}")
+    first = stop_in_second_run(words, number, study, process_tracker, f"hindmost compare {study}")
     assert not (study / "batching.json").exists()
     again = hindmost("compare", study, "--quiet", "--json", study=study)
     assert again.code in (0, 4), again.err
-    assert len(finished(study)) == 6, "two rounds of none, Nagle's and one interval"
-    assert first <= finished(study)
+    assert len(finished_runs(study)) == 6, "two rounds of none, Nagle's and one interval"
+    assert first <= finished_runs(study)
     assert again.result["rounds"] + len(again.result["aside"]) == 2, "a busy host may have spoiled one"
-    assert Study(study).half_done() == []
-    household.assert_empty()
+    assert Study(study).hidden_files() == []
+    process_tracker.assert_none_left()
 
 
 def now() -> str:
@@ -125,7 +125,7 @@ def now() -> str:
 @pytest.mark.skipif(not os.access(SETTING, os.W_OK), reason="settings of this host cannot be changed here")
 @pytest.mark.parametrize("number", BOTH)
 def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
-    number: signal.Signals, few: Path, household: Household, tmp_path: Path, exclusive
+    number: signal.Signals, few: Path, process_tracker: ProcessTracker, tmp_path: Path, exclusive
 ) -> None:
     exclusive("compaction")
     study, found = tmp_path / "study", now()
@@ -137,7 +137,7 @@ def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
         wait_for(lambda: now() == other, "a run with the setting changed")
         os.killpg(process.pid, number)
         answer = finish(process, study)
-        household.assert_empty()
+        process_tracker.assert_none_left()
         if number == signal.SIGKILL:
             assert answer.code == -number
             assert hindmost("host", "knobs", "restore").code == 0
@@ -151,6 +151,6 @@ def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
         SETTING.write_text(found)
     assert again.code in (0, 4), again.err
     assert [one["level"] for one in json.loads(again.out)["levels"]] == [found, other]
-    assert Study(study).half_done() == []
+    assert Study(study).hidden_files() == []
     assert now() == found
-    household.assert_empty()
+    process_tracker.assert_none_left()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from measuring import hindmost
-from namespaces import elsewhere
+from namespaces import other_namespace
 
 pytestmark = [
     pytest.mark.memcached,
@@ -81,7 +81,7 @@ def stamps_of(doc: dict) -> dict:
 
 
 def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path):
-    with elsewhere() as there, there.memcached() as target:
+    with other_namespace() as there, there.memcached() as target:
         doc, _ = measure(tmp_path, "--clients", "1", "--stamps", "4", target=target)
         judged = doctor(target)
     stamps = assert_stamped(doc, tmp_path / "study")

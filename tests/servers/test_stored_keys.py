@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from measuring import hindmost, measure, need, running, start
+from measuring import hindmost, measure, need, run_server, start
 from scipy import stats
 
 FALSE_ALARM = 1e-6
@@ -74,7 +74,7 @@ def test_what_memcached_holds_follows_the_laws_that_were_asked_for(tmp_path: Pat
         "clean_up": False,
     }
     (tmp_path / "mix.json").write_text(json.dumps(mix))
-    with running(need("memcached")) as server:
+    with run_server(need("memcached")) as server:
         begun = time.monotonic()
         answer = measure(
             *(
@@ -128,7 +128,7 @@ def judge(seen: Any, law: Any, least: int, most: int, blur: float = 0.5) -> None
 
 @pytest.mark.memcached
 def test_what_a_measurement_stored_is_removed_and_keys_of_others_only_when_asked_for(tmp_path: Path) -> None:
-    with running(need("memcached")) as server:
+    with run_server(need("memcached")) as server:
         assert ask(server.address, "ms mine 4\r\nhers") == ["HD"]
         study = tmp_path / "study"
         answer = measure(f"memcached://{server.address}", study, *SHORT, "--rate", "1k", "--duration", "0.5s")
@@ -153,7 +153,7 @@ def test_what_a_measurement_stored_is_removed_and_keys_of_others_only_when_asked
 @pytest.mark.memcached
 def test_what_a_killed_measurement_left_is_removed_when_asked_for(tmp_path: Path) -> None:
     study = tmp_path / "study"
-    with running(need("memcached")) as server:
+    with run_server(need("memcached")) as server:
         words = (
             "measure",
             f"memcached://{server.address}",

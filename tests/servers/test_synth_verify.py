@@ -13,8 +13,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from clones import LEAST, SERVICE_US, clone, served
-from measuring import Answer, Household, finish, need, need_two_processors, start, wait_for
+from clones import LEAST, SERVICE_US, synth_target, write_clone
+from measuring import Answer, ProcessTracker, finish, need, need_two_cpus, start, wait_for
 
 from hindmost.store.schema import schemas
 
@@ -28,8 +28,8 @@ def begin(study, double, target, *more):
 
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory):
-    need_two_processors()
-    return clone(tmp_path_factory.mktemp("verify"))
+    need_two_cpus()
+    return write_clone(tmp_path_factory.mktemp("verify"))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def logged(truth):
     """``--logged`` for the studies in which the original was logged, at two rates."""
     words = []
     for rate in (500, 2_000):
-        target = f"{served(truth)}&log={truth.parent}/log-{rate}.csv"
+        target = f"{synth_target(truth)}&log={truth.parent}/log-{rate}.csv"
         study = truth.parent / f"logged-{rate}"
         asked = (
             "--rate",
@@ -70,11 +70,11 @@ class Slower:
     left: list[str]
 
 
-def left_in(household):
+def left_in(process_tracker):
     """Commands of what is still there when nothing should be."""
     with suppress(AssertionError):
-        wait_for(lambda: not household.left(), "nothing is left", 20.0)
-    return [*household.left().values()]
+        wait_for(lambda: not process_tracker.leftovers(), "nothing is left", 20.0)
+    return [*process_tracker.leftovers().values()]
 
 
 def times(study):
@@ -83,16 +83,16 @@ def times(study):
 
 @pytest.fixture(scope="module")
 def slower(truth, logged):
-    study, double, household = truth.parent / "slower", clone(truth.parent, 2.0), Household()
+    study, double, process_tracker = truth.parent / "slower", write_clone(truth.parent, 2.0), ProcessTracker()
     try:
-        child = begin(study, double, served(truth), *logged)
+        child = begin(study, double, synth_target(truth), *logged)
         wait_for(lambda: times(study) or child.poll() is not None, "a finished run", 150.0)
         child.kill()
-        killed, left_by_kill, made = finish(child, study), left_in(household), times(study)
-        answer = finish(begin(study, double, served(truth), *logged), study)
-        return Slower(study, killed, left_by_kill, made, answer, left_in(household))
+        killed, left_by_kill, made = finish(child, study), left_in(process_tracker), times(study)
+        answer = finish(begin(study, double, synth_target(truth), *logged), study)
+        return Slower(study, killed, left_by_kill, made, answer, left_in(process_tracker))
     finally:
-        household.close()
+        process_tracker.close()
 
 
 def test_one_that_was_killed_goes_on_to_a_whole_document(slower):
@@ -117,12 +117,16 @@ def test_one_that_was_killed_goes_on_to_a_whole_document(slower):
 
 def test_a_whole_one_makes_no_run_again_and_refuses_other_clones_and_logs(truth, logged, slower, tmp_path):
     runs = times(slower.study)
-    again = finish(begin(slower.study, clone(truth.parent, 2.0), served(truth), *logged), slower.study)
+    again = finish(
+        begin(slower.study, write_clone(truth.parent, 2.0), synth_target(truth), *logged), slower.study
+    )
     assert times(slower.study) == runs
     assert again.result["points"] == slower.answer.result["points"]
-    other = finish(begin(slower.study, clone(truth.parent, 1.1), served(truth)), slower.study)
+    other = finish(begin(slower.study, write_clone(truth.parent, 1.1), synth_target(truth)), slower.study)
     other.assert_error(2, "study-differs")
-    nothing = finish(begin(tmp_path / "study", truth, served(truth), "--logged", truth.parent), tmp_path)
+    nothing = finish(
+        begin(tmp_path / "study", truth, synth_target(truth), "--logged", truth.parent), tmp_path
+    )
     nothing.assert_error(1, "bad-file")
 
 

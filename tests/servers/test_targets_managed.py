@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controlling import assert_gone, controller, until
+from controlling import assert_gone, controller, wait_until
 from measuring import REAL, need
 from messages import raises
 
@@ -70,7 +70,7 @@ def test_kill_9_of_hindmost_leaves_nothing_of_a_real_server() -> None:
     with controller(need("nginx")) as (child, told):
         child.kill()
     assert_gone(told["pids"])
-    until(lambda: not Path(told["folder"]).exists(), "the temporary folder is still there")
+    wait_until(lambda: not Path(told["folder"]).exists(), "the temporary folder is still there")
 
 
 @pytest.mark.nginx
@@ -78,7 +78,7 @@ def test_kill_9_of_the_guard_ends_server_and_workers() -> None:
     with ManagedServer(need("nginx")) as server:
         pids = server.pids()
         os.kill(server.guard_pid, signal.SIGKILL)
-        until(lambda: not server.alive(), "the end of the guard was not seen")
+        wait_until(lambda: not server.alive(), "the end of the guard was not seen")
     assert_gone(pids)
 
 
@@ -93,7 +93,7 @@ def test_a_frozen_server_is_stopped_and_one_that_dies_is_noticed_with_its_status
 
     with ManagedServer(spec) as server:
         os.kill(server.pid, signal.SIGKILL)
-        until(lambda: not server.alive(), "its end was not seen")
+        wait_until(lambda: not server.alive(), "its end was not seen")
         report = server.exit_report()
         assert report is not None
         assert (report.status, report.expected) == (-signal.SIGKILL, False)
@@ -113,7 +113,7 @@ def test_a_daemon_stopped_by_a_command_is_followed_and_ended() -> None:
     if shutil.which("redis-cli") is None:
         pytest.skip("redis-cli is not installed (apt-get install redis-tools)")
     with ManagedServer(load_target_file(EXAMPLES / "redis-daemon.toml")) as server:
-        until(lambda: server.pid not in server.pids(), "it did not turn into a daemon")
+        wait_until(lambda: server.pid not in server.pids(), "it did not turn into a daemon")
         assert server.alive()
         assert identify(server.address, "redis", 5.0)
         pids = server.pids()

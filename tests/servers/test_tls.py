@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import secured
+import tls_targets
 from certificates import issue
-from measuring import Answer, Household, assert_counts_close, hindmost, measure, need, running
+from measuring import Answer, ProcessTracker, assert_counts_add_up, hindmost, measure, need, run_server
 
 from hindmost.plan.login import Login
 from hindmost.targets import load_target_file
@@ -72,7 +72,7 @@ command = ["memcached", "-s", "{socket}", "-a", "666", "-u", "root", "-t", "1"]
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with certificates that servers may read which are not root."""
-    secured.place(tmp_path)
+    tls_targets.place_certificates(tmp_path)
     return tmp_path
 
 
@@ -92,7 +92,7 @@ def written(folder: Path, text: str, program: str) -> Path:
 def whole(answer: Answer) -> None:
     """Measured, and nothing lost."""
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert (counts["errors"], counts["misses"]) == (0, 0), counts
     assert counts["completed"] > 0
@@ -100,13 +100,13 @@ def whole(answer: Answer) -> None:
 
 @contextmanager
 def attached(place: Path, text: str, program: str) -> Iterator[str]:
-    with running(load_target_file(written(place, text, program))) as server:
+    with run_server(load_target_file(written(place, text, program))) as server:
         yield server.address
 
 
 @pytest.mark.nginx
 def test_a_running_server_is_measured_by_its_url_and_mistakes_are_told(
-    place: Path, household: Household
+    place: Path, process_tracker: ProcessTracker
 ) -> None:
     issue(place, ca="other")
     with attached(place, nginx(), "nginx") as address:
@@ -133,7 +133,7 @@ def test_a_running_server_is_measured_by_its_url_and_mistakes_are_told(
 
 @pytest.mark.redis
 def test_a_managed_server_that_wants_a_client_certificate_is_given_it_and_refuses_whoever_has_none(
-    place: Path, household: Household
+    place: Path, process_tracker: ProcessTracker
 ) -> None:
     whole(measure(str(written(place, REDIS, "redis-server")), place / "managed", *FEW))
     with attached(place, REDIS, "redis-server") as address:
@@ -152,12 +152,14 @@ CERTIFIED = {
 
 
 @pytest.mark.postgresql
-def test_postgresql_lets_a_user_in_by_certificate_and_no_other(tmp_path: Path, household: Household) -> None:
+def test_postgresql_lets_a_user_in_by_certificate_and_no_other(
+    tmp_path: Path, process_tracker: ProcessTracker
+) -> None:
     need("postgresql")
-    folder = secured.place(tmp_path)
-    file = secured.secured(secured.POSTGRESQL, folder, CERTIFIED)
+    folder = tls_targets.place_certificates(tmp_path)
+    file = tls_targets.add_tls(tls_targets.POSTGRESQL, folder, CERTIFIED)
     who = Login(user="hindmost", password="hindmost", database="postgres")
-    with running(load_target_file(file).model_copy(update={"login": who})) as server:
+    with run_server(load_target_file(file).model_copy(update={"login": who})) as server:
         url = f"postgresqls://client:hindmost@{server.address}/postgres"
 
         def asked(name: str) -> Answer:
@@ -174,18 +176,18 @@ def test_postgresql_lets_a_user_in_by_certificate_and_no_other(tmp_path: Path, h
 
 @pytest.mark.memcached
 def test_a_unix_socket_is_measured_and_so_are_connections_from_named_addresses(
-    tmp_path: Path, household: Household
+    tmp_path: Path, process_tracker: ProcessTracker
 ) -> None:
     need("memcached")
     target = tmp_path / "target.toml"
     target.write_text(ON_A_SOCKET)
     whole(measure(str(target), tmp_path / "managed", *FEW))
-    with running(load_target_file(target)) as server:
+    with run_server(load_target_file(target)) as server:
         path = server.address.removeprefix("unix:")
         answer = measure(f"memcached+unix://{path}", tmp_path / "attached", *FEW)
         whole(answer)
         assert answer.result["target"]["address"] == f"unix:{path}"
-    with running(need("memcached")) as server:
+    with run_server(need("memcached")) as server:
         url = f"memcached://{server.address}"
         whole(measure(url, tmp_path / "study", *FEW, "--source", "127.0.0.2,127.0.0.3"))
         measure(url, tmp_path / "family", *FEW, "--source", "::1").assert_error(1, "source")

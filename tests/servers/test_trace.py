@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bpf_numbers import held_by
+from bpf_numbers import open_numbers
 from measuring import wait_for
 
 from hindmost import _engine
@@ -459,7 +459,7 @@ def test_in_windows_no_request_is_lost_or_cut_and_the_kernel_is_left_alone_in_be
                 client.ask(b"get nothing\r\n", len(client.got) + 5)
 
         def attached() -> bool:
-            return bool(held_by(os.getpid(), "link_id"))
+            return bool(open_numbers(os.getpid(), "link_id"))
 
         ours = [connect(port) for _ in range(2)]
         for one in ours:

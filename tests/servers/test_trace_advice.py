@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from measuring import finish, hindmost, need, need_two_processors, start
-from neighbours import disturber
+from measuring import finish, hindmost, need, need_two_cpus, start
+from neighbours import run_disturber
 from plain_memcached import plain_memcached
 
 from hindmost import _engine
@@ -23,8 +23,8 @@ pytestmark = [
 
 def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_way(tmp_path: Path) -> None:
     need("memcached")
-    server, client = need_two_processors()
-    with plain_memcached() as (address, process), disturber(int(server), tmp_path):
+    server, client = need_two_cpus()
+    with plain_memcached() as (address, process), run_disturber(int(server), tmp_path):
         for thread in Path(f"/proc/{process.pid}/task").iterdir():
             os.sched_setaffinity(int(thread.name), {int(server)})
         load = start(

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from bpf_numbers import held_by, programs
+from bpf_numbers import open_numbers, programs
 from certificates import issue
 from measuring import hindmost, need, start, wait_for
 from messages import assert_refused, raises
@@ -153,16 +153,16 @@ def test_ended_or_killed_a_trace_leaves_nothing_in_the_kernel(times):
     need("memcached")
     with plain_memcached() as (url, _):
         tracing = start("trace", url, "--duration", "60s", "--who")
-        wait_for(lambda: len(held_by(tracing.pid, "link_id")) > 10, "it is attached")
-        held = held_by(tracing.pid, "prog_id")
+        wait_for(lambda: len(open_numbers(tracing.pid, "link_id")) > 10, "it is attached")
+        held = open_numbers(tracing.pid, "prog_id")
         assert held & programs() == held
         os.kill(tracing.pid, signal.SIGKILL)
         tracing.communicate()
         for _ in range(times):
             ours = _engine.Trace(9, json.dumps("exchange"), block_ns=100_000_000)
-            held |= held_by(os.getpid(), "prog_id")
+            held |= open_numbers(os.getpid(), "prog_id")
             ours.end()
-        assert not held_by(os.getpid(), "prog_id")
+        assert not open_numbers(os.getpid(), "prog_id")
         wait_for(lambda: not held & programs(), "the kernel frees them, a little later")
 
 

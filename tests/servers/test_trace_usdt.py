@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from measuring import need, running
+from measuring import need, run_server
 from messages import assert_refused
 
 from hindmost import _engine
@@ -38,7 +38,7 @@ def postgresql() -> Iterator[tuple[str, Path]]:
     program = Path(shutil.which("postgres", path=search_path(os.environ)) or "").resolve()
     if b"query__start" not in program.read_bytes():
         pytest.skip("this PostgreSQL was built without probes (--enable-dtrace)")
-    with running(spec) as server:
+    with run_server(spec) as server:
         yield server.address, program
 
 

@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 from measuring import (
     VERDICTS,
-    Household,
-    assert_counts_close,
+    ProcessTracker,
+    assert_counts_add_up,
     hindmost,
     measure,
     need,
@@ -35,15 +35,15 @@ def permitted() -> None:
 
 @pytest.mark.memcached
 def test_every_measured_request_is_found_in_the_capture_and_within_our_stamps(
-    permitted: None, household: Household, tmp_path: Path
+    permitted: None, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     need("memcached")
     answer = measure("memcached", tmp_path / "study", "--rate", "5k", "--runs", 1, "--verify-wire")
-    household.assert_empty()
+    process_tracker.assert_none_left()
     result = answer.result
     assert answer.code == VERDICTS[result["verdict"]], answer.err
     SCHEMA.validate(result)
-    assert_counts_close(result)
+    assert_counts_add_up(result)
     proof = result["capture"]
     assert (proof["runs"], proof["of"], proof["dropped"], proof["fault"]) == (1, 1, 0, None)
     # HTTP is not preloaded and none of these servers closes connections: nothing can be missing.
@@ -75,7 +75,7 @@ def test_requests_that_have_a_connection_each_are_found(permitted: None, tmp_pat
     words = ("--rate", "400", "--clients", "1", "--connections", "4", "--runs", "1", "--verify-wire")
     answer = measure(str(closing), tmp_path / "study", *words)
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     proof = answer.result["capture"]
     assert proof["fault"] is None, proof
     assert proof["answered"] == answer.result["counts"]["completed"], (

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measuring import Answer, assert_counts_close, managed, measure, need, running
+from measuring import Answer, assert_counts_add_up, measure, need, parse_managed, run_server
 
 from hindmost.targets.spec import ReadyProbe
 
-pytestmark = pytest.mark.usefixtures("household")
+pytestmark = pytest.mark.usefixtures("process_tracker")
 
 EACH = 4
 COLD = ("--requests-per-connection", str(EACH), "--runs", "1", "--clients", "1", "--connections", "8")
@@ -22,7 +22,7 @@ SECRET = "correct-horse"
 def assert_made_anew(answer: Answer) -> int:
     """Everything was served, over connections that the client closed; returns how many connections there were."""
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts, found = answer.result["counts"], answer.result["connections"]
     assert (counts["errors"], counts["unsent"]) == (0, 0), counts
     assert counts["completed"] > 0.9 * counts["scheduled"] > 0, counts
@@ -40,7 +40,7 @@ def protected() -> Iterator[str]:
     """The address of a redis that asks for a password."""
     spec = need("redis")
     command = [*spec.command, "--requirepass", SECRET]
-    with running(spec.model_copy(update={"command": command, "ready": ReadyProbe(kind="tcp")})) as server:
+    with run_server(spec.model_copy(update={"command": command, "ready": ReadyProbe(kind="tcp")})) as server:
         yield server.address
 
 
@@ -69,7 +69,7 @@ def test_each_connection_logs_in_and_says_goodbye(
 def test_postgresql_finds_no_session_that_was_abandoned(tmp_path: Path) -> None:
     need("postgresql")
     login = ("--user", "hindmost", "--database", "postgres")
-    with running(managed("postgresql")) as server:
+    with run_server(parse_managed("postgresql")) as server:
         url = f"postgresql://{server.address}/postgres"
         made = assert_made_anew(measure(url, tmp_path / "study", *SHORT, *COLD, *login))
         host, _, port = server.address.rpartition(":")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from certificates import issue
-from measuring import Answer, assert_counts_close, measure, running, wait_for
+from measuring import Answer, assert_counts_add_up, measure, run_server, wait_for
 
 from hindmost.targets import ManagedServer, load_target_file
 
@@ -60,7 +60,7 @@ async def serve():
     secured = None
     if len(sys.argv) > 4:
         secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        secured.load_cert_chain(sys.argv[4], sys.argv[5])
+        tls_targets.load_cert_chain(sys.argv[4], sys.argv[5])
     handlers = [("/echo", Echo), ("/pieces", Pieces), ("/closing", Closing), ("/guarded", Guarded)]
     Application(handlers, pings={}).listen(int(sys.argv[2]), sys.argv[1], ssl_options=secured)
     await asyncio.Event().wait()
@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(folder: Path) -> Any:
     file = folder / "sockets.toml"
     file.write_text(TARGET.format(folder=folder, secured="", more=""))
-    with running(load_target_file(file)) as found:
+    with run_server(load_target_file(file)) as found:
         yield found
 
 
@@ -98,7 +98,7 @@ def asked(server: ManagedServer, path: str, out: Path, *more: object) -> Answer:
 def test_fragments_are_one_reply_and_pings_among_them_are_answered(server, folder, tmp_path):
     answer = asked(server, "/pieces", tmp_path / "study", "--body", "in pieces {{int:1..9}}")
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert counts["completed"] == counts["scheduled"] > 50, counts
 
@@ -116,7 +116,7 @@ def test_fragments_are_one_reply_and_pings_among_them_are_answered(server, folde
 def test_a_farewell_is_an_error_with_its_code_and_the_rest_goes_on(server, tmp_path):
     answer = asked(server, "/closing", tmp_path / "study")
     assert answer.code in (0, 4, 6), answer.err
-    assert_counts_close(answer.result)
+    assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert counts["completed"] > 4 * counts["errors"] > 0, counts
     assert "errors" in {one["code"] for one in answer.result["reasons"]}
@@ -152,7 +152,7 @@ def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(serve
 def test_it_goes_over_tls(folder, tmp_path):
     issue(folder, "server")
     secured = f', "{folder}/server.pem", "{folder}/server.key"'
-    file = folder / "secured.toml"
+    file = folder / "tls_targets.toml"
     file.write_text(TARGET.format(folder=folder, secured=secured, more='[tls]\nca = "ca.pem"'))
     answer = measure(str(file), tmp_path / "study", *FEW, *SHORT)
     assert answer.code in (0, 4, 6), answer.err

@@ -1,4 +1,4 @@
-"""Series with memory, without `scipy.signal`, which takes half a second to load."""
+"""Autoregressive series, without `scipy.signal`, which takes half a second to load."""
 
 from __future__ import annotations
 
@@ -9,5 +9,9 @@ import numpy.typing as npt
 
 
 def autoregressive(noise: npt.NDArray[np.float64], rho: float) -> npt.NDArray[np.float64]:
-    """Each value is `rho` times the one before and its own noise."""
-    return np.fromiter(accumulate(noise.tolist(), lambda before, own: rho * before + own), float, noise.size)
+    """Each value is `rho` times the previous one plus noise."""
+    return np.fromiter(
+        accumulate(noise.tolist(), lambda previous, innovation: rho * previous + innovation),
+        float,
+        noise.size,
+    )

@@ -1,4 +1,4 @@
-"""Certificates for tests, made by openssl: a CA of our own and what it issued."""
+"""Certificates for tests, made by openssl: a test CA and the certificates it issued."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ def _openssl(*arguments: str | Path) -> None:
     subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
 
-def issue(folder: Path, *names: str, ca: str = "ca", held: Mapping[str, str] = {}) -> Path:
-    """Make ``CA.pem``, and of each name ``NAME.pem`` with ``NAME.key``, good for two days; returns `folder`.
+def issue(folder: Path, *names: str, ca: str = "ca", alternatives: Mapping[str, str] = {}) -> Path:
+    """Make ``CA.pem``, and for each name ``NAME.pem`` with ``NAME.key``, valid for two days; returns `folder`.
 
-    Each holds all names of loopback, or those that `held` has for it, as openssl writes them.
-
-    All may be read by everybody: servers that give up root's rights before they read them are among those that
-    get them.
+    Each certificate has all names of the loopback, or the subject alternative names in `alternatives`, in openssl's
+    syntax. All files are readable by everyone, because some servers drop root privileges before they read them.
     """
     new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
     authority = (folder / f"{ca}.pem", folder / f"{ca}.key")
@@ -32,11 +30,11 @@ def issue(folder: Path, *names: str, ca: str = "ca", held: Mapping[str, str] = {
     _openssl("req", "-x509", *new, "-keyout", authority[1], "-out", authority[0], "-subj", common)
     for name in names:
         certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-        signed = ("-CA", authority[0], "-CAkey", authority[1])
-        signed += ("-addext", f"subjectAltName={held.get(name, _NAMES)}")
-        usual = ("-addext", "basicConstraints=critical,CA:FALSE")
+        signing = ("-CA", authority[0], "-CAkey", authority[1])
+        signing += ("-addext", f"subjectAltName={alternatives.get(name, _NAMES)}")
+        leaf = ("-addext", "basicConstraints=critical,CA:FALSE")
         _openssl(
-            *("req", "-x509", *new, *signed, *usual),
+            *("req", "-x509", *new, *signing, *leaf),
             *("-keyout", key, "-out", certificate, "-subj", f"/CN={name}"),
         )
         key.chmod(0o644)

@@ -1,4 +1,4 @@
-"""Clones as servers: documents of short tails, ``clone serve`` as a process, and what its log says of the way to it."""
+"""Clones as servers: documents with short tails, ``clone serve`` as a process, and the network path from its log."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import measure, need_two_processors, start
+from measuring import measure, need_two_cpus, start
 
 FEW = ("--loads", "30%", "--duration", "0.8s", "--warmup", "0.1s", "--quiet")
 SERVICE_US = 300.0
 CARRY_NS = 50_000
-"""What a service that ends late takes out of the thread's next one, at most."""
+"""Most of a late-ending service that the thread's next service makes up for."""
 LEAST = 0.8
-"""No service takes less than this share of the mean; a busy host can only add to it."""
+"""Least service time as a share of the mean; a busy host can only add to it."""
 SMALL = """
 schema = "hindmost.clone/1"
 name = "small"
@@ -26,8 +26,8 @@ law = { kind = "lognormal", median_us = 150.0, sigma_log = 0.4 }
 """
 
 
-def clone(folder, factor=1.0):
-    """A document of a server with short tails, so that few requests are enough."""
+def write_clone(folder, factor=1.0):
+    """Write the document of a server with short tails, so that few requests are enough."""
     path = folder / f"clone-{factor:g}.toml"
     low, high = (spread * factor * SERVICE_US for spread in (LEAST, 1.2))
     path.write_text(
@@ -37,42 +37,42 @@ def clone(folder, factor=1.0):
     return path
 
 
-def served(document):
-    """The original: a server that does as a document says."""
+def synth_target(document):
+    """The target of a server that behaves as the document says."""
     return f"synth?clone={document}&protocol=http"
 
 
-def serve(*words: object) -> tuple[Any, str]:
-    """A server that is ready, and its address."""
-    child = start("clone", "serve", *words)
+def serve(*options: object) -> tuple[Any, str]:
+    """Start ``clone serve``; returns the process and its address once it is ready."""
+    child = start("clone", "serve", *options)
     for line in child.stderr:
-        if found := re.search(r" at (\S+);", line):
-            return child, found[1]
-    raise AssertionError("it ended before it served")
+        if match := re.search(r" at (\S+);", line):
+            return child, match[1]
+    raise AssertionError("clone serve exited before it was ready")
 
 
-def ended(child: Any) -> dict[str, Any]:
-    """Its last words after Ctrl-C."""
+def stop_serving(child: Any) -> dict[str, Any]:
+    """Send Ctrl-C and return the final JSON."""
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert child.returncode == 0, err
     return dict(json.loads(out))
 
 
-def ways(place: Path, duration: str = "2s") -> tuple[np.ndarray, np.ndarray]:
-    """Of each request: waiting and service as drawn, by the server's own log, and what it took besides; microseconds.
+def measure_paths(place: Path, duration: str = "2s") -> tuple[np.ndarray, np.ndarray]:
+    """For each request, in microseconds: waiting plus drawn service by the server's log, and the rest of its latency.
 
-    The end of a service is not asked for: a server that loses its processor after the reply stamps it late, and
-    makes up for that in the next one.
+    The logged end of a service is not used: a server that loses its CPU after the reply stamps it late, and makes up
+    for that in the next service.
     """
-    server_cpu, client_cpu = need_two_processors()
+    server_cpu, client_cpu = need_two_cpus()
     place.mkdir()
     (place / "small.toml").write_text(SMALL)
     log = place / "truth.csv"
     child, address = serve(
         place / "small.toml", "--cpus", server_cpu, "--idle", "spin", "--log", log, "--json"
     )
-    words = (
+    load = (
         "--runs",
         1,
         "--rate",
@@ -84,26 +84,26 @@ def ways(place: Path, duration: str = "2s") -> tuple[np.ndarray, np.ndarray]:
         "--samples",
         20_000,
     )
-    # One connection: replies come in the order of the requests, however late the client reads.
-    words += ("--connections", 1)
-    # What was stored stays: its removal would stand in the log behind the requests.
+    # With one connection, replies arrive in the order of the requests, however late the client reads.
+    load += ("--connections", 1)
+    # Stored values are kept, because their removal would be logged after the requests.
     (place / "workload.json").write_text('{"clean_up": false}')
-    words += ("--workload", place / "workload.json")
-    answer = measure(f"memcached://{address}", place / "study", *words)
-    told = ended(child)
+    load += ("--workload", place / "workload.json")
+    answer = measure(f"memcached://{address}", place / "study", *load)
+    summary = stop_serving(child)
     assert answer.code in (0, 4, 6), answer.err
-    assert told["schema"] == "hindmost.serve/1"
-    # Those whose time was up were served all the same: each has its row in the log.
-    seen = answer.study.samples()
+    assert summary["schema"] == "hindmost.serve/1"
+    # Requests that timed out were served all the same: each has its row in the log.
+    samples = answer.study.samples()
     with log.open() as lines:
         truth = list(csv.DictReader(lines))
-    assert len(truth) == told["account"]["total"]["served"]
-    truth = truth[-len(seen) :]
+    assert len(truth) == summary["account"]["total"]["served"]
+    truth = truth[-len(samples) :]
     own, late = np.empty(len(truth)), 0
     for index, row in enumerate(truth):
         arrival, start, end, drawn = (int(row[f"{name}_ns"]) for name in ("arrival", "start", "end", "drawn"))
         own[index] = start - arrival + drawn - late
         late = min(CARRY_NS, max(0, late + end - start - drawn))
-    took = (seen["completed_ns"] - seen["sent_ns"]).cast(float).to_numpy()
-    came = ~np.isnan(took)
-    return own[came] / 1e3, (took - own)[came] / 1e3
+    took = (samples["completed_ns"] - samples["sent_ns"]).cast(float).to_numpy()
+    completed = ~np.isnan(took)
+    return own[completed] / 1e3, (took - own)[completed] / 1e3

@@ -1,4 +1,4 @@
-"""Managed servers, another Hindmost that holds one, and whether their processes are gone."""
+"""Managed servers, a second Hindmost that controls one, and checks that their processes are gone."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from hindmost.targets import TargetSpec
 PATIENCE_S = 60.0
 
 
-def running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except OSError:
         return False
 
 
-def until(condition: Callable[[], bool], what: str | Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], bool], failure: str | Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < deadline, what if isinstance(what, str) else what()
+        assert time.monotonic() < deadline, failure if isinstance(failure, str) else failure()
         time.sleep(0.01)
 
 
 def assert_gone(pids: Iterable[int]) -> None:
     for pid in pids:
-        until(partial(lambda gone: not running(gone), pid), f"process {pid} is still there")
+        wait_until(partial(lambda gone: not is_running(gone), pid), f"process {pid} is still there")
 
 
 CONTROLLER = """
@@ -55,7 +55,7 @@ with ManagedServer(spec) as server:
 
 @contextmanager
 def controller(spec: TargetSpec, *flags: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
-    """Another Hindmost, which holds a server; started in its own session, as a terminal would."""
+    """Another Hindmost that runs a server, started in its own session as a terminal would."""
     text = spec.model_dump_json(exclude_none=True, exclude_defaults=True)
     child = subprocess.Popen(
         [sys.executable, "-c", CONTROLLER, text, *flags],
@@ -66,9 +66,9 @@ def controller(spec: TargetSpec, *flags: str) -> Iterator[tuple[subprocess.Popen
     )
     assert child.stdout is not None
     try:
-        told = json.loads(child.stdout.readline())
-        assert all(running(pid) for pid in told["pids"])
-        yield child, told
+        server = json.loads(child.stdout.readline())
+        assert all(is_running(pid) for pid in server["pids"])
+        yield child, server
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)

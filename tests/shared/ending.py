@@ -1,4 +1,4 @@
-"""Studies of several sides that are ended in the middle of a run."""
+"""Studies of several targets that are stopped in the middle of a run."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from measuring import Household, Study, finish, start, wait_for
+from measuring import ProcessTracker, Study, finish, start, wait_for
 
 
-def ended_in_the_middle(
-    words: Sequence[object], number: signal.Signals, study: Path, household: Household, hint: str
+def stop_in_second_run(
+    command: Sequence[object], number: signal.Signals, study: Path, process_tracker: ProcessTracker, hint: str
 ) -> set[tuple[Path, int]]:
-    """End a study of several sides in its second run; nothing is left behind but its finished runs.
+    """Stop a study of several targets in its second run; only finished runs remain.
 
-    Returns those, as results with the time at which each was written. The hint is the one after Ctrl-C.
+    Returns their results, each with the time at which it was written. `hint` is the hint after Ctrl-C.
     """
-    room = study.parent / "room"
-    room.mkdir()
-    process = start(*words, "--out", study, env={**os.environ, "TMPDIR": str(room)})
+    temporary = study.parent / "room"
+    temporary.mkdir()
+    process = start(*command, "--out", study, env={**os.environ, "TMPDIR": str(temporary)})
 
-    def under_way() -> bool:
-        """Another side's run has begun: its folder is there, hidden."""
-        return bool(finished(study)) and bool(list(study.glob("*/runs/.*/*")))
+    def is_under_way() -> bool:
+        """Whether another target's run has begun; its folder is hidden."""
+        return bool(finished_runs(study)) and bool(list(study.glob("*/runs/.*/*")))
 
-    wait_for(under_way, "a second run")
-    first = finished(study)
+    wait_for(is_under_way, "a second run")
+    first = finished_runs(study)
     os.killpg(process.pid, number)
     answer = finish(process, study)
     if number == signal.SIGINT:
         answer.assert_error(130, "interrupted")
         assert f"hint: {hint}" in answer.err
-        assert Study(study).half_done() == []
+        assert Study(study).hidden_files() == []
     else:
         assert answer.code == -number
-    household.assert_empty()
-    assert list(room.iterdir()) == []
+    process_tracker.assert_none_left()
+    assert list(temporary.iterdir()) == []
     return first
 
 
-def finished(study: Path) -> set[tuple[Path, int]]:
-    """Results of the runs of all sides, each with the time at which it was written."""
+def finished_runs(study: Path) -> set[tuple[Path, int]]:
+    """Results of the finished runs of all targets, each with the time at which it was written."""
     return {(file, file.stat().st_mtime_ns) for file in study.glob("*/runs/*/run.json")}

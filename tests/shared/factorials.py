@@ -1,4 +1,4 @@
-"""Small studies of factors in a server with planted switches."""
+"""Small factorial studies of a server with planted switches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hindmost.store.schema import schemas
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 380.0
-"""Runs that a busy host distorts are made anew, three times at most."""
+"""Runs that a busy host distorts are repeated, three times at most."""
 PLANTED = ROOT / "examples" / "attribution" / "planted-server.toml"
 HEAD = """
 name = "test"
@@ -29,9 +29,9 @@ warmup = "100ms"
 
 
 def factor(name, *levels, option="", knob=""):
-    """A factor of a study file: levels of an option of the target (its name if nothing is said), or of a knob."""
-    what = f'knob = "{knob}"' if knob else f'option = "{option or name}"'
-    return f'[[factor]]\nname = "{name}"\n{what}\nlevels = {json.dumps(levels)}\n\n'
+    """A factor of a study file: levels of a target option (by default the one with its name) or of a knob."""
+    source = f'knob = "{knob}"' if knob else f'option = "{option or name}"'
+    return f'[[factor]]\nname = "{name}"\n{source}\nlevels = {json.dumps(levels)}\n\n'
 
 
 def load(name, rate):
@@ -70,4 +70,5 @@ def read(answer):
 
 
 def effect(document, term, coding="average", label="p50"):
-    return next(one for one in document["loads"][0]["quantiles"][label][coding] if one["term"] == term)
+    effects = document["loads"][0]["quantiles"][label][coding]
+    return next(effect for effect in effects if effect["term"] == term)

@@ -1,7 +1,7 @@
-"""`hindmost` as a process of its own that need not be loaded: forked off an interpreter that has loaded it once.
+"""`hindmost` as a separate process without the cost of imports: forked from an interpreter that has them loaded.
 
-Loading takes most of a second of processor time, which says nothing about the command and which some hundred starts
-would pay for. Whatever is about the start itself starts an interpreter of its own (`measuring.start` with ``fresh``).
+Loading takes most of a second of CPU time, which hundreds of starts would repeat. Tests of the start itself start a new
+interpreter instead (`measuring.start` with ``fresh``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import IO, Any
 
-LOADED = (
+PRELOADED = (
     "hindmost.cli.app",
     "hindmost.cli.attribute",
     "hindmost.cli.host.doctor",
@@ -51,38 +51,38 @@ LOADED = (
     "hindmost.studies.comparison.clone.kind",
     "scipy.special",
 )
-"""What verbs load on their way, for which no test waits twice."""
+"""Modules that commands import, loaded only once."""
 PAGES = ("attribution.html", "comparison.html", "page.html")
-"""Templates of pages that many tests have written: compiling one takes a third of a second."""
+"""Page templates that many tests render: compiling one takes a third of a second."""
 
 
-ROOM = 1 << 20
-"""Of a pipe. A test may wait for an end before it reads what was said, which is more than the usual 64 KiB at times."""
+PIPE_BYTES = 1 << 20
+"""Capacity of a pipe. A test may wait for the end of a process before it reads more than the default 64 KiB."""
 
 
-class Forked:
-    """A process that is waited for as `subprocess.Popen` would, though its parent is the interpreter."""
+class ForkedProcess:
+    """A process with the interface of `subprocess.Popen`, although its parent is the interpreter."""
 
-    def __init__(self, pid: int, ended: IO[bytes], out: IO[str], err: IO[str]) -> None:
+    def __init__(self, pid: int, exit_pipe: IO[bytes], out: IO[str], err: IO[str]) -> None:
         self.pid = pid
         self.stdout, self.stderr = out, err
         self.returncode: int | None = None
-        self._ended = ended
+        self._exit_pipe = exit_pipe
         self._readers: list[threading.Thread] = []
-        self._heard: dict[IO[str], str] = {}
+        self._output: dict[IO[str], str] = {}
 
     def poll(self) -> int | None:
-        return self._over(0.0)
+        return self._await_exit(0.0)
 
     def wait(self, timeout: float | None = None) -> int:
-        code = self._over(timeout)
+        code = self._await_exit(timeout)
         if code is None:
             assert timeout is not None
             raise subprocess.TimeoutExpired("hindmost", timeout)
         return code
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """All that it says, and its end; may be called again after a timeout."""
+        """Read all output and wait for the end; may be called again after a timeout."""
         if not self._readers:
             for stream in (self.stdout, self.stderr):
                 self._readers.append(threading.Thread(target=self._read, args=(stream,), daemon=True))
@@ -94,7 +94,7 @@ class Forked:
                 assert timeout is not None
                 raise subprocess.TimeoutExpired("hindmost", timeout)
         self.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
-        return self._heard[self.stdout], self._heard[self.stderr]
+        return self._output[self.stdout], self._output[self.stderr]
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -105,18 +105,18 @@ class Forked:
 
     def _read(self, stream: IO[str]) -> None:
         with stream:
-            self._heard[stream] = stream.read()
+            self._output[stream] = stream.read()
 
-    def _over(self, timeout: float | None) -> int | None:
-        if self.returncode is None and select.select([self._ended], [], [], timeout)[0]:
-            with self._ended:
-                self.returncode = int(self._ended.read())
+    def _await_exit(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._exit_pipe], [], [], timeout)[0]:
+            with self._exit_pipe:
+                self.returncode = int(self._exit_pipe.read())
         return self.returncode
 
 
-def fork(arguments: list[str], env: Mapping[str, str] | None = None) -> Forked:
-    """`hindmost ARGUMENTS` in a session of its own."""
-    asked = {
+def fork(arguments: list[str], env: Mapping[str, str] | None = None) -> ForkedProcess:
+    """`hindmost ARGUMENTS` in its own session."""
+    request = {
         "arguments": arguments,
         "env": dict(os.environ if env is None else env),
         "folder": os.getcwd(),  # noqa: PTH109 (as text)
@@ -124,18 +124,18 @@ def fork(arguments: list[str], env: Mapping[str, str] | None = None) -> Forked:
     }
     pipes = [os.pipe() for _ in range(3)]
     for _, write in pipes[1:]:
-        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, ROOM)
-    talk = interpreter()
-    socket.send_fds(talk, [json.dumps(asked).encode()], [write for _, write in pipes])
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    channel = interpreter()
+    socket.send_fds(channel, [json.dumps(request).encode()], [write for _, write in pipes])
     for _, write in pipes:
         os.close(write)
-    ended, out, err = (read for read, _ in pipes)
-    return Forked(int(talk.recv(100)), os.fdopen(ended, "rb"), os.fdopen(out), os.fdopen(err))
+    exit_pipe, out, err = (read for read, _ in pipes)
+    return ForkedProcess(int(channel.recv(100)), os.fdopen(exit_pipe, "rb"), os.fdopen(out), os.fdopen(err))
 
 
 @cache
 def interpreter() -> socket.socket:
-    """The way to it; it ends with this process."""
+    """Start the interpreter, which ends with this process; returns the socket to it."""
     global _interpreter
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # A library's threads do not survive a fork.
@@ -154,61 +154,63 @@ def interpreter() -> socket.socket:
 
 
 _interpreter: subprocess.Popen[bytes]
-"""Kept, because one that is forgotten while it runs is warned of."""
+"""Kept, because Python warns of a running process that is garbage-collected."""
 
 
-def serve(talk: socket.socket) -> dict[str, Any]:
-    """Fork whenever asked and tell each end, until nobody asks any more; returns in the child, with what to do."""
+def serve(channel: socket.socket) -> dict[str, Any]:
+    """Fork on each request and report each end, until the socket closes; returns the request in the child."""
     living: dict[int, tuple[int, int]] = {}
     while True:
-        for ready in select.select([talk, *living], [], [])[0]:
+        for ready in select.select([channel, *living], [], [])[0]:
             if ready in living:
-                pid, ended = living.pop(ready)
+                pid, exit_pipe = living.pop(ready)
                 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
                 with contextlib.suppress(BrokenPipeError):
-                    os.write(ended, str(code).encode())
-                os.close(ended)
+                    os.write(exit_pipe, str(code).encode())
+                os.close(exit_pipe)
                 os.close(ready)
                 continue
-            text, files, *_ = socket.recv_fds(talk, 1 << 20, 3)
+            text, files, *_ = socket.recv_fds(channel, 1 << 20, 3)
             if not text:
                 sys.exit()
             pid = os.fork()
             if pid == 0:
-                become(files, [talk.detach(), *living, *(ended for _, ended in living.values())])
+                become_command(
+                    files, [channel.detach(), *living, *(exit_pipe for _, exit_pipe in living.values())]
+                )
                 return dict(json.loads(text))
             living[os.pidfd_open(pid)] = (pid, files[0])
             for descriptor in files[1:]:
                 os.close(descriptor)
-            talk.send(str(pid).encode())
+            channel.send(str(pid).encode())
 
 
-def become(files: list[int], others: list[int]) -> None:
-    """A process as a shell would start it, without what is the interpreter's."""
+def become_command(files: list[int], inherited: list[int]) -> None:
+    """Set up a process as a shell would start it, without the interpreter's descriptors."""
     os.setsid()
     _, out, err = files
     os.dup2(out, 1)
     os.dup2(err, 2)
-    for descriptor in (*files, *others):
+    for descriptor in (*files, *inherited):
         os.close(descriptor)
 
 
-def main(talk: socket.socket) -> int:
+def main(channel: socket.socket) -> int:
     sys.path[:1] = []  # the tests' own folder
-    for name in LOADED:
+    for name in PRELOADED:
         importlib.import_module(name)
     from hindmost.report.common import sheet
 
     for name in PAGES:
         sheet.load_template(name)
     gc.freeze()
-    talk.send(b"loaded")
-    asked = serve(talk)
+    channel.send(b"loaded")
+    request = serve(channel)
     os.environ.clear()
-    os.environ.update(asked["env"])
-    os.chdir(asked["folder"])
-    os.sched_setaffinity(0, asked["cpus"])
-    sys.argv[1:] = asked["arguments"]
+    os.environ.update(request["env"])
+    os.chdir(request["folder"])
+    os.sched_setaffinity(0, request["cpus"])
+    sys.argv[1:] = request["arguments"]
     from hindmost.cli import main as hindmost
 
     return hindmost()

@@ -1,4 +1,4 @@
-"""Servers that are made to stand still, by SIGSTOP."""
+"""Servers that are stopped by SIGSTOP."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from measuring import Started, state, wait_for
+from measuring import HindmostProcess, process_state, wait_for
 
 
-def stopped(pid: int) -> bool:
-    """Whether all of its threads stand still: each stops by itself, when it next has a processor."""
-    return all(state(int(task.name)) == "T" for task in Path(f"/proc/{pid}/task").iterdir())
+def is_stopped(pid: int) -> bool:
+    """Whether all threads of the process are stopped: each stops when it next runs on a CPU."""
+    return all(process_state(int(task.name)) == "T" for task in Path(f"/proc/{pid}/task").iterdir())
 
 
-def freezes(
-    pids: Collection[int], load: Started, freeze_s: float, pause_s: float
+def freeze_repeatedly(
+    pids: Collection[int], load: HindmostProcess, freeze_s: float, pause_s: float
 ) -> Iterator[tuple[int, int]]:
-    """Stop them over and over until the load has ended; between these moments of the wall clock they stood still."""
+    """Stop the processes repeatedly until the load ends; yields the wall-clock times between which they were stopped."""
     while load.poll() is None:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
-        wait_for(lambda: all(map(stopped, pids)), "the server stands still")
+        wait_for(lambda: all(map(is_stopped, pids)), "the server is stopped")
         begin = time.time_ns()
         time.sleep(freeze_s)
         end = time.time_ns()

@@ -1,9 +1,9 @@
-"""A program with one worker that waits for the disk in one request of 200: it logs its requests as a server does.
+"""A program whose worker waits for the disk in one request of 200, and logs its requests as a server does.
 
-Run as ``python fsyncing.py LOG.csv FILE REQUESTS``. The parent process sends a request every 500 us on average
-and stamps its arrival; the worker, a process of its own, serves 100 us of CPU time and logs. What the host took
-from the worker while it was ready to run (``/proc/self/schedstat``) goes to standard output, in seconds, beside
-the number of requests that waited for the disk.
+Run as ``python fsyncing.py LOG.csv FILE REQUESTS``. The parent process sends a request every 500 us on average and
+stamps its arrival. The worker, a separate process, uses 100 us of CPU time and logs. On standard output it prints the
+time in seconds for which it was ready but did not run (``/proc/self/schedstat``), and the number of requests that
+waited for the disk.
 """
 
 import os
@@ -18,9 +18,9 @@ STAMP = struct.Struct("q")
 
 
 def worker(pipe, log, file, requests):
-    """Serve what comes through the pipe."""
+    """Serve the requests that arrive through the pipe."""
     draws = random.Random(7)
-    lines, waited = ["arrival_ns,start_ns,end_ns,cpu_ns,thread,kind"], 0
+    lines, waits = ["arrival_ns,start_ns,end_ns,cpu_ns,thread,kind"], 0
     disk = os.open(file, os.O_WRONLY | os.O_CREAT)
     for _ in range(requests):
         arrival = STAMP.unpack(os.read(pipe, STAMP.size))[0]
@@ -29,19 +29,19 @@ def worker(pipe, log, file, requests):
         while time.thread_time_ns() < until:
             pass
         if draws.random() < SHARE:
-            waited += 1
+            waits += 1
             while time.monotonic_ns() - start < WAIT_NS:
                 os.pwrite(disk, draws.randbytes(4096), 4096 * draws.randrange(256))
                 os.fsync(disk)
         cpu, end = time.thread_time_ns() - before, time.monotonic_ns()
         lines.append(f"{arrival},{start},{end},{cpu},0,all")
     Path(log).write_text("\n".join([*lines, ""]), encoding="utf-8")
-    taken = int(Path("/proc/self/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9
-    print(taken, waited, flush=True)
+    run_delay_s = int(Path("/proc/self/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9
+    print(run_delay_s, waits, flush=True)
 
 
 def main():
-    """Send requests at random moments, and wait for the worker."""
+    """Send requests at random times, and wait for the worker."""
     log, file, requests = sys.argv[1], sys.argv[2], int(sys.argv[3])
     reading, writing = os.pipe()
     child = os.fork()
@@ -51,8 +51,8 @@ def main():
     draws, scheduled = random.Random(3), time.monotonic()
     for _ in range(requests):
         scheduled += draws.expovariate(1.0 / GAP_S)
-        while (left := scheduled - time.monotonic()) > 0:
-            time.sleep(left)
+        while (pause := scheduled - time.monotonic()) > 0:
+            time.sleep(pause)
         os.write(writing, STAMP.pack(time.monotonic_ns()))
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 

@@ -1,4 +1,4 @@
-"""Daemons of Hadoop as operators run them: a JVM each, from the jars that Maven fetched, with the plug-ins' jar."""
+"""Daemons of Hadoop as operators run them: one JVM each, from the jars that Maven fetched, with the plug-ins' jar."""
 
 import json
 import os
@@ -34,19 +34,19 @@ log4j.appender.A.layout.ConversionPattern=%d %p %c{1}: %m%n
 """
 
 
-def said(*arguments: str, root: Path = ROOT.parent) -> str:
-    """What a step of ``setup/hadoop.sh`` says; a host without Java or Maven skips it loudly."""
-    done = subprocess.run(
+def run_setup(*arguments: str, root: Path = ROOT.parent) -> str:
+    """Run a step of ``setup/hadoop.sh`` and return its output; skips on a host without Java or Maven."""
+    process = subprocess.run(
         [root / "setup/hadoop.sh", *arguments],
         capture_output=True,
         text=True,
         timeout=580,
         check=False,
     )
-    if done.returncode == 77:
-        pytest.skip(done.stderr.strip().removeprefix("setup: "))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    if process.returncode == 77:
+        pytest.skip(process.stderr.strip().removeprefix("setup: "))
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 class Daemons:
@@ -54,14 +54,14 @@ class Daemons:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.added: dict[str, Path] = {}
-        """Files that an operator adds to one of Hadoop's: capacity, core, hdfs, yarn. Theirs is the last word."""
+        self.includes: dict[str, Path] = {}
+        """Files that an operator includes into Hadoop's, by site: capacity, core, hdfs, yarn. They take precedence."""
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(
         self, name: str, main: str, settings: dict[str, object], *arguments: str, tests: bool = False
     ) -> None:
-        """Starts a daemon; its log is NAME.log, its settings are its own; or a main class of the `tests`."""
+        """Start a daemon, or a main class of the `tests`. Its log is NAME.log, and it has its own settings."""
         conf = self.folder / f"{name}.conf"
         conf.mkdir(exist_ok=True)
         text = "".join(
@@ -70,18 +70,22 @@ class Daemons:
         )
         for site in ("core", "hdfs", "yarn", "capacity"):
             file = "capacity-scheduler.xml" if site == "capacity" else f"{site}-site.xml"
-            added = f'<xi:include href="{self.added[site]}"/>\n' if site in self.added else ""
-            include = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
-            (conf / file).write_text(f"<configuration {include}>\n{text}{added}</configuration>\n")
+            include = f'<xi:include href="{self.includes[site]}"/>\n' if site in self.includes else ""
+            namespace = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
+            (conf / file).write_text(f"<configuration {namespace}>\n{text}{include}</configuration>\n")
         (conf / "log4j.properties").write_text(LOG)
-        own = ["classes", "test-classes"] if tests else ["hindmost-hadoop.jar"]
+        classes = ["classes", "test-classes"] if tests else ["hindmost-hadoop.jar"]
         path = ":".join(
-            [str(conf), *(f"{ROOT}/target/{one}" for one in own), (ROOT / "target/classpath").read_text()]
+            [
+                str(conf),
+                *(f"{ROOT}/target/{name}" for name in classes),
+                (ROOT / "target/classpath").read_text(),
+            ]
         )
         self.run(name, ["java", *JVM, f"-Dhadoop.tmp.dir={self.folder}", "-cp", path, main, *arguments])
 
     def run(self, name: str, command: list[str]) -> None:
-        """Starts any program as one of the cluster; ten minutes are the end of all of them."""
+        """Start any program as part of the cluster; it is ended after ten minutes."""
         (self.folder / "tmp").mkdir(exist_ok=True)  # web servers leave their folders there
         home = str(Path(shutil.which("java") or "java").resolve().parents[1])
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -99,33 +103,33 @@ class Daemons:
             )
 
     def kill(self, name: str) -> None:
-        """Ends a daemon with all that it started, without a word."""
+        """End a daemon and all that it started by SIGKILL."""
         daemon = self.running.pop(name)
         with suppress(ProcessLookupError):
             os.killpg(daemon.pid, signal.SIGKILL)
         daemon.wait()
 
     def end(self, name: str, limit_s: float = 60) -> None:
-        """Waits for one that ends by itself."""
+        """Wait for a daemon that exits without a signal."""
         assert self.running.pop(name).wait(limit_s) == 0, self.log(name)
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
 
     def await_(self, claim: str, holds: Callable[[], object], limit_s: float = 90) -> None:
-        """Waits for what a cluster does in its own time; an address that does not answer yet is no failure."""
+        """Wait for a state of the cluster; an address that does not answer yet is not a failure."""
         end = time.monotonic() + limit_s
         while True:
-            seen: object
+            last: object
             try:
-                if seen := holds():
+                if last := holds():
                     return
             except OSError as error:
-                seen = error
+                last = error
             for name, daemon in self.running.items():
                 assert daemon.poll() is None, f"{name} ended: {self.log(name)}"
             assert time.monotonic() < end, (
-                f"{claim}: not within {limit_s} s; last: {seen!r}; {sorted(self.running)}"
+                f"{claim}: not within {limit_s} s; last: {last!r}; {sorted(self.running)}"
             )
             time.sleep(0.2)
 
@@ -138,23 +142,23 @@ def daemons(folder: Path) -> Iterator[Daemons]:
     finally:
         for name in list(cluster.running):
             cluster.kill(name)
-        for pid in below(folder):  # containers are leaders of their own, and outlive a node manager
+        for pid in processes_below(folder):  # containers lead their own sessions, and outlive a node manager
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def below(folder: Path) -> list[int]:
-    """Processes that work in a folder of the cluster."""
-    found = []
-    for one in Path("/proc").glob("[0-9]*"):
+def processes_below(folder: Path) -> list[int]:
+    """Processes whose working directory is below `folder`."""
+    pids = []
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if (one / "cwd").readlink().is_relative_to(folder):
-                found.append(int(one.name))
-    return found
+            if (process / "cwd").readlink().is_relative_to(folder):
+                pids.append(int(process.name))
+    return pids
 
 
-def asked(url: str, method: str = "GET", body: bytes | None = None) -> bytes:
-    """What an address answers."""
+def fetch(url: str, method: str = "GET", body: bytes | None = None) -> bytes:
+    """Send a request and return the body of the answer."""
     request = urllib.request.Request(url, data=body, method=method)
     request.add_header("Content-Type", "application/octet-stream")
     try:
@@ -165,33 +169,33 @@ def asked(url: str, method: str = "GET", body: bytes | None = None) -> bytes:
         raise
 
 
-def found(url: str) -> dict:
-    return json.loads(asked(url))
+def fetch_json(url: str) -> dict:
+    return json.loads(fetch(url))
 
 
 class NotYet(OSError):
-    """A daemon answers, but what was asked for is not there yet."""
+    """A daemon answers, but does not have the requested item yet."""
 
 
 def bean(port: int, name: str) -> dict:
-    """The attributes of a JMX bean of a daemon."""
-    beans = found(f"http://127.0.0.1:{port}/jmx?qry={name}")["beans"]
+    """The attributes of a daemon's JMX bean."""
+    beans = fetch_json(f"http://127.0.0.1:{port}/jmx?qry={name}")["beans"]
     if not beans:
-        raise NotYet(f"{name} is no bean of port {port} yet")
+        raise NotYet(f"port {port} has no bean {name} yet")
     return beans[0]
 
 
 def free_ports(n: int) -> list[int]:
-    """Ports of TCP that nobody has now."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
+    """TCP ports that are free now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
         one.close()
     return ports
 
 
-def replaced(path: Path, text: str) -> None:
-    """Puts a file in the place of another at once."""
-    beside = path.with_suffix(".new")
-    beside.write_text(text)
-    beside.rename(path)
+def replace_file(path: Path, text: str) -> None:
+    """Replace a file atomically."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.rename(path)

@@ -10,16 +10,16 @@ from hindmost.harvest.reading import Tenant
 
 SLOT_S = 600.0
 SLOTS = 144
-"""A day of them is replayed."""
+"""Slots of the replayed day."""
 HISTORY = 7 * SLOTS
 
 
-def loads(tenants: int, seed: int) -> np.ndarray:
-    """Utilisation of tenants, in turn by a day, roughly constant, and a walk: (tenants, history and a day)."""
+def generate_loads(tenants: int, seed: int) -> np.ndarray:
+    """Utilisation of tenants: daily, roughly constant, and random walk in rotation. Shape: (tenants, history + day)."""
     draws = np.random.default_rng(seed)
     days = np.arange(HISTORY + SLOTS) * SLOT_S / 86_400
     rows = []
-    for at in range(tenants):
+    for index in range(tenants):
         level = draws.lognormal(np.log(0.3), 0.5)
         noise = draws.normal(0, 0.02, len(days))
         kinds = (
@@ -27,12 +27,12 @@ def loads(tenants: int, seed: int) -> np.ndarray:
             np.full(len(days), level),
             level * (0.2 + 1.6 * np.abs(0.03 * np.cumsum(draws.normal(0, 1, len(days))) % 2 - 1)),
         )
-        rows.append(np.clip(kinds[at % 3] + noise, 0.0, 1.0))
+        rows.append(np.clip(kinds[index % 3] + noise, 0.0, 1.0))
     return np.stack(rows)
 
 
-def scaled(cpu: np.ndarray, mean: float) -> np.ndarray:
-    """Loads multiplied by what makes the last day's mean so, cut off at one: the linear scaling of chapter IV."""
+def scale_loads(cpu: np.ndarray, mean: float) -> np.ndarray:
+    """Scale loads so that the last day has this mean, clipped at one: the linear scaling of chapter IV."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -42,31 +42,37 @@ def scaled(cpu: np.ndarray, mean: float) -> np.ndarray:
     return np.minimum(high * cpu, 1.0)
 
 
-def written(folder: Path, servers: int, means: list[float], seed: int = 1) -> tuple[Path, dict[float, Path]]:
-    """Write what the replay takes: tenants by their history, and a day's loads of all hosts at each mean.
+def write_replay(
+    folder: Path, servers: int, means: list[float], seed: int = 1
+) -> tuple[Path, dict[float, Path]]:
+    """Write the input of the replay: tenants by their history, and a day's loads of all hosts at each mean.
 
-    Two servers to a tenant, an environment each; reimages as the chapter's servers have them, once a month or less.
+    A tenant has two servers and its own environment. Servers are reimaged as in the chapter, once a month or less.
     """
     tenants = servers // 2
-    cpu = loads(tenants, seed)
+    cpu = generate_loads(tenants, seed)
     draws = np.random.default_rng(seed + 1)
     owners = [
         Tenant(
-            f"t{at}", f"e{at}", [f"dn{2 * at + k}.test" for k in range(2)], float(draws.uniform(0, 1)), 2.0
+            f"t{index}",
+            f"e{index}",
+            [f"dn{2 * index + k}.test" for k in range(2)],
+            float(draws.uniform(0, 1)),
+            2.0,
         )
-        for at in range(tenants)
+        for index in range(tenants)
     ]
-    history = scaled(cpu, max(means))[:, :HISTORY]
+    history = scale_loads(cpu, max(means))[:, :HISTORY]
     tenants_file = folder / "tenants.tsv"
     tenants_file.write_text(tenants_text(classify(Traces(owners, history, SLOT_S))))
     traces = {}
     for mean in means:
-        day = scaled(cpu, mean)[:, HISTORY:]
+        day = scale_loads(cpu, mean)[:, HISTORY:]
         traces[mean] = folder / f"{mean * 100:.0f}"
         traces[mean].write_text(
             "".join(
-                f"{host} {' '.join(f'{share:.3f}' for share in day[at])}\n"
-                for at, owner in enumerate(owners)
+                f"{host} {' '.join(f'{share:.3f}' for share in day[index])}\n"
+                for index, owner in enumerate(owners)
                 for host in owner.servers
             )
         )

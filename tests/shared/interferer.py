@@ -1,4 +1,4 @@
-"""A thief: a real-time thread has a processor for random spells, as a hypervisor's neighbour would; it says when."""
+"""An interferer: a real-time thread that takes a CPU at random, as a hypervisor's neighbour would, and logs when."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ try:
 finally:
     print(json.dumps(taken))
 """
-"""At real-time priority 50, above the sentinel's, as a hypervisor is above all; no spell is longer than 20 ms."""
+"""At real-time priority 50, above the sentinel's, as a hypervisor is above everything. Interruptions last at most 20 ms."""
 
 
 @dataclass
 class HostInterference:
-    """What was taken, [on, off) in ns of the monotonic clock; known when the thief has ended."""
+    """The interruptions, [on, off) in ns of the monotonic clock; known when the interferer has ended."""
 
     spans: list[tuple[int, int]] = field(default_factory=list)
 
 
 def need_real_time() -> None:
-    """A skip where no thread may have real-time priority."""
-    import pytest  # a bench, too, has a thief
+    """Skip where no thread may have real-time priority."""
+    import pytest  # benchmarks use this module without pytest
 
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -54,15 +54,15 @@ def need_real_time() -> None:
 def interferer(
     cpu: int, share: float, spell_ms: float = 4.0, *, until_s: float, seed: int = 1
 ) -> Iterator[HostInterference]:
-    """Steals a share of a processor in spells of a mean length, at most `until_s` seconds long."""
-    words = [str(cpu), str(share), str(spell_ms / 1e3), str(until_s), str(seed)]
+    """Take a share of a CPU in interruptions of a mean length, for at most `until_s` seconds."""
+    arguments = [str(cpu), str(share), str(spell_ms / 1e3), str(until_s), str(seed)]
     interference = HostInterference()
-    busy = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, text=True)
+    busy = subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, text=True)
     try:
         yield interference
         busy.terminate()
-        said, _ = busy.communicate(timeout=10.0)
-        interference.spans = [(on, off) for on, off in json.loads(said or "[]")]
+        output, _ = busy.communicate(timeout=10.0)
+        interference.spans = [(on, off) for on, off in json.loads(output or "[]")]
     finally:
         busy.kill()
         busy.wait()

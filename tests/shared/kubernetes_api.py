@@ -1,4 +1,4 @@
-"""What kube-scheduler and the extender need of an API server: list, watch, bind. Objects live in memory."""
+"""The part of a Kubernetes API server that kube-scheduler and the extender use: list, watch, bind. Objects are in memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = {
 
 
 class Api:
-    """The objects of a cluster, and who watches them."""
+    """The objects of a cluster, and their watchers."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -68,41 +68,41 @@ class Api:
     def is_unschedulable(self, pod: str) -> bool:
         with self._lock:
             conditions = self._objects["pods"][pod]["status"].get("conditions") or []
-        return any(one.get("reason") == "Unschedulable" for one in conditions)
+        return any(condition.get("reason") == "Unschedulable" for condition in conditions)
 
-    def put(self, kind: str, one: dict) -> dict:
+    def put(self, kind: str, item: dict) -> dict:
         with self._lock:
-            name = one["metadata"]["name"]
-            known = name in self._objects[kind]
-            one = copy.deepcopy(one)
-            one["metadata"]["resourceVersion"] = str(next(self._versions))
-            one |= {"kind": KINDS[kind], "apiVersion": "v1"}
-            self._objects[kind][name] = one
-            event = {"type": "MODIFIED" if known else "ADDED", "object": one}
-            for watched, events in self._watchers:
-                if watched == kind:
+            name = item["metadata"]["name"]
+            exists = name in self._objects[kind]
+            item = copy.deepcopy(item)
+            item["metadata"]["resourceVersion"] = str(next(self._versions))
+            item |= {"kind": KINDS[kind], "apiVersion": "v1"}
+            self._objects[kind][name] = item
+            event = {"type": "MODIFIED" if exists else "ADDED", "object": item}
+            for watched_kind, events in self._watchers:
+                if watched_kind == kind:
                     events.put(event)
-            return one
+            return item
 
     def bind(self, pod: str, node: str) -> None:
-        one = copy.deepcopy(self._objects["pods"][pod])
-        one["spec"]["nodeName"] = node
-        one["status"]["phase"] = "Running"
-        self.put("pods", one)
+        item = copy.deepcopy(self._objects["pods"][pod])
+        item["spec"]["nodeName"] = node
+        item["status"]["phase"] = "Running"
+        self.put("pods", item)
 
     def list(self, kind: str) -> tuple[list[dict], str]:
         with self._lock:
             return list(self._objects[kind].values()), str(next(self._versions))
 
     def watch(self, kind: str, since: int) -> tuple[list[dict], queue.Queue]:
-        """Return the objects that are younger than a version, and a queue of later events."""
+        """Return the objects that are newer than a version, and a queue of later events."""
         events: queue.Queue = queue.Queue()
         with self._lock:
             self._watchers.append((kind, events))
             young = [
-                {"type": "ADDED", "object": one}
-                for one in self._objects[kind].values()
-                if int(one["metadata"]["resourceVersion"]) > since
+                {"type": "ADDED", "object": item}
+                for item in self._objects[kind].values()
+                if int(item["metadata"]["resourceVersion"]) > since
             ]
         return young, events
 
@@ -115,13 +115,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         kind, group = path.rsplit("/", 1)[1], path.split("/")[1:-1]
         version = "/".join(group[1:])
-        asked = dict(part.partition("=")[::2] for part in query.split("&"))
-        if kind not in KINDS or asked.get("sendInitialEvents") == "true":
+        parameters = dict(part.partition("=")[::2] for part in query.split("&"))
+        if kind not in KINDS or parameters.get("sendInitialEvents") == "true":
             return self.reply(404 if kind not in KINDS else 422, {"kind": "Status", "status": "Failure"})
-        if asked.get("watch") in ("1", "true"):
-            return self.stream(kind, version, int(asked.get("resourceVersion") or 0))
-        items, at = self.api.list(kind)
-        document = {"kind": f"{KINDS[kind]}List", "apiVersion": version, "metadata": {"resourceVersion": at}}
+        if parameters.get("watch") in ("1", "true"):
+            return self.stream(kind, version, int(parameters.get("resourceVersion") or 0))
+        items, latest = self.api.list(kind)
+        document = {
+            "kind": f"{KINDS[kind]}List",
+            "apiVersion": version,
+            "metadata": {"resourceVersion": latest},
+        }
         return self.reply(200, document | {"items": items})
 
     def stream(self, kind: str, version: str, since: int) -> None:
@@ -146,9 +150,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         parts = self.path.partition("?")[0].split("/")
         name = parts[-2] if parts[-1] == "status" else parts[-1]
-        (one,) = [one for one in self.api.list("pods")[0] if one["metadata"]["name"] == name]
-        one = one | {"status": one["status"] | body.get("status", {})}
-        self.reply(200, self.api.put("pods", one))
+        (pod,) = [pod for pod in self.api.list("pods")[0] if pod["metadata"]["name"] == name]
+        pod = pod | {"status": pod["status"] | body.get("status", {})}
+        self.reply(200, self.api.put("pods", pod))
 
     def reply(self, status: int, document: dict) -> None:
         content = json.dumps(document).encode()

@@ -1,4 +1,4 @@
-"""Network namespaces as machines: each with an address, an sshd, and whatever a test does to its link or clock."""
+"""Network namespaces as machines, each with an address, an sshd, and a link and clock that a test can change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PORT = 11311
 SSH_PORT = 2222
 _NUMBERS = itertools.count()
-# A time namespace (time_namespaces(7)) takes its offsets before its first process is there.
+# A time namespace (time_namespaces(7)) takes its offsets before its first process starts.
 _CLOCK = """
 import ctypes, subprocess, sys
 assert ctypes.CDLL(None, use_errno=True).unshare(0x80) == 0, "no time namespace"
@@ -46,57 +46,51 @@ class Machine:
     sshd: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def inside(self, *command: str) -> list[str]:
-        """A command line that runs there."""
+        """The command line that runs `command` in the namespace."""
         return ["ip", "netns", "exec", self.namespace, *command]
 
     def pids(self) -> list[int]:
-        """Processes there."""
-        done = subprocess.run(
+        """Processes in the namespace."""
+        process = subprocess.run(
             ["ip", "netns", "pids", self.namespace], capture_output=True, text=True, check=False
         )
-        return [int(word) for word in done.stdout.split()]
+        return [int(pid) for pid in process.stdout.split()]
 
     def commands(self) -> dict[int, str]:
-        """Their command lines, without sshd's own."""
-        found = {}
+        """Command lines of the processes, without sshd's."""
+        commands = {}
         for pid in self.pids():
             with contextlib.suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if "sshd" not in line and line.strip():
-                    found[pid] = line
-        return found
+                    commands[pid] = line
+        return commands
 
-    def kill(self, part: str, how: signal.Signals = signal.SIGKILL) -> None:
-        """Send the processes there that have this in their command line a signal: they end at once, or stop."""
+    def kill(self, part: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to the processes that have this in their command line."""
         for pid, line in self.commands().items():
             if part in line:
                 with contextlib.suppress(OSError):
-                    os.kill(pid, how)
+                    os.kill(pid, number)
 
-    def slow(self, rate: str, latency: str = "200ms") -> None:
-        """A slow link to it (tbf of tc(8)), for what is sent there."""
-        self._hinder("links cannot be slowed here", "tbf", "rate", rate, "burst", "1600", "latency", latency)
-
-    def distant(self, delay: str, loss: str) -> None:
-        """Far away: what is sent there takes longer, and some of it is lost (netem of tc(8))."""
-        self._hinder("this kernel has no netem", "netem", "delay", delay, "loss", loss)
-
-    def _hinder(self, otherwise: str, *shape: str) -> None:
-        done = subprocess.run(
+    def slow_link(self, rate: str, latency: str = "200ms") -> None:
+        """Slow the link for traffic to the machine (tbf of tc(8))."""
+        shape = ("tbf", "rate", rate, "burst", "1600", "latency", latency)
+        process = subprocess.run(
             ["tc", "qdisc", "add", "dev", self.link, "root", *shape],
             capture_output=True,
             text=True,
             check=False,
         )
-        if done.returncode:
-            pytest.skip(f"{otherwise}: {done.stderr.strip()}")
+        if process.returncode:
+            pytest.skip(f"links cannot be slowed here: {process.stderr.strip()}")
 
-    def unhindered(self) -> None:
-        """Its link as it was."""
+    def restore_link(self) -> None:
+        """Remove the limit of `slow_link`."""
         subprocess.run(["tc", "qdisc", "del", "dev", self.link, "root"], check=True)
 
-    def begin_sshd(self, keys: Path) -> None:
-        """Its sshd, with a clock of its own where it has one."""
+    def start_sshd(self, keys: Path) -> None:
+        """Start sshd, with a different clock if the machine has one."""
         config = self.folder / f"sshd-{self.name}"
         config.write_text(
             f"Port {SSH_PORT}\nListenAddress {self.address}\nHostKey {keys}/host\nAuthorizedKeysFile"
@@ -115,18 +109,18 @@ class Machine:
             start_new_session=True,
         )
 
-    def answers(self) -> bool:
-        """Whether its sshd is there."""
+    def sshd_answers(self) -> bool:
+        """Whether sshd accepts connections."""
         return _listens(self.address, SSH_PORT)
 
     def end(self) -> None:
-        """Nothing runs there any more."""
+        """Kill all processes in the namespace."""
         for _ in range(100):
-            left = self.pids()
-            for pid in left:
+            pids = self.pids()
+            for pid in pids:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            if not left:
+            if not pids:
                 break
             time.sleep(0.02)
         if self.sshd is not None:
@@ -136,7 +130,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Machines:
-    """Some load hosts ``a``, ``b``, ... and ``server``, all on one bridge with this machine."""
+    """Load hosts ``a``, ``b``, ... and ``server``, all on one bridge with this machine."""
 
     folder: Path
     by_name: Mapping[str, Machine]
@@ -148,23 +142,25 @@ class Machines:
 
     @property
     def loads(self) -> list[Machine]:
-        return [one for one in self.by_name.values() if one.name != "server"]
+        return [machine for machine in self.by_name.values() if machine.name != "server"]
 
-    def hosts_file(self, more: str = "", *, name: str = "hosts.toml", **lines: str) -> Path:
-        """A file for ``--fleet`` with all load hosts; `lines` are added to the host of that name."""
+    def hosts_file(self, extra: str = "", *, name: str = "hosts.toml", **lines: str) -> Path:
+        """Write a file for ``--fleet`` with all load hosts; `lines` are added to the host of that name."""
         text = (
             f'[ssh]\nuser = "root"\nport = {SSH_PORT}\nkey = "{self.folder}/user"\n'
             f'known_hosts = "{self.folder}/known"\npython = "{self.folder}/python"\n'
         )
-        for one in self.loads:
-            text += f'\n[[host]]\nname = "{one.name}"\naddress = "{one.address}"\n{lines.get(one.name, "")}\n'
+        for host in self.loads:
+            text += (
+                f'\n[[host]]\nname = "{host.name}"\naddress = "{host.address}"\n{lines.get(host.name, "")}\n'
+            )
         path = self.folder / name
-        path.write_text(text + more)
+        path.write_text(text + extra)
         return path
 
     @contextmanager
     def memcached(self) -> Iterator[str]:
-        """A memcached on the server's machine; gives its URL."""
+        """Run memcached on the server's machine; yields its URL."""
         if shutil.which("memcached") is None:
             pytest.skip("memcached is not installed")
         command = [
@@ -188,23 +184,23 @@ class Machines:
             server.kill()
             server.wait()
 
-    def left(self) -> list[str]:
-        """What should not be there any more, on any machine."""
-        found = [f"{one.name}: {line}" for one in self.loads for line in one.commands().values()]
-        mine = (self.folder / "tmp").iterdir()
-        return found + [str(path) for path in mine if path.name.startswith("hindmost")]
+    def leftovers(self) -> list[str]:
+        """Processes and folders that should be gone from all machines."""
+        commands = [f"{host.name}: {line}" for host in self.loads for line in host.commands().values()]
+        folders = (self.folder / "tmp").iterdir()
+        return commands + [str(path) for path in folders if path.name.startswith("hindmost")]
 
 
 @contextmanager
 def machines(folder: Path, loads: int, clocks_ns: Mapping[str, int] | None = None) -> Iterator[Machines]:
-    """Make them; gone afterwards. A skip where that is not permitted or sshd is not installed."""
+    """Make machines, and remove them afterwards. Skips where that is not permitted or sshd is not installed."""
     if shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         pytest.skip("no sshd: apt-get install openssh-server")
     number = os.getpid() * 16 + next(_NUMBERS) % 16
     net = f"100.{64 + number // 256 % 64}.{number % 256}"
     bridge = f"hb{number % 10**8}"
-    named = [*"abcdefgh"[:loads], "server"]
-    found: dict[str, Machine] = {}
+    names = [*"abcdefgh"[:loads], "server"]
+    machines: dict[str, Machine] = {}
     (folder / "tmp").mkdir(exist_ok=True)
     (folder / "tmp").chmod(0o1777)
     _keys(folder)
@@ -215,8 +211,8 @@ def machines(folder: Path, loads: int, clocks_ns: Mapping[str, int] | None = Non
     try:
         _ip("addr", "add", f"{net}.254/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
-        for place, name in enumerate(named, 1):
-            one = Machine(
+        for place, name in enumerate(names, 1):
+            machine = Machine(
                 name,
                 f"{bridge}-{name}",
                 f"{net}.{place}",
@@ -224,34 +220,35 @@ def machines(folder: Path, loads: int, clocks_ns: Mapping[str, int] | None = Non
                 folder,
                 (clocks_ns or {}).get(name, 0),
             )
-            found[name] = one
-            _ip("netns", "add", one.namespace)
-            _ip("link", "add", one.link, "type", "veth", "peer", "name", "eth0", "netns", one.namespace)
-            _ip("link", "set", one.link, "master", bridge, "up")
-            _ip("-n", one.namespace, "addr", "add", f"{one.address}/24", "dev", "eth0")
-            _ip("-n", one.namespace, "link", "set", "lo", "up")
-            _ip("-n", one.namespace, "link", "set", "eth0", "up")
-            one.begin_sshd(folder)
-        for one in found.values():
-            wait_for(lambda one=one: _listens(one.address, SSH_PORT), f"sshd on {one.name}")
-        known = (folder / "host.pub").read_text().split()[:2]
+            machines[name] = machine
+            space = machine.namespace
+            _ip("netns", "add", space)
+            _ip("link", "add", machine.link, "type", "veth", "peer", "name", "eth0", "netns", space)
+            _ip("link", "set", machine.link, "master", bridge, "up")
+            _ip("-n", space, "addr", "add", f"{machine.address}/24", "dev", "eth0")
+            _ip("-n", space, "link", "set", "lo", "up")
+            _ip("-n", space, "link", "set", "eth0", "up")
+            machine.start_sshd(folder)
+        for machine in machines.values():
+            wait_for(machine.sshd_answers, f"sshd on {machine.name}")
+        key = (folder / "host.pub").read_text().split()[:2]
         (folder / "known").write_text(
-            "".join(f"[{one.address}]:{SSH_PORT} {' '.join(known)}\n" for one in found.values())
+            "".join(f"[{machine.address}]:{SSH_PORT} {' '.join(key)}\n" for machine in machines.values())
         )
-        yield Machines(folder, found, f"{net}.254")
+        yield Machines(folder, machines, f"{net}.254")
     finally:
-        for one in found.values():
-            one.end()
+        for machine in machines.values():
+            machine.end()
             with contextlib.suppress(subprocess.CalledProcessError):
-                _ip("netns", "delete", one.namespace)
+                _ip("netns", "delete", machine.namespace)
         _ip("link", "delete", bridge)
 
 
 def _keys(folder: Path) -> None:
     Path("/run/sshd").mkdir(exist_ok=True)
     for name in ("host", "user"):
-        made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(made, check=True, stdin=subprocess.DEVNULL)
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     python = folder / "python"
     python.write_text(
         f"#!/bin/sh\nexport PYTHONPATH={ROOT / 'python'} TMPDIR={folder / 'tmp'}\n"
@@ -260,8 +257,8 @@ def _keys(folder: Path) -> None:
     python.chmod(0o755)
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 def _listens(address: str, port: int = PORT) -> bool:

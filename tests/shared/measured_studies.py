@@ -1,4 +1,4 @@
-"""Folders of measurements as they are stored, with figures that a test chooses; nothing is run."""
+"""Folders of stored studies with figures that a test chooses; nothing is run."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ FACTS = {"hostname": "one", "cpu_model": "a processor", "cpus_online": 2, "kerne
 
 
 def runs_of(seed: int, factor: float = 1.0, runs: int = 10, scatter: float = 0.01) -> dict[str, list[float]]:
-    """Figures of runs that scatter by a share."""
+    """Figures of runs with a relative standard deviation of `scatter`."""
     random = np.random.default_rng(seed)
-    middle = {"p50": 100.0, "p99": 400.0}
+    medians = {"p50": 100.0, "p99": 400.0}
     return {
-        name: [float(us) for us in factor * us_ * np.exp(random.normal(0.0, scatter, runs))]
-        for name, us_ in middle.items()
+        name: [float(us) for us in factor * median * np.exp(random.normal(0.0, scatter, runs))]
+        for name, median in medians.items()
     }
 
 
-def stored(
+def write_study(
     folder: Path,
     values: Mapping[str, Sequence[float | None]],
     *,
@@ -43,17 +43,17 @@ def stored(
     isolated: Mapping[str, Sequence[float]] | None = None,
     started: str = "2026-01-02T03:04:05Z",
     facts: Mapping[str, Any] | None = None,
-    aside: Sequence[int] = (),
+    excluded: Sequence[int] = (),
     timeouts: int = 0,
     **result: Any,
 ) -> Path:
-    """Write a study with its answer; `result` replaces parts of that."""
+    """Write a study with its result; `result` replaces parts of that."""
     count = len(next(iter(values.values())))
     runs = [
         {
             "run": number,
             "started": started,
-            "excluded": "stolen" if number in aside else None,
+            "excluded": "stolen" if number in excluded else None,
             "latency_us": {name: column[number - 1] for name, column in values.items()},
             "counts": {"scheduled": 1_000, "completed": 1_000 - timeouts, "timeouts": timeouts, "unsent": 0},
             "isolated": None
@@ -88,7 +88,7 @@ def stored(
         if isolated is None
         else {"latency_us": {name: _estimate(c) for name, c in isolated.items()}},
         "saturation": None,
-        "distributions": {"latency": {"q": [0.0, 0.5, 0.99], "us": [80.0, *_middles(values)]}},
+        "distributions": {"latency": {"q": [0.0, 0.5, 0.99], "us": [80.0, *_values(values)]}},
         "runs": runs,
     }
     (folder / "manifest.json").write_text(json.dumps(manifest))
@@ -96,18 +96,18 @@ def stored(
     return folder
 
 
-def _middles(values: Mapping[str, Sequence[float | None]]) -> list[float | None]:
+def _values(values: Mapping[str, Sequence[float | None]]) -> list[float | None]:
     return [_estimate(values[name])["value"] for name in NAMES]
 
 
 def _estimate(column: Sequence[float | None]) -> dict[str, Any]:
-    known = sorted(us for us in column if us is not None)
-    late = len(column) - len(known)
+    completed = sorted(us for us in column if us is not None)
+    censored = len(column) - len(completed)
     return {
-        "value": known[len(known) // 2] if len(known) > late else None,
-        "low": known[0] if known else None,
-        "high": None if late else known[-1],
+        "value": completed[len(completed) // 2] if len(completed) > censored else None,
+        "low": completed[0] if completed else None,
+        "high": None if censored else completed[-1],
         "runs": len(column),
-        "censored_runs": late,
+        "censored_runs": censored,
         "verdict": "valid",
     }

@@ -31,11 +31,11 @@ def assert_error(error: HindmostError, code: str, /, **fields: object) -> None:
 
 
 def assert_refused(
-    words: Sequence[str], capsys: pytest.CaptureFixture[str], exit_code: int, code: str, **fields: object
+    arguments: Sequence[str], capsys: pytest.CaptureFixture[str], exit_code: int, code: str, **fields: object
 ) -> None:
     """Run a command with ``--json`` and assert its exit code, its error's code, and these of its fields."""
     capsys.readouterr()
-    assert main([*words, "--json"]) == exit_code
+    assert main([*arguments, "--json"]) == exit_code
     document = json.loads(capsys.readouterr().out)
     assert code in CODES, f"{code} is not in hindmost.codes"
     assert document["code"] == code, document

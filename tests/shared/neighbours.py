@@ -1,4 +1,4 @@
-"""A program in the way: it spins on the processor that a client wants for itself."""
+"""A competing process that spins on the client's CPU."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 
 
 @contextmanager
-def disturber(cpu: int, folder: Path) -> Iterator[int]:
-    """A busy loop of the name ``disturber`` on `cpu`; its process."""
+def run_disturber(cpu: int, folder: Path) -> Iterator[int]:
+    """Run a busy loop named ``run_disturber`` on `cpu`; yields its pid."""
     shell = shutil.which("sh")
     assert shell is not None
     program = folder / "disturber"
     program.symlink_to(shell)
 
-    def there() -> None:
+    def pin() -> None:
         os.sched_setaffinity(0, {cpu})
 
-    busy = subprocess.Popen([program, "-c", "while :; do :; done"], preexec_fn=there)
+    busy = subprocess.Popen([program, "-c", "while :; do :; done"], preexec_fn=pin)
     try:
         yield busy.pid
     finally:

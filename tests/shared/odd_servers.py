@@ -1,4 +1,4 @@
-"""One server on raw sockets with named behaviours, each odd in a way that real servers are."""
+"""One server on raw sockets with named behaviours, each as odd as some real server."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ Serve = Callable[["Connection"], None]
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A client's connection, and which of all it is, counted from 0."""
+    """A client's connection, and its number, counted from 0."""
 
     socket: socket.socket
     number: int
     buffer: bytearray = field(default_factory=bytearray)
 
-    def say(self, words: bytes) -> None:
+    def send(self, content: bytes) -> None:
         """Send all of it."""
-        self.socket.sendall(words)
+        self.socket.sendall(content)
 
-    def take(self, end: bytes, idle_s: float | None = None) -> bytes | None:
-        """Return the next request, up to and with `end`; None where none comes within `idle_s` seconds."""
+    def receive_until(self, end: bytes, idle_s: float | None = None) -> bytes | None:
+        """Return the next request, through `end`; None if none arrives within `idle_s` seconds."""
         while end not in self.buffer:
             self.socket.settimeout(idle_s)
             try:
-                heard = self.socket.recv(65536)
+                received = self.socket.recv(65536)
             except TimeoutError:
                 return None
-            if not heard:
+            if not received:
                 raise ConnectionResetError
-            self.buffer.extend(heard)
+            self.buffer.extend(received)
         request, _, rest = bytes(self.buffer).partition(end)
         self.buffer[:] = rest
         return request + end
 
-    def exactly(self, count: int) -> bytes:
-        """Return so many bytes."""
+    def receive_exactly(self, count: int) -> bytes:
+        """Return this many bytes."""
         while len(self.buffer) < count:
             self.socket.settimeout(None)
-            heard = self.socket.recv(65536)
-            if not heard:
+            received = self.socket.recv(65536)
+            if not received:
                 raise ConnectionResetError
-            self.buffer.extend(heard)
-        taken = bytes(self.buffer[:count])
+            self.buffer.extend(received)
+        content = bytes(self.buffer[:count])
         del self.buffer[:count]
-        return taken
+        return content
 
 
 @contextmanager
@@ -83,33 +83,33 @@ def odd_datagrams(reply: Callable[[bytes, int], bytes]) -> Iterator[str]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
         server.settimeout(0.05)
-        ended = threading.Event()
+        stop = threading.Event()
 
         def serve() -> None:
             numbers = itertools.count()
-            while not ended.is_set():
+            while not stop.is_set():
                 with contextlib.suppress(TimeoutError, ConnectionError):
-                    asked, client = server.recvfrom(65536)
-                    server.sendto(reply(asked, next(numbers)), client)
+                    request, client = server.recvfrom(65536)
+                    server.sendto(reply(request, next(numbers)), client)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
-        ended.set()
+        stop.set()
         thread.join()
 
 
 def each(
     end: bytes, good: bytes, odd: bytes, *, every: int = 10, hello: bytes = b"", closes: bool = False
 ) -> Serve:
-    """Answer requests that end with `end` by `good`, and each `every`-th of a connection by `odd`."""
+    """Answer requests that end with `end` by `good`, and every `every`-th of a connection by `odd`."""
 
     def serve(connection: Connection) -> None:
-        connection.say(hello)
+        connection.send(hello)
         for number in itertools.count(1):
-            connection.take(end)
+            connection.receive_until(end)
             is_odd = number % every == 0
-            connection.say(odd if is_odd else good)
+            connection.send(odd if is_odd else good)
             if is_odd and closes:
                 return
 
@@ -117,25 +117,25 @@ def each(
 
 
 def idle(end: bytes, good: bytes, farewell: bytes, idle_s: float = 0.05) -> Serve:
-    """Answer by `good`; say `farewell` and close where no request comes for `idle_s` seconds."""
+    """Answer by `good`; send `farewell` and close if no request arrives for `idle_s` seconds."""
 
     def serve(connection: Connection) -> None:
-        while connection.take(end, idle_s) is not None:
-            connection.say(good)
-        connection.say(farewell)
+        while connection.receive_until(end, idle_s) is not None:
+            connection.send(good)
+        connection.send(farewell)
 
     return serve
 
 
 def full(end: bytes, good: bytes, farewell: bytes, *, carries: int = 10, first: int = 2) -> Serve:
-    """Close after some replies; of connections behind the first ones, say `farewell` to each second at once."""
+    """Close after some replies; after the `first` connections, refuse every second one with `farewell`."""
 
     def serve(connection: Connection) -> None:
         if connection.number >= first and connection.number % 2:
-            return connection.say(farewell)
+            return connection.send(farewell)
         for _ in range(carries):
-            connection.take(end)
-            connection.say(good)
+            connection.receive_until(end)
+            connection.send(good)
 
     return serve
 
@@ -163,7 +163,7 @@ HTTP: dict[str, Serve] = {
     "a head without end": each(GET, OK, HEAD + b"X: " + b"y" * 70_000),
     "another protocol": each(GET, OK, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\x81\x02hi"),
 }
-"""Behaviours of HTTP/1.1 servers that cost requests or connections."""
+"""HTTP/1.1 servers that cost requests or connections."""
 
 FORGIVEN: dict[str, Serve] = {
     "two thousand headers": each(GET, OK, HEAD + b"X: v\r\n" * 2000 + b"Content-Length: 2\r\n\r\nok"),
@@ -177,7 +177,7 @@ FORGIVEN: dict[str, Serve] = {
     "line feeds alone": each(GET, OK, b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"),
     "no reason": each(GET, OK, b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok"),
 }
-"""Behaviours of HTTP/1.1 servers that cost nothing."""
+"""HTTP/1.1 servers that cost nothing."""
 
 LOOKUP = b"hindmost\r\n"
 VALUE = b"$1\r\nv\r\n"
@@ -190,14 +190,14 @@ REDIS: dict[str, Serve] = {
     "a negative length": each(LOOKUP, VALUE, b"$-7\r\n"),
     "closes after each reply": each(LOOKUP, VALUE, VALUE, every=1, closes=True),
 }
-"""Behaviours of Redis; a request ends with `LOOKUP`."""
+"""Redis servers; a request ends with `LOOKUP`."""
 
 PUSH = b">2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n"
 PUSHED: dict[str, Serve] = {
     "pushes before replies": each(LOOKUP, PUSH + VALUE, VALUE),
     "pushes behind replies": each(LOOKUP, VALUE + PUSH, VALUE, hello=PUSH),
 }
-"""What Redis may say at any time in RESP3."""
+"""Redis servers that push messages, which RESP3 allows at any time."""
 
 MISS = b"END\r\n"
 MEMCACHED: dict[str, Serve] = {
@@ -207,7 +207,7 @@ MEMCACHED: dict[str, Serve] = {
     "a value without its end": each(b"\r\n", MISS, b"VALUE k 0 1\r\nvwxyz\r\nEND\r\n"),
     "HTTP": each(b"\r\n", MISS, b"HTTP/1.1 400 Bad Request\r\n\r\n"),
 }
-"""Behaviours of memcached."""
+"""memcached servers."""
 
 
 def binary_reply(
@@ -225,13 +225,13 @@ def binary_reply(
 
 
 def binary(odd: Callable[[bytes], bytes]) -> Serve:
-    """Answer each Get by a miss, and each tenth of a connection by `odd` of its opaque."""
+    """Answer each Get by a miss, and every tenth of a connection by `odd` of its opaque."""
 
     def serve(connection: Connection) -> None:
         for number in itertools.count(1):
-            head = connection.exactly(24)
-            connection.exactly(int.from_bytes(head[8:12]))
-            connection.say((odd if number % 10 == 0 else binary_reply)(head[12:16]))
+            head = connection.receive_exactly(24)
+            connection.receive_exactly(int.from_bytes(head[8:12]))
+            connection.send((odd if number % 10 == 0 else binary_reply)(head[12:16]))
 
     return serve
 
@@ -246,19 +246,19 @@ MEMCACHED_BINARY: dict[str, Serve] = {
     "a body that is shorter than it says": binary(lambda opaque: binary_reply(opaque, 0, bytes(4), length=9)),
     "a key that is longer than the body": binary(lambda opaque: binary_reply(opaque, key=1)),
 }
-"""Behaviours of memcached in its binary protocol."""
+"""memcached servers with the binary protocol."""
 
 MEMCACHED_BINARY_ERROR = binary(lambda opaque: binary_reply(opaque, 0x82, b"Out of memory"))
 
 
-def message(of: bytes, body: bytes = b"") -> bytes:
+def message(kind: bytes, body: bytes = b"") -> bytes:
     """Return a message of PostgreSQL's protocol."""
-    return of + struct.pack("!I", len(body) + 4) + body
+    return kind + struct.pack("!I", len(body) + 4) + body
 
 
-def error(severity: bytes, code: bytes, words: bytes) -> bytes:
+def error(severity: bytes, code: bytes, text: bytes) -> bytes:
     """Return an ErrorResponse."""
-    return message(b"E", b"S" + severity + b"\0V" + severity + b"\0C" + code + b"\0M" + words + b"\0\0")
+    return message(b"E", b"S" + severity + b"\0V" + severity + b"\0C" + code + b"\0M" + text + b"\0\0")
 
 
 READY = message(b"Z", b"I")
@@ -273,9 +273,9 @@ def postgresql(serve: Serve) -> Serve:
     """Let a client log in without a password, then serve it."""
 
     def begin(connection: Connection) -> None:
-        (length,) = struct.unpack("!I", connection.exactly(4))
-        connection.exactly(length - 4)
-        connection.say(message(b"R", bytes(4)) + READY)
+        (length,) = struct.unpack("!I", connection.receive_exactly(4))
+        connection.receive_exactly(length - 4)
+        connection.send(message(b"R", bytes(4)) + READY)
         serve(connection)
 
     return begin
@@ -292,7 +292,7 @@ POSTGRESQL: dict[str, Serve] = {
     "no message": postgresql(each(SQL, ROW, b"HTTP/1.1 400 Bad Request\r\n\r\n")),
     "an unknown message": postgresql(each(SQL, ROW, message(b"%", b"x") + ROW)),
 }
-"""Behaviours of PostgreSQL that cost requests or connections."""
+"""PostgreSQL servers that cost requests or connections."""
 
 ANY_TIME: dict[str, Serve] = {
     "a notice behind each reply": postgresql(each(SQL, ROW + NOTICE, ROW + NOTICE)),
@@ -300,16 +300,16 @@ ANY_TIME: dict[str, Serve] = {
         each(SQL, STATUS + ROW + NOTIFICATION, NOTICE + ROW, hello=STATUS)
     ),
 }
-"""What PostgreSQL may say at any time."""
+"""PostgreSQL servers that send messages which are allowed at any time."""
 
 
-def frame(of: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """Return a frame of HTTP/2."""
-    return len(payload).to_bytes(3) + bytes([of, flags]) + stream.to_bytes(4) + payload
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """Return an HTTP/2 frame."""
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
-OF_200 = b"\x88"
+STATUS_200 = b"\x88"
 
 
 def http2(
@@ -319,68 +319,68 @@ def http2(
     every: int = 10,
     good: Callable[[int], bytes] | None = None,
 ) -> Serve:
-    """Answer requests of HTTP/2 by 200 or `good`, and each `every`-th of a connection by `odd` of its stream."""
-    good = good or (lambda stream: frame(HEADERS, 4, stream, OF_200) + frame(DATA, 1, stream, b"ok"))
+    """Answer HTTP/2 requests by 200 or `good`, and every `every`-th of a connection by `odd` of its stream."""
+    good = good or (lambda stream: frame(HEADERS, 4, stream, STATUS_200) + frame(DATA, 1, stream, b"ok"))
 
     def serve(connection: Connection) -> None:
-        connection.exactly(24)
-        connection.say(frame(SETTINGS, 0, 0, settings))
-        asked = 0
+        connection.receive_exactly(24)
+        connection.send(frame(SETTINGS, 0, 0, settings))
+        requests = 0
         while True:
-            head = connection.exactly(9)
-            connection.exactly(int.from_bytes(head[:3]))
-            of, flags, stream = head[3], head[4], int.from_bytes(head[5:])
-            if of == SETTINGS and not flags & 1:
-                connection.say(frame(SETTINGS, 1, 0))
-            if of == HEADERS:
-                asked += 1
-                connection.say(good(stream) if asked % every else odd(stream))
+            head = connection.receive_exactly(9)
+            connection.receive_exactly(int.from_bytes(head[:3]))
+            kind, flags, stream = head[3], head[4], int.from_bytes(head[5:])
+            if kind == SETTINGS and not flags & 1:
+                connection.send(frame(SETTINGS, 1, 0))
+            if kind == HEADERS:
+                requests += 1
+                connection.send(good(stream) if requests % every else odd(stream))
 
     return serve
 
 
 HTTP2: dict[str, Serve] = {
     "no frames": http2(lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-    "a continuation of nothing": http2(lambda stream: frame(CONTINUATION, 4, stream, OF_200)),
+    "a continuation of nothing": http2(lambda stream: frame(CONTINUATION, 4, stream, STATUS_200)),
     "a frame that is too long": http2(lambda stream: b"\xff\xff\xff" + frame(DATA, 1, stream)[3:]),
     "fields that are none": http2(lambda stream: frame(HEADERS, 5, stream, b"\xff\xff\xff\xff\xff\xff")),
 }
-"""Behaviours of HTTP/2 servers that break a connection."""
+"""HTTP/2 servers that break a connection."""
 
 HTTP2_ORDERLY: dict[str, Serve] = {
     "a reset": http2(lambda stream: frame(RST_STREAM, 0, stream, b"\0\0\0\2")),
     "frames of unknown types": http2(
-        lambda stream: frame(0xBB, 0, stream, b"x") + frame(HEADERS, 5, stream, OF_200)
+        lambda stream: frame(0xBB, 0, stream, b"x") + frame(HEADERS, 5, stream, STATUS_200)
     ),
-    "a ping": http2(lambda stream: frame(PING, 0, 0, bytes(8)) + frame(HEADERS, 5, stream, OF_200)),
+    "a ping": http2(lambda stream: frame(PING, 0, 0, bytes(8)) + frame(HEADERS, 5, stream, STATUS_200)),
     "no streams for a while": http2(
-        lambda stream: frame(SETTINGS, 0, 0, b"\0\3\0\0\0\1") + frame(HEADERS, 5, stream, OF_200)
+        lambda stream: frame(SETTINGS, 0, 0, b"\0\3\0\0\0\1") + frame(HEADERS, 5, stream, STATUS_200)
     ),
 }
-"""Behaviours of HTTP/2 servers that break no connection."""
+"""HTTP/2 servers that break no connection."""
 
 
 def grpc_reply(
-    stream: int, status: bytes | None = b"0", payload: bytes = b"\0\0\0\0\x02ok", *, head: bytes = OF_200
+    stream: int, status: bytes | None = b"0", payload: bytes = b"\0\0\0\0\x02ok", *, head: bytes = STATUS_200
 ) -> bytes:
-    """Return what answers a call: fields, a message, and trailers where there is a status."""
+    """Return the answer to a call: fields, a message, and trailers if there is a status."""
     last = b"" if status is None else b"\0\x0bgrpc-status" + bytes([len(status)]) + status
     return frame(HEADERS, 4, stream, head) + frame(DATA, 0, stream, payload) + frame(HEADERS, 5, stream, last)
 
 
 def goodbye(stream: int, last: int) -> bytes:
-    """Return a GOAWAY, which says that streams up to `last` are answered, in the middle of a reply."""
+    """Return a reply interrupted by a GOAWAY with `last` as the last stream to be answered."""
     whole = grpc_reply(stream)
-    begun = 9 + len(OF_200)
-    return whole[:begun] + frame(GOAWAY, 0, 0, last.to_bytes(4) + bytes(4)) + whole[begun:]
+    split = 9 + len(STATUS_200)
+    return whole[:split] + frame(GOAWAY, 0, 0, last.to_bytes(4) + bytes(4)) + whole[split:]
 
 
 def grpc(odd: Callable[[int], bytes]) -> Serve:
-    """Answer calls by OK and a message, and each tenth of a connection by `odd` of its stream."""
+    """Answer calls by OK and a message, and every tenth of a connection by `odd` of its stream."""
     return http2(odd, good=grpc_reply)
 
 
-TRAILERS_ONLY = OF_200 + b"\0\x0bgrpc-status\x01"
+TRAILERS_ONLY = STATUS_200 + b"\0\x0bgrpc-status\x01"
 GRPC: dict[str, tuple[str | None, Serve]] = {
     "a status that nobody knows": ("UNKNOWN", grpc(lambda stream: grpc_reply(stream, b"99"))),
     "trailers without status": ("UNKNOWN", grpc(lambda stream: grpc_reply(stream, None))),
@@ -418,30 +418,30 @@ GRPC: dict[str, tuple[str | None, Serve]] = {
     "a farewell in a reply": (None, grpc(lambda stream: goodbye(stream, stream))),
     "a farewell to all": (None, grpc(lambda stream: goodbye(stream, 2**31 - 1))),
 }
-"""Behaviours of gRPC servers, and as what status they count; None: they cost nothing."""
+"""gRPC servers, and the status that their calls count as; None if they cost nothing."""
 
 GRPC_BROKEN: dict[str, Serve] = {
     "a status that is no number": grpc(lambda stream: grpc_reply(stream, b"OK")),
     "no frames": grpc(lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"),
 }
-"""Behaviours of gRPC servers that break a connection."""
+"""gRPC servers that break a connection."""
 
 
 def websocket(odd: bytes, *, hello: bytes = b"", every: int = 10) -> Serve:
-    """Answer each message by one, and each `every`-th of a connection by `odd`."""
+    """Answer each message by one, and every `every`-th of a connection by `odd`."""
 
     def serve(connection: Connection) -> None:
-        opening = connection.take(b"\r\n\r\n") or b""
+        opening = connection.receive_until(b"\r\n\r\n") or b""
         key = next(line for line in opening.splitlines() if line.startswith(b"Sec-WebSocket-Key: "))[19:]
         digest = hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
-        connection.say(
+        connection.send(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n" + hello
         )
         for number in itertools.count(1):
-            head = connection.exactly(2)
-            connection.exactly(4 + (head[1] & 0x7F))
-            connection.say(odd if number % every == 0 else b"\x81\x02ok")
+            head = connection.receive_exactly(2)
+            connection.receive_exactly(4 + (head[1] & 0x7F))
+            connection.send(odd if number % every == 0 else b"\x81\x02ok")
 
     return serve
 
@@ -452,11 +452,11 @@ WEBSOCKET: dict[str, Serve] = {
     "a continuation of nothing": websocket(b"\x80\x02ok"),
     "HTTP": websocket(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
 }
-"""Behaviours of WebSocket servers that break a connection."""
+"""WebSocket servers that break a connection."""
 
 WEBSOCKET_ORDERLY: dict[str, Serve] = {
     "a greeting": websocket(b"\x81\x02ok", hello=b"\x81\x07welcome"),
     "news behind a reply": websocket(b"\x81\x02ok\x81\x04news"),
     "a message in pieces": websocket(b"\x01\x01o\x89\x00\x80\x01k"),
 }
-"""Behaviours of WebSocket servers that cost nothing."""
+"""WebSocket servers that cost nothing."""

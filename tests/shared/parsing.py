@@ -1,4 +1,4 @@
-"""The options of verbs, put together once: most of what a command in this process costs before it does anything."""
+"""Caches the options of commands: assembling them is most of the cost of a command in this process."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from cyclopts.argument import ArgumentCollection
 
 
 def keep_options(patch: pytest.MonkeyPatch) -> None:
-    """Have cyclopts remember the options of a function, and hand out copies, as it writes the words into them."""
+    """Make cyclopts cache the options of a function and return copies, because it stores arguments in them."""
     assemble = cyclopts.App.assemble_argument_collection
-    kept: dict[tuple[Any, bool], ArgumentCollection] = {}
+    cache: dict[tuple[Any, bool], ArgumentCollection] = {}
 
-    def remembered(
+    def assemble_once(
         self: cyclopts.App, *, default_parameter: Any = None, parse_docstring: bool = False
     ) -> ArgumentCollection:
         if default_parameter is not None or self.default_command is None:
             return assemble(self, default_parameter=default_parameter, parse_docstring=parse_docstring)
         key = (self.default_command, parse_docstring)
-        if key not in kept:
-            kept[key] = assemble(self, parse_docstring=parse_docstring)
-        return _copied(kept[key])
+        if key not in cache:
+            cache[key] = assemble(self, parse_docstring=parse_docstring)
+        return _copy_options(cache[key])
 
-    patch.setattr(cyclopts.App, "assemble_argument_collection", remembered)
+    patch.setattr(cyclopts.App, "assemble_argument_collection", assemble_once)
 
 
-def _copied(options: ArgumentCollection) -> ArgumentCollection:
-    fresh = {id(one): copy.copy(one) for one in options}
-    for one in fresh.values():
-        one.tokens = []
-        one.children = ArgumentCollection(fresh.get(id(child), child) for child in one.children)
-    return ArgumentCollection(fresh[id(one)] for one in options)
+def _copy_options(options: ArgumentCollection) -> ArgumentCollection:
+    fresh = {id(option): copy.copy(option) for option in options}
+    for option in fresh.values():
+        option.tokens = []
+        option.children = ArgumentCollection(fresh.get(id(child), child) for child in option.children)
+    return ArgumentCollection(fresh[id(option)] for option in options)

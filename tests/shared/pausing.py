@@ -1,4 +1,4 @@
-"""Logs of a queue whose services have pauses: of the thread by the clock, or waits inside requests."""
+"""Logs of a queue whose services have pauses: of the thread, by the clock, or inside requests."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def queue_with_pauses(
 ):
     """The log of a FCFS queue with services of 100 us, in which pauses of 10 ms hit one service in 500.
 
-    ``request``: the service waits by itself. ``clock``: threads stand still at random, whatever they are at.
-    ``waits``: beside that, such a share of services waits so many us by itself. Whoever finds a thread idle
-    wakes it up first, which takes some 3 us.
+    ``request``: the service pauses. ``clock``: threads stop at random times, whatever they are doing.
+    ``waits``: in addition, this share of services waits for this many us. A request that finds a thread idle first
+    wakes it up, which takes about 3 us.
     """
     draws = np.random.default_rng(seed)
     service = draws.lognormal(np.log(100.0) - 0.125, 0.5, n)
@@ -22,7 +22,7 @@ def queue_with_pauses(
     every = 100.0 / share
 
     def stop(after):
-        """The next pause of a thread: begin and end."""
+        """Begin and end of the next pause of a thread."""
         begin = after + (draws.exponential(every) if whom == "clock" else np.inf)
         return begin, begin + length()
 
@@ -32,15 +32,15 @@ def queue_with_pauses(
     stops = [stop(0.0) for _ in range(threads)]
     wall, start, thread = service.copy(), np.zeros(n), np.zeros(n, dtype=np.int64)
     if whom == "request":
-        wall += [length() if one < share else 0.0 for one in draws.random(n)]
+        wall += [length() if draw < share else 0.0 for draw in draws.random(n)]
     wall += np.where(draws.random(n) < waits[0], waits[1], 0.0)
     free, arrivals = [0.0] * threads, arrival.tolist()
     for i in range(n):
-        ready = [max(one, arrivals[i]) for one in free]
+        ready = [max(moment, arrivals[i]) for moment in free]
         for t in range(threads):
             while stops[t][1] <= ready[t]:
                 stops[t] = stop(stops[t][1])
-            if stops[t][0] <= ready[t]:  # it stands still while it is idle
+            if stops[t][0] <= ready[t]:  # the thread is paused while idle
                 ready[t] = stops[t][1]
         t = thread[i] = ready.index(min(ready))
         begin = start[i] = ready[t] + (draws.exponential(3.0) if arrivals[i] > free[t] else 0.0)
@@ -48,8 +48,8 @@ def queue_with_pauses(
         while stops[t][1] <= begin:
             stops[t] = stop(stops[t][1])
         while stops[t][0] < end:
-            lasted = stops[t][1] - stops[t][0]
-            wall[i], end = wall[i] + lasted, end + lasted
+            pause = stops[t][1] - stops[t][0]
+            wall[i], end = wall[i] + pause, end + pause
             stops[t] = stop(stops[t][1])
         free[t] = end
     order = np.argsort(start, kind="stable")

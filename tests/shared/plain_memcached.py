@@ -1,4 +1,4 @@
-"""A memcached with one thread, as a process of the test's own."""
+"""A memcached with one thread, as a separate process of the test."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hindmost.targets.ports import pick_free_port
 
 @contextmanager
 def plain_memcached() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Its address and process, once it listens."""
+    """Start memcached; yields its address and process once it listens."""
     port = pick_free_port("127.0.0.1")
     process = subprocess.Popen(["memcached", "-u", "nobody", "-t", "1", "-l", "127.0.0.1", "-p", str(port)])
     try:
-        until = time.monotonic() + 20
+        deadline = time.monotonic() + 20
         while not Path(f"/proc/{process.pid}/net/tcp").read_text().count(f":{port:04X} 00000000:0000"):
-            assert time.monotonic() < until
+            assert time.monotonic() < deadline
             time.sleep(0.01)
         yield f"memcached://127.0.0.1:{port}", process
     finally:

@@ -1,4 +1,4 @@
-"""What theory says a queue does: closed forms, Lindley's recursion, and the embedded server's own draws."""
+"""Queueing theory: closed forms, Lindley's recursion, and the embedded server's random draws."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def mm1_sojourn(load: float, service: float, level: float) -> float:
     return -math.log1p(-level) * service / (1.0 - load)
 
 
-def md1_wait_cdf(load: float, waited: float) -> float:
-    """P(wait <= `waited` service times) in M/D/1, first come first served.
+def md1_wait_cdf(load: float, wait: float) -> float:
+    """P(wait <= `wait` service times) in M/D/1, first come first served.
 
     Erlang (1909); Crommelin (1932); as in Tijms, A First Course in Stochastic Models, section 9.2.
-    The terms alternate in sign and grow like exp(load * waited): doubles carry some 20 service times.
+    The terms alternate in sign and grow like exp(load * wait): double precision suffices for about 20 service times.
     """
-    if waited < 0.0:
+    if wait < 0.0:
         return 0.0
     terms = []
-    for k in range(math.floor(waited) + 1):
-        x = load * (waited - k)
+    for k in range(math.floor(wait) + 1):
+        x = load * (wait - k)
         terms.append((-x) ** k / math.factorial(k) * math.exp(x))
     return (1.0 - load) * math.fsum(terms)
 
 
 def md1_sojourn(load: float, service: float, level: float) -> float:
-    """Quantile of waiting plus service in M/D/1; `service` itself up to the atom at 1 - load."""
+    """Quantile of waiting plus service in M/D/1; equal to `service` up to the atom at 1 - load."""
     if level <= 1.0 - load:
         return service
     low, high = 0.0, 20.0
@@ -47,9 +47,9 @@ def md1_sojourn(load: float, service: float, level: float) -> float:
 
 
 def lindley(scheduled: Floats, service: Floats) -> Floats:
-    """Time from due to end of service of each request in one first-come-first-served queue.
+    """Time from schedule to end of service of each request in one first-come-first-served queue.
 
-    Request i ends at max over j <= i of (due_j + service_j + ... + service_i).
+    Request i ends at max over j <= i of (scheduled_j + service_j + ... + service_i).
     """
     whole = np.cumsum(service)
     return np.maximum.accumulate(scheduled - (whole - service)) + whole - scheduled
@@ -58,7 +58,7 @@ def lindley(scheduled: Floats, service: Floats) -> Floats:
 def drawn_services(seed: int, count: int, mean: float) -> Floats:
     """The first `count` exponential service times of the embedded server (crates/random, counter.rs).
 
-    The same hash of seed, number and purpose: the finalizer of SplitMix64 (Steele et al. 2014), on Weyl sequences.
+    Uses the same hash of seed, number and purpose: the finalizer of SplitMix64 (Steele et al. 2014), on Weyl sequences.
     """
     step, service = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
 
@@ -77,15 +77,17 @@ def drawn_services(seed: int, count: int, mean: float) -> Floats:
 def scatter(
     quantiles: Callable[[Floats], Floats], load: float, count: int, *, exponential: bool, times: int = 100
 ) -> Floats:
-    """Relative standard deviation of the quantiles that `count` requests show, by simulation of the queue.
+    """Relative standard deviation of the quantiles of `count` requests, from simulation of the queue.
 
-    Successive requests of a busy queue are much alike, so no formula for independent samples holds.
+    Successive requests of a busy queue are correlated, so formulas for independent samples do not hold.
     """
     random = np.random.default_rng(1)
-    found = []
+    estimates = []
     for _ in range(times):
         scheduled = np.cumsum(random.exponential(1.0 / load, count + 2000))
         service = random.exponential(1.0, count + 2000) if exponential else np.ones(count + 2000)
-        found.append(quantiles(lindley(scheduled, service)[2000:]))  # after it forgot that it began empty
-    all_found = np.array(found)
-    return np.asarray(all_found.std(axis=0, ddof=1) / all_found.mean(axis=0))
+        estimates.append(
+            quantiles(lindley(scheduled, service)[2000:])
+        )  # without the start from an empty queue
+    all_estimates = np.array(estimates)
+    return np.asarray(all_estimates.std(axis=0, ddof=1) / all_estimates.mean(axis=0))

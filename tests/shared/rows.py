@@ -1,4 +1,4 @@
-"""Rows of one claim in one test: as telling as a parametrised one, for a small share of its cost."""
+"""Many rows of one claim in one test: as specific as parametrised tests, at a small share of their cost."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Any
 def each_row(
     names: str | Sequence[str], rows: Iterable[Any], ids: object = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """As `pytest.mark.parametrize`, but one test that tries every row and names all that fail.
+    """Like `pytest.mark.parametrize`, but one test that tries every row and names all that fail.
 
-    For rows that need no fixture of their own: what a test gets from fixtures is shared by them.
+    For rows that need no separate fixtures: all rows share the fixtures of the test.
     """
     several = not isinstance(names, str) or "," in names
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    listed = [tuple(row) if several else (row,) for row in rows]
-    assert listed, "a claim without rows"
+    table = [tuple(row) if several else (row,) for row in rows]
+    assert table, "a claim without rows"
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
         def all_rows(**fixtures: Any) -> None:
-            failed: list[BaseException] = []
-            for row in listed:
-                given = dict(zip(columns, row, strict=True))
+            errors: list[BaseException] = []
+            for row in table:
+                arguments = dict(zip(columns, row, strict=True))
                 try:
-                    test(**given, **fixtures)
+                    test(**arguments, **fixtures)
                 except Exception as error:
-                    error.add_note(f"with {given!r}"[:500])
-                    failed.append(error)
-            if len(failed) == 1:
-                raise failed[0]
-            if failed:
-                raise BaseExceptionGroup(f"{len(failed)} of {len(listed)} rows", failed)
+                    error.add_note(f"with {arguments!r}"[:500])
+                    errors.append(error)
+            if len(errors) == 1:
+                raise errors[0]
+            if errors:
+                raise BaseExceptionGroup(f"{len(errors)} of {len(table)} rows", errors)
 
         signature = inspect.signature(test)
-        kept = [one for one in signature.parameters.values() if one.name not in columns]
-        all_rows.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        parameters = [item for item in signature.parameters.values() if item.name not in columns]
+        all_rows.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return all_rows
 
     return decorate

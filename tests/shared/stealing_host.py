@@ -1,8 +1,8 @@
-"""A fleet whose hosts steal: queues with known answers behind the real Fleet interface, in milliseconds a run.
+"""A simulated fleet with steal time: queues with known answers behind the real Fleet interface, in milliseconds a run.
 
-Each run is one first-come-first-served server with exponential services, of whose processor a hypervisor takes a
-share in spells, and a spinning client of whose processor it takes as much. What is written is what an instance
-writes: distributions, counts, counters. So the real procedures go on from there, and the truth is a closed form.
+Each run is one first-come-first-served server with exponential service times and one spinning client. A hypervisor
+takes a share of both CPUs in interruptions. The fleet writes what a client writes: distributions, counts, counters. The
+real procedures continue from there, and the truth is a closed form.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SENTINEL, PERIOD_NS, SERVER_CPU = "sentinel.json", 1_000_000, 0
 
 @dataclass(frozen=True)
 class Host:
-    """What a host does to runs.
+    """Interference of a host.
 
-    ``disturbed``: the share of runs from which it takes ``share`` of all time, in spells of mean ``spell_ms``.
-    ``hidden``: the share of runs that it makes ``factor`` times slower without any counter that tells.
+    ``disturbed``: the share of runs from which it takes ``share`` of all time, in interruptions of mean ``spell_ms``.
+    ``hidden``: the share of runs that it makes ``factor`` times slower without a trace in any counter.
     """
 
     disturbed: float = 0.0
@@ -45,14 +45,14 @@ class Host:
     factor: float = 20.0
     counters: bool = True
     watched: bool = False
-    """Instances keep their gaps and requests, and leave in `SENTINEL` what one would have seen."""
+    """Clients store their gaps and requests, and `SENTINEL` what a sentinel would have recorded."""
 
 
 @dataclass
 class StealingFleet:
-    """Hosts that steal, and a server that takes ``service_us`` in the mean.
+    """A fleet of such hosts, and a server with mean service time ``service_us``.
 
-    ``stands_still``, ``clients_stand_still``: from when, and for how many seconds, by run.
+    ``stands_still``, ``clients_stand_still``: start and length of a stop in seconds, by seed of the run.
     """
 
     host: Host
@@ -70,16 +70,16 @@ class StealingFleet:
 
 
 class StealingTeam:
-    """Instances that are done as soon as they are told to begin."""
+    """Clients that finish as soon as they are started."""
 
     ahead_ns = 0
 
-    def __init__(self, everyone: int) -> None:
-        self.offsets_ns = [0] * everyone
-        self._said = deque([self._all("ready")])
+    def __init__(self, count: int) -> None:
+        self.offsets_ns = [0] * count
+        self._messages = deque([self._all("ready")])
 
     def record(self) -> dict[str, Any]:
-        """Nothing of this host alone."""
+        """Nothing to record."""
         return {}
 
     def _all(self, word: str) -> list[Heard]:
@@ -89,17 +89,17 @@ class StealingTeam:
     def order(self, index: int, command: dict[str, Any]) -> None:
         if index == 0:
             words = ["warm"] if "go" in command else ["completed", "ended"]
-            self._said.extend(self._all(word) for word in words)
+            self._messages.extend(self._all(word) for word in words)
 
     def hear(self, timeout_s: float) -> list[Heard]:
-        return self._said.popleft()
+        return self._messages.popleft()
 
     def fetch(self) -> None:
-        """They wrote into the run's folder."""
+        """Nothing to fetch: the files are already in the run's folder."""
 
 
 def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: StealingFleet) -> None:
-    """The files of one instance: `client-K.json` and `client-K.hlog`."""
+    """Write the files of one client: `client-K.json` and `client-K.hlog`."""
     g = np.random.default_rng([plan["seed"], index])
     host, rate = fleet.host, plan["load"]["rate_per_s"]
     measure_s, before_s = plan["phases"]["measure_s"], 0.5
@@ -107,18 +107,18 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
     count = g.poisson(rate * end_s)
     scheduled = np.sort(g.uniform(0.0, end_s, count))
     disturbed, slow = g.random() < host.disturbed, g.random() < host.hidden
-    taken = [
+    interruptions = [
         _interruptions(g, end_s, host.share if disturbed else 0.0, host.spell_ms / 1e3) for _ in range(2)
     ]
     if (still := fleet.stands_still.get(plan["seed"])) is not None:
-        taken[0] = (np.array([still[0]]), np.array([still[0] + still[1]]))
+        interruptions[0] = (np.array([still[0]]), np.array([still[0] + still[1]]))
     if (away := fleet.clients_stand_still.get(plan["seed"])) is not None:
-        taken[1] = (np.array([away[0]]), np.array([away[0] + away[1]]))
+        interruptions[1] = (np.array([away[0]]), np.array([away[0] + away[1]]))
     services = g.exponential(fleet.service_us / 1e6, count) * (host.factor if slow else 1.0)
-    sent = _after(scheduled, *taken[1]) + 0.3e-6
-    completed = _after(_queue(sent, services, *taken[0]), *taken[1])
+    sent = _after(scheduled, *interruptions[1]) + 0.3e-6
+    completed = _after(_queue(sent, services, *interruptions[0]), *interruptions[1])
     inside = scheduled >= before_s
-    steal = max(_share(one, end_s) for one in taken) if still is None else 0.0
+    steal = max(_share(spans, end_s) for spans in interruptions) if still is None else 0.0
     late = int(((sent - scheduled)[inside] > 5e-6).sum())
     worst = int(1e9 * (sent - scheduled).max())
     scheduled_i, sent_i, done_i = scheduled[inside], sent[inside], completed[inside]
@@ -135,7 +135,7 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
     counts = {"scheduled": scheduled_i.size, "completed": scheduled_i.size}
     counts |= dict.fromkeys(("misses", "errors", "lost", "timeouts", "unsent"), 0)
     wall_ns = int(measure_s * 1e9)
-    ours = plan["threads"][0].get("cpu") if plan["threads"] else None
+    cpu = plan["threads"][0].get("cpu") if plan["threads"] else None
     result = {
         "schema": "hindmost.client/1",
         "index": index,
@@ -153,7 +153,7 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
         "resent": 0,
         "threads": [
             {
-                "cpu": ours,
+                "cpu": cpu,
                 "busy_share": 0.1,
                 "cpu_share": 1.0,
                 "run_delay_share": 0.0 if host.counters else None,
@@ -170,7 +170,7 @@ def write_client(plan: dict[str, Any], index: int, folder: Path, fleet: Stealing
         "series": [_series(completed - scheduled, completed, end_s)],
     }
     if host.watched:
-        watch(result, folder, before_s, end_s, taken, (scheduled_i, sent_i, done_i))
+        watch(result, folder, before_s, end_s, interruptions, (scheduled_i, sent_i, done_i))
     (folder / f"client-{index}.json").write_text(json.dumps(result), encoding="utf-8")
 
 
@@ -179,12 +179,14 @@ def watch(
     folder: Path,
     before_s: float,
     end_s: float,
-    taken: Sequence[tuple[Floats, Floats]],
+    interruptions: Sequence[tuple[Floats, Floats]],
     requests: tuple[Floats, Floats, Floats],
 ) -> None:
-    """What the spinning client and a sentinel know of thefts, and all requests, by the clock of the host."""
+    """Add what the spinning client and a sentinel record of interruptions, and all requests, on the host's clock."""
     zero = int(before_s * 1e9)
-    server, client = [[tuple(span) for span in _ns(one, before_s, end_s).tolist()] for one in taken]
+    server, client = [
+        [tuple(span) for span in _ns(spans, before_s, end_s).tolist()] for spans in interruptions
+    ]
     result["measured_from_ns"] = zero
     result["achieved_per_s"] = requests[0].size / (end_s - before_s)
     quiet: dict[str, Any] = {"wall_ns": 0, "cpus": [], "run_queues": [], "throttled": None}
@@ -200,12 +202,12 @@ def watch(
     result["threads"][0]["away"] = away
     spans = []
     for on, off in server:
-        scheduled = -(-on // PERIOD_NS) * PERIOD_NS  # the first waking that it misses
+        scheduled = -(-on // PERIOD_NS) * PERIOD_NS  # the first wake-up that it misses
         if off > scheduled:
             spans.append((scheduled - PERIOD_NS, scheduled, off))
-    seen = {"cpu": SERVER_CPU, "period_ns": PERIOD_NS, "late_ns": 50_000, "spans_ns": spans, "missed": 0}
-    seen |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "cpu_ns": 0}
-    (folder / SENTINEL).write_text(json.dumps([seen]), encoding="utf-8")
+    record = {"cpu": SERVER_CPU, "period_ns": PERIOD_NS, "late_ns": 50_000, "spans_ns": spans, "missed": 0}
+    record |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "cpu_ns": 0}
+    (folder / SENTINEL).write_text(json.dumps([record]), encoding="utf-8")
     scheduled, sent, completed = (np.rint(one * 1e9).astype(np.int64) - zero for one in requests)
     columns = {"scheduled_ns": scheduled, "sent_ns": sent, "completed_ns": completed}
     pl = pytest.importorskip("polars")
@@ -213,16 +215,16 @@ def watch(
     frame.write_parquet(folder / f"samples-{result['index']}.parquet", compression="uncompressed")
 
 
-def _ns(taken: tuple[Floats, Floats], before_s: float, end_s: float) -> npt.NDArray[np.int64]:
-    """Thefts that end while it is measured, in ns."""
-    inside = (taken[1] > before_s) & (taken[0] < end_s)
-    return np.rint(np.column_stack(taken)[inside] * 1e9).astype(np.int64)
+def _ns(interruptions: tuple[Floats, Floats], before_s: float, end_s: float) -> npt.NDArray[np.int64]:
+    """Interruptions that overlap the measurement, in ns."""
+    inside = (interruptions[1] > before_s) & (interruptions[0] < end_s)
+    return np.rint(np.column_stack(interruptions)[inside] * 1e9).astype(np.int64)
 
 
 def _interruptions(
     g: np.random.Generator, end_s: float, share: float, spell_s: float
 ) -> tuple[Floats, Floats]:
-    """Exponential gaps and lengths."""
+    """Interruptions with exponential gaps and lengths."""
     if share == 0.0:
         return np.empty(0), np.empty(0)
     gap = spell_s * (1.0 - share) / share
@@ -233,29 +235,29 @@ def _interruptions(
     return on[on < end_s], off[on < end_s]
 
 
-def _share(taken: tuple[Floats, Floats], end_s: float) -> float:
-    return float((taken[1] - taken[0]).sum() / end_s)
+def _share(interruptions: tuple[Floats, Floats], end_s: float) -> float:
+    return float((interruptions[1] - interruptions[0]).sum() / end_s)
 
 
-def _after(at: Floats, on: Floats, off: Floats) -> Floats:
-    """The same moments, those within a theft put to its end."""
+def _after(times: Floats, on: Floats, off: Floats) -> Floats:
+    """Move times that fall into an interruption to its end."""
     if not on.size:
-        return at.copy()
-    place = np.searchsorted(on, at, side="right") - 1
-    within = (place >= 0) & (at < off[np.maximum(place, 0)])
-    return np.where(within, off[np.maximum(place, 0)], at)
+        return times.copy()
+    place = np.searchsorted(on, times, side="right") - 1
+    within = (place >= 0) & (times < off[np.maximum(place, 0)])
+    return np.where(within, off[np.maximum(place, 0)], times)
 
 
-def _queue(at: Floats, services: Floats, on: Floats, off: Floats) -> Floats:
-    """When a server is done that has no processor from `on` to `off`: Lindley's recursion on the time it has."""
+def _queue(times: Floats, services: Floats, on: Floats, off: Floats) -> Floats:
+    """Completion times of a server without CPU from `on` to `off`: Lindley's recursion on its CPU time."""
     lost = np.concatenate([[0.0], np.cumsum(off - on)])
-    place = np.searchsorted(on, at, side="right")
-    had = at - lost[place]
+    place = np.searchsorted(on, times, side="right")
+    cpu_time = times - lost[place]
     if on.size:
         last = np.maximum(place - 1, 0)
-        had = np.where((place > 0) & (at < off[last]), on[last] - lost[last], had)
+        cpu_time = np.where((place > 0) & (times < off[last]), on[last] - lost[last], cpu_time)
     whole = np.cumsum(services)
-    ends = np.maximum.accumulate(had - (whole - services)) + whole
+    ends = np.maximum.accumulate(cpu_time - (whole - services)) + whole
     back = np.searchsorted(on - lost[:-1], ends, side="left")
     return ends + lost[back]
 
@@ -279,7 +281,7 @@ _HEAD = """#[Histogram log format version 1.3]
 """
 
 
-def _interval(tag: str, start_s: float, for_s: float, seconds: Floats) -> str:
+def _interval(tag: str, start_s: float, length_s: float, seconds: Floats) -> str:
     """One line of an ``.hlog``: HdrHistogram V2, not deflated, unit 1, 3 significant digits."""
     ns = np.maximum(np.rint(seconds * 1e9), 1.0).astype(np.int64)
     bucket = np.maximum(np.frexp(ns.astype(np.float64))[1] - 11, 0)
@@ -295,12 +297,12 @@ def _interval(tag: str, start_s: float, for_s: float, seconds: Floats) -> str:
     head = struct.pack(">IIIIQQd", 0x1C849313, len(payload), 0, 3, 1, (1 << 62) - 1, 1.0)
     text = base64.b64encode(head + bytes(payload)).decode()
     most = float(ns.max()) / 1e6 if ns.size else 0.0
-    return f"Tag={tag},{start_s:.3f},{for_s:.3f},{most:.3f},{text}\n"
+    return f"Tag={tag},{start_s:.3f},{length_s:.3f},{most:.3f},{text}\n"
 
 
 @cache
 def _leb(number: int) -> bytes:
-    """ZigZag numbers come as they are: seven bits a byte, the last without the flag."""
+    """LEB128: seven bits a byte, and a flag on all but the last. Numbers are already ZigZag-encoded."""
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)

@@ -1,4 +1,4 @@
-"""Undo a change as the journal does for whoever was killed."""
+"""Undo a change as the journal does after a process was killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Undoable(Protocol):
 
 
 def undo(change: Undoable) -> None:
-    """Take the change's steps through a journal of its own."""
+    """Run the change's undo steps through a separate journal."""
     with tempfile.TemporaryDirectory() as journal:
         _engine.promise_steps("change", json.dumps(change.undo), "", "", journal, os.getpid())
         (done,) = json.loads(_engine.undo_knob("change", journal, os.getpid()))

@@ -7,7 +7,7 @@ import json
 import math
 
 import pytest
-from measured_studies import runs_of, stored
+from measured_studies import runs_of, write_study
 from messages import raises
 from rows import each_row
 
@@ -24,8 +24,8 @@ def pair(tmp_path):
     """Write two studies; the second has the factor and results of the test."""
 
     def make(factor=1.0, **more):
-        first = stored(tmp_path / "before", runs_of(1))
-        return first, stored(tmp_path / "after", runs_of(2, factor), **more)
+        first = write_study(tmp_path / "before", runs_of(1))
+        return first, write_study(tmp_path / "after", runs_of(2, factor), **more)
 
     return make
 
@@ -49,7 +49,9 @@ def test_a_known_ratio_is_found(pair, factor, verdict, word):
 
 
 def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
-    found = compare([stored(tmp_path / name, runs_of(1, f, runs=3)) for name, f in (("a", 1.0), ("b", 1.3))])
+    found = compare(
+        [write_study(tmp_path / name, runs_of(1, f, runs=3)) for name, f in (("a", 1.0), ("b", 1.3))]
+    )
     assert found["verdict"] == "undecided"
     assert {one["more"] for one in found["against"][0]["latency"].values()} == {1}
 
@@ -57,7 +59,9 @@ def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
 def test_excluded_runs_do_not_count(tmp_path):
     values = runs_of(2)
     values["p99"][3] = values["p50"][3] = 90_000.0
-    found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values, aside=[4])])
+    found = compare(
+        [write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values, excluded=[4])]
+    )
     assert found["verdict"] == "same"
     assert 4 not in found["sides"][1]["runs"]
     assert (len(found["sides"][1]["runs"]), found["sides"][1]["made"]) == (9, 10)
@@ -67,23 +71,23 @@ def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
     isolated = {"p99": runs_of(3)["p99"]}
     slow = {"p99": runs_of(4, 1.3)["p99"]}
     a, b = (
-        stored(tmp_path / n, runs_of(i), isolated=c)
+        write_study(tmp_path / n, runs_of(i), isolated=c)
         for i, (n, c) in enumerate([("a", isolated), ("b", slow)], 1)
     )
     found = compare([a, b])["against"][0]
     assert (found["latency"]["p99"]["word"], found["isolated"]["p99"]["word"]) == ("same", "slower")
-    bare = stored(tmp_path / "bare", runs_of(5))
+    bare = write_study(tmp_path / "bare", runs_of(5))
     assert compare([a, bare])["against"][0]["isolated"] == {}
 
 
 def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
     values = runs_of(2, 1.2)
     values["p99"] = [None] * 10
-    found = compare([stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values)])
+    found = compare([write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values)])
     one = found["against"][0]["latency"]["p99"]
     assert (one["word"], one["ratio"]["value"], one["ratio"]["high"]) == ("slower", math.inf, math.inf)
     encode(found)
-    both = compare([tmp_path / "b", stored(tmp_path / "c", values)])["against"][0]["latency"]
+    both = compare([tmp_path / "b", write_study(tmp_path / "c", values)])["against"][0]["latency"]
     assert (both["p99"]["word"], both["p50"]["word"]) == ("undecided", "same")
     assert both["p99"]["why"]["code"] == "infinitely-late"
 
@@ -106,20 +110,20 @@ def test_an_arm_that_does_not_answer_is_slower_and_crosses_the_limit(
     values = {
         name: [None] * runs if late[name] else column[:runs] for name, column in runs_of(2, runs=10).items()
     }
-    first = stored(folder / "a", runs_of(1, runs=max(runs, 6)))
-    found = compare([first, stored(folder / "b", values, timeouts=timeouts)], fail_if=["p99>+5%"])
+    first = write_study(folder / "a", runs_of(1, runs=max(runs, 6)))
+    found = compare([first, write_study(folder / "b", values, timeouts=timeouts)], fail_if=["p99>+5%"])
     one = found["against"][0]["latency"]
     assert tuple(one[name]["word"] for name in ("p50", "p99")) == words_
     assert found["limits"][0]["result"] == result
     encode(found)
-    both = compare([folder / "b", stored(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"])
+    both = compare([folder / "b", write_study(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"])
     assert both["limits"][0]["result"] != "crossed", "neither answers"
 
 
 def test_figures_and_ratios_use_the_same_runs(tmp_path):
     values = runs_of(2)
     values["p99"][3] = values["p50"][3] = 90_000.0
-    a, b = stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", values, aside=[4])
+    a, b = write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values, excluded=[4])
     found = compare([a, b])
     for side in found["sides"]:
         for name, column in side["values_us"].items():
@@ -129,7 +133,7 @@ def test_figures_and_ratios_use_the_same_runs(tmp_path):
 
 
 def test_a_percentile_that_a_run_lacks_is_left_out(tmp_path):
-    a, b = stored(tmp_path / "a", runs_of(1)), stored(tmp_path / "b", runs_of(2))
+    a, b = write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", runs_of(2))
     document = json.loads((b / "result.json").read_text())
     del document["runs"][2]["latency_us"]["p99"]
     (b / "result.json").write_text(json.dumps(document))
@@ -240,12 +244,16 @@ def test_limits_are_judged_on_the_edge_of_the_interval(pair, capsys, factor, lim
 
 
 def test_more_than_two_are_compared_with_the_first(tmp_path):
-    made = [stored(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])]
+    made = [
+        write_study(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])
+    ]
     found = compare(made)
     assert [(one["side"], one["verdict"]) for one in found["against"]] == [("b", "different"), ("c", "same")]
     mixed = runs_of(3, 0.8)
     mixed["p99"] = runs_of(4, 1.3)["p99"]
-    against = compare([made[0], stored(tmp_path / "d", runs_of(5, 0.8)), stored(tmp_path / "e", mixed)])
+    against = compare(
+        [made[0], write_study(tmp_path / "d", runs_of(5, 0.8)), write_study(tmp_path / "e", mixed)]
+    )
     assert [[one["latency"][name]["word"] for name in ("p50", "p99")] for one in against["against"]] == [
         ["faster", "faster"],
         ["faster", "slower"],

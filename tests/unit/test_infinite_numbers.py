@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from measured_studies import runs_of, stored
+from measured_studies import runs_of, write_study
 from rows import each_row
 
 from hindmost.report.attribution import render_attribution
@@ -116,7 +116,8 @@ def places(part: Any) -> Iterator[tuple[Any, Any]]:
 def compared(tmp_path: Path) -> dict[str, Any]:
     isolated = {"p99": runs_of(3)["p99"]}
     sides = [
-        stored(tmp_path / name, runs_of(n, n / 10), isolated=isolated) for name, n in (("a", 10), ("b", 13))
+        write_study(tmp_path / name, runs_of(n, n / 10), isolated=isolated)
+        for name, n in (("a", 10), ("b", 13))
     ]
     return dict(compare(sides, fail_if=["p99>+5%"]))
 
@@ -146,12 +147,12 @@ def test_every_document_is_shown_whatever_is_infinite_unknown_or_missing(tmp_pat
 def test_a_side_of_an_older_version_is_compared_as_one_of_this(tmp_path):
     values = runs_of(2, 1.2)
     for name, late in (("old", None), ("new", "inf")):
-        stored(tmp_path / name, {**values, "p99": [late] * 10} if late is None else values)
+        write_study(tmp_path / name, {**values, "p99": [late] * 10} if late is None else values)
     document = json.loads((tmp_path / "new" / "result.json").read_text())
     for run in document["runs"]:
         run["latency_us"]["p99"] = "inf"
     (tmp_path / "new" / "result.json").write_text(json.dumps(document))
-    before = stored(tmp_path / "before", runs_of(1))
+    before = write_study(tmp_path / "before", runs_of(1))
     old, new = (compare([before, tmp_path / name])["against"][0]["latency"] for name in ("old", "new"))
     assert old["p99"] == new["p99"]
     assert (new["p99"]["word"], new["p99"]["ratio"]["value"]) == ("slower", math.inf)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from messages import assert_error, raises
-from namespaces import need_mounts_of_our_own
+from namespaces import need_private_mounts
 
 from hindmost.errors import HindmostError, HostUnfit, UsageError
 from hindmost.knobs import Knob, kind_of, knob_of, recover
@@ -162,7 +162,7 @@ print(json.dumps(said))
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a namespace")
 @pytest.mark.skipif(shutil.which("ip") is None, reason="no ip here: iproute2")
 def test_queues_and_offloads_of_an_interface_of_our_own(tmp_path) -> None:
-    need_mounts_of_our_own()
+    need_private_mounts()
     words = ["unshare", "--net", "--mount", sys.executable, "-c", IN_A_NAMESPACE, str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

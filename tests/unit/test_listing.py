@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from measured_studies import runs_of, stored
+from measured_studies import runs_of, write_study
 
 import hindmost
 from hindmost.cli import main
@@ -21,16 +21,16 @@ from hindmost.studies.listing import FILES, listing
 @pytest.fixture
 def folder(tmp_path):
     """Two of one target, one of another load, one deeper, one broken, one without an answer."""
-    stored(tmp_path / "second", runs_of(2), started="2026-02-02T00:00:00Z")
-    stored(tmp_path / "first", runs_of(1), started="2026-01-01T00:00:00Z")
-    stored(tmp_path / "faster", runs_of(3), plan={"rate_per_s": 9_000.0}, started="2026-03-01T00:00:00Z")
-    stored(tmp_path / "deep/er", runs_of(4), verdict="invalid", started="2026-04-01T00:00:00Z")
-    stored(tmp_path / "begun", runs_of(5), started="2026-05-01T00:00:00Z")
+    write_study(tmp_path / "second", runs_of(2), started="2026-02-02T00:00:00Z")
+    write_study(tmp_path / "first", runs_of(1), started="2026-01-01T00:00:00Z")
+    write_study(tmp_path / "faster", runs_of(3), plan={"rate_per_s": 9_000.0}, started="2026-03-01T00:00:00Z")
+    write_study(tmp_path / "deep/er", runs_of(4), verdict="invalid", started="2026-04-01T00:00:00Z")
+    write_study(tmp_path / "begun", runs_of(5), started="2026-05-01T00:00:00Z")
     (tmp_path / "begun/result.json").unlink()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/manifest.json").write_text("{")
     (tmp_path / "first/report.html").write_text("page")
-    stored(tmp_path / "first/part", runs_of(6))
+    write_study(tmp_path / "first/part", runs_of(6))
     (tmp_path / "no study").mkdir()
     return tmp_path
 
@@ -140,7 +140,7 @@ def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_em
     assert {"folder", "verdict", "created"} <= set(hindmost.list_studies(tmp_path).columns)
     values = runs_of(1)
     values["p99"] = [None] * 10
-    stored(tmp_path / "late", values)
+    write_study(tmp_path / "late", values)
     row = hindmost.list_studies(tmp_path).to_dicts()[0]
     assert (row["p99_us"], row["p99_high_us"]) == (math.inf, math.inf)
     assert row["p50_us"] == pytest.approx(100, rel=0.1)

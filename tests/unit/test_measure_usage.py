@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import offspring
+from measuring import descendants
 
 from hindmost.cli import main
 
@@ -49,9 +49,9 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str, exit_code: int) -
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """Measure: exit code 2, no study, no child process."""
-    files, processes = set(Path.cwd().iterdir()), set(offspring())
+    files, processes = set(Path.cwd().iterdir()), set(descendants())
     document = asked(capsys, "measure", *arguments, exit_code=2)
-    assert set(offspring()) <= processes, "nothing was started"
+    assert set(descendants()) <= processes, "nothing was started"
     assert set(Path.cwd().iterdir()) == files, "no study was made"
     return document
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from controlling import PATIENCE_S, assert_gone, controller, until
+from controlling import PATIENCE_S, assert_gone, controller, wait_until
 from messages import raises
 
 from hindmost.errors import TargetError
@@ -113,7 +113,9 @@ def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> Non
     kinds = {step for _, step in steps if step}
     assert {"subprocess.Popen", "socket.connect", "open", "ready"} <= kinds, done.stdout
     controllers = [int(pid) for pid, _ in steps]
-    until(lambda: not left_of(controllers, tmp_path), lambda: (left_of(controllers, tmp_path), done.stdout))
+    wait_until(
+        lambda: not left_of(controllers, tmp_path), lambda: (left_of(controllers, tmp_path), done.stdout)
+    )
 
 
 def test_ctrl_c_reaches_hindmost_only_and_leaves_nothing() -> None:
@@ -130,7 +132,7 @@ def test_an_exception_ends_a_server_that_resists_with_all_its_descendants() -> N
 
     def fail() -> None:
         with server:
-            until(lambda: len(server.pids()) == 3, "the server did not fork")
+            wait_until(lambda: len(server.pids()) == 3, "the server did not fork")
             pids.extend(server.pids())
             raise ZeroDivisionError
 
@@ -146,7 +148,7 @@ def test_helpers_that_outlive_the_server_are_ended_too() -> None:
     script = STUBBORN.replace("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "")
     # They are asked to end, not waited for: the test's own time would be over first.
     with ManagedServer(python_target(script, stop={"timeout_s": 3600.0})) as server:
-        until(lambda: len(server.pids()) == 3, "the server did not fork")
+        wait_until(lambda: len(server.pids()) == 3, "the server did not fork")
         pids = server.pids()
     assert_gone(pids)
 

@@ -1,4 +1,4 @@
-"""The planted server's truth: what its simulator says of the very clone document that it runs, cell by cell."""
+"""The true latencies of the planted server: its clone document, simulated for each cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUESTS = 1_000_000
 
 
 def true_latency_us(folder, levels, rate, labels):
-    """What the simulator says of one cell."""
+    """Simulate one cell."""
     spec = parse_target(str(EXAMPLES / "planted-server.toml")).spec
     values = spec.options | {OPTIONS[name]: float(level) for name, level in levels.items()}
     file = folder / "clone.toml"
@@ -29,7 +29,7 @@ def true_latency_us(folder, levels, rate, labels):
 
 
 def true_effects(document, folder):
-    """Effects on average over the other factors, by quantile and term, in microseconds."""
+    """Effects averaged over the other factors, by quantile and term, in microseconds."""
     (load,) = document["loads"]
     labels = document["quantiles"]
     model = Factorial([factor["name"] for factor in document["factors"]])

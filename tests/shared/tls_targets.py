@@ -1,4 +1,4 @@
-"""Targets of other tests with TLS put before them, and certificates that their servers may read."""
+"""Targets of other tests with TLS, and certificates that their servers can read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POSTGRESQL = Path(hindmost.targets.__file__).parent / "presets" / "postgresql.to
 GRPC = EXAMPLES / "grpc-python.toml"
 _CREDENTIALS = "grpc.ssl_server_credentials([(open('{here}/server.key', 'rb').read(), open('{here}/server.pem', 'rb').read())])"
 _CHANGES: Mapping[Path, Mapping[str, str]] = {
-    # The server reads no key that others may read, and lets nobody in without TLS.
+    # PostgreSQL refuses a key that others may read. With hostssl it accepts no connection without TLS.
     POSTGRESQL: {
         "exec postgres": "sed -i 's/^host /hostssl /' data/pg_hba.conf\n"
         "cp {here}/server.key {dir}/server.key; chmod 600 {dir}/server.key\nexec postgres",
@@ -25,19 +25,19 @@ _CHANGES: Mapping[Path, Mapping[str, str]] = {
 }
 
 
-def place(folder: Path) -> Path:
-    """Put certificates of a CA, a server and a client into `folder`, for servers that are not root as well."""
+def place_certificates(folder: Path) -> Path:
+    """Put certificates of a CA, a server and a client into `folder`, readable by servers that are not root."""
     for above in (folder, *folder.parents):
         if above.owner() == folder.owner() and above != Path("/tmp"):
             above.chmod(0o755)
     return issue(folder, "server", "client")
 
 
-def secured(target: Path, folder: Path, changes: Mapping[str, str] = {}) -> Path:
-    """The same target over TLS as a file in `folder`, where its certificates are; `changes` more of its text."""
+def add_tls(target: Path, folder: Path, changes: Mapping[str, str] = {}) -> Path:
+    """Write the target with TLS into `folder`, next to its certificates; `changes` replace more of its text."""
     text = target.read_text()
     for old, new in {**_CHANGES[target], **changes}.items():
-        assert old in text, f"{target.name} has no {old!r} any more"
+        assert old in text, f"{target.name} no longer contains {old!r}"
         text = text.replace(old, new)
     file = folder / target.name
     file.write_text(f'{text}\n[tls]\nca = "ca.pem"\n')

@@ -1,4 +1,4 @@
-"""A server of HTTP that notes what arrives: methods, paths, headers, bodies, and on which connection."""
+"""An HTTP server that records requests: methods, paths, headers, bodies, and the connection of each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @dataclass(frozen=True)
-class Noted:
-    """One request as it arrived."""
+class LoggedRequest:
+    """One request as received."""
 
     method: str
     path: str
@@ -22,23 +22,23 @@ class Noted:
 
 
 @dataclass
-class Noting:
-    """What has arrived so far, and where the server listens."""
+class RequestLog:
+    """The requests received so far, and the server's port."""
 
     port: int = 0
-    arrived: list[Noted] = field(default_factory=list)
+    requests: list[LoggedRequest] = field(default_factory=list)
     connections: int = 0
 
     @property
-    def loaded(self) -> list[Noted]:
-        """What an instance sent, of one run: the study and the run have looked at the server before."""
-        return [one for one in self.arrived if one.connection > 1]
+    def load_requests(self) -> list[LoggedRequest]:
+        """Requests of the client in one run: connection 0 and 1 are the probes of the study and the run."""
+        return [request for request in self.requests if request.connection > 1]
 
 
 @contextmanager
-def noting(statuses: dict[str, int] | None = None) -> Iterator[Noting]:
-    """A server that answers every request with 200, or as `statuses` has it by method."""
-    notes = Noting()
+def record_requests(statuses: dict[str, int] | None = None) -> Iterator[RequestLog]:
+    """A server that answers every request with 200, or by method with the status in `statuses`."""
+    log = RequestLog()
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,22 +49,22 @@ def noting(statuses: dict[str, int] | None = None) -> Iterator[Noting]:
         def setup(self) -> None:
             super().setup()
             with lock:
-                self.number = notes.connections
-                notes.connections += 1
+                self.number = log.connections
+                log.connections += 1
 
-        def any(self) -> None:
+        def record_request(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = dict(self.headers.items())
-            one = Noted(self.command, self.path, self.request_version, headers, body, self.number)
+            request = LoggedRequest(self.command, self.path, self.request_version, headers, body, self.number)
             with lock:
-                notes.arrived.append(one)
+                log.requests.append(request)
             self.send_response((statuses or {}).get(self.command, 200))
             self.send_header("Content-Length", "2")
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(b"ok")
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = any
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = record_request
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing."""
@@ -74,11 +74,11 @@ def noting(statuses: dict[str, int] | None = None) -> Iterator[Noting]:
         daemon_threads = True
 
     with Server(("127.0.0.1", 0), Handler) as server:
-        notes.port = server.server_address[1]
+        log.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield notes
+            yield log
         finally:
             server.shutdown()
             thread.join()
