@@ -402,3 +402,17 @@ def test_an_infinite_percentile_is_the_word_and_not_null(made, tmp_path):
     stored = json.loads((study.folder / procedure.FILE).read_text())
     latency = stored["confirmation"]["after"]["latency_us"]
     assert (latency["p99"], latency["mean"]) == ("inf", None)
+
+
+@each_row(("budget_s", "pairs"), [(20.0, 0), (200.0, 11), (600.0, 16)])
+def test_the_budget_says_how_many_pairs_it_has_room_for(budget_s, pairs):
+    assert max(0, schedule.pairs_affordable(budget_s / 6.5)) == pairs
+
+
+def test_more_pairs_allow_more_scatter_and_a_small_change_less():
+    assert (
+        schedule.scatter_allowed(16, 0.5)
+        > schedule.scatter_allowed(7, 0.5)
+        > schedule.scatter_allowed(7, 0.8)
+    )
+    assert schedule.ratio_decided(schedule.scatter_allowed(11, 0.8), 11) == pytest.approx(0.8)

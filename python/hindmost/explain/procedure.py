@@ -30,6 +30,7 @@ from hindmost.knobs.journal import FOLDER
 from hindmost.plan import MeasurePlan
 from hindmost.report.common import numbers
 from hindmost.run.readings import plan_of
+from hindmost.run.text import percent
 from hindmost.store import Study
 from hindmost.store.estimates import encode, without_nan
 from hindmost.studies.attribution.apply import set_knob
@@ -44,6 +45,8 @@ from hindmost.trace.support import tracing_error
 FILE = "explanation.json"
 LOOK, LOOK_S = "look", (0.5, 8.0)
 """Folder of the traced run, and bounds of its duration of three runs, s."""
+START_S = 1.0
+"""Time between two runs, before one has shown it."""
 
 
 def run(study: Study, talk: Talk, *, apply: bool = False) -> Explanation:
@@ -58,6 +61,7 @@ def run(study: Study, talk: Talk, *, apply: bool = False) -> Explanation:
         talk.say(f"restored after a killed study: {one['name']} is {one['value']} again")
     plan, state = plan_of(study), State.load(study)
     talk.say(f"{plan.target} at {numbers.rate(plan.rate_per_s)}: {_abilities(plan)}; study {study.folder}")
+    talk.say(_decidable(plan, state))
     state = _trace_run(study, state, plan, talk)
     if state.candidates is None:
         state = _fix_candidates(study, state, plan)
@@ -86,6 +90,21 @@ def _abilities(plan: MeasurePlan) -> str:
     able.append("requests can be traced" if _engine.trace_fault() is None else "requests cannot be traced")
     able.append("restarted for each run" if target.managed else "not restarted, so its own settings stay")
     return ", ".join(able)
+
+
+def _decidable(plan: MeasurePlan, state: State) -> str:
+    """Say which changes the budget can decide, from the number of runs for which it has room."""
+    warmup_s = plan.warmup if isinstance(plan.warmup, float) else plan.duration_s
+    run_s = schedule.GUESSED * (plan.duration_s + warmup_s + START_S)
+    pairs = schedule.pairs_affordable(state.budget_s / run_s)
+    room = f"{numbers.seconds(state.budget_s)} has room for about {state.budget_s / run_s:.0f} runs"
+    if pairs < schedule.LOOKS[0]:
+        return f"{room}, too few to confirm a change: use --budget {schedule.LEAST_RUNS * run_s:.0f}s"
+    twofold, small = (percent(schedule.scatter_allowed(pairs, ratio)) for ratio in (0.5, 0.8))
+    return (
+        f"{room}: enough to confirm that {state.by} halves if pairs of runs differ by less than {twofold}, and"
+        f" that it falls by 20 % if they differ by less than {small}"
+    )
 
 
 def _trace_run(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> State:
@@ -137,7 +156,7 @@ def _try(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> State:
         if following is None:
             active, _ = schedule.survivors(rounds, len(candidates))
             return state.update(study, combined=_combinable(state, plan, active, rounds), chosen=active[:1])
-        _make(study, plan, following, sides, names, talk)
+        _make(study, state, plan, following, sides, names, talk)
     return state
 
 
@@ -171,7 +190,7 @@ def _combine(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> State
             logs = schedule.log_ratios(rounds, 1)
             better = bool(logs) and sum(logs) < 0.0
             return state.update(study, chosen=list(state.combined)) if better else state
-        _make(study, plan, following, sides, names, talk)
+        _make(study, state, plan, following, sides, names, talk)
 
 
 def _confirm(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> None:
@@ -186,11 +205,12 @@ def _confirm(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> None:
         following = schedule.next_confirming(rounds, _runs_left(study, state), decided)
         if following is None:
             return
-        _make(study, plan, following, [(), changes], names, talk)
+        _make(study, state, plan, following, [(), changes], names, talk)
 
 
 def _make(
     study: Study,
+    state: State,
     plan: MeasurePlan,
     following: schedule.Next,
     sides: Sequence[Sequence[Candidate]],
@@ -202,12 +222,9 @@ def _make(
     for name in draw_order(made, f"{plan.seed} {following.stage}", following.round):
         if not made[name].has(following.round):
             made[name].make(following.round)
-    ratios = [
-        f"{names[side]} {numbers.latency(figures(made[str(side)].study, following.round)['p99'])}"
-        for side in following.sides
-        if "p99" in figures(made[str(side)].study, following.round)
-    ]
-    talk.say(f"{following.stage}, round {following.round}: p99 {', '.join(ratios)}")
+    values = {side: figures(made[str(side)].study, following.round)[state.by] for side in following.sides}
+    shown = ", ".join(f"{names[side]} {numbers.latency(value)}" for side, value in values.items())
+    talk.say(f"{following.stage}, round {following.round}: {state.by} {shown}")
 
 
 def _side(study: Study, plan: MeasurePlan, stage: str, side: int, changes: Sequence[Candidate]) -> Arm:

@@ -24,6 +24,10 @@ LOOKS = (7, 11, 16)
 CONFIDENCE = 1.0 - 0.05 / len(LOOKS)
 LEAST_TRIES, MOST_TRIES, COMBINING = 2, 6, 3
 """Rounds of the first stage (smallest and largest number), and of the second."""
+LEAST_RUNS = LEAST_TRIES * 4 + 2 * LOOKS[0]
+"""Runs that confirm one of three candidates."""
+POWER = 2.394 + 0.842
+"""Normal quantiles of 0.05 / 3, two-sided, and of a power of 80 %."""
 GUESSED = 1.3
 """Safety factor on the estimated duration of a run before the first run."""
 PROMISING = math.log(0.97)
@@ -146,9 +150,23 @@ def next_confirming(rounds: Rounds, runs_left: float, decided: bool) -> Next | N
 
 def pairs_to_decide(scatter: float, ratio: float) -> float:
     """Return about how many pairs detect a ratio in 80 of 100 studies, with three looks."""
-    return max(LOOKS[0], ((2.394 + 0.842) * scatter / abs(math.log(ratio))) ** 2)
+    return max(LOOKS[0], (POWER * scatter / abs(math.log(ratio))) ** 2)
+
+
+def pairs_affordable(runs: float) -> int:
+    """Return how many pairs are left to confirm a change after two rounds of three candidates.
+
+    >>> pairs_affordable(60.0), pairs_affordable(20.0)
+    (16, 6)
+    """
+    return min(LOOKS[-1], int((runs - LEAST_TRIES * 4) / 2))
+
+
+def scatter_allowed(pairs: int, ratio: float) -> float:
+    """Return the scatter of log ratios at which this many pairs detect a ratio in 80 of 100 studies."""
+    return abs(math.log(ratio)) * math.sqrt(pairs) / POWER
 
 
 def ratio_decided(scatter: float, pairs: int) -> float:
     """Return the ratio (below 1) that this many pairs detect in 80 of 100 studies."""
-    return math.exp(-(2.394 + 0.842) * scatter / math.sqrt(max(1, pairs)))
+    return math.exp(-POWER * scatter / math.sqrt(max(1, pairs)))
