@@ -102,8 +102,8 @@ def _decidable(plan: MeasurePlan, state: State) -> str:
         return f"{room}, too few to confirm a change: use --budget {schedule.LEAST_RUNS * run_s:.0f}s"
     twofold, small = (percent(schedule.scatter_allowed(pairs, ratio)) for ratio in (0.5, 0.8))
     return (
-        f"{room}: enough to confirm that {state.by} halves if pairs of runs differ by less than {twofold}, and"
-        f" that it falls by 20 % if they differ by less than {small}"
+        f"{room}: enough to confirm that {state.by} halves if pairs of runs differ by less than {twofold},"
+        f" and that it falls by 20 % if they differ by less than {small}"
     )
 
 
