@@ -1,13 +1,11 @@
 """Rulers from Python: the certificate as a document, in words and as a picture."""
 
-import itertools
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -15,10 +13,10 @@ from messages import raises
 
 from hindmost import _engine
 from hindmost.cli import main
-from hindmost.errors import Exit, HostUnfit, Inconclusive, UsageError
+from hindmost.errors import Exit, HostUnfit, UsageError
 from hindmost.report.colocation.stressors import picture, render_stressors
 from hindmost.studies.colocation import processor as processors
-from hindmost.studies.colocation.stressors import call_engine, find_disagreement
+from hindmost.studies.colocation.stressors import call_engine
 
 DOCUMENT = {
     "schema": "hindmost.stressors/1",
@@ -86,8 +84,8 @@ def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monk
     )
     monkeypatch.setattr(stressors, "allowed_cpus", lambda: processors.allowed_cpus()[:1])
     # What two measurements of a busy core agree on is not looked at here.
-    monkeypatch.setattr(stressors, "find_disagreement", lambda _: None)
-    monkeypatch.setattr(stressors, "find_impossible", lambda _: None)
+    monkeypatch.setattr(stressors, "find_slowed", lambda _: [])
+    monkeypatch.setattr(stressors, "find_unsaturated", lambda _: [])
     out = tmp_path / "core.json"
     code = main(["colocate", "stressors", "--bursts", "1", "--json", "--out", str(out)])
     if code == Exit.UNFIT:
@@ -103,59 +101,6 @@ def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monk
     assert sorted(one for group in document["groups"] for one in group["classes"]) == sorted(
         one["name"] for one in document["rates"] if one["rate"] is not None
     )
-
-
-def rate(name: str, value: float | None) -> dict[str, Any]:
-    return {"class": name, "rate": value, "documented": None, "bursts": None, "missing": None}
-
-
-def test_a_core_is_certified_between_two_measurements_that_agree_with_each_other_and_with_the_best() -> None:
-    def two(load: float, store: float | None = 2.0) -> list[dict[str, Any]]:
-        return [rate("load", load), rate("store", store)]
-
-    assert find_disagreement([two(3.0), two(2.97)]) is None
-    assert find_disagreement([two(3.0), two(2.2)]) == ("load", 2.2, 3.0)
-    assert find_disagreement([two(2.2), two(3.0)]) == ("load", 2.2, 3.0), "the one before counts as much"
-    assert find_disagreement([two(3.0), two(2.2), two(2.2)]) == ("load", 2.2, 3.0), "slowed alike is slowed"
-    assert find_disagreement([two(2.2), two(3.0), two(2.99)]) is None
-    assert find_disagreement([two(3.0, None), two(3.0, None)]) is None
-
-
-def test_a_core_that_something_shares_all_the_time_gets_no_certificate(monkeypatch) -> None:
-    from hindmost.studies.colocation import stressors
-
-    reached = itertools.cycle([4.0, 2.3, 3.1])
-    monkeypatch.setattr(
-        _engine, "validate_stressors", lambda *_: json.dumps([rate("int_add", next(reached))])
-    )
-    monkeypatch.setattr(_engine, "core_certificate", lambda *_: '{"overlaps": []}')
-    with raises(Inconclusive, "core-shared", name="int_add", least=3.1, most=4.0):
-        stressors.certify()
-
-
-@pytest.mark.parametrize(("bad", "certified"), [(1, True), (99, False)])
-def test_a_matrix_in_which_a_class_does_not_add_to_itself_is_measured_again(
-    bad, certified, monkeypatch
-) -> None:
-    from hindmost.studies.colocation import stressors
-
-    def matrix(*_: object) -> str:
-        nonlocal bad
-        bad -= 1
-        own = 0.41 if bad >= 0 else 0.9
-        cells = [{"a": "load", "b": "store", "value": 0.0}, {"a": "store", "b": "store", "value": own}]
-        return json.dumps({"overlaps": cells})
-
-    monkeypatch.setattr(_engine, "validate_stressors", lambda *_: json.dumps([rate("store", 1.0)]))
-    monkeypatch.setattr(_engine, "core_certificate", matrix)
-    kind = processors.read_processor("")
-    if certified:
-        _, found, _ = stressors._measure_undisturbed(0, kind, 5, lambda _: None)
-        assert found["overlaps"][1]["value"] == 0.9
-        assert bad == -1, "measured twice"
-    else:
-        with raises(Inconclusive, "core-disturbed", name="store", value=0.41):
-            stressors._measure_undisturbed(0, kind, 5, lambda _: None)
 
 
 def test_a_processor_that_may_not_be_used_is_refused_with_those_that_may():

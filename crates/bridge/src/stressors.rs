@@ -30,10 +30,17 @@ pub fn validate_stressors(
     text(&found.map_err(to_python)?)
 }
 
-/// Return which classes share execution ports on CPU `cpu` as JSON text (`hindmost_stressors::Certificate`).
+/// Return which classes share execution ports on CPU `cpu` as JSON text (`hindmost_stressors::Certificate`),
+/// except for the classes named in `without`.
 #[pyfunction]
-pub fn core_certificate(py: Python<'_>, cpu: usize, bursts: usize) -> PyResult<String> {
-    text(&py.detach(|| run_on(cpu, || hindmost_stressors::certificate(bursts))).map_err(to_python)?)
+#[pyo3(signature = (cpu, bursts, without=Vec::new()))]
+pub fn core_certificate(py: Python<'_>, cpu: usize, bursts: usize, without: Vec<String>) -> PyResult<String> {
+    let wanted = |class: &Class| !without.iter().any(|name| name == class.name());
+    let classes: Vec<Class> = Class::ALL.into_iter().filter(wanted).collect();
+    text(
+        &py.detach(|| run_on(cpu, || hindmost_stressors::certificate(&classes, bursts)))
+            .map_err(to_python)?,
+    )
 }
 
 /// Return the names of the classes, in the order of the certificate.

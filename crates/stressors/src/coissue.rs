@@ -61,14 +61,14 @@ pub struct Certificate {
     pub ghz: f64,
 }
 
-/// Measure all pairs on the calling thread, which should be pinned to a CPU.
+/// Measure all pairs of some classes on the calling thread, which should be pinned to a CPU.
 ///
 /// # Errors
 /// If every burst of a pair was disturbed, or the kernel provides no memory for code.
-pub fn certificate(wanted: usize) -> Result<Certificate, StressorError> {
+pub fn certificate(classes: &[Class], wanted: usize) -> Result<Certificate, StressorError> {
     let mut clock = CoreClock::new()?;
     let mut costs = Vec::new();
-    for class in Class::ALL {
+    for &class in classes {
         match time_alone(&mut clock, class, wanted) {
             Ok(bursts) => costs.push((class, bursts.ticks)),
             Err(StressorError::Unsupported { .. }) => {}

@@ -46,15 +46,16 @@ impl Default for Knees {
 impl Knees {
     /// Return a buffer size that no cache can hold.
     pub fn memory(&self) -> usize {
-        (4 * self.l3).clamp(32 << 20, 128 << 20)
+        (4 * self.l3).clamp(32 << 20, 512 << 20)
     }
 }
 
 /// Least factor between the time of a step on a plateau and at the next level.
 const KNEE: f64 = 1.6;
-const LARGEST: usize = 32 << 20;
+/// Largest buffer if the first two levels end below it, and the largest if the third level has not ended there.
+const LARGEST: [usize; 2] = [32 << 20, 256 << 20];
 
-/// Measure on the calling thread, for about half a second.
+/// Measure on the calling thread, for about half a second; for some seconds if the third level is larger than 32 MiB.
 ///
 /// # Errors
 /// If the kernel provides no memory for the chain that measures the clock.
@@ -62,7 +63,7 @@ pub fn knees(seed: u64) -> Result<Knees, StressorError> {
     let mut clock = CoreClock::new()?;
     let mut steps = Vec::new();
     let mut bytes = 8 << 10;
-    while bytes <= LARGEST {
+    while bytes <= LARGEST[0] || (bytes <= LARGEST[1] && ends(&steps).len() < 3) {
         steps.push(step(&mut clock, bytes, seed));
         // Two sizes per octave.
         bytes = if bytes.is_power_of_two() { bytes / 2 * 3 } else { bytes / 3 * 4 };
@@ -90,6 +91,16 @@ fn step(clock: &mut CoreClock, bytes: usize, seed: u64) -> Step {
 /// Derive the cache sizes from the steps. A level ends where a step first takes [`KNEE`] times as long as on its
 /// plateau, and the next plateau begins where steps of two sizes agree again.
 pub fn knees_of(steps: Vec<Step>) -> Knees {
+    let ends = ends(&steps);
+    let fallback = Knees::default();
+    let l1 = ends.first().copied().unwrap_or(fallback.l1);
+    let l2 = ends.get(1).copied().unwrap_or(fallback.l2).max(2 * l1);
+    let l3 = ends.get(2).copied().unwrap_or(fallback.l3).max(2 * l2);
+    Knees { l1, l2, l3, steps }
+}
+
+/// Return the largest size on each plateau that ends.
+fn ends(steps: &[Step]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut at = 0;
     while at + 1 < steps.len() && ends.len() < 3 {
@@ -103,11 +114,7 @@ pub fn knees_of(steps: Vec<Step>) -> Knees {
             at += 1;
         }
     }
-    let fallback = Knees::default();
-    let l1 = ends.first().copied().unwrap_or(fallback.l1);
-    let l2 = ends.get(1).copied().unwrap_or(fallback.l2).max(2 * l1);
-    let l3 = ends.get(2).copied().unwrap_or(fallback.l3).max(2 * l2);
-    Knees { l1, l2, l3, steps }
+    ends
 }
 
 #[cfg(test)]
@@ -123,6 +130,27 @@ mod tests {
         let steps = sizes.map(|kib| Step { bytes: kib << 10, ticks: 0.0, ns: level(kib) }).collect();
         let found = knees_of(steps);
         assert_eq!((found.l1 >> 10, found.l2 >> 10, found.l3 >> 10), (32, 1024, 12288));
+    }
+
+    #[test]
+    fn a_large_third_level_ends_beyond_32_mib() {
+        let level = |mib: f64| {
+            if mib <= 0.05 {
+                1.2
+            } else if mib <= 2.0 {
+                4.0
+            } else if mib <= 105.0 {
+                25.0
+            } else {
+                120.0
+            }
+        };
+        let step = |kib: usize| Step { bytes: kib << 10, ticks: 0.0, ns: level(kib as f64 / 1024.0) };
+        let sizes =
+            |powers: std::ops::Range<u32>| powers.flat_map(|power| [1usize << power, 3 << (power - 1)]);
+        assert_eq!(ends(&sizes(3..15).map(step).collect::<Vec<_>>()).len(), 2);
+        let found = knees_of(sizes(3..18).map(step).collect());
+        assert_eq!((found.l3 >> 20, found.memory() >> 20), (96, 384));
     }
 
     #[test]

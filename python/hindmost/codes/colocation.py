@@ -102,6 +102,14 @@ CODES: dict[str, Code] = {
         "Another guest of this host used the same core in every measurement.",
         "Repeat later, or measure another processor with `--cpu`.",
     ),
+    "unsteady-class": Code(
+        "The core executes this class of instructions at several steady rates.",
+        "Nothing: its stressor works, but the certificate says nothing about its ports.",
+    ),
+    "unsaturated-class": Code(
+        "One stream of this class leaves its ports idle, because its latency is longer than its chains.",
+        "Nothing: its stressor works, but the certificate says nothing about its ports.",
+    ),
     "no-sibling": Code(
         "The processor has no usable hardware thread on the same core.",
         "Leave out `--other`, or use a machine with two threads per core.",

@@ -30,7 +30,8 @@ class Processor(TypedDict):
 class StressorRate(TypedDict):
     """The throughput of a class of instructions, in instructions per tick of the core.
 
-    ``share``: of the documented rate. ``low``, ``high``: quartiles over its bursts.
+    ``share``: of the documented rate. ``low``, ``high``: quartiles over its bursts. ``left_out``: why the
+    certificate has no ports of this class; 0.1 has no such key.
     """
 
     name: str
@@ -42,6 +43,7 @@ class StressorRate(TypedDict):
     clean: Count
     tried: Count
     missing: str | None
+    left_out: NotRequired[Note | None]
 
 
 class Cell(TypedDict):

@@ -70,7 +70,8 @@ def _rate(one: Mapping[str, Any]) -> str:
     stated = "-" if one["documented"] is None else f"{one['documented']:.3f}"
     share = "-" if one["share"] is None else f"{one['share']:.1%}"
     row = f"{one['name']:<14} {one['rate']:>8.3f} {ends:<16} {stated:>10} {share:>7}"
-    return f"{row}  {one['clean']}/{one['tried']}"
+    reason = one.get("left_out")
+    return f"{row}  {one['clean']}/{one['tried']}{'' if reason is None else ', left out: ' + reason['text']}"
 
 
 def render_list(stressors: Sequence[Mapping[str, Any]]) -> str:
