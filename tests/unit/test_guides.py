@@ -23,6 +23,8 @@ NOT_RUN = {
     "hindmost study list": "needs the folder before it: tests/unit/test_listing.py",
     "hindmost study report": "needs the study before it: tests/servers run it",
     "pip install ": "setup/try-wheels.sh installs the wheels",
+    "hindmost study export": "needs the study before it: tests/servers/test_tutorial.py runs it",
+    "sudo hindmost explain": "takes minutes: tests/servers/test_tutorial.py runs it",
     "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
     "hindmost watch": "needs a running application, or its ring: tests/unit/test_watch.py has both",
