@@ -77,7 +77,7 @@ def python_reference() -> str:
         "Clones": [f"hindmost.clone.{name}" for name in hindmost.clone.__all__],
     }
     told = {name.rpartition(".")[2] for names in groups.values() for name in names}
-    apart = {*told, "clone", "HindmostError"}
+    apart = {*told, "clone", "HindmostError", "__version__"}
     groups["Parts"] = [f"hindmost.{name}" for name in hindmost.__all__ if name not in apart]
     groups["Errors"] = [
         f"hindmost.errors.{name}"

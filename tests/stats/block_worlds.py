@@ -67,7 +67,8 @@ def medians(world: str) -> tuple[float, float]:
     """Return the median over runs at both levels of factor a: slow runs shift it, too."""
     runs = WORLDS[world](np.random.default_rng(0), 100_000)
     low_us, high_us = (
-        np.median(np.concatenate([runs[cell] for cell in DESIGN.cells if cell[0] == level])) for level in (0, 1)
+        np.median(np.concatenate([runs[cell] for cell in DESIGN.cells if cell[0] == level]))
+        for level in (0, 1)
     )
     return float(low_us), float(high_us)
 

@@ -71,6 +71,11 @@ def test_openmetrics_escapes_labels_and_writes_infinity():
     assert text.splitlines()[2] == r'hindmost_x{label="a\"b\\c\nd"} +Inf'
 
 
+def test_openmetrics_has_valid_names_of_labels_for_any_factor():
+    text = openmetrics([Metric("x", "", "gauge", "X.", {"numa node": "1", "2nd": "a", "größe": "b"}, 1.0)])
+    assert text.splitlines()[2] == 'hindmost_x{numa_node="1",_2nd="a",gr__e="b"} 1'
+
+
 def test_otlp_is_a_request_with_a_point_for_each_figure(study, tmp_path):
     request = json.loads(tell(study, "otlp", tmp_path).read_text())
     ((scope,),) = ([part["scopeMetrics"][0]] for part in request["resourceMetrics"])

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,7 +145,7 @@ def openmetrics(found: Sequence[Metric]) -> str:
         lines.append(f"# HELP hindmost_{name} {family[0].help}")
         suffix = "_total" if family[0].kind == "counter" else ""
         for one in family:
-            labels = ",".join(f'{label}="{_escape(value)}"' for label, value in one.labels.items())
+            labels = ",".join(f'{_label(label)}="{_escape(value)}"' for label, value in one.labels.items())
             lines.append(f"hindmost_{name}{suffix}{{{labels}}} {_number(one.value)}")
     return "\n".join([*lines, "# EOF", ""])
 
@@ -240,6 +241,11 @@ def _attribute(key: str, value: str) -> dict[str, Any]:
 
 def _number(value: float) -> str:
     return f"{value:.12g}" if math.isfinite(value) else "+Inf" if value > 0 else "-Inf"
+
+
+def _label(name: str) -> str:
+    """Return a name that OpenMetrics allows; factors of a study may have any."""
+    return re.sub(r"^(?=\d)|\W", "_", name, flags=re.ASCII)
 
 
 def _escape(value: str) -> str:
