@@ -52,7 +52,7 @@ def main() -> int:
 
 def ours(logs: np.ndarray) -> object:
     """Fit mixtures of 1 to 4 lognormals, as a fit does before it chooses."""
-    return fit_lognormals(Grid.of(logs).binned)
+    return fit_lognormals(Grid.from_samples(logs).binned)
 
 
 def compare_with_sklearn(logs: np.ndarray, rounds: int) -> None:

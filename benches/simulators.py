@@ -27,7 +27,9 @@ EXPECTED_US = MEAN_US / (1 - LOAD)
 
 def queue(**fields: object) -> Clone:
     law = {"kind": "exponential", "mean_us": MEAN_US}
-    return Clone.of({"schema": "hindmost.clone/1", "name": "M/M/1", "service": [{"law": law}], **fields})
+    return Clone.from_document(
+        {"schema": "hindmost.clone/1", "name": "M/M/1", "service": [{"law": law}], **fields}
+    )
 
 
 def engine(requests: int) -> float:

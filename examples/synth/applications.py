@@ -25,7 +25,7 @@ def read_as_mean(document: dict[str, Any]) -> Clone:
     laws = [one["law"] for one in other["service"]] + [lock["hold"] for lock in other["locks"]]
     for law in laws:
         law["mean_us"] = law.pop("median_us")
-    return Clone.of(other)
+    return Clone.from_document(other)
 
 
 def main() -> int:

@@ -93,7 +93,7 @@ def run(block: int, cell: Cell, g: np.random.Generator, *, isolated: bool = True
         found = isolated_latency(
             np.rint(made.scheduled).astype(np.int64),
             np.rint(made.done).astype(np.int64),
-            Interruptions.of(np.rint(made.on).astype(np.int64), np.rint(made.off).astype(np.int64)),
+            Interruptions.from_times(np.rint(made.on).astype(np.int64), np.rint(made.off).astype(np.int64)),
             Service(RATE_PER_S * WORK_NS / 1e9, WORK_NS),
             list(LEVELS.values()),
             least_spells=1,

@@ -21,7 +21,7 @@ from hindmost.studies.comparison.clone.log_costs import LoggedCost
 PAIRS = 6
 BESIDE_US = 20.0
 DRIFT = 0.06
-SPOKEN = Clone.of(
+SPOKEN = Clone.from_document(
     {
         "schema": "hindmost.clone/1",
         "name": "planted",
@@ -42,7 +42,7 @@ def run(clone, rate, seed):
 
 def drifted(clone, factor):
     longer = apply_changes(clone.document, {"service_factor": factor})
-    return Clone.of(longer | {"arrival_us": factor * clone.document["arrival_us"]})
+    return Clone.from_document(longer | {"arrival_us": factor * clone.document["arrival_us"]})
 
 
 def record(factor):
@@ -100,7 +100,7 @@ def test_a_law_of_another_shape_stays_different():
     """An original of the same mean whose services scatter more: no cost hides it."""
     rate = 0.6 / SPOKEN.mean_busy_us * 1e6
     law = {"kind": "lognormal", "mean_us": SPOKEN.mean_busy_us, "sigma_log": 1.4}
-    other = Clone.of(SPOKEN.document | {"service": [{"law": law, "weight": 1.0}]})
+    other = Clone.from_document(SPOKEN.document | {"service": [{"law": law, "weight": 1.0}]})
     costs = {who: {1: record(1.1)} for who in ("original", "again")} | {"clone": {1: record(1.0)}}
     late = cost_ratios(SPOKEN, rate, costs, [1], LoggedCost((rate,), (BESIDE_US,), SPOKEN.mean_busy_us))
     expected = (1.1 * SPOKEN.mean_busy_us + BESIDE_US) / (SPOKEN.mean_busy_us + BESIDE_US)
@@ -127,7 +127,7 @@ def test_cost_outside_services_is_interpolated_between_the_logged_rates():
     logged = LoggedCost((1_000.0, 3_000.0), (30.0, 10.0), 100.0)
     assert logged.cost_at(SPOKEN, 2_000.0) == pytest.approx(120.0)
     assert logged.cost_at(SPOKEN, 9_000.0) == pytest.approx(110.0)
-    busy = Clone.of(SPOKEN.document | {"load": {"time": -0.2}})
+    busy = Clone.from_document(SPOKEN.document | {"load": {"time": -0.2}})
     low, high = (logged.cost_at(busy, rate) - beside for rate, beside in ((1_000.0, 30.0), (3_000.0, 10.0)))
     assert low > 100.0 > high
     assert 0.25 * low + 0.75 * high == pytest.approx(100.0), "the logs' mean is that of their requests"

@@ -25,8 +25,8 @@ DOCUMENT = {
         {"weight": 0.1, "law": {"kind": "lognormal", "median_us": 500.0, "sigma_log": 0.5}},
     ],
 }
-SPOKEN = Clone.of(DOCUMENT)
-LIVE = Clone.of({**DOCUMENT, "wake_us": 30.0, "arrival_us": 15.0})
+SPOKEN = Clone.from_document(DOCUMENT)
+LIVE = Clone.from_document({**DOCUMENT, "wake_us": 30.0, "arrival_us": 15.0})
 
 
 def runs(clone, arrivals, seeds):
@@ -78,7 +78,7 @@ def test_intervals_are_narrower_and_hold_the_truth_as_often_as_they_say(share, r
 
 def test_a_clone_that_is_slower_stays_slower():
     random = np.random.default_rng(12)
-    slower = Clone.of({**DOCUMENT, "load": {"time": 0.2}})
+    slower = Clone.from_document({**DOCUMENT, "load": {"time": 0.2}})
     ratios = []
     for _ in range(4):
         arrivals = arrivals_of(random, 0.6)

@@ -49,7 +49,7 @@ def coverage(name, logs, seed):
     hits = dict.fromkeys(wanted, 0)
     for number in range(logs):
         us = drawn(parts, rho, n, np.random.default_rng([seed, number]))
-        sample = Sample.of(us)
+        sample = Sample.from_times(us)
         model = mean_matched(sort_components(improve(sample.binned, start)), float(us.mean()))
         found = intervals(sample, model, "service", seed=number)
         for key, value in wanted.items():
@@ -79,8 +79,8 @@ def test_quantiles_of_an_empirical_law_are_covered():
     hits = 0
     for number in range(logs):
         us = np.random.default_rng([2, number]).exponential(100.0, n)
-        low, high = intervals(Sample.of(us), Empirical.of(np.sort(us)), "service", seed=number)[
-            "service.p99_us"
-        ]
+        low, high = intervals(
+            Sample.from_times(us), Empirical.from_sorted(np.sort(us)), "service", seed=number
+        )["service.p99_us"]
         hits += low <= 100 * math.log(100) <= high
     assert hits / logs >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / logs)

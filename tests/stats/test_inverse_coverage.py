@@ -16,7 +16,7 @@ from hindmost.models.inverse import Question, answer
 from hindmost.models.simulation import Design
 from hindmost.plan import parse_term
 
-CLONE = Clone.of(
+CLONE = Clone.from_document(
     {
         "schema": "hindmost.clone/1",
         "name": "queue",

@@ -30,7 +30,7 @@ from tests.stats import interference_worlds as worlds
 from tests.stats.interference_worlds import SCV, SERVICE_NS, Seen, World
 
 LEVELS = (0.5, 0.95, 0.99, 0.999)
-NONE = Interruptions.of([], [])
+NONE = Interruptions.from_times([], [])
 NOTE = (
     World("exponential", 0.3, 0.05, 3.0),
     World("exponential", 0.7, 0.05, 3.0),
@@ -58,7 +58,7 @@ def isolated(
     world: World, seen: Seen, levels: tuple[float, ...] = LEVELS
 ) -> IsolatedLatency | IsolationRefusal:
     return isolated_latency(
-        seen.scheduled, seen.done, Interruptions.of(seen.on, seen.off), service(world), levels
+        seen.scheduled, seen.done, Interruptions.from_times(seen.on, seen.off), service(world), levels
     )
 
 
@@ -147,7 +147,7 @@ def test_request_in_flight_at_an_interruption_is_censored_and_not_dropped() -> N
     """Dropped, the slow ones of short spells go missing: 4 to 8 % of p99 with these services."""
     world = World("bimodal", 0.3, 0.05, 0.3)
     seen = worlds.simulate(world, 300_000, seed=2)
-    watched = censor(seen.scheduled, seen.done, Interruptions.of(seen.on, seen.off), service(world))
+    watched = censor(seen.scheduled, seen.done, Interruptions.from_times(seen.on, seen.off), service(world))
     true = float(np.quantile(seen.undisturbed - seen.scheduled, 0.99))
     assert Survival(watched.times, watched.censored).quantile(0.99) == pytest.approx(true, rel=0.03)
     assert np.quantile(watched.times[~watched.censored], 0.99) < 0.96 * true
@@ -178,7 +178,7 @@ def test_waiting_twice_as_long_tells_when_one_wait_was_too_short() -> None:
     """A utilisation said to be 60 % where it is 70: backlogs are taken for gone that are not."""
     world = World("exponential", 0.7, 0.05, 3.0)
     seen = worlds.simulate(world, 200_000, seed=4)
-    interruptions = Interruptions.of(seen.on, seen.off)
+    interruptions = Interruptions.from_times(seen.on, seen.off)
     wrong = isolated_latency(seen.scheduled, seen.done, interruptions, Service(0.6, SERVICE_NS, 1.0), [0.95])
     right = isolated_latency(seen.scheduled, seen.done, interruptions, service(world), [0.95])
     assert [_only(wrong).settled, _only(right).settled] == [False, True]
@@ -194,7 +194,7 @@ def _only(found: IsolatedLatency | IsolationRefusal) -> IsolatedQuantile:
 
 def test_busy_server_short_spells_and_few_interruptions_are_refused() -> None:
     seen = worlds.simulate(World("exponential", 0.7, 0.05, 3.0), 20_000, seed=1)
-    interruptions = Interruptions.of(seen.on, seen.off)
+    interruptions = Interruptions.from_times(seen.on, seen.off)
     busy = isolated_latency(seen.scheduled, seen.done, interruptions, Service(0.95, SERVICE_NS, 1.0))
     few = isolated_latency(
         seen.scheduled,
@@ -213,7 +213,10 @@ def test_quota_of_the_server_itself_is_refused() -> None:
     for seed in range(1, 5):
         seen = worlds.throttled(0.5, 0.55, 10.0, 60_000, seed)
         found = isolated_latency(
-            seen.scheduled, seen.done, Interruptions.of(seen.on, seen.off), Service(0.5, SERVICE_NS, 1.0)
+            seen.scheduled,
+            seen.done,
+            Interruptions.from_times(seen.on, seen.off),
+            Service(0.5, SERVICE_NS, 1.0),
         )
         refused += isinstance(found, IsolationRefusal) and found.reason in ("dependence", "spells")
     assert refused == 4
@@ -224,7 +227,9 @@ def test_quota_is_refused_in_95_of_100_and_interruptions_of_others_in_two_at_mos
     quota = [worlds.throttled(0.5, 0.55, 10.0, 100_000, seed) for seed in range(100)]
     own = Service(0.5, SERVICE_NS, 1.0)
     alarms = [
-        interruption_dependence([Onsets.of(s.scheduled, s.done, Interruptions.of(s.on, s.off), own)]).depends
+        interruption_dependence(
+            [Onsets.from_requests(s.scheduled, s.done, Interruptions.from_times(s.on, s.off), own)]
+        ).depends
         for s in quota
     ]
     assert np.mean(alarms) >= 0.95
@@ -233,7 +238,11 @@ def test_quota_is_refused_in_95_of_100_and_interruptions_of_others_in_two_at_mos
     for seed in range(400):
         seen = worlds.simulate(others, 50_000, seed)
         false += interruption_dependence(
-            [Onsets.of(seen.scheduled, seen.done, Interruptions.of(seen.on, seen.off), service(others))]
+            [
+                Onsets.from_requests(
+                    seen.scheduled, seen.done, Interruptions.from_times(seen.on, seen.off), service(others)
+                )
+            ]
         ).depends
     assert false / 400 <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 400)
 
@@ -241,7 +250,9 @@ def test_quota_is_refused_in_95_of_100_and_interruptions_of_others_in_two_at_mos
 def test_onsets_of_runs_too_short_by_themselves_convict_a_quota_together() -> None:
     own = Service(0.5, SERVICE_NS, 1.0)
     runs = [worlds.throttled(0.5, 0.6, 10.0, 100_000, seed) for seed in range(4)]
-    tables = [Onsets.of(s.scheduled, s.done, Interruptions.of(s.on, s.off), own) for s in runs]
+    tables = [
+        Onsets.from_requests(s.scheduled, s.done, Interruptions.from_times(s.on, s.off), own) for s in runs
+    ]
     assert interruption_dependence(tables).depends
 
 
@@ -256,7 +267,7 @@ def test_replies_before_their_requests_and_levels_that_are_none_are_refused() ->
     with raises(ArgumentError, "bad-argument", argument="utilisation", value=1.0):
         Service(1.0, 1.0)
     with raises(ArgumentError, "bad-argument", argument="off"):
-        Interruptions.of([5], [4])
+        Interruptions.from_times([5], [4])
     nothing = isolated_latency([], [], NONE, Service(0.5, 1.0))
     assert isinstance(nothing, IsolationRefusal)
     assert nothing.reason == "empty"
@@ -271,7 +282,7 @@ def test_a_percentile_of_requests_that_were_cut_short_is_not_known() -> None:
     found = isolated_latency(
         scheduled,
         done,
-        Interruptions.of(onsets, onsets + 400_000),
+        Interruptions.from_times(onsets, onsets + 400_000),
         Service(0.05, 10_000.0),
         [0.5, 0.99],
         dependence=Dependence(False, 1.0, math.nan, 0, "not judged"),
@@ -293,7 +304,7 @@ def test_reply_that_never_came_is_slower_than_all_others() -> None:
 
 
 def test_interruptions_of_two_processors_at_once_are_one_and_are_padded() -> None:
-    interruptions = Interruptions.of([100, 150, 400], [200, 300, 500], granularity_ns=10)
+    interruptions = Interruptions.from_times([100, 150, 400], [200, 300, 500], granularity_ns=10)
     assert interruptions.on.tolist() == [90, 390]
     assert interruptions.off.tolist() == [310, 510]
     assert interruptions.seen_ns == 10

@@ -59,7 +59,7 @@ def test_isolated_quantiles_are_those_of_the_undisturbed_clone(threads: int, rho
     found = isolated_latency(
         scheduled,
         done,
-        Interruptions.of(on, on + int(1e3 * INTERRUPTION_US)),
+        Interruptions.from_times(on, on + int(1e3 * INTERRUPTION_US)),
         Service(rho, 1e3 * mean_us, 1.0, threads),
         (0.5, 0.95, 0.99),
     )

@@ -25,7 +25,9 @@ def requests(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 def surely(scheduled: np.ndarray, done: np.ndarray, interruptions: Interruptions, alike_ns: float) -> bool:
     return (
-        interruption_dependence([Onsets.of(scheduled, done, interruptions, SERVICE, alike_ns=alike_ns)]).p
+        interruption_dependence(
+            [Onsets.from_requests(scheduled, done, interruptions, SERVICE, alike_ns=alike_ns)]
+        ).p
         <= FALSE_ALARM
     )
 
@@ -38,7 +40,9 @@ def test_short_interruptions_that_calls_hide_do_not_seem_to_avoid_the_work(alike
     flying = np.searchsorted(scheduled, short) - np.searchsorted(np.sort(done), short)
     short = short[flying == 0]  # what a call hid
     long = np.sort(random.integers(0, SPAN_NS, 400))
-    interruptions = Interruptions.of(np.append(short, long), np.append(short + 50_000, long + 300_000))
+    interruptions = Interruptions.from_times(
+        np.append(short, long), np.append(short + 50_000, long + 300_000)
+    )
     assert not surely(scheduled, done, interruptions, alike_ns)
 
 
@@ -52,17 +56,19 @@ def test_interruptions_too_short_to_be_seen_that_begin_with_others_do_not_seem_t
     for at in on:  # the server stood still for half a millisecond before the client did
         first, last = np.searchsorted(scheduled, [at - 500_000, at])
         done[first:last] = np.maximum(done[first:last], at + 300_000)
-    assert surely(scheduled, done, Interruptions.of(on, on + 2_000_000, seen_ns=seen_ns), 0.0) is found
+    assert (
+        surely(scheduled, done, Interruptions.from_times(on, on + 2_000_000, seen_ns=seen_ns), 0.0) is found
+    )
 
 
 @pytest.mark.parametrize(("alike_ns", "found"), [(200_000.0, True), (0.0, False)])
 def test_short_interruptions_do_not_hide_by_their_number_a_quota(alike_ns, found):
     seen = worlds.throttled(0.5, 0.55, 10.0, 100_000, seed=3)
     short = np.sort(np.random.default_rng(9).integers(0, int(seen.scheduled[-1]), 1_000))
-    interruptions = Interruptions.of(np.append(short, seen.on), np.append(short + 50_000, seen.off))
+    interruptions = Interruptions.from_times(np.append(short, seen.on), np.append(short + 50_000, seen.off))
     own = Service(0.5, worlds.SERVICE_NS, 1.0)
     dependence = interruption_dependence(
-        [Onsets.of(seen.scheduled, seen.done, interruptions, own, alike_ns=alike_ns)]
+        [Onsets.from_requests(seen.scheduled, seen.done, interruptions, own, alike_ns=alike_ns)]
     )
     assert dependence.depends is found
 
@@ -82,9 +88,10 @@ def test_interruptions_that_begin_only_while_the_server_works_are_no_quota_and_d
     """As a hypervisor's: it takes a processor from who uses it."""
     runs = [worlds.taken_while_busy(rho, 0.05, 300_000.0, 60_000, seed) for seed in range(2)]
     own = Service(rho, worlds.SERVICE_NS, 1.0)
-    interruptions = [Interruptions.of(run.on, run.off) for run in runs]
+    interruptions = [Interruptions.from_times(run.on, run.off) for run in runs]
     tables = [
-        Onsets.of(run.scheduled, run.done, at, own) for run, at in zip(runs, interruptions, strict=True)
+        Onsets.from_requests(run.scheduled, run.done, at, own)
+        for run, at in zip(runs, interruptions, strict=True)
     ]
     idle = np.vstack([table.flying for table in tables])
     assert (idle[:, 0] > 0.0).all()

@@ -19,7 +19,7 @@ RUNS, LEAST = 100, 87
 
 def clone(us):
     law = {"kind": "exponential", "mean_us": us}
-    return Clone.of({"schema": "hindmost.clone/1", "name": "M/M/1", "service": [{"law": law}]})
+    return Clone.from_document({"schema": "hindmost.clone/1", "name": "M/M/1", "service": [{"law": law}]})
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,9 @@ def onsets():
     scheduled = np.cumsum(g.exponential(40_000.0, 50_000)).astype(np.int64)
     done = scheduled + g.exponential(20_000.0, scheduled.size).astype(np.int64)
     at = np.linspace(scheduled[500], scheduled[-500], 20).astype(np.int64)
-    return Onsets.of(scheduled, done, Interruptions.of(at, at + 3_000_000), Service(0.5, 20_000.0))
+    return Onsets.from_requests(
+        scheduled, done, Interruptions.from_times(at, at + 3_000_000), Service(0.5, 20_000.0)
+    )
 
 
 def test_all_runs_together_may_refuse_isolated_latency():

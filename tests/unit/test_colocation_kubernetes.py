@@ -50,14 +50,14 @@ NODES = [node("empty"), node("kv-0", "kv"), node("lone-0", "lone"), node("both-0
 
 
 def test_nodes_whose_servers_would_lose_too_much_are_refused_with_figures(judge):
-    refused = judge.refused(pod("memory"), NODES)
+    refused = judge.find_refusals(pod("memory"), NODES)
     assert list(refused) == ["lone-0", "both-0"]
     assert {note.code for note in refused.values()} == {"server-would-lose"}
     values = refused["both-0"].values
     assert (values["server"], values["job"], values["load"]) == ("lone", "memory", 0.5)
     assert values["allowed"] == pytest.approx(0.045, abs=0.001)
-    assert judge.refused(pod("nobody"), NODES) == {}
-    assert judge.refused(Pod("p"), NODES) == {}
+    assert judge.find_refusals(pod("nobody"), NODES) == {}
+    assert judge.find_refusals(Pod("p"), NODES) == {}
 
 
 def test_scores_follow_what_cards_promise_and_say_nothing_of_the_rest(judge):
@@ -85,7 +85,7 @@ def test_a_node_says_how_busy_its_servers_are_and_what_they_bear(judge):
     for said in ({"load": "busy"}, {"load": "NaN"}, {"within": "-1"}):
         odd = [node("d", "kv", **said)]
         assert judge.scores(pod("memory"), odd) == {}
-        (note,) = judge.refused(pod("memory"), odd).values()
+        (note,) = judge.find_refusals(pod("memory"), odd).values()
         ((key, value),) = said.items()
         assert (note.code, note.values) == (
             "bad-share",
@@ -97,10 +97,10 @@ def test_strictly_what_cards_cannot_tell_is_refused_as_well(judge):
     judge.strict = True
     nodes = [node("kv-0", "kv"), node("new-0", "new")]
     for job, where, worst in (("cache", "kv-0", 0.13), ("quiet", "new-0", None), ("other", "kv-0", None)):
-        note = judge.refused(pod(job), nodes)[where]
+        note = judge.find_refusals(pod(job), nodes)[where]
         assert note.code == "loss-unknown"
         assert note.values["worst"] == (worst and pytest.approx(worst))
-    assert list(judge.refused(pod("memory"), nodes)) == ["new-0"]
+    assert list(judge.find_refusals(pod("memory"), nodes)) == ["new-0"]
 
 
 def test_over_http_it_is_the_schedulers_own_documents(judge, folder):

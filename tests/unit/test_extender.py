@@ -84,7 +84,7 @@ def ask(address: str, verb: str, body: bytes, method: str = "POST") -> tuple[int
 def test_a_recorded_question_is_read_in_both_forms(name):
     question = read_question(json.loads(recorded(name)))
     assert (question.pod.name, question.pod.cores) == ("q19-map-7x2kq", 2.0)
-    assert question.pod.said("hindmost/length") == "long"
+    assert question.pod.metadata("hindmost/length") == "long"
     assert [node.name for node in question.nodes] == [
         "web-0",
         "web-1",
@@ -105,7 +105,7 @@ def test_nodes_that_cannot_spare_it_are_refused_and_come_back_in_the_form_they_c
     judge.reserve = 0.4
     found = filter_nodes(judge, question)
     assert list(found["FailedNodes"]) == ["test-0"]
-    (note,) = judge.refused(question.pod, question.nodes).values()
+    (note,) = judge.find_refusals(question.pod, question.nodes).values()
     assert note.code == "little-headroom"
     assert (note.values["load"], note.values["reserve"], note.values["need"]) == (0.5, 0.4, 2.0)
     assert note.values["have"] == pytest.approx(0.1 * note.values["cores"])
@@ -205,7 +205,7 @@ def test_over_http_questions_are_answered_counted_and_refused(judge):
 
 def test_a_judge_that_fails_is_told_and_the_server_lives():
     class Broken:
-        def refused(self, pod, nodes):
+        def find_refusals(self, pod, nodes):
             raise RuntimeError("no idea")
 
         def scores(self, pod, nodes):
@@ -224,10 +224,10 @@ BATCH = {"hindmost/job": "q1"}
 
 def test_only_pods_that_say_they_are_batch_work_are_judged(judge):
     full = [Node("web-0", annotations={"hindmost/utilisation": "1"}, cores=12.0)]
-    assert judge.refused(Pod("daemon", {"app": "web"}, cores=0.1), full) == {}
+    assert judge.find_refusals(Pod("daemon", {"app": "web"}, cores=0.1), full) == {}
     assert judge.scores(Pod("daemon"), [Node("web-0")]) == {}
     for pod in (Pod("p", BATCH), Pod("p", {}, BATCH), Pod("p", managed=True)):
-        assert judge.refused(pod, full)["web-0"].code == "little-headroom"
+        assert judge.find_refusals(pod, full)["web-0"].code == "little-headroom"
     asked = {"spec": {"containers": [{"resources": {"requests": {"hindmost/slots": "1"}}}]}}
     assert read_pod({"metadata": {"name": "p"}, **asked}).is_batch
 
@@ -243,7 +243,7 @@ def test_only_pods_that_say_they_are_batch_work_are_judged(judge):
 )
 def test_a_utilisation_is_a_share_or_the_node_is_refused(judge, said, code):
     nodes = [Node("web-0", annotations={"hindmost/utilisation": said})]
-    refused = judge.refused(Pod("p", BATCH, cores=1.0), nodes)
+    refused = judge.find_refusals(Pod("p", BATCH, cores=1.0), nodes)
     assert {name: note.code for name, note in refused.items()} == ({} if code is None else {"web-0": code})
     assert ("web-0" in judge.scores(Pod("p", BATCH), nodes)) == (code != "bad-share")
 
@@ -255,7 +255,7 @@ def test_pods_that_were_sent_to_a_node_leave_less_for_the_next(classes):
 
     def passed(count: int, *nodes: Node) -> int:
         pods = [Pod(f"p{k}", BATCH, cores=3.0, uid=f"u{k}") for k in range(count)]
-        return sum(not judge.refused(pod, nodes) for pod in pods for _ in range(2))
+        return sum(not judge.find_refusals(pod, nodes) for pod in pods for _ in range(2))
 
     assert passed(20, node) == 2  # the first pod, which may ask again
     assert passed(1, node, Node("nobody")) == 2
@@ -263,7 +263,9 @@ def test_pods_that_were_sent_to_a_node_leave_less_for_the_next(classes):
     judge.scores(
         Pod("other", BATCH, cores=3.0), [node, Node("web-0", annotations={"hindmost/utilisation": "0.6"})]
     )
-    assert judge.refused(Pod("p", BATCH, cores=3.0), [node])["crawl-0"].values["batch"] == pytest.approx(0.25)
+    assert judge.find_refusals(Pod("p", BATCH, cores=3.0), [node])["crawl-0"].values[
+        "batch"
+    ] == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +320,7 @@ def test_a_node_is_known_by_any_of_its_names(judge):
         Node(name, annotations={"hindmost/utilisation": full})
         for name in ("WEB-0", "web-1.example.com", "web-9")
     ]
-    assert set(judge.refused(Pod("p", BATCH), nodes)) == {"WEB-0", "web-1.example.com"}
+    assert set(judge.find_refusals(Pod("p", BATCH), nodes)) == {"WEB-0", "web-1.example.com"}
 
 
 @pytest.fixture
@@ -384,7 +386,7 @@ def test_bound_pods_and_named_nodes_are_as_the_api_server_has_them(classes, api_
             return condition()
 
         def have() -> float:
-            note = judge.refused(Pod("asked", BATCH, cores=99.0), [Node("web-0")])["web-0"]
+            note = judge.find_refusals(Pod("asked", BATCH, cores=99.0), [Node("web-0")])["web-0"]
             return note.values["have"]
 
         assert seen(lambda: cluster.node("web-0") is not None)
@@ -401,7 +403,7 @@ def test_bound_pods_and_named_nodes_are_as_the_api_server_has_them(classes, api_
         events.put({"type": "MODIFIED", "object": pod("a", status={"phase": "Succeeded"})})
         events.put({"type": "DELETED", "object": pod("c")})
         assert seen(lambda: cluster.bound() == {})
-        assert judge.refused(Pod("d", BATCH, cores=2.0, uid="d"), [Node("web-0")]) == {}
+        assert judge.find_refusals(Pod("d", BATCH, cores=2.0, uid="d"), [Node("web-0")]) == {}
         assert have() == pytest.approx(whole - 2)  # held, until it is seen
         events.put({"type": "ADDED", "object": pod("d")})
         assert seen(lambda: set(cluster.bound()) == {"d"})

@@ -22,7 +22,9 @@ from hindmost.store.schema import schemas
 
 def queue(law=None, **fields):
     law = law or {"kind": "exponential", "mean_us": 100}
-    return Clone.of({"schema": "hindmost.clone/1", "name": "queue", "service": [{"law": law}], **fields})
+    return Clone.from_document(
+        {"schema": "hindmost.clone/1", "name": "queue", "service": [{"law": law}], **fields}
+    )
 
 
 def say(capsys, *arguments):
@@ -67,7 +69,7 @@ def test_the_machine_replica_follows_its_schema(capsys):
 def test_kinds_are_told_apart():
     law = {"kind": "deterministic", "us": 10}
     slow = {"kind": "deterministic", "us": 100}
-    clone = Clone.of(
+    clone = Clone.from_document(
         {
             "schema": "hindmost.clone/1",
             "name": "two",

@@ -25,7 +25,9 @@ FEW = Design(requests=20_000)
 
 def queue(**fields):
     law = {"kind": "exponential", "mean_us": 100}
-    return Clone.of({"schema": "hindmost.clone/1", "name": "queue", "service": [{"law": law}], **fields})
+    return Clone.from_document(
+        {"schema": "hindmost.clone/1", "name": "queue", "service": [{"law": law}], **fields}
+    )
 
 
 def say(capsys, *arguments):
@@ -57,7 +59,7 @@ def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
         document = load_clone(name).document
         for path in known_paths(document):
             value = value_at(document, path)
-            assert Clone.of(apply_changes(document, {path: value}))
+            assert Clone.from_document(apply_changes(document, {path: value}))
 
 
 @each_row("path", ["thread", "service[9].weight", "service", "note", "locks[0].law", "", "threads.x"])
@@ -80,11 +82,11 @@ def test_other_weights_fill_up_to_one():
 def test_median_and_mean_take_each_others_place():
     after = apply_changes(load_clone("silo").document, {"service[0].law.mean_us": 20})
     assert after["service"][0]["law"]["median_us"] is None
-    assert Clone.of(after).mean_busy_us > load_clone("silo").mean_busy_us
+    assert Clone.from_document(after).mean_busy_us > load_clone("silo").mean_busy_us
 
 
 def test_a_factor_multiplies_all_service_times():
-    double = Clone.of(apply_changes(queue().document, {"service_factor": 2}))
+    double = Clone.from_document(apply_changes(queue().document, {"service_factor": 2}))
     assert double.mean_busy_us == pytest.approx(200)
 
 

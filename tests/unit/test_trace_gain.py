@@ -16,7 +16,7 @@ RATE = 4_000.0
 def waited(services: list[tuple[float, float]]) -> float:
     """Mean of waiting and service in the simulator, of services with their shares."""
     mixture = [{"weight": share, "law": {"kind": "deterministic", "us": us}} for us, share in services]
-    clone = Clone.of({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
+    clone = Clone.from_document({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
     found = simulate(clone, rate_per_s=RATE, design=Design(requests=400_000))
     return float(found["latency_us"]["mean"]["value"])
 

@@ -168,7 +168,7 @@ class CellProgress:
         elif seconds < STORED_S:
             return
         self._laps.append(seconds)
-        line = f"{step.what}, {step.done} of {step.of}, {self._left(step)} left"
+        line = f"{step.what}, {step.done} of {step.of}, {self._time_left(step)} left"
         if self._live:
             say(f"{line}: {step.load.name}, {setting}"[:200], out=self._out, head=CLEAR, end="")
         elif step.what != self._what:
@@ -179,7 +179,7 @@ class CellProgress:
         if not self._quiet:
             say(text, out=self._out, head=CLEAR if self._live else "")
 
-    def _left(self, step: Step) -> str:
+    def _time_left(self, step: Step) -> str:
         from hindmost.design.cost import duration_text  # whoever makes these steps has a design
 
         late = self._laps[-RECENT:]

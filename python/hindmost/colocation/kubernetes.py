@@ -77,7 +77,7 @@ class CardJudge:
     load: float = 0.5
     strict: bool = False
 
-    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
+    def find_refusals(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
         """Refuse nodes on which the pod's job would slow a server too much."""
         refusals = {}
         for node in nodes:
@@ -108,7 +108,7 @@ class CardJudge:
     def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]] | Note:
         """Judge the job next to each of the node's servers; return a note if a share is unreadable."""
         cards = self.cards.now()
-        job = cards.get(pod.said("hindmost/job") or "")
+        job = cards.get(pod.metadata("hindmost/job") or "")
         if job is None:
             return []
         shares = {"hindmost/within": self.within, "hindmost/load": self.load}

@@ -134,7 +134,7 @@ def allot(
     needed = clients * threads
     used = [places[i % len(places)] for i in range(needed)]
     each = tuple(tuple(used[i * threads : (i + 1) * threads]) for i in range(clients))
-    helpers = tuple(_unused(usable, {*server, *used}))
+    helpers = tuple(_free_cpus(usable, {*server, *used}))
     return Allotment(tuple(server), each, needed > len(places), beside_server, helpers)
 
 
@@ -155,7 +155,7 @@ def _clients_for(rate_per_s: float | None, most: int) -> int:
     return min(most, max(LEAST_CLIENTS, math.ceil(rate_per_s * REQUEST_US / 1e6 / BUSY)))
 
 
-def _unused(cores: Cores, used: set[int]) -> list[int]:
+def _free_cpus(cores: Cores, used: set[int]) -> list[int]:
     """Return the CPUs of cores that nobody uses; if there are none, the CPUs that nobody uses."""
     free = [cpu for core in cores if not set(core) & used for cpu in core]
     return free or [cpu for core in cores for cpu in core if cpu not in used]

@@ -150,7 +150,7 @@ class LengthJudge:
     _held: dict[str, _Hold] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def refused(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
+    def find_refusals(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, Note]:
         """Refuse classified nodes without room for the pod; hold the only one that has room."""
         found: dict[str, Note] = {}
         if not pod.is_batch:
@@ -185,7 +185,7 @@ class LengthJudge:
             return {}
         known, length = self.known.now(), self.length(pod)
         rooms, _ = self._rooms(pod, nodes, {})  # pods of a job that arrive together get the same scores
-        picked = self._picked(pod, length, rooms, known)
+        picked = self._pick(pod, length, rooms, known)
         found = {}
         for room in rooms:
             if room.at in picked or not picked:
@@ -237,7 +237,7 @@ class LengthJudge:
 
     def length(self, pod: Pod) -> Length:
         """Return the length of the pod's job: as specified, as of its last run, or medium."""
-        said = pod.said("hindmost/length")
+        said = pod.metadata("hindmost/length")
         if said in LENGTHS:
             return said
         last = self.runs.now().get(_job(pod)) if self.runs else None
@@ -263,7 +263,7 @@ class LengthJudge:
             }
         return found
 
-    def _picked(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: ClassIndex) -> set[int]:
+    def _pick(self, pod: Pod, length: Length, rooms: Sequence[_Room], known: ClassIndex) -> set[int]:
         """Draw the classes of the pod's job among those of the nodes, seeded by the job's name."""
         loads: dict[int, list[float]] = {}
         for room in rooms:
@@ -273,7 +273,7 @@ class LengthJudge:
             at: sum(loads[at]) / len(loads[at]) if at in loads else 1.0
             for at in range(len(known.document["classes"]))
         }
-        wants = cores_of(pod.said("hindmost/wants"))
+        wants = cores_of(pod.metadata("hindmost/wants"))
         return set(
             select(
                 known.document,
@@ -288,7 +288,7 @@ class LengthJudge:
 
 
 def _job(pod: Pod) -> str:
-    return pod.said("hindmost/job") or pod.name
+    return pod.metadata("hindmost/job") or pod.name
 
 
 def history(length: Length, known: Class, now: float) -> float:

@@ -81,7 +81,7 @@ class Pod:
     managed: bool = False
     node: str = ""
 
-    def said(self, key: str) -> str | None:
+    def metadata(self, key: str) -> str | None:
         """Return the value of a label, or else of an annotation."""
         return self.labels.get(key, self.annotations.get(key))
 
@@ -103,7 +103,7 @@ class Question:
 class Judge(Protocol):
     """Makes the decisions. Its methods may be called by several threads at once."""
 
-    def refused(self, pod: Pod, nodes: Sequence[Node]) -> Mapping[str, Note]:
+    def find_refusals(self, pod: Pod, nodes: Sequence[Node]) -> Mapping[str, Note]:
         """Return the reasons for refused nodes, by name."""
 
     def scores(self, pod: Pod, nodes: Sequence[Node]) -> dict[str, int]:
@@ -179,7 +179,7 @@ def read_question(document: object) -> Question:
 
 def filter_nodes(judge: Judge, question: Question) -> dict[str, Any]:
     """Make ``ExtenderFilterResult`` with the accepted nodes in the form in which they were sent."""
-    refused = judge.refused(question.pod, question.nodes)
+    refused = judge.find_refusals(question.pod, question.nodes)
     left = [node.name for node in question.nodes if node.name not in refused]
     failed = {name: note.text for name, note in refused.items()}
     found: dict[str, Any] = {"NodeNames": None, "Nodes": None, "FailedNodes": failed, "Error": ""}

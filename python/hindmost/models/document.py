@@ -96,7 +96,7 @@ class Clone:
         return json.dumps(self.document, allow_nan=False)
 
     @classmethod
-    def of(
+    def from_document(
         cls, document: dict[str, Any], where: str = "the clone document", written: SourceText | None = None
     ) -> Clone:
         """Check a document.
@@ -130,7 +130,7 @@ class Clone:
 
     def with_changes(self, **changes: Any) -> Clone:  # noqa: ANN401 (any field of a document)
         """Return a checked copy with top-level fields changed."""
-        return Clone.of({**self.document, **changes})
+        return Clone.from_document({**self.document, **changes})
 
 
 def load_clone(source: str | Path) -> Clone:
@@ -160,7 +160,9 @@ def load_clone(source: str | Path) -> Clone:
             hint="an example: hindmost clone show silo",
             path=str(path),
         )
-    return Clone.of(document, str(path), SourceText(text, toml=path.suffix != ".json", path=str(path)))
+    return Clone.from_document(
+        document, str(path), SourceText(text, toml=path.suffix != ".json", path=str(path))
+    )
 
 
 def read_source(source: str | Path) -> str:

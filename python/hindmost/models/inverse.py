@@ -122,7 +122,7 @@ def _crossing_fields(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
 
 def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tuple[float, float]:
     if question.by == "rate":
-        capacity = Clone.of(apply_changes(clone.document, setting)).capacity_per_s
+        capacity = Clone.from_document(apply_changes(clone.document, setting)).capacity_per_s
         if capacity is None:
             raise UsageError(
                 "no-capacity",

@@ -61,9 +61,9 @@ def _law(service: list[dict[str, Any]], error: float, random: np.random.Generato
     us = np.concatenate([_times(law, int((place == k).sum()), random) for k, law in enumerate(laws)])
     worth = max(2.0, float(us.var()) / (float(us.mean()) * max(error, 1e-9)) ** 2)
     taken = np.sort(random.choice(us, int(min(worth, MOST)), replace=False))
-    found = Empirical.of(taken)
+    found = Empirical.from_sorted(taken)
     if worth > MOST:  # deviate as a log of that effective size would, not as one of `MOST`
-        whole = Empirical.of(np.sort(us))
+        whole = Empirical.from_sorted(np.sort(us))
         near = np.interp(found.p, whole.p, whole.us)
         found = Empirical(found.p, near * (found.us / near) ** math.sqrt(MOST / worth))
     return found.document()

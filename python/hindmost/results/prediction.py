@@ -86,7 +86,7 @@ class SweepResult(Result[Sweep]):
     def found(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """One row per design: the last value at which the objective certainly holds, and its interval."""
         names = ("objective", "by", "state", "safe", "low", "high", "value", "side")
-        return self._frame([{**one["set"], **{name: one[name] for name in names}} for one in self._found()])
+        return self._frame([{**one["set"], **{name: one[name] for name in names}} for one in self._answers()])
 
     def page(self) -> str:
         """Return the page as HTML."""
@@ -100,7 +100,7 @@ class SweepResult(Result[Sweep]):
 
         return render_sweep(self.document)
 
-    def _found(self) -> list[Mapping[str, Any]]:
+    def _answers(self) -> list[Mapping[str, Any]]:
         return cast("list[Mapping[str, Any]]", self.document["found"])
 
     def _latency(self) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from .planted import times_of
 
 
 def choose_components(application, n, seed=1):
-    law = choose_law(Sample.of(times_of(application, n, seed))).taken
+    law = choose_law(Sample.from_times(times_of(application, n, seed))).taken
     assert not isinstance(law.model, Empirical), law.name
     return [(component["weight"], component["law"]) for component in law.model.document()]
 
@@ -49,12 +49,12 @@ def test_a_single_lognormal_gets_no_more_parameters():
 def test_a_shape_without_a_law_is_stored_as_measured():
     draws = np.random.default_rng(1)
     steps = draws.choice([10.0, 11.0, 50.0, 51.0, 200.0, 400.0], size=20_000) * draws.uniform(1, 1.02, 20_000)
-    choice = choose_law(Sample.of(steps))
+    choice = choose_law(Sample.from_times(steps))
     assert choice.taken.name == "as measured"
     assert choice.taken.model.mean == pytest.approx(steps.mean(), rel=1e-9)
 
 
 def test_the_mean_is_matched_exactly_by_every_candidate():
     us = times_of("xapian", 5_000)
-    for candidate in choose_law(Sample.of(us)).candidates:
+    for candidate in choose_law(Sample.from_times(us)).candidates:
         assert candidate.model.mean == pytest.approx(us.mean(), rel=1e-9), candidate.name

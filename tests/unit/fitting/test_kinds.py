@@ -27,8 +27,8 @@ def log():
 @pytest.fixture(scope="module")
 def choices_by_kind(log):
     """Samples of all requests, and the choice of law for each kind."""
-    whole = Sample.of(log.wall_us)
-    own = [Sample.of(log.wall_us[log.kind == n], whole.block[log.kind == n]) for n in (0, 1)]
+    whole = Sample.from_times(log.wall_us)
+    own = [Sample.from_times(log.wall_us[log.kind == n], whole.block[log.kind == n]) for n in (0, 1)]
     return Together(whole, (1.0 - SHARE, SHARE)), [choose_law(sample) for sample in own]
 
 
@@ -62,7 +62,7 @@ def test_a_law_that_lacks_its_tail_is_never_chosen(choices_by_kind):
 
 
 def test_the_laws_of_a_log_report_their_combined_error(log):
-    parts, error = laws_by_kind(log, log.wall_us, Sample.of(log.wall_us))
+    parts, error = laws_by_kind(log, log.wall_us, Sample.from_times(log.wall_us))
     assert [part.name for part in parts] == ["fast", "slow"]
     assert sum(part.share for part in parts) == pytest.approx(1.0)
     assert 0.0 < error < 0.1
@@ -70,4 +70,4 @@ def test_the_laws_of_a_log_report_their_combined_error(log):
 
 def test_a_kind_too_rare_for_a_law_is_not_separated(log):
     rare = replace(log, kind=(np.arange(log.n) < 900).astype(np.int64))
-    assert laws_by_kind(rare, rare.wall_us, Sample.of(rare.wall_us)) == ((), None)
+    assert laws_by_kind(rare, rare.wall_us, Sample.from_times(rare.wall_us)) == ((), None)

@@ -19,7 +19,7 @@ from .planted import times_of
 @each_row("application", ["shore", "moses", "xapian"])
 def test_binning_changes_no_parameter_by_0_1_percent(application):
     logs = np.log(times_of(application, 20_000))
-    binned = Grid.of(logs).binned
+    binned = Grid.from_samples(logs).binned
     ordered_logs = np.sort(logs)
     whole = BinnedSamples(np.ones(ordered_logs.size), ordered_logs, ordered_logs * ordered_logs, 1e-12)
     start = fit_lognormals(binned, 3)[-1]
@@ -62,7 +62,7 @@ def test_laws_are_distributions_and_keep_their_shape_when_their_mean_is_matched(
 @given(st.lists(positive, min_size=2, max_size=400))
 def test_an_empirical_law_is_monotonic_from_the_least_to_the_greatest_time(times):
     ordered = np.sort(times)
-    law = Empirical.of(ordered)
+    law = Empirical.from_sorted(ordered)
     assert (law.us[0], law.us[-1]) == (ordered[0], ordered[-1])
     assert (np.diff(law.us) >= 0).all()
     assert law.p[0] == 0.0
@@ -71,7 +71,7 @@ def test_an_empirical_law_is_monotonic_from_the_least_to_the_greatest_time(times
 
 def test_an_empirical_law_is_accurate_far_into_the_tail():
     us = np.sort(times_of("moses", 200_000))
-    law = Empirical.of(us)
+    law = Empirical.from_sorted(us)
     levels = np.array([0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 20 / us.size])
     assert law.quantile(levels) == pytest.approx(np.quantile(us, levels), rel=0.02)
     assert law.mean == pytest.approx(us.mean(), rel=2e-3)

@@ -30,7 +30,7 @@ def test_a_clone_that_misplaces_pauses_is_reported_as_different():
     (wait,) = fit.clone.document["disturbances"]
     per_second = wait["when"]["probability"] / 100e-6
     clock = {**wait, "scope": "thread", "when": {"kind": "poisson", "per_second": per_second}}
-    wrong = Clone.of({**fit.clone.document, "disturbances": [clock]})
+    wrong = Clone.from_document({**fit.clone.document, "disturbances": [clock]})
     rows = {row.name: row for row in own_load(wrong, log, 0.0).rows}
     assert rows["mean"].differs
     assert rows["mean"].off > 0.3

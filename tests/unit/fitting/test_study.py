@@ -116,7 +116,7 @@ def test_the_tail_at_half_load_gives_the_variation_of_services(tmp_path):
     for planted in (0.3, 0.9):
         sigma = np.sqrt(np.log1p(planted**2))
         law = {"kind": "lognormal", "median_us": 8.0 * np.exp(-(sigma**2) / 2), "sigma_log": sigma}
-        clone = Clone.of(
+        clone = Clone.from_document(
             {"schema": "hindmost.clone/1", "name": "it", "service": [{"law": law, "weight": 1.0}]}
             | {"wake_us": alone.wake_us, "outside_us": alone.outside_us},
             "it",

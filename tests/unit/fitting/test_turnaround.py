@@ -149,7 +149,7 @@ def test_stops_inside_services_are_separated_from_arrivals():
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_the_rate_for_a_busy_share_gives_that_share(share):
     service = [{"law": {"kind": "exponential", "mean_us": 100.0}}]
-    clone = Clone.of(
+    clone = Clone.from_document(
         {
             "schema": "hindmost.clone/1",
             "name": "x",

@@ -36,13 +36,13 @@ def fit(us: np.ndarray) -> Clone:
     """Return the clone of a log, as a fit records it."""
     logs = np.log(us)
     model = Mixture((1.0,), (Lognormal(float(logs.mean()), float(logs.std())),))
-    origin = {"samples": us.size, "intervals": intervals(Sample.of(us), model, "service")}
-    return Clone.of({**DOCUMENT, "service": model.document(), "origin": origin})
+    origin = {"samples": us.size, "intervals": intervals(Sample.from_times(us), model, "service")}
+    return Clone.from_document({**DOCUMENT, "service": model.document(), "origin": origin})
 
 
 def coverage(logs: int, n: int) -> float:
     """Return how often the intervals of all figures cover the planted clone's values at the same rate."""
-    truth = Clone.of(DOCUMENT)
+    truth = Clone.from_document(DOCUMENT)
     rate = LOAD / truth.mean_busy_us * 1e6
     expected = simulate(truth, rate_per_s=rate, design=Design(requests=1_000_000, seed=99))["latency_us"]
     hits = []
@@ -67,8 +67,8 @@ def test_predictions_cover_the_server_for_19_of_20_logs() -> None:
 
 def test_the_uncertainty_of_a_fit_widens_the_intervals():
     origin = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
-    plain = simulate(Clone.of(DOCUMENT), utilisation=LOAD, design=DESIGN)["latency_us"]["mean"]
-    uncertain = simulate(Clone.of({**DOCUMENT, "origin": origin}), utilisation=LOAD, design=DESIGN)
+    plain = simulate(Clone.from_document(DOCUMENT), utilisation=LOAD, design=DESIGN)["latency_us"]["mean"]
+    uncertain = simulate(Clone.from_document({**DOCUMENT, "origin": origin}), utilisation=LOAD, design=DESIGN)
     mean = uncertain["latency_us"]["mean"]
     assert mean["value"] == plain["value"]
     assert mean["low"] < plain["low"] / 1.05
@@ -84,7 +84,9 @@ def test_drawn_shares_and_correlations_are_possible() -> None:
     }
     document = {key: value for key, value in DOCUMENT.items() if key != "service"}
     origin = {"samples": 100, "intervals": ranges}
-    clone = Clone.of({**document, "kinds": kinds, "order": {"autocorrelation": 0.95}, "origin": origin})
+    clone = Clone.from_document(
+        {**document, "kinds": kinds, "order": {"autocorrelation": 0.95}, "origin": origin}
+    )
     for change in draw_changes(clone, 1):
         assert change["/kinds/0/share"] + change["/kinds/1/share"] == pytest.approx(1.0)
         assert change["/order/autocorrelation"] <= 0.99
@@ -92,7 +94,7 @@ def test_drawn_shares_and_correlations_are_possible() -> None:
 
 def test_near_its_capacity_a_fitted_clone_has_an_unbounded_interval():
     origin = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
-    clone = Clone.of({**DOCUMENT, "origin": origin})
+    clone = Clone.from_document({**DOCUMENT, "origin": origin})
     result = simulate(clone, rate_per_s=0.98 / clone.mean_busy_us * 1e6, design=DESIGN)
     assert result["latency_us"]["p99"]["high"] == math.inf
     assert result["latency_us"]["p99"]["low"] is not None
@@ -102,7 +104,7 @@ def test_intervals_of_quantiles_cover_the_truth():
     model = Mixture((1.0,), (Lognormal(math.log(MEDIAN_US), SIGMA),))
     hits = 0
     for seed in range(20):
-        result = intervals(Sample.of(times(4_000, seed)), model, "service", seed=seed)
+        result = intervals(Sample.from_times(times(4_000, seed)), model, "service", seed=seed)
         low, high = result["service.p50_us"]
         assert low < high
         hits += low <= MEDIAN_US <= high

@@ -99,10 +99,10 @@ class Broker:
         urls = [listener.contact_address for listener in self._scheduler.listeners]
         return {get_address_host(url).strip("[]"): url for url in urls}
 
-    async def rest(self, resting: bool) -> None:
+    async def set_resting(self, resting: bool) -> None:
         """Stop the scheduler's timers, or restart them."""
         if self._scheduler is not None:
-            (quiet.rest if resting else quiet.resume)(self._scheduler)
+            (quiet.pause if resting else quiet.resume)(self._scheduler)
 
     # --- a running scheduler --------------------------------------------------------------------
 

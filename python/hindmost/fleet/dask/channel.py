@@ -63,7 +63,7 @@ class Channel(Protocol):
     def address_of(self, host: str) -> str:
         """Return the address at which a host can be reached."""
 
-    def rest(self, *, resting: bool) -> None:
+    def set_resting(self, *, resting: bool) -> None:
         """Stop the timers of our own end, or restart them."""
 
     def close(self) -> None:
@@ -280,7 +280,7 @@ class OwnChannel(ThreadedChannel):
         """Return the address of its worker."""
         return self._reached[host].theirs
 
-    def rest(self, *, resting: bool) -> None:
+    def set_resting(self, *, resting: bool) -> None:
         """Stop the scheduler's timers, or restart them."""
         assert self.broker is not None
         self.do(self.broker.ask("rest", None, resting=resting))

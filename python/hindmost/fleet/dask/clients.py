@@ -85,7 +85,7 @@ class DaskTeam:
     def order(self, index: int, command: dict[str, Any]) -> None:
         """Send an order through the client's host."""
         if "measure" in command:
-            self._channel.rest(resting=True)
+            self._channel.set_resting(resting=True)
         self._channel.ask(self._jobs[index].place.host, {"order": {"index": index, "command": command}})
 
     def hear(self, timeout_s: float) -> list[Heard]:

@@ -146,7 +146,7 @@ class DaskFleet:
             team.begin(self._folders)
             yield team
         finally:
-            self.channel.rest(resting=False)
+            self.channel.set_resting(resting=False)
             for host in by_host:
                 with contextlib.suppress(HindmostError):
                     self.channel.ask(host, {"stop": {}}, LEAVE_S)

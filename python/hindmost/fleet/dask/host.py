@@ -167,7 +167,7 @@ class Host:
         team.order(what["index"], what["command"])
         if "measure" in what["command"] and team.all_ordered_to_measure:
             self._renew(team.longest_s)
-            quiet.rest(self._server)
+            quiet.pause(self._server)
             asyncio.get_running_loop().call_later(SETTLE_S, team.count)
 
     async def listen(self, what: dict[str, Any]) -> dict[str, Any]:

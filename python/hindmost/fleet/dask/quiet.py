@@ -60,7 +60,7 @@ def _is_not_dasks(record: logging.LogRecord) -> bool:
     return kind is None or not kind.__module__.startswith("distributed")
 
 
-def rest(server: Any) -> None:  # noqa: ANN401 (distributed has no types)
+def pause(server: Any) -> None:  # noqa: ANN401 (distributed has no types)
     """Stop the timers of a Dask server."""
     for timer in server.periodic_callbacks.values():
         timer.stop()

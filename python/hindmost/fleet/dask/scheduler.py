@@ -70,7 +70,7 @@ class SchedulerChannel(ThreadedChannel):
             address=self._where,
         )
 
-    def rest(self, *, resting: bool) -> None:
+    def set_resting(self, *, resting: bool) -> None:
         """Do nothing: the timers are the client's, and its heartbeat is an hour."""
 
     def close(self) -> None:

@@ -74,7 +74,7 @@ class Grid:
     place: Ints
 
     @classmethod
-    def of(cls, log_us: Floats, bins: int = BINS) -> Grid:
+    def from_samples(cls, log_us: Floats, bins: int = BINS) -> Grid:
         """Make bins from the smallest to the largest logarithm."""
         low, high = float(log_us.min()), float(log_us.max())
         width = max((high - low) / bins, 1e-12)

@@ -111,7 +111,9 @@ def _grid(sample: Sample, model: Model) -> Grid:
     )
     if not spreads or 4 * sample.binned.width > min(spreads) / 5:
         return sample.grid
-    return Grid.of(np.log(sample.us), BINS // 8 if 8 * sample.binned.width < min(spreads) / 5 else BINS // 4)
+    return Grid.from_samples(
+        np.log(sample.us), BINS // 8 if 8 * sample.binned.width < min(spreads) / 5 else BINS // 4
+    )
 
 
 def _interval_around(
@@ -209,7 +211,7 @@ def _mixture_intervals(
     columns: dict[str, list[float]] = {}
     for one, mean in zip(step, means, strict=True):
         moved = _unpack(mixture, at + one)
-        for name, value in _parameters(moved.scaled(float(mean) / moved.mean), prefix).items():
+        for name, value in _parameters(moved.scale(float(mean) / moved.mean), prefix).items():
             columns.setdefault(name, []).append(value)
     for name, value in _parameters(mixture, prefix).items():
         component = int(name.removeprefix(prefix).partition("]")[0][1:])

@@ -128,7 +128,7 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         {"seed": seed, "set": {**change, **_draw_rates(pauses, seed)}}
         for seed, change in enumerate(changes[:REPLAYS], start=1)
     ]
-    told = [one.prediction["latency_us"] for one in run_points(Clone.of(document), points, design)]
+    told = [one.prediction["latency_us"] for one in run_points(Clone.from_document(document), points, design)]
     names = ("mean", *(f"p{100 * level:g}" for level in levels))
     blocks = _bootstrap_figures(latency, levels)
     rows = []

@@ -122,7 +122,7 @@ def fit_clone(
     load, idle = _without_load(alike, log, asked, beside)
     order = find_order(idle)
     base = idle if order.regimes is None else idle / order.regimes.factor
-    sample = Sample.of(base)
+    sample = Sample.from_times(base)
     whole = Part("all requests", 1.0, sample, choose_law(sample))
     kinds, by_kind = laws_by_kind(log, base, sample)
     gaps = find_pauses(log, asked)
@@ -218,13 +218,13 @@ def _with_threads(
     document: dict[str, Any], logs: tuple[Log, ...], mean_us: float, where: str
 ) -> tuple[Clone, Sharing]:
     """Return the clone with what its threads share, if there are logs of several thread counts."""
-    clone = Clone.of(document, where)
+    clone = Clone.from_document(document, where)
     if len(logs) == 1:
         return clone, Sharing()
     sharing = find_sharing(logs, clone, mean_us)
     document["origin"]["unknown"] += [str(note) for note in sharing.unknown]
     document["origin"]["intervals"] |= sharing.intervals
-    return Clone.of(sharing.document(document, mean_us), where), sharing
+    return Clone.from_document(sharing.document(document, mean_us), where), sharing
 
 
 def _with_way(clone: Clone, way: Path, where: str) -> tuple[Clone, list[Note]]:
@@ -238,7 +238,7 @@ def _with_way(clone: Clone, way: Path, where: str) -> tuple[Clone, list[Note]]:
         document["origin"]["unknown"] += [text]
     if not math.isnan(awake.low_us):
         document["origin"]["intervals"]["wake_us"] = (round_digits(awake.low_us), round_digits(awake.high_us))
-    return Clone.of(document, where), unknown
+    return Clone.from_document(document, where), unknown
 
 
 def _unknown(logs: tuple[Log, ...], order: Order) -> list[Note]:

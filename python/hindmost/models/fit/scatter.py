@@ -120,7 +120,9 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
     def p95(scatter: float) -> float:
         sigma = sigma_log(scatter)
         law = {"kind": "lognormal", "median_us": cost_us * math.exp(-sigma * sigma / 2.0), "sigma_log": sigma}
-        clone = Clone.of({**body, "service": [{"law": law, "weight": 1.0}]}, f"the clone of {folder}")
+        clone = Clone.from_document(
+            {**body, "service": [{"law": law, "weight": 1.0}]}, f"the clone of {folder}"
+        )
         point: dict[str, Any] = {"load": {"rate_per_s": rate}}
         return float(run_points(clone, [point], DESIGN)[0].prediction["latency_us"]["p95"]["value"])
 

@@ -221,7 +221,7 @@ def _estimate_censored(
         seen_us=interruptions.seen_ns / 1e3,
         sources=interference.sources,
         onsets=tuple(
-            Onsets.of(
+            Onsets.from_requests(
                 times.scheduled, times.completed, interruptions, service, alike_ns=interference.alike_ns
             )
             for times in requests

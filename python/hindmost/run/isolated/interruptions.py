@@ -87,9 +87,9 @@ def find_interference(
     late = [
         (scheduled - zero, woken - zero) for watch in watched for _, scheduled, woken in watch["spans_ns"]
     ]
-    from_server = Interruptions.of([scheduled for scheduled, _ in late], [woken for _, woken in late]).taken(
-        0, length
-    )
+    from_server = Interruptions.from_times(
+        [scheduled for scheduled, _ in late], [woken for _, woken in late]
+    ).taken(0, length)
     away = [thread["away"] for result in results for thread in result["threads"]]
     if plan.pacing == "spin":
         spans += [(on, on, off) for gaps in away for on, off in gaps["spans_ns"]]
@@ -106,14 +106,14 @@ def find_interference(
         (alive - zero, woken - zero) for watch in watched for alive, _, woken in watch.get("unsure_ns") or ()
     ]
     on, likely, off = (list(column) for column in zip(*spans, strict=True)) if spans else ([], [], [])
-    interruptions = Interruptions.of(on, off, seen_ns=float(max(limits)))
+    interruptions = Interruptions.from_times(on, off, seen_ns=float(max(limits)))
     doubted = None
     if doubts:
         more_on, more_off = (list(column) for column in zip(*doubts, strict=True))
-        doubted = Interruptions.of(on + more_on, off + more_off, seen_ns=interruptions.seen_ns)
+        doubted = Interruptions.from_times(on + more_on, off + more_off, seen_ns=interruptions.seen_ns)
     return Interference(
         interruptions,
-        Interruptions.of(likely, off).taken(0, length),
+        Interruptions.from_times(likely, off).taken(0, length),
         from_server,
         _by_sentinel(watched, zero, length),
         ("sentinel", "spin gaps") if plan.pacing == "spin" else ("sentinel",),
@@ -129,7 +129,9 @@ def _by_sentinel(watched: Sequence[Mapping[str, Any]], zero: int, length: int) -
         spans = [
             ((alive + scheduled) // 2 - zero, woken - zero) for alive, scheduled, woken in watch["spans_ns"]
         ]
-        each.append(Interruptions.of([on for on, _ in spans], [off for _, off in spans]).taken(0, length))
+        each.append(
+            Interruptions.from_times([on for on, _ in spans], [off for _, off in spans]).taken(0, length)
+        )
     return sum(each) / len(each)
 
 

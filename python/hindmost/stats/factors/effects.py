@@ -295,8 +295,8 @@ def fit_runs(
     solution: Floats = np.linalg.solve((matrix.T * mass) @ matrix, matrix.T * mass).astype(np.float64)
     scatter = scatter or _from_misfit(table, matrix, solution)
     never = tuple(cell for cell in empty if cell not in late)
-    own = BlockNoise.of(table, level=False) or scatter
-    between = BlockNoise.of(table, level=True) or own
+    own = BlockNoise.from_table(table, level=False) or scatter
+    between = BlockNoise.from_table(table, level=True) or own
     return RunFit(model, lost, never, late, table, scale, solution, own, between, scatter)
 
 

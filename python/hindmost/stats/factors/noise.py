@@ -171,7 +171,7 @@ class BlockNoise:
     basis: Floats
 
     @classmethod
-    def of(cls, table: Table, *, level: bool) -> BlockNoise | None:
+    def from_table(cls, table: Table, *, level: bool) -> BlockNoise | None:
         """Estimate the noise of blocks about the cells, with the `level` of each block removed if requested.
 
         Removing the level is valid only for sums of cells whose weights add up to 0. Return None with fewer

@@ -54,7 +54,7 @@ class Onsets:
     busy: Floats
 
     @classmethod
-    def of(
+    def from_requests(
         cls,
         scheduled: Nanos,
         completed: Nanos,

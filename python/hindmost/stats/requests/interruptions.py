@@ -46,7 +46,7 @@ class Interruptions:
 
     Examples
     --------
-    >>> interruptions = Interruptions.of([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
+    >>> interruptions = Interruptions.from_times([5_000, 100, 5_500], [6_000, 300, 7_000], granularity_ns=50)
     >>> interruptions.on.tolist(), interruptions.off.tolist(), interruptions.taken(0, 10_000)
     ([50, 4950], [350, 7050], 0.24)
     """
@@ -56,7 +56,7 @@ class Interruptions:
     seen_ns: float = 0.0
 
     @classmethod
-    def of(
+    def from_times(
         cls, on: npt.ArrayLike, off: npt.ArrayLike, *, granularity_ns: int = 0, seen_ns: float = 0.0
     ) -> Interruptions:
         """Sort interruptions of all processors: padded by the resolution of times, with overlaps merged.
@@ -145,7 +145,7 @@ def quiet_again(interruptions: Interruptions, service: Service, relaxations: flo
 
     Examples
     --------
-    >>> interruptions = Interruptions.of([0, 2_000], [1_000, 2_100])
+    >>> interruptions = Interruptions.from_times([0, 2_000], [1_000, 2_100])
     >>> quiet_again(interruptions, Service(0.5, 10.0), 0.0).round().tolist()  # 550 ns of work drain in 1,222
     [2222.0, 2444.0]
     """

@@ -232,7 +232,7 @@ def isolated_latency(
     >>> random = np.random.default_rng(1)
     >>> scheduled = np.cumsum(random.exponential(40_000.0, 50_000)).astype(np.int64)
     >>> completed = scheduled + random.exponential(20_000.0, scheduled.size).astype(np.int64)
-    >>> none = Interruptions.of([], [])
+    >>> none = Interruptions.from_times([], [])
     >>> p99 = isolated_latency(scheduled, completed, none, Service(0.5, 2e4), [0.99]).quantiles[0].estimate
     >>> bool(p99.value == np.sort(completed - scheduled)[49_499])
     True
@@ -264,7 +264,7 @@ def isolated_latency(
     if refused:
         return refused
     if dependence is None:
-        dependence = interruption_dependence([Onsets.of(begin, end, interruptions, service)])
+        dependence = interruption_dependence([Onsets.from_requests(begin, end, interruptions, service)])
     if dependence.depends:
         need = "remove its quota; under a quota, raw latency is what the server does"
         return IsolationRefusal(
@@ -272,7 +272,7 @@ def isolated_latency(
         )
     far = censor(begin, end, interruptions, service, 2.0 * relaxations)
     section = ((begin - span[0]) * SECTIONS) // (span[1] - span[0])
-    parts = [_Part.of(one, section) for one in ((near, far) if len(interruptions) else (near,))]
+    parts = [_Part.from_requests(one, section) for one in ((near, far) if len(interruptions) else (near,))]
     quantiles = tuple(_quantile(level, parts, begin.size, len(levels), confidence) for level in levels)
     return IsolatedLatency(
         quantiles, begin.size, counted, taken, len(interruptions), spells, interruptions.seen_ns
@@ -313,7 +313,7 @@ class _Part:
     worth: float
 
     @classmethod
-    def of(cls, watched: CensoredRequests, section: npt.NDArray[np.int64]) -> _Part | None:
+    def from_requests(cls, watched: CensoredRequests, section: npt.NDArray[np.int64]) -> _Part | None:
         if not watched.times.size:
             return None
         piece = watched.spell * SECTIONS + section[watched.counted]

@@ -223,7 +223,7 @@ class PrecisionRule:
         ValueError
             If a named quantile is missing or lengths differ.
         """
-        asked = self._asked(values)
+        asked = self._requested_values(values)
         runs = len(next(iter(asked.values())))
         if runs == 0:
             return Decision(False, False, "no run yet", self.first, 0, next(iter(asked)), math.inf)
@@ -235,7 +235,7 @@ class PrecisionRule:
         reason = self._reason(widest, widths[widest], runs, next_look, late=len(asked) - len(hopeful))
         return Decision(next_look is None, reached, reason, next_look, runs, widest, widths[widest])
 
-    def _asked(self, values: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+    def _requested_values(self, values: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
         names = self.quantiles if self.quantiles is not None else tuple(values)
         missing = [q for q in names if q not in values]
         if missing or not names:

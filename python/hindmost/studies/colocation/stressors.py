@@ -124,7 +124,7 @@ def _measure_undisturbed(mine: int, kind: Processor, bursts: int, say: Callable[
             values = suspects.setdefault(cell["a"], [])
             values.append(cell["value"])
             if len(values) > 1 and max(values) - min(values) < SAME:
-                left_out[cell["a"]] = _unsaturated(cell["a"], values)
+                left_out[cell["a"]] = _unsaturated_note(cell["a"], values)
         say("repeating")
     if slow:
         worst = min(slow, key=lambda one: one.low / one.high)
@@ -185,7 +185,7 @@ def find_unsaturated(overlaps: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
     return [one for one in overlaps if one["a"] == one["b"] and one["value"] < 1 - ITSELF]
 
 
-def _unsaturated(name: str, values: Sequence[float]) -> Note:
+def _unsaturated_note(name: str, values: Sequence[float]) -> Note:
     text = f"two of its streams take {1.0 + min(values):.2f} of the time of one, so one leaves ports idle"
     return Note("unsaturated-class", text, {"name": name, "low": min(values), "high": max(values)})
 

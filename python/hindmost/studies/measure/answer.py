@@ -141,7 +141,7 @@ def answer(study: Study) -> documents.Measure:
         "batches": batches(runs, plan, totals.writes),
         "endpoints": endpoints(runs, totals.endpoints, plan.quantiles),
         "runs": [_run(plan, run, partition.excluded.get(run.number)) for run in made],
-        "excluded": _excluded(plan, made, partition),
+        "excluded": _excluded_runs(plan, made, partition),
         "variance": _variance(runs, plan),
         "hysteresis": _hysteresis(runs, plan, target, isolated=not _had_interference(reasons)),
         "clients": _clients(runs, plan, threshold, owner, totals),
@@ -177,7 +177,9 @@ def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[li
     return made, totals
 
 
-def _excluded(plan: MeasurePlan, made: Sequence[RunFigures], partition: Partition) -> documents.ExcludedRuns:
+def _excluded_runs(
+    plan: MeasurePlan, made: Sequence[RunFigures], partition: Partition
+) -> documents.ExcludedRuns:
     return {
         "share": plan.remake,
         "made": len(made),

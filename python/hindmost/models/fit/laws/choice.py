@@ -49,12 +49,12 @@ class Sample:
     ordered_block: Ints = field(repr=False)
 
     @classmethod
-    def of(cls, us: Floats, block: Ints | None = None) -> Sample:
+    def from_times(cls, us: Floats, block: Ints | None = None) -> Sample:
         """Sort and bin times, and cut them into `BLOCKS` blocks unless blocks are given."""
         if block is None:
             block = np.arange(us.size) * BLOCKS // us.size
         order = np.argsort(us, kind="stable")
-        return cls(us, Grid.of(np.log(us)), block, us[order], block[order])
+        return cls(us, Grid.from_samples(np.log(us)), block, us[order], block[order])
 
     @property
     def binned(self) -> BinnedSamples:
@@ -146,7 +146,7 @@ def choose_law(sample: Sample, replay: Replay | None = None) -> Choice:
     def judged(name: str, model: Model, again: Refit | None) -> Candidate:
         errors, parts = [], []
         for (held, truth), (binned, kept) in zip(truths, trained, strict=True):
-            part = mean_matched(again(binned) if again else Empirical.of(kept), float(kept.mean()))
+            part = mean_matched(again(binned) if again else Empirical.from_sorted(kept), float(kept.mean()))
             parts.append(part)
             errors.append(np.log(replay.of_model(part, float(held.mean())) / truth))
         fitted = mean_matched(model, mean)
@@ -155,7 +155,7 @@ def choose_law(sample: Sample, replay: Replay | None = None) -> Choice:
         return Candidate(name, fitted, likely, np.array(errors), off, tuple(parts))
 
     candidates = [judged(name, model, again) for name, model, again in _parametric(whole)]
-    candidates.append(judged(AS_MEASURED, Empirical.of(sample.ordered), None))
+    candidates.append(judged(AS_MEASURED, Empirical.from_sorted(sample.ordered), None))
     return Choice(_choose(candidates, whole.n), tuple(sorted(candidates, key=lambda one: one.score)))
 
 

@@ -45,7 +45,7 @@ class Law(Protocol):
     def distribution(self, x: Floats) -> Floats:
         """Share at or below `x`."""
 
-    def scaled(self, factor: float) -> Law:
+    def scale(self, factor: float) -> Law:
         """All times multiplied."""
 
     def document(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Lognormal:
         """Share at or below logarithms `x`."""
         return np.asarray(special.ndtr((x - self.mu) / self.sigma))
 
-    def scaled(self, factor: float) -> Lognormal:
+    def scale(self, factor: float) -> Lognormal:
         """All times multiplied."""
         return replace(self, mu=self.mu + math.log(factor))
 
@@ -114,7 +114,7 @@ class Gamma:
         """Share at or below logarithms `x`."""
         return np.asarray(special.gammainc(self.shape, np.exp(x) * self.shape / self.mean))
 
-    def scaled(self, factor: float) -> Gamma:
+    def scale(self, factor: float) -> Gamma:
         """All times multiplied."""
         return replace(self, mean=self.mean * factor)
 
@@ -155,7 +155,7 @@ class Pareto:
         below = -np.expm1(-self.shape * np.maximum(x - self.low, 0.0))
         return np.where(x >= self.high, 1.0, below)
 
-    def scaled(self, factor: float) -> Pareto:
+    def scale(self, factor: float) -> Pareto:
         """All times multiplied."""
         shift = math.log(factor)
         return replace(self, low=self.low + shift, high=self.high + shift)
@@ -215,9 +215,9 @@ class Mixture:
         """Times, us, below which shares `u` lie."""
         return np.asarray(np.exp(np.interp(u, *self._inverse)))
 
-    def scaled(self, factor: float) -> Mixture:
+    def scale(self, factor: float) -> Mixture:
         """All times multiplied."""
-        return Mixture(self.weights, tuple(law.scaled(factor) for law in self.laws))
+        return Mixture(self.weights, tuple(law.scale(factor) for law in self.laws))
 
     def document(self) -> list[dict[str, Any]]:
         """Return the components for a clone document, with rounded weights that sum to 1."""
@@ -252,7 +252,7 @@ class Empirical:
         """Share at or below logarithms `x`."""
         return np.asarray(np.interp(np.exp(x), self.us, self.p))
 
-    def scaled(self, factor: float) -> Empirical:
+    def scale(self, factor: float) -> Empirical:
         """All times multiplied."""
         return Empirical(self.p, self.us * factor)
 
@@ -263,7 +263,7 @@ class Empirical:
         return [{"weight": 1.0, "law": {"kind": "empirical", "points": points}}]
 
     @classmethod
-    def of(cls, ordered: Floats, body: int = 400, per_decade: int = 40) -> Empirical:
+    def from_sorted(cls, ordered: Floats, body: int = 400, per_decade: int = 40) -> Empirical:
         """Choose points from sorted samples: evenly in the body, logarithmically in the tail.
 
         The twenty largest samples are always included.
@@ -283,4 +283,4 @@ Model = Mixture | Empirical
 
 def mean_matched(model: Model, mean_us: float) -> Model:
     """Scale the model to that mean: a 3 % error would dominate the latency error at high load."""
-    return model.scaled(mean_us / model.mean)
+    return model.scale(mean_us / model.mean)

@@ -68,7 +68,7 @@ def laws_by_kind(log: Log, us: Floats, whole: Sample) -> tuple[tuple[Part, ...],
         block = whole.block[own]
         # A kind that occurs only in some parts of the log gets its own blocks.
         apart = np.bincount(block % FOLDS, minlength=FOLDS).min() < LEAST_OF_KIND // (2 * FOLDS)
-        sample = Sample.of(us[own], None if apart else block)
+        sample = Sample.from_times(us[own], None if apart else block)
         parts.append(Part(name, float(counts[number]) / log.n, sample, choose_law(sample)))
     together = Together(whole, tuple(part.share for part in parts))
     taken = reduce_bias(together, [part.choice for part in parts])

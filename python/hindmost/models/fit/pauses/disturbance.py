@@ -96,9 +96,8 @@ class Disturbance:
     def _length(self) -> dict[str, Any]:
         lengths = self._single_us
         if lengths.size >= EMPIRICAL:
-            points: dict[str, Any] = Empirical.of(np.sort(lengths), body=50, per_decade=10).document()[0][
-                "law"
-            ]
+            law = Empirical.from_sorted(np.sort(lengths), body=50, per_decade=10)
+            points: dict[str, Any] = law.document()[0]["law"]
             return points
         return {
             "kind": "lognormal",

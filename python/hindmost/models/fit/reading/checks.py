@@ -40,7 +40,7 @@ def check_times(table: Table, name: str, unit_us: float, values: Floats) -> Floa
         what = "is 0: the clock was too coarse" if value == 0 else f"is {value:g}, which is not a time"
         raise UsageError(
             "impossible-time",
-            f"{table.where(row)}: {name} {what}{others}",
+            f"{table.locate(row)}: {name} {what}{others}",
             hint="leave such requests out only if you know why: the clone lacks whatever is left out",
             **table.place(row),
             column=name,

@@ -52,7 +52,7 @@ class FrameTable(Table):
             value = float(reals[row])
             raise UsageError(
                 "bad-value",
-                f"{self.where(row)}: {name} is {value:g}, which is not a whole number",
+                f"{self.locate(row)}: {name} is {value:g}, which is not a whole number",
                 **self.place(row),
                 column=name,
                 value=value if math.isfinite(value) else str(value),
@@ -75,7 +75,7 @@ class FrameTable(Table):
                 ) from None
         return np.asarray(values, dtype=np.float64)
 
-    def words(self, name: str) -> npt.NDArray[np.generic]:
+    def read_words(self, name: str) -> npt.NDArray[np.generic]:
         """Return a column of strings."""
         return np.asarray(self.columns[name].astype("U32"))
 

@@ -82,7 +82,7 @@ def _refuse(table: Table, bad: np.ndarray, name: str, values: Ints, text: str, o
         more = int(bad.sum()) - 1
         raise UsageError(
             "impossible-time",
-            f"{table.where(row)}: {name} is {text.format(values[row], others[row])}"
+            f"{table.locate(row)}: {name} is {text.format(values[row], others[row])}"
             + (f"; {more:,} more lines are like it" if more else ""),
             hint="all times of a line must come from one clock: CLOCK_MONOTONIC, in nanoseconds",
             **table.place(row),
@@ -112,7 +112,7 @@ def _cpu(table: Table, cpu: Ints | None, wall_us: Floats) -> Floats | None:
         row = int(np.argmax(over))
         raise UsageError(
             "impossible-time",
-            f"{table.where(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f});"
+            f"{table.locate(row)}: cpu_ns is {cpu[row]}, above end_ns - start_ns ({wall_us[row] * 1e3:.0f});"
             f" {int(over.sum()):,} lines are like it",
             hint="cpu_ns is the time of the one thread that serves: CLOCK_THREAD_CPUTIME_ID",
             **table.place(row),
@@ -133,7 +133,7 @@ def _overlaps(table: Table, order: Ints, start: Ints, end: Ints, thread: Ints) -
         row, before = int(second[place]), int(first[place])
         raise UsageError(
             "impossible-time",
-            f"{table.where(row)}: start_ns is {start[row]}, but the same thread serves"
+            f"{table.locate(row)}: start_ns is {start[row]}, but the same thread serves"
             f" {table.row_word} {before + table.first_line} until {end[before]}",
             hint="a thread serves one request at a time: is thread the right column, and all in nanoseconds?",
             **table.place(row),
@@ -146,7 +146,7 @@ def _overlaps(table: Table, order: Ints, start: Ints, end: Ints, thread: Ints) -
 def _kinds(table: Table) -> tuple[tuple[str, ...], Ints | None]:
     if "kind" not in table.names:
         return (), None
-    names, place = number_values(table.words("kind"))
+    names, place = number_values(table.read_words("kind"))
     if len(names) > MOST_KINDS:
         raise UsageError(
             "too-many-kinds",

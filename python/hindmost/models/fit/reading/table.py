@@ -41,7 +41,7 @@ class Table:
     names: tuple[str, ...]
     first_line: int
 
-    def where(self, row: int) -> str:
+    def locate(self, row: int) -> str:
         """Name a row for messages."""
         return f"{self.path}, {self.row_word} {row + self.first_line}"
 
@@ -68,7 +68,7 @@ class Table:
         """A column of numbers of any sort."""
         raise NotImplementedError
 
-    def words(self, name: str) -> npt.NDArray[np.generic]:
+    def read_words(self, name: str) -> npt.NDArray[np.generic]:
         """A column of texts."""
         raise NotImplementedError
 
@@ -95,16 +95,16 @@ class TextTable(Table):
         except UnicodeDecodeError:
             raise _not_text_error(self.path) from None
         except ValueError as error:
-            raise self._explained(str(error), places) from None
+            raise self._explain(str(error), places) from None
 
-    def _explained(self, text: str, places: list[int]) -> UsageError:
+    def _explain(self, text: str, places: list[int]) -> UsageError:
         found = re.match(r"could not convert string '(.*)' to \w+ at row (\d+), column (\d+)", text)
         if found:
             name = self.names[int(found[3]) - 1]
             value = f"`{found[1]}`" if found[1].strip() else "empty"
             return UsageError(
                 "bad-value",
-                f"{self.where(int(found[2]))}: {name} is {value}, which is not a number",
+                f"{self.locate(int(found[2]))}: {name} is {value}, which is not a number",
                 **self.place(int(found[2])),
                 column=name,
                 value=found[1],
@@ -113,7 +113,7 @@ class TextTable(Table):
         if found:
             return UsageError(
                 "bad-file",
-                f"{self.where(int(found[1]) - 1)}: it has {found[2]} columns, but the first line has"
+                f"{self.locate(int(found[1]) - 1)}: it has {found[2]} columns, but the first line has"
                 f" {len(self.names)}",
                 **self.place(int(found[1]) - 1),
                 have=int(found[2]),
@@ -130,7 +130,7 @@ class TextTable(Table):
         """A column of numbers of any sort."""
         return np.asarray(self._load([self.names.index(name)], np.float64)[:, 0])
 
-    def words(self, name: str) -> npt.NDArray[np.generic]:
+    def read_words(self, name: str) -> npt.NDArray[np.generic]:
         """A column of texts."""
         return np.asarray(self._load([self.names.index(name)], "U32")[:, 0])
 
@@ -154,7 +154,7 @@ class ParquetTable(Table):
                 row = int(np.argmax(column == NULL))
                 raise UsageError(
                     "bad-value",
-                    f"{self.where(row)}: {name} is null",
+                    f"{self.locate(row)}: {name} is null",
                     **self.place(row),
                     column=name,
                     value=None,
@@ -167,7 +167,7 @@ class ParquetTable(Table):
             raise self._wrong_type(name, "numbers")
         return np.frombuffer(_call_engine(self.path, lambda: _engine.read_reals(str(self.path), [name]))[0])
 
-    def words(self, name: str) -> npt.NDArray[np.generic]:
+    def read_words(self, name: str) -> npt.NDArray[np.generic]:
         """A column of texts."""
         if self.sorts[name] != "words":
             return self.real(name)

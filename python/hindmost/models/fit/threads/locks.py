@@ -95,7 +95,7 @@ def find_sharing(logs: Sequence[Log], clone: Clone, mean_us: float) -> Sharing:
                 ),
             )
         )
-    return _decide(Rerun.of(clone, mean_us, several, logs[0]))
+    return _decide(Rerun.from_logs(clone, mean_us, several, logs[0]))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Target:
     design: str
 
     @classmethod
-    def of(cls, log: Log, alone: Log) -> Target:
+    def from_logs(cls, log: Log, alone: Log) -> Target:
         """Compare a log with that of one thread."""
         arrival = log.arrival_us if log.arrival_us is not None else log.start_us
         assert arrival is not None
@@ -119,10 +119,10 @@ class Rerun:
     targets: Sequence[Target]
 
     @classmethod
-    def of(cls, clone: Clone, mean_us: float, logs: Sequence[Log], alone: Log) -> Rerun:
+    def from_logs(cls, clone: Clone, mean_us: float, logs: Sequence[Log], alone: Log) -> Rerun:
         """Prepare the replay of `logs`, compared with the log of one thread."""
         base = {**clone.document, "origin": None, "disturbances": []}
-        return cls(base, mean_us, [Target.of(log, alone) for log in logs])
+        return cls(base, mean_us, [Target.from_logs(log, alone) for log in logs])
 
     @cached_property
     def alone(self) -> str:

@@ -62,7 +62,7 @@ class CloneRequest:
     def read(cls, study: Study) -> CloneRequest:
         """Read the request from a study's manifest; in old studies, the folders are the loads."""
         stored = study.manifest["verification"]
-        clone = Clone.of(stored["clone"], str(study.folder / "manifest.json"))
+        clone = Clone.from_document(stored["clone"], str(study.folder / "manifest.json"))
         folders = study.folder.glob("[0-9]*/original/manifest.json")
         loads = stored.get("loads") or [float(file.parent.parent.name) for file in folders]
         return cls(
