@@ -1,7 +1,7 @@
-"""What tests of whole programs share.
+"""Fixtures of tests that run whole programs.
 
-One file runs on one worker (`--dist loadfile`), so its tests may share a study. What a host has only once, tests of
-several files take by `exclusive`.
+All tests of a file run on one worker (`--dist loadfile`), so they may share a study. `exclusive` locks resources that a
+host has only once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from measuring import COMMANDS, QUICK_DEFAULTS, ProcessTracker
 from hindmost.testing import VARIABLE
 
 TIMEOUT_S = 400
-"""Whole programs on a busy host: what hangs is found by shorter patience within the tests."""
+"""For whole programs on a busy host; shorter limits within the tests find a hang."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Shorten what commands do; in this process too, but for nightly tests, which look at the plan as it is."""
+    """Set quick defaults for commands, and also for this process except in nightly tests, which check the real plan."""
     COMMANDS[VARIABLE] = json.dumps(QUICK_DEFAULTS)
     if item.get_closest_marker("nightly"):
         os.environ.pop(VARIABLE, None)
@@ -42,29 +42,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
-    """Leave tests of other folders as they are."""
+    """Do not affect tests of other folders."""
     COMMANDS.clear()
     os.environ.pop(VARIABLE, None)
 
 
 @pytest.fixture
 def exclusive() -> Iterator[Callable[[str], None]]:
-    """Take something that this host has only once, by name, until the test ends."""
-    with contextlib.ExitStack() as held:
+    """Lock a named resource of this host until the test ends."""
+    with contextlib.ExitStack() as locks:
 
-        def take(name: str) -> None:
-            file = held.enter_context((Path(tempfile.gettempdir()) / f"hindmost-tests-{name}.lock").open("w"))
+        def lock(name: str) -> None:
+            file = locks.enter_context(
+                (Path(tempfile.gettempdir()) / f"hindmost-tests-{name}.lock").open("w")
+            )
             fcntl.flock(file, fcntl.LOCK_EX)
 
-        yield take
+        yield lock
 
 
 @pytest.fixture
 def process_tracker() -> Iterator[ProcessTracker]:
-    """Whoever asks for it ends with nothing left behind."""
-    one = ProcessTracker()
-    yield one
+    """Fail if a process is left behind after the test."""
+    tracker = ProcessTracker()
+    yield tracker
     try:
-        one.assert_none_left()
+        tracker.assert_none_left()
     finally:
-        one.close()
+        tracker.close()

@@ -1,9 +1,9 @@
-"""Sets every kind of knob around a real server, is killed at a random moment, and looks what is left.
+"""Changes every kind of setting around a real server, is killed at random moments, and checks what remains.
 
-One study in four starts a server; the others set what is set before one starts, over and over, which takes a
+One study in four starts a server. The others only change what is set before a server starts, repeatedly, which takes a
 hundredth of the time.
 
-``python knobs_until_killed.py FOLDER KILLS``: prints what happened as one JSON object.
+``python knobs_until_killed.py FOLDER KILLS`` prints the results as one JSON object.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from hindmost.targets import ManagedServer, parse_target
 TARGET = parse_target("memcached")
 PATIENCE_S = 30.0
 HOST = {"tcp_notsent_lowat": "131072", "tcp_autocorking": "off", "rps@lo": "1", "gro@lo": "off"}
-"""Settings that each network namespace has for itself: this program runs in its own, and touches no other."""
+"""Settings of a network namespace: this program runs in its own, and changes no other."""
 
 
 def factors(folder: Path) -> list[tuple[Knob, str]]:
-    """Every kind with a level, those left out that this host does not have."""
+    """Every kind of knob with a level, except those that this host does not support."""
     file = folder / "setting"
     tables: list[tuple[dict, str]] = [
         *(({"knob": name}, level) for name, level in HOST.items()),
@@ -48,20 +48,20 @@ def factors(folder: Path) -> list[tuple[Knob, str]]:
         ({"socket": "busy_poll"}, "10"),
         ({"interference": "spin", "share": 0.05}, "on"),
     ]
-    found = []
-    for what, level in tables:
+    supported = []
+    for table, level in tables:
         try:
-            knob = knob_of(kind_of(what), what, TARGET, folder / "journal")
+            knob = knob_of(kind_of(table), table, TARGET, folder / "journal")
             knob.check(level)
             knob.attempt(level)
         except HindmostError:
             continue
-        found.append((knob, level))
-    return found
+        supported.append((knob, level))
+    return supported
 
 
 def run_once(chosen: list[tuple[Knob, str]], with_server: bool) -> None:
-    """One run of a cell: everything set, a server, nothing left."""
+    """One run of a cell: change everything, start a server, restore everything."""
     spec = TARGET.spec
     with ExitStack() as stack:
         for knob, level in chosen:
@@ -76,7 +76,7 @@ def run_once(chosen: list[tuple[Knob, str]], with_server: bool) -> None:
 
 
 def state(folder: Path) -> dict[str, object]:
-    """Whatever the knobs could have changed."""
+    """Everything that the knobs could have changed."""
     every = knobs(folder / "journal")
     return {
         **{name: every[name]["value"] for name in HOST if name in every},
@@ -93,8 +93,8 @@ def dma_latency() -> bytes | None:
 
 
 def guards_of(pid: int) -> list[int]:
-    """Guards of a process, alive or not."""
-    found = []
+    """Guards of a process, whether or not it is alive."""
+    guards = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -102,16 +102,16 @@ def guards_of(pid: int) -> list[int]:
             except OSError:
                 continue
             if b"guard.py" in b" ".join(words) and str(pid).encode() in words:
-                found.append(int(entry.name))
-    return found
+                guards.append(int(entry.name))
+    return guards
 
 
 def groups_of(pid: int) -> list[str]:
     return [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/hindmost-{pid}-*")]
 
 
-def stopped_while_set(pid: int, journal: Path) -> None:
-    """Wait until something is promised, and stop the study there: it stays so until the kill."""
+def stop_while_set(pid: int, journal: Path) -> None:
+    """Stop the study while the journal has an entry, so that the change is in force until the kill."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if journal.exists() and journal.stat().st_size:
@@ -121,76 +121,76 @@ def stopped_while_set(pid: int, journal: Path) -> None:
                 return
             os.kill(pid, signal.SIGCONT)
         time.sleep(0.0005)
-    raise SystemExit("the study sets nothing")
+    raise SystemExit("the study changes nothing")
 
 
-def killed(chosen: list[tuple[Knob, str]], with_server: bool, after_s: float, set_in: Path | None) -> int:
-    """A study in a process of its own, killed after so long, or later, once `set_in` promises something."""
+def kill_study(chosen: list[tuple[Knob, str]], with_server: bool, after_s: float, set_in: Path | None) -> int:
+    """Fork a study and kill it after a delay, or later, once the journal `set_in` has an entry."""
     pid = os.fork()
     if pid == 0:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             while True:
                 run_once(chosen, with_server)
-        finally:  # an error is no kill: the parent sees its status
+        finally:  # an exception is not a kill: the parent sees its exit status
             traceback.print_exc()
             os._exit(3)
     try:
         time.sleep(after_s)
         if set_in is not None:
-            stopped_while_set(pid, set_in)
+            stop_while_set(pid, set_in)
     finally:
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
     if not os.WIFSIGNALED(status):
-        raise SystemExit(f"the study ended by itself with {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(f"the study exited with {os.waitstatus_to_exitcode(status)}")
     return pid
 
 
 def main(folder: Path, kills: int) -> None:
     (folder / "setting").write_text("found\n")
     chosen = factors(folder)
-    found = state(folder)
+    original = state(folder)
     round_s = {}
     for with_server in (True, False):
         began = time.monotonic()
         run_once(chosen, with_server)
         round_s[with_server] = time.monotonic() - began
-    differences: list[object] = [] if state(folder) == found else [["undisturbed", state(folder)]]
-    left = 0
+    differences: list[object] = [] if state(folder) == original else [["undisturbed", state(folder)]]
+    recovered = 0
     for kill in range(kills):
         with_server = kill % 4 == 0
         after_s = random.uniform(0, 1.3 * round_s[with_server])
-        # Every other kill of each sort comes while something is set, whatever the host does to our timing.
+        # Half of the kills of each sort come while a change is in force, whatever the host does to the timing.
         journal = folder / "journal" / "knobs.jsonl" if kill % 8 in (0, 1, 3, 6) else None
-        pid = killed(chosen, with_server, after_s, journal)
+        pid = kill_study(chosen, with_server, after_s, journal)
         undone = recover(folder / "journal")
-        left += bool(undone)
-        differences += [[kill, after_s, one] for one in undone if one["failure"]]
+        recovered += bool(undone)
+        differences += [[kill, after_s, change] for change in undone if change["failure"]]
         deadline = time.monotonic() + PATIENCE_S
         while guards_of(pid) and time.monotonic() < deadline:
             time.sleep(0.005)
         now = state(folder)
         remains = guards_of(pid) + groups_of(pid)
-        if now != found or remains or (folder / "journal" / "knobs.jsonl").read_text():
+        if now != original or remains or (folder / "journal" / "knobs.jsonl").read_text():
             differences.append([kill, after_s, str(now), remains])
     kinds = sorted({knob.name for knob, _ in chosen})
-    said = {
+    result = {
         "kills": kills,
-        "left": left,
+        "left": recovered,
         "round_s": list(round_s.values()),
         "kinds": kinds,
         "differences": differences,
     }
-    print(json.dumps(said, default=str))  # commands that still run are bytes
+    print(json.dumps(result, default=str))  # commands that still run are bytes
 
 
-def in_a_namespace_of_its_own(folder: Path) -> None:
-    """Loopback and its settings are new, and gone with this process, however it ends."""
+def enter_namespace(folder: Path) -> None:
+    """Use a new network namespace, which vanishes with this process, however it ends."""
     if os.environ.get("HINDMOST_KNOBS_NAMESPACE") is None:
         os.environ["HINDMOST_KNOBS_NAMESPACE"] = "1"
         os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
-    groups = folder / "groups"  # they lie below the /sys that is about to be hidden
+    groups = folder / "groups"  # a copy of the cgroup mount, which the new /sys would hide
     groups.mkdir()
     for command in (
         ["mount", "--rbind", "/sys/fs/cgroup", str(groups)],
@@ -202,11 +202,11 @@ def in_a_namespace_of_its_own(folder: Path) -> None:
         subprocess.run(command, check=True)
 
 
-def ended(number: int, frame: object) -> None:
+def exit_on_signal(number: int, frame: object) -> None:
     raise SystemExit(f"ended by {signal.Signals(number).name}")
 
 
 if __name__ == "__main__":
-    in_a_namespace_of_its_own(Path(sys.argv[1]))
-    signal.signal(signal.SIGTERM, ended)
+    enter_namespace(Path(sys.argv[1]))
+    signal.signal(signal.SIGTERM, exit_on_signal)
     main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""A whole study of factors on a host that steals, simulated behind the Fleet: real procedures, known answers."""
+"""A whole study of factors on a simulated host with steal time: real procedures, known answers."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ STUDY = "".join(
     ]
 )
 SERVICE_US = (150.0, 100.0)
-"""At each level of slow: its first is the slow one."""
+"""Service time at each level of the factor slow; its first level is the slower one."""
 
 
 @pytest.fixture(autouse=True)
-def honest(monkeypatch):
-    """What the real host steals meanwhile is no part of the simulated one."""
+def ignore_real_steal(monkeypatch):
+    """Ignore the real host's steal time, which is not part of the simulation."""
     read = ServerCounters._read
     monkeypatch.setattr(ServerCounters, "_read", lambda self: replace(read(self), stolen=0))
 
 
-class Switched(StealingFleet):
-    """Its services take what the cell says whose folder a run is written to."""
+class CellFleet(StealingFleet):
+    """A fleet whose service time depends on the cell of the run, which it takes from the run's folder."""
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[StealingTeam]:
@@ -52,7 +52,7 @@ class Switched(StealingFleet):
             yield team
 
 
-def studied(folder: Path, host: Host) -> dict:
+def run_study(folder: Path, host: Host) -> dict:
     folder.mkdir()
     file = folder / "study.toml"
     file.write_text(STUDY)
@@ -64,22 +64,22 @@ def studied(folder: Path, host: Host) -> dict:
     }
     study = Study.create(folder / "study", manifest)
     with study.lock():
-        runner = Runner(study, plan, fleet=Switched(host))
+        runner = Runner(study, plan, fleet=CellFleet(host))
         Course(runner, lambda _: None).blocks()
         return dict(answer(runner))
 
 
 @pytest.mark.nightly
 @pytest.mark.memcached
-def test_what_a_factor_does_is_found_on_a_host_that_steals_from_every_third_run(tmp_path):
-    document = studied(tmp_path / "s", Host(disturbed=0.35))
+def test_effects_are_found_on_a_host_that_steals_from_every_third_run(tmp_path):
+    document = run_study(tmp_path / "s", Host(disturbed=0.35))
     (load,) = document["loads"]
-    assert sum(cell["invalid"] for cell in load["cells"]) > 0, "nothing was stolen: the test shows nothing"
+    assert sum(cell["invalid"] for cell in load["cells"]) > 0, "no run was disturbed: the test shows nothing"
     for label, q in (("p50", 0.5), ("p95", 0.95)):
-        effects = {one["term"]: one for one in load["quantiles"][label]["average"]}
+        effects = {effect["term"]: effect for effect in load["quantiles"][label]["average"]}
         slow, fast = (mm1_sojourn(3e3 * us / 1e6, us, q) for us in SERVICE_US)
         assert effects["slow"]["verdict"] == "lowers"
-        # Nominal .95 each: four times as wide an interval misses once in millions.
+        # Intervals of nominal .95: one of four times the width misses once in millions.
         low, high = (math.log1p(effects["slow"][end]) for end in ("share_low", "share_high"))
         assert abs(math.log(fast / slow) - (low + high) / 2.0) < 2.0 * (high - low)
         assert effects["nothing"]["verdict"] in ("negligible", "undecided")

@@ -1,7 +1,7 @@
-"""Switches planted in a real server while a thief with real-time priority has its processor: no word is wrong.
+"""Switches planted in a real server while a real-time interferer uses its CPU: no verdict is wrong.
 
-Effects in microseconds are differences of the simulator's figures for the very clone that the server runs, which
-knows of no thief. An effect may stay undecided, with how many more blocks would tell; it may not be wrong.
+The true effects in microseconds come from the simulator, with the same clone that the server runs and no interferer. An
+effect may remain undecided, with the number of blocks that would decide it, but may not be wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from planted_truth import EXAMPLES, true_effects
 
 SHARE, SPELL_MS = 0.05, 3.0
 HEAD = """
-name = "planted, under a thief"
+name = "planted, with an interferer"
 target = "{target}"
 quantiles = "50,95,99"
 scale = "us"
@@ -33,12 +33,12 @@ SWITCHES = {
 }
 
 
-@pytest.mark.nightly  # a thief at real-time priority would be in the way of tests beside it
+@pytest.mark.nightly  # an interferer at real-time priority would disturb tests that run at the same time
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("names", "blocks"), [(("body", "rare"), 6), (("body", "rare", "nothing", "hold"), 8)], ids=["few", "all"]
 )
-def test_planted_switches_are_told_rightly_or_not_at_all_under_interference(tmp_path, names, blocks):
+def test_effects_of_planted_switches_are_right_or_undecided_under_interference(tmp_path, names, blocks):
     server, client = need_two_cpus()
     need_real_time()
     file, out = tmp_path / "study.toml", tmp_path / "study"
@@ -52,31 +52,31 @@ def test_planted_switches_are_told_rightly_or_not_at_all_under_interference(tmp_
 
 
 def judge(document: dict[str, Any], truth: dict[str, dict[str, float]]) -> list[str]:
-    """What was said of each effect beside the truth; fails where a word is wrong."""
+    """Compare each effect with the truth; fails where a verdict is wrong."""
     (busy,) = document["loads"]
-    isolated = busy["interference"]
-    told = [f"by calm latency: {isolated}"]
+    interference = busy["interference"]
+    lines = [f"by isolated latency: {interference}"]
     wrong = []
     for label, effects in truth.items():
-        for one in busy["quantiles"][label]["average"][1:]:
-            true, low, high = effects[one["term"]], one["low"], one["high"]
-            told.append(
-                f"{label:>4} {one['term']:20} true {true:+8.1f}  found {one['value']:+8.1f}"
-                f" [{low:+.1f}, {high:+.1f}]  {one['verdict']}"
+        for effect in busy["quantiles"][label]["average"][1:]:
+            true, low, high = effects[effect["term"]], effect["low"], effect["high"]
+            lines.append(
+                f"{label:>4} {effect['term']:20} true {true:+8.1f}  found {effect['value']:+8.1f}"
+                f" [{low:+.1f}, {high:+.1f}]  {effect['verdict']}"
             )
-            said = {"raises": 1.0, "lowers": -1.0}.get(one["verdict"], 0.0)
-            # Beside the simulator stand a real client and network: some microseconds that no switch makes.
-            if said * true < 0.0 or (said and abs(true) < 2.0):
-                wrong.append(told[-1])
+            sign = {"raises": 1.0, "lowers": -1.0}.get(effect["verdict"], 0.0)
+            # The simulator has no client and no network, which add some microseconds that no switch causes.
+            if sign * true < 0.0 or (sign and abs(true) < 2.0):
+                wrong.append(lines[-1])
     advice = document["recommendation"]
-    told.append(advice["text"])
-    assert not wrong, "\n".join(told)
+    lines.append(advice["text"])
+    assert not wrong, "\n".join(lines)
     if advice["levels"] is not None:
         assert advice["levels"]["body"] == "60", advice["text"]
         assert advice["levels"]["rare"] == "0.004", advice["text"]
     else:
         assert advice["outcome"] in ("tied", "open"), "the present setting is not the best"
-    if isolated is not None and isolated["refused"] is None:
-        body = next(one for one in busy["quantiles"]["p50"]["average"] if one["term"] == "body")
-        assert body["verdict"] == "raises", "\n".join(told)
-    return told
+    if interference is not None and interference["refused"] is None:
+        body = next(effect for effect in busy["quantiles"]["p50"]["average"] if effect["term"] == "body")
+        assert body["verdict"] == "raises", "\n".join(lines)
+    return lines

@@ -1,4 +1,4 @@
-"""A real tcpdump beside real servers: what it saw is what was asked, and it leaves nothing behind."""
+"""A real tcpdump next to real servers: the capture matches the requests, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from hindmost.targets import ManagedServer
 
 
 @pytest.fixture(scope="module")
-def permitted() -> None:
-    """A tcpdump that may capture on loopback, or a skip that says why there is none."""
+def capture_allowed() -> None:
+    """Skip with the reason if tcpdump may not capture on loopback."""
     if fault := find_capture_fault():
         pytest.skip(f"{fault.message} ({fault.hint})")
 
 
 @contextmanager
-def talking(port: int) -> Iterator[socket.socket]:
+def connect(port: int) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield connection
 
 
-def converse(connection: socket.socket, asked: bytes, end: bytes) -> tuple[int, int]:
-    """Ask, and wait for a reply that ends so; the wall clock before and after."""
+def exchange(connection: socket.socket, request: bytes, end: bytes) -> tuple[int, int]:
+    """Send a request and wait for a reply with this end; returns the wall-clock times before and after."""
     before = time.time_ns()
-    connection.sendall(asked)
-    heard = b""
-    while not heard.endswith(end):
-        heard += connection.recv(65536)
+    connection.sendall(request)
+    reply = b""
+    while not reply.endswith(end):
+        reply += connection.recv(65536)
     return before, time.time_ns()
 
 
-SPOKEN: dict[str, list[tuple[bytes, bytes, int]]] = {
+EXCHANGES: dict[str, list[tuple[bytes, bytes, int]]] = {
     "memcached": [
         (b"set a 0 0 300\r\n" + b"x" * 300 + b"\r\n", b"STORED\r\n", 0),
         (b"get a\r\n", b"END\r\n", 0),
@@ -66,53 +66,53 @@ SPOKEN: dict[str, list[tuple[bytes, bytes, int]]] = {
         pytest.param("nginx", marks=[pytest.mark.nginx, pytest.mark.nightly]),
     ],
 )
-def test_every_request_is_found_with_its_reply_and_lies_within_the_wall_clock(
-    name: str, permitted: None, tmp_path: Path
+def test_every_request_is_captured_with_its_reply_within_the_measured_times(
+    name: str, capture_allowed: None, tmp_path: Path
 ) -> None:
     spec = need(name)
     with ManagedServer(spec) as server:
         port = int(server.address.rpartition(":")[2])
-        spoken = []
+        exchanges = []
         with (
             Capture(tmp_path / "a.pcap", port, ring_kib=8192, snaplen=512) as capture,
-            talking(port) as connection,
+            connect(port) as connection,
         ):
             capture.pause()
             for _ in range(50):
-                for asked, end, outcome in SPOKEN[name]:
-                    spoken.append((*converse(connection, asked, end), len(asked), outcome))
-            caught = capture.finish()
-    assert (caught.dropped, caught.whole) == (0, True)
-    found = read_exchanges(caught.path, port, spec.protocol)
-    assert found.counts["lost"] == found.counts["unanswered"] == found.counts["holes"] == 0
-    assert [flow["whole"] for flow in found.flows] == [True]
-    before, after, request_bytes, outcome = np.array(spoken, dtype=np.uint64).T
-    assert found.request_bytes.tolist() == request_bytes.tolist()
-    assert found.outcome.tolist() == outcome.tolist()
-    assert np.count_nonzero(found.out_ns < before) == np.count_nonzero(found.in_ns > after) == 0
-    assert found.wire_ns.min() > 0
+                for request, end, outcome in EXCHANGES[name]:
+                    exchanges.append((*exchange(connection, request, end), len(request), outcome))
+            capture_result = capture.finish()
+    assert (capture_result.dropped, capture_result.whole) == (0, True)
+    captured = read_exchanges(capture_result.path, port, spec.protocol)
+    assert captured.counts["lost"] == captured.counts["unanswered"] == captured.counts["holes"] == 0
+    assert [flow["whole"] for flow in captured.flows] == [True]
+    before, after, request_bytes, outcome = np.array(exchanges, dtype=np.uint64).T
+    assert captured.request_bytes.tolist() == request_bytes.tolist()
+    assert captured.outcome.tolist() == outcome.tolist()
+    assert np.count_nonzero(captured.out_ns < before) == np.count_nonzero(captured.in_ns > after) == 0
+    assert captured.wire_ns.min() > 0
 
 
 @pytest.mark.memcached
-def test_what_the_kernel_had_no_room_for_is_told(permitted: None, tmp_path: Path) -> None:
+def test_packets_that_the_kernel_dropped_are_counted(capture_allowed: None, tmp_path: Path) -> None:
     with ManagedServer(need("memcached")) as server:
         port = int(server.address.rpartition(":")[2])
         with (
             Capture(tmp_path / "a.pcap", port, ring_kib=512, snaplen=2000) as capture,
-            talking(port) as connection,
+            connect(port) as connection,
         ):
             capture.pause()
             for _ in range(1000):
-                converse(connection, b"set a 0 0 1300\r\n" + b"x" * 1300 + b"\r\n", b"STORED\r\n")
-            caught = capture.finish()
-    assert caught.dropped > 0
-    assert caught.captured > 0
-    assert len(read_exchanges(caught.path, port, "memcached")) < 1000
+                exchange(connection, b"set a 0 0 1300\r\n" + b"x" * 1300 + b"\r\n", b"STORED\r\n")
+            result = capture.finish()
+    assert result.dropped > 0
+    assert result.captured > 0
+    assert len(read_exchanges(result.path, port, "memcached")) < 1000
 
 
 @contextmanager
-def echoing(host: str) -> Iterator[int]:
-    """A server that answers every get by END; its port."""
+def serve_misses(host: str) -> Iterator[int]:
+    """A server that answers every get by END; yields its port."""
     with socket.create_server(
         (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET
     ) as listener:
@@ -123,9 +123,9 @@ def echoing(host: str) -> Iterator[int]:
                     connection, _ = listener.accept()
                 except OSError:  # the test is over
                     return
-                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+                threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
-        def talk(connection: socket.socket) -> None:
+        def answer(connection: socket.socket) -> None:
             with connection:
                 while connection.recv(4096):
                     connection.sendall(b"END\r\n")
@@ -134,45 +134,45 @@ def echoing(host: str) -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_only_the_named_connections_are_captured(permitted: None, tmp_path: Path) -> None:
-    with echoing("127.0.0.1") as port, ExitStack() as stack:
-        connections = [stack.enter_context(talking(port)) for _ in range(6)]
-        ports = [one.getsockname()[1] for one in connections]
+def test_only_the_named_connections_are_captured(capture_allowed: None, tmp_path: Path) -> None:
+    with serve_misses("127.0.0.1") as port, ExitStack() as stack:
+        connections = [stack.enter_context(connect(port)) for _ in range(6)]
+        ports = [connection.getsockname()[1] for connection in connections]
         capture = Capture(tmp_path / "a.pcap", port, ring_kib=2048, client_ports=ports[1:3])
         stack.enter_context(capture)
         for connection in connections * 3:
-            converse(connection, b"get a\r\n", b"END\r\n")
-        caught = capture.finish()
-    found = read_exchanges(caught.path, port, "memcached")
-    assert {int(flow["client"].rpartition(":")[2]) for flow in found.flows} == set(ports[1:3])
-    assert len(found) == 6
+            exchange(connection, b"get a\r\n", b"END\r\n")
+        result = capture.finish()
+    captured = read_exchanges(result.path, port, "memcached")
+    assert {int(flow["client"].rpartition(":")[2]) for flow in captured.flows} == set(ports[1:3])
+    assert len(captured) == 6
 
 
-@pytest.mark.nightly  # what other tests of captures meet by chance
-def test_a_capture_ends_while_connections_go_on_being_made(permitted: None, tmp_path: Path) -> None:
-    """As during the warm-up, with a server that closes connections: what came before its end is in it."""
-    with echoing("127.0.0.1") as port, Capture(tmp_path / "a.pcap", port, packets="opening") as capture:
+@pytest.mark.nightly  # other tests of captures meet this case by chance
+def test_a_capture_ends_while_new_connections_are_made(capture_allowed: None, tmp_path: Path) -> None:
+    """As during warm-up, with a server that closes connections: everything before the end is captured."""
+    with serve_misses("127.0.0.1") as port, Capture(tmp_path / "a.pcap", port, packets="opening") as capture:
         capture.pause()
-        with talking(port) as early:
-            mine, over = early.getsockname()[1], threading.Event()
+        with connect(port) as early:
+            early_port, done = early.getsockname()[1], threading.Event()
 
             def knock() -> None:
-                while not over.wait(0.002):
+                while not done.wait(0.002):
                     socket.create_connection(("127.0.0.1", port), timeout=10).close()
 
-            knocking = threading.Thread(target=knock)
-            knocking.start()
+            thread = threading.Thread(target=knock)
+            thread.start()
             try:
-                caught = capture.finish(30.0)
+                result = capture.finish(30.0)
             finally:
-                over.set()
-                knocking.join()
-    assert caught.whole
-    flows = read_exchanges(caught.path, port, "memcached").flows
-    assert mine in {int(flow["client"].rpartition(":")[2]) for flow in flows}
+                done.set()
+                thread.join()
+    assert result.whole
+    flows = read_exchanges(result.path, port, "memcached").flows
+    assert early_port in {int(flow["client"].rpartition(":")[2]) for flow in flows}
 
 
-def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_path: Path) -> None:
+def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(capture_allowed: None, tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; from hindmost.capture import Capture\n"
         "with Capture(Path(sys.argv[1]), 9, ring_kib=1024) as capture:\n"
@@ -182,11 +182,11 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
     try:
         child = subprocess.Popen([sys.executable, "-c", script, tmp_path / "a.pcap"], stdout=subprocess.PIPE)
         assert child.stdout is not None
-        stopped = process_state(int(child.stdout.readline()))
+        state = process_state(int(child.stdout.readline()))
         child.kill()
         child.wait()
         child.stdout.close()
-        assert stopped == "T", "it does not run while it is held"
+        assert state == "T", "a paused tcpdump is stopped"
         process_tracker.assert_none_left()
     finally:
         process_tracker.close()
@@ -204,17 +204,19 @@ def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(permitted: None, tmp_p
     assert process_state(pids[0]) == "X"
 
 
-def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_obstacle_to_a_capture_has_a_code(
+    capture_allowed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fault = find_capture_fault("nowhere0")
     assert fault is not None
     assert fault.code == "no-such-interface"
-    # In a user namespace of its own even root may not look at the host's packets.
+    # In its own user namespace even root may not capture the host's packets.
     if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0:
         script = "from hindmost.capture import find_capture_fault; print(find_capture_fault().code)"
-        asked = subprocess.run(
+        process = subprocess.run(
             ["unshare", "-Ur", sys.executable, "-c", script], capture_output=True, text=True, check=True
         )
-        assert asked.stdout.strip() == "capture-refused"
+        assert process.stdout.strip() == "capture-refused"
     monkeypatch.setattr(tcpdump_module, "_PLACES", "")
     monkeypatch.setenv("PATH", "")
     fault = find_capture_fault()
@@ -222,35 +224,35 @@ def test_what_makes_a_capture_impossible_has_a_code(permitted: None, monkeypatch
     assert (fault.code, fault.hint) == ("missing-program", "apt-get install tcpdump")
 
 
-def test_a_connection_opened_as_one_capture_gives_way_to_the_other_is_in_one(
-    permitted: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_connection_opened_between_two_captures_is_in_exactly_one(
+    capture_allowed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy host tcpdump starts slowly, and a server that closes connections has new ones all the time."""
     finish = Capture.finish
-    opened: list[socket.socket] = []
+    connections: list[socket.socket] = []
 
-    def finished(self: Capture, within_s: float = 10.0) -> FinishedCapture:
-        caught = finish(self, within_s)
-        if not opened:
-            opened.append(socket.create_connection(listening.getsockname(), timeout=10))
-        return caught
+    def finish_and_connect(self: Capture, within_s: float = 10.0) -> FinishedCapture:
+        result = finish(self, within_s)
+        if not connections:
+            connections.append(socket.create_connection(listening.getsockname(), timeout=10))
+        return result
 
-    monkeypatch.setattr(Capture, "finish", finished)
+    monkeypatch.setattr(Capture, "finish", finish_and_connect)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
-        with RunCapture(tmp_path, address, 1_000.0, 1.0) as witness:
-            witness.start()
-            with opened[0] as connection:
+        with RunCapture(tmp_path, address, 1_000.0, 1.0) as captures:
+            captures.start()
+            with connections[0] as connection:
                 port = connection.getsockname()[1]
-            witness.finish()
-            seen = [openings(tmp_path / name, port) for name in ("opening.pcap", "bytes.pcap")]
-    assert sum(seen) == 1, seen
+            captures.finish()
+            counts = [count_openings(tmp_path / name, port) for name in ("opening.pcap", "bytes.pcap")]
+    assert sum(counts) == 1, counts
 
 
-def openings(pcap: Path, client_port: int) -> int:
-    """Packets by which that port opened a connection."""
+def count_openings(pcap: Path, client_port: int) -> int:
+    """Number of SYN packets from the port."""
     program = tcpdump_module.tcpdump_path()
     assert program is not None
-    chosen = f"src port {client_port} and tcp[tcpflags] & tcp-syn != 0"
-    said = subprocess.run([program, "-n", "-r", pcap, chosen], capture_output=True, text=True, check=True)
-    return len(said.stdout.splitlines())
+    syn = f"src port {client_port} and tcp[tcpflags] & tcp-syn != 0"
+    process = subprocess.run([program, "-n", "-r", pcap, syn], capture_output=True, text=True, check=True)
+    return len(process.stdout.splitlines())

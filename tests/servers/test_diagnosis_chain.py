@@ -1,4 +1,4 @@
-"""The whole chain on a real memcached: watch, detect, diagnose by the ring, correct, tell."""
+"""The whole chain on a real memcached: watch, detect, diagnose on a replica, correct, report."""
 
 import json
 import os
@@ -17,37 +17,38 @@ pytestmark = [
     pytest.mark.timeout(1_500),
     pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
     pytest.mark.skipif(
-        not os.access("/sys/fs/cgroup/cpu/cgroup.procs", os.W_OK), reason="no cpu cgroup of v1, or not root"
+        not os.access("/sys/fs/cgroup/cpu/cgroup.procs", os.W_OK),
+        reason="needs a cgroup v1 cpu controller, and root",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("what", "options", "leader", "correction"),
+    ("problem", "options", "leader", "correction"),
     [
         ("network", [], "link lo", "widen the shaper of lo"),
         ("receive", [], "receive processing of lo", "where they arrive"),
     ],
     ids=["network", "receive"],
 )
-def test_from_the_first_look_to_the_page(tmp_path, what, options, leader, correction):
+def test_a_problem_is_followed_from_detection_to_the_page(tmp_path, problem, options, leader, correction):
     page = tmp_path / "story.html"
     chain = [sys.executable, str(EXAMPLES / "chain.py"), "--page", str(page), *QUICK]
-    inject = [sys.executable, str(EXAMPLES / "inject.py"), what, "--rate", "1000", *options, "--", *chain]
+    inject = [sys.executable, str(EXAMPLES / "inject.py"), problem, "--rate", "1000", *options, "--", *chain]
     done = subprocess.run(inject, capture_output=True, text=True, check=False)
-    line = next((one for one in done.stdout.splitlines() if one.startswith("{")), None)
+    line = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
     assert line is not None, done.stderr[-2000:]
-    told = json.loads(line)
+    story = json.loads(line)
     print(done.stderr[-3000:])
-    if told["detected"] is None:
+    if story["detected"] is None:
         pytest.skip(f"this host was so noisy that nothing was detected: {done.stderr[-300:]}")
-    found = told["diagnosis"]
-    assert found is not None, done.stderr[-2000:]
-    assert found["normal_us"] < found["now_us"]
-    if found["ruling"] in ("inconclusive", "void"):
-        pytest.skip(f"this host was too noisy: {found['why']}")
-    assert found["leader"] is not None, found["why"]
-    assert found["leader"].startswith(leader)
-    assert correction in found["correction"]["about"]
+    diagnosis = story["diagnosis"]
+    assert diagnosis is not None, done.stderr[-2000:]
+    assert diagnosis["normal_us"] < diagnosis["now_us"]
+    if diagnosis["ruling"] in ("inconclusive", "void"):
+        pytest.skip(f"this host was too noisy: {diagnosis['why']}")
+    assert diagnosis["leader"] is not None, diagnosis["why"]
+    assert diagnosis["leader"].startswith(leader)
+    assert correction in diagnosis["correction"]["about"]
     html = page.read_text()
-    assert found["leader"] in html
+    assert diagnosis["leader"] in html

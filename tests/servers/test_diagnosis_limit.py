@@ -1,4 +1,4 @@
-"""A whole diagnosis of a real memcached, whose neighbour may only be held to a part of a processor."""
+"""A whole diagnosis of a real memcached whose neighbour may only be limited by a CPU quota."""
 
 import math
 import os
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.memcached,
     pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
     pytest.mark.skipif(
-        not os.access(CPU / "cgroup.procs", os.W_OK), reason="no cpu cgroup of version 1, or not root"
+        not os.access(CPU / "cgroup.procs", os.W_OK), reason="needs a cgroup v1 cpu controller, and root"
     ),
 ]
 
@@ -36,7 +36,7 @@ def server():
 
 @pytest.fixture
 def neighbour(tmp_path):
-    """A busy loop under a name of its own, in a cpu cgroup of its own."""
+    """A busy loop with a unique name, in its own cpu cgroup."""
     program = tmp_path / "limit-me"
     shutil.copy("/bin/dash", program)
     group = CPU / f"test-limit-{os.getpid()}"
@@ -46,8 +46,8 @@ def neighbour(tmp_path):
     yield process, group
     process.kill()
     process.wait()
-    until = time.monotonic() + 10
-    while members(group / "cgroup.procs") and time.monotonic() < until:
+    deadline = time.monotonic() + 10
+    while members(group / "cgroup.procs") and time.monotonic() < deadline:
         time.sleep(0.01)
     group.rmdir()
 
@@ -58,26 +58,26 @@ def test_a_neighbour_is_tried_and_corrected_by_its_quota_alone(server, neighbour
     in_force: list[str] = []
     measure = Windows.measure
 
-    def told(self: Windows, most_us: float = math.inf) -> float:
+    def record_quota(self: Windows, most_us: float = math.inf) -> float:
         in_force.append(quota.read_text().strip())
         return measure(self)
 
-    monkeypatch.setattr(Windows, "measure", told)
+    monkeypatch.setattr(Windows, "measure", record_quota)
     monkeypatch.setattr(stages, "STAGES", (1,))
-    found = find_application(server)
-    source = latency_from(found, probe="600/s")
+    application = find_application(server)
+    source = latency_from(application, probe="600/s")
     assert source is not None
     rules = Policy(may=["limit"], neighbours=["limit-me"])
     request = DiagnosisRequest(
-        found, source, rules, pairs=6, window_s=0.03, settle_s=0.005, journal=tmp_path / "journal"
+        application, source, rules, pairs=6, window_s=0.03, settle_s=0.005, journal=tmp_path / "journal"
     )
     document = document_of(diagnose(request))
-    (one,) = document["suspects"]
-    assert one["name"] == f"neighbour limit-me ({process.pid})"
-    assert "cpu.cfs_quota_us" in one["about"]
-    # Of 6 pairs of it and 6 of the sham, 6 windows are under the quota: a tenth of a processor.
+    (suspect,) = document["suspects"]
+    assert suspect["name"] == f"neighbour limit-me ({process.pid})"
+    assert "cpu.cfs_quota_us" in suspect["about"]
+    # There are 6 pairs of it and 6 of the sham; 6 windows are under the quota, a tenth of a CPU.
     period = int((group / "cpu.cfs_period_us").read_text())
     assert sorted(in_force) == ["-1"] * 18 + [str(period // 10)] * 6
-    assert all(pair["with_us"] > 0 and pair["without_us"] > 0 for pair in one["measured"])
+    assert all(pair["with_us"] > 0 and pair["without_us"] > 0 for pair in suspect["measured"])
     assert quota.read_text().strip() == "-1"
     assert (tmp_path / "journal" / "knobs.jsonl").read_text() == ""

@@ -1,4 +1,4 @@
-"""A diagnosis by a twin, with real servers and cgroups: what is tried there, and that the host is left alone."""
+"""A diagnosis with a replica, on real servers and cgroups: what is tried on the replica, and what on the host."""
 
 import itertools
 import math
@@ -30,14 +30,14 @@ from hindmost.watch import Application, latency_from
 
 CPU = Path("/sys/fs/cgroup/cpu")
 TARGET = parse_target('synth?service={"kind": "deterministic", "mean_us": 100}')
-grouped = pytest.mark.skipif(
-    not os.access(CPU / "cgroup.procs", os.W_OK), reason="no cpu cgroup of version 1, or not root"
+needs_cgroup = pytest.mark.skipif(
+    not os.access(CPU / "cgroup.procs", os.W_OK), reason="needs a cgroup v1 cpu controller, and root"
 )
 
 
 @pytest.fixture
 def host():
-    """The instance that is slow: under a quota that is far above what it needs, since nothing is timed here."""
+    """The slow instance: under a quota far above what it needs, because the tests simulate its latency."""
     with ManagedServer(TARGET.spec) as server:
         group = CPU / f"test-twin-{os.getpid()}"
         group.mkdir()
@@ -45,35 +45,35 @@ def host():
         for task in Path(f"/proc/{server.pid}/task").iterdir():
             (group / "tasks").write_text(task.name)
         yield server, group
-    until = time.monotonic() + 10
-    while members(group / "cgroup.procs") and time.monotonic() < until:
+    deadline = time.monotonic() + 10
+    while members(group / "cgroup.procs") and time.monotonic() < deadline:
         time.sleep(0.01)
     group.rmdir()
 
 
-def free(group: Path) -> bool:
+def has_no_quota(group: Path) -> bool:
     return (group / "cpu.cfs_quota_us").read_text().strip() == "-1"
 
 
 @pytest.fixture
-def written(monkeypatch, host):
-    """Each file that an intervention writes, with its value; latency follows from the quota in force alone."""
-    seen: list[tuple[Path, str]] = []
-    write, taken = File._write, itertools.count()
+def writes(monkeypatch, host):
+    """Each file that an intervention writes, with its value; simulated latency depends only on the quota in force."""
+    recorded: list[tuple[Path, str]] = []
+    write, count = File._write, itertools.count()
 
-    def told(self: File, value: str) -> None:
-        seen.append((self.path, value))
+    def record_write(self: File, value: str) -> None:
+        recorded.append((self.path, value))
         write(self, value)
 
     def measure(_: Windows, most_us: float = math.inf) -> float:
         replica = next(iter(CPU.glob(f"hindmost-{os.getpid()}-*")), None)
-        return (100.0 if free(replica or host[1]) else 300.0) * (1 + next(taken) * 7 % 5 / 100)
+        return (100.0 if has_no_quota(replica or host[1]) else 300.0) * (1 + next(count) * 7 % 5 / 100)
 
-    monkeypatch.setattr(File, "_write", told)
+    monkeypatch.setattr(File, "_write", record_write)
     monkeypatch.setattr(Windows, "measure", measure)
     monkeypatch.setattr(procedure, "STAGES", (1,))
     monkeypatch.setattr("hindmost.studies.diagnosis.stages.STAGES", (1,))
-    return seen
+    return recorded
 
 
 def request(server, tmp_path, may):
@@ -90,25 +90,26 @@ def request(server, tmp_path, may):
     )
 
 
-@grouped
-def test_a_policy_that_forbids_everything_still_has_the_quota_shown_on_a_replica(host, written, tmp_path):
+@needs_cgroup
+def test_a_quota_is_shown_on_a_replica_even_if_the_policy_forbids_all_changes(host, writes, tmp_path):
     server, group = host
-    found = diagnose(request(server, tmp_path, []))
+    diagnosis = diagnose(request(server, tmp_path, []))
     name = f"quota of {group.name}"
-    assert found.replica is not None
-    assert (found.replica.reproduction.outcome, found.replica.reproduction.leader) == ("reproduced", name)
-    assert (found.decision.ruling, found.decision.leader) == ("cause", name)
-    # Eight times in force and as often taken back, in a group of the twin's own; the host's is not touched.
-    quotas = [(path, value) for path, value in written if path.name == "cpu.cfs_quota_us"]
+    assert diagnosis.replica is not None
+    reproduction = diagnosis.replica.reproduction
+    assert (reproduction.outcome, reproduction.leader) == ("reproduced", name)
+    assert (diagnosis.decision.ruling, diagnosis.decision.leader) == ("cause", name)
+    # The quota is set and removed eight times each, in the replica's own group; the host's is not changed.
+    quotas = [(path, value) for path, value in writes if path.name == "cpu.cfs_quota_us"]
     assert {path.parent for path, _ in quotas}.isdisjoint({group})
     assert len(quotas) == 16
     assert {value for _, value in quotas[1::2]} == {"-1"}
-    assert found.measured == {}
+    assert diagnosis.measured == {}
     assert (group / "cpu.cfs_quota_us").read_text().strip() == "90000"
     assert not list(CPU.glob(f"hindmost-{os.getpid()}-*"))
     assert (tmp_path / "journal" / "knobs.jsonl").read_text() == ""
-    document = document_of(found)
-    (dose,) = (one for one in document["replica"]["suspects"] if one["name"] == name)
+    document = document_of(diagnosis)
+    (dose,) = (suspect for suspect in document["replica"]["suspects"] if suspect["name"] == name)
     assert {round(pair["with_us"] / pair["without_us"]) for pair in dose["measured"]} == {3}
     text, page = render_diagnosis(document), render_diagnosis_page(document)
     assert name in text
@@ -117,30 +118,31 @@ def test_a_policy_that_forbids_everything_still_has_the_quota_shown_on_a_replica
     assert document["replica"]["removal_note"]["code"] == "not-removed-on-host"
 
 
-@grouped
-def test_who_made_the_replica_sick_is_the_only_one_that_is_tried_on_the_host(host, written, tmp_path):
+@needs_cgroup
+def test_only_the_suspect_that_slowed_the_replica_is_tried_on_the_host(host, writes, tmp_path):
     server, group = host
     os.sched_setaffinity(server.pid, {min(os.sched_getaffinity(0))})
-    found = diagnose(request(server, tmp_path, ["quota", "spread"]))
+    diagnosis = diagnose(request(server, tmp_path, ["quota", "spread"]))
     name = f"quota of {group.name}"
-    assert set(found.measured) == {name, "sham"}
-    assert (found.decision.ruling, found.decision.leader) == ("cause", name)
-    lifted = [value for path, value in written if path == group / "cpu.cfs_quota_us"]
-    # In each pair, and before the first one for a few short experiments.
-    assert len(lifted) > 2 * 8
-    assert lifted == ["-1", "90000"] * (len(lifted) // 2)
+    assert set(diagnosis.measured) == {name, "sham"}
+    assert (diagnosis.decision.ruling, diagnosis.decision.leader) == ("cause", name)
+    values = [value for path, value in writes if path == group / "cpu.cfs_quota_us"]
+    # In each pair, and in a few short experiments before the first one.
+    assert len(values) > 2 * 8
+    assert values == ["-1", "90000"] * (len(values) // 2)
     narrow = "threads on few processors"
-    assert found.suspects.left_out[narrow].code == "not-reproduced-suspect"
-    assert found.replica is not None
-    # A busy host may let it have a small part of the rise.
-    assert {arm.name: arm.state for arm in found.replica.reproduction.arms}[narrow] in ("struck out", "part")
-    assert (found.replica.removal.code, found.replica.removal.values) == (
+    assert diagnosis.suspects.left_out[narrow].code == "not-reproduced-suspect"
+    assert diagnosis.replica is not None
+    # On a busy host it may explain a small part of the rise.
+    states = {arm.name: arm.state for arm in diagnosis.replica.reproduction.arms}
+    assert states[narrow] in ("struck out", "part")
+    assert (diagnosis.replica.removal.code, diagnosis.replica.removal.values) == (
         "removed-on-host",
         {"ruling": "cause"},
     )
 
 
-def test_more_load_is_there_while_it_is_in_force_and_one_of_a_workload_until_its_end(tmp_path, capsys):
+def test_more_load_is_present_while_in_force_and_a_workload_until_its_end(tmp_path, capsys):
     workload = tmp_path / "w.json"
     workload.write_text('{"kind": "key-value", "keys": 20}')
     with ManagedServer(TARGET.spec) as server:
@@ -151,8 +153,8 @@ def test_more_load_is_there_while_it_is_in_force_and_one_of_a_workload_until_its
             port, established = f":{server.port:04X}", "01"
             return sum(line[1].endswith(port) and line[3] == established for line in lines)
 
-        asked = ["diagnose", f"memcached://{server.address}", "--replica", "synth"]
-        assert_refused(asked, capsys, 2, "missing-argument", option="--normal")
+        command = ["diagnose", f"memcached://{server.address}", "--replica", "synth"]
+        assert_refused(command, capsys, 2, "missing-argument", option="--normal")
 
         before = connections()
         more.remove()
@@ -203,8 +205,8 @@ with start_session(Path(sys.argv[1])) as session:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
-def test_a_replica_in_a_network_of_its_own_answers_and_leaves_nothing(tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="a separate network needs root")
+def test_a_replica_in_a_separate_network_answers_and_leaves_nothing(tmp_path):
     done = subprocess.run(
         ["unshare", "--mount", sys.executable, "-c", INSIDE, str(tmp_path / "j"), "synth"],
         capture_output=True,
@@ -216,15 +218,16 @@ def test_a_replica_in_a_network_of_its_own_answers_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
-def test_a_network_of_its_own_takes_the_rights_of_its_row_and_none_less(tmp_path):
-    rights = next(one.capabilities for one in NEEDS if one.command == "the same, with a network of its own")
-    for missing in ("", *rights):
-        kept = [f"+{one.removeprefix('CAP_').lower()}" for one in rights if one != missing]
+@pytest.mark.skipif(os.geteuid() != 0, reason="a separate network needs root")
+def test_a_separate_network_needs_exactly_the_capabilities_of_its_row(tmp_path):
+    command = "the same, with a network of its own"
+    capabilities = next(row.capabilities for row in NEEDS if row.command == command)
+    for missing in ("", *capabilities):
+        kept = [f"+{name.removeprefix('CAP_').lower()}" for name in capabilities if name != missing]
         limits = [f"--bounding-set={','.join(['-all', *kept])}", "--inh-caps=-all"]
-        words = [sys.executable, "-c", INSIDE, str(tmp_path / f"j{missing}"), "synth"]
+        program = [sys.executable, "-c", INSIDE, str(tmp_path / f"j{missing}"), "synth"]
         done = subprocess.run(
-            ["unshare", "--mount", "setpriv", *limits, *words],
+            ["unshare", "--mount", "setpriv", *limits, *program],
             capture_output=True,
             text=True,
             timeout=60,
@@ -251,28 +254,28 @@ diagnose(DiagnosisRequest(
 """
 
 
-@grouped
-def test_killed_in_the_middle_nothing_of_the_replica_is_left(host, tmp_path):
+@needs_cgroup
+def test_after_a_kill_nothing_of_the_replica_is_left(host, tmp_path):
     server, group = host
     place = str(tmp_path / "j")
-    words = [sys.executable, "-P", "-c", VICTIM, str(server.pid), server.address, place, TARGET.source]
-    words[-1] = TARGET.source.removeprefix("preset ")
-    victim = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    source = TARGET.source.removeprefix("preset ")
+    command = [sys.executable, "-P", "-c", VICTIM, str(server.pid), server.address, place, source]
+    victim = subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
     def replicas() -> list[Path]:
         return list(CPU.glob(f"hindmost-{victim.pid}-*"))
 
-    until = time.monotonic() + 60
-    while not any(not free(one) and members(one / "cgroup.procs") for one in replicas()):
-        assert time.monotonic() < until, "the twin was never under its quota"
+    deadline = time.monotonic() + 60
+    while not any(not has_no_quota(group) and members(group / "cgroup.procs") for group in replicas()):
+        assert time.monotonic() < deadline, "the replica was never under its quota"
         assert victim.poll() is None, "the diagnosis ended early"
         time.sleep(0.005)
-    (replica,) = {pid for one in replicas() for pid in members(one / "cgroup.procs")}
+    (replica,) = {pid for group in replicas() for pid in members(group / "cgroup.procs")}
     victim.kill()
     victim.wait()
     journal = tmp_path / "j" / "knobs.jsonl"
-    until = time.monotonic() + 20
+    deadline = time.monotonic() + 20
     while replicas() or Path(f"/proc/{replica}").exists() or journal.read_text():
-        assert time.monotonic() < until, (replicas(), journal.read_text())
+        assert time.monotonic() < deadline, (replicas(), journal.read_text())
         time.sleep(0.01)
     assert (group / "cpu.cfs_quota_us").read_text().strip() == "90000"

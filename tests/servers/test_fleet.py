@@ -1,4 +1,4 @@
-"""Load machines that are network namespaces of this one: a study through Dask, SSH and TLS, on real links."""
+"""Load machines in network namespaces: a study through Dask, SSH and TLS, on real links."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from hindmost.store import Study
 
 LOAD = ("--rate", "2k", "--pacing", "sleep", "--sentinel", "off")
 QUIET_WAKEUPS = 25
-"""Of the channel's process in a measurement: its timers rest, so that there are next to none; with Dask's defaults 90 a second."""
+"""Wake-ups of the channel's process in a measurement: nearly none, since its timers pause. Dask's default is 90 a second."""
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    with machines(tmp_path_factory.mktemp("two"), 2, {"b": 5_000_000}) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("two"), 2, {"b": 5_000_000}) as net:
+        yield net
 
 
 @pytest.fixture(scope="module")
 def url(two):
-    with two.memcached() as found:
-        yield found
+    with two.memcached() as target_url:
+        yield target_url
 
 
 @pytest.fixture(scope="module")
-def made(two, url, tmp_path_factory):
+def answer(two, url, tmp_path_factory):
     """A study of two runs by two machines."""
     out = tmp_path_factory.mktemp("fleet") / "study"
     answer = measure(url, out, "--fleet", two.hosts_file(), *LOAD)
@@ -46,37 +46,37 @@ def made(two, url, tmp_path_factory):
     return answer
 
 
-def test_two_machines_measure_a_server_on_a_third_from_one_moment_on(made, two):
-    result = made.result
+def test_two_machines_measure_a_server_on_a_third_and_begin_together(answer, two):
+    result = answer.result
     assert_counts_add_up(result)
     assert result["counts"]["errors"] == result["counts"]["timeouts"] == 0
     assert result["clients"]["count"] == 2
     for run in result["runs"]:
-        first, second = (one["counts"]["scheduled"] for one in run["clients"])
-        assert 0.8 < first / second < 1.25, "the plan is not thinned evenly"
+        first, second = (client["counts"]["scheduled"] for client in run["clients"])
+        assert 0.8 < first / second < 1.25, "the load is divided evenly"
     assert not two.leftovers()
     errors = []
-    for run in Study.open(made.study.folder).runs():
+    for run in Study.open(answer.study.folder).runs():
         moments = []
         for host in run.record["fleet"]:
-            # Nothing is said in the channel while it is measured.
+            # The channel is silent during the measurement.
             channel = host["channel"]
             assert channel["bytes"] == 0
             assert channel["wakeups"] <= QUIET_WAKEUPS
             assert channel["seconds"] > 0.5
-            # A clock that is 5 ms off is measured before and after.
+            # A clock that is 5 ms off is measured before and after the run.
             true_ns = 5_000_000 if host["host"] == "b" else 0
-            for when in ("before", "after"):
-                clock = host["clock"][when]
+            for phase in ("before", "after"):
+                clock = host["clock"][phase]
                 assert abs(clock["offset_ns"] - true_ns) <= clock["error_ns"]
                 if true_ns:
                     errors.append(clock["error_ns"])
             for index in host["clients"]:
-                told = json.loads((run.folder / f"client-{index}.json").read_text())
-                moments.append(told["measured_from_ns"] - host["clock"]["before"]["offset_ns"])
+                client = json.loads((run.folder / f"client-{index}.json").read_text())
+                moments.append(client["measured_from_ns"] - host["clock"]["before"]["offset_ns"])
         assert max(moments) - min(moments) < 5_000_000 / 2
-    # Of one look a busy host may make any error, and says so.
-    assert min(errors) < 5_000_000 / 2, "too coarse to see it"
+    # A busy host may make any single reading inaccurate, with a large stated error.
+    assert min(errors) < 5_000_000 / 2, "no reading is accurate enough to detect the offset"
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,13 @@ def channel(two):
     from hindmost.fleet.dask.channel import OwnChannel
     from hindmost.fleet.dask.hosts import parse_fleet
 
-    found = OwnChannel(parse_fleet(str(two.hosts_file())))
-    yield found
-    found.close()
+    own = OwnChannel(parse_fleet(str(two.hosts_file())))
+    yield own
+    own.close()
 
 
-def said_to(address: str, security: Any, **message: Any) -> Any:
-    """What a worker answers to whoever connects."""
+def ask_worker(address: str, security: Any, **message: Any) -> Any:
+    """Connect to a worker and return its answer."""
 
     async def work() -> Any:
         from distributed.comm import connect
@@ -105,25 +105,25 @@ def said_to(address: str, security: Any, **message: Any) -> Any:
     return asyncio.run(work())
 
 
-def test_only_the_controller_is_heard_and_its_secrets_stand_nowhere(channel, two):
+def test_workers_obey_only_the_controller_and_its_secrets_are_not_exposed(channel, two):
     from distributed.security import Security
 
     address = channel._reached["a"].address
     assert address.startswith("tls://")
     for stranger in (credentials(["stranger"])[0].security(), Security()):
         with pytest.raises((OSError, RuntimeError, TypeError)):
-            said_to(address, stranger, op="identity")
+            ask_worker(address, stranger, op="identity")
     ours = channel._credentials["controller"].security()
-    # A worker takes no code from anybody, not even with the session's certificate.
+    # A worker accepts no code, not even with the session's certificate.
     for op in ("run", "run_coroutine", "plugin-add", "actor_execute", "upload_file", "update_data"):
         with pytest.raises(ValueError, match="disallowed"):
-            said_to(address, ours, op=op, function=b"", wait=True)
+            ask_worker(address, ours, op=op, function=b"", wait=True)
     text, signature = Signer().sign("a", {"hello": {}})
-    found = json.loads(said_to(address, ours, op="hindmost", text=text, signature=signature))
-    assert found["error"]["code"] == "rejected-command", "another controller signed it"
+    reply = json.loads(ask_worker(address, ours, op="hindmost", text=text, signature=signature))
+    assert reply["error"]["code"] == "rejected-command", "the signature is from another controller"
     assert channel.ask("a", {"hello": {}}).said["version"]
 
-    # What a host cannot do is told with its name.
+    # Errors of a host name the host.
     nowhere = f"{two.server.address}:1"
     with raises(ClientError, "server-unreachable", host="b", address=nowhere):
         channel.ask("b", {"reach": {"address": nowhere, "timeout_s": 2.0}})
@@ -131,8 +131,8 @@ def test_only_the_controller_is_heard_and_its_secrets_stand_nowhere(channel, two
         refuse_other("b", {**channel.ask("b", {"hello": {}}).said, "version": "9.9.9"})
 
     key = channel._credentials["a"].key.splitlines()[1]
-    for one in two.loads:
-        for pid, line in one.commands().items():
+    for machine in two.loads:
+        for pid, line in machine.commands().items():
             environment = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
             assert key not in line + environment
             assert "BEGIN" not in line + environment

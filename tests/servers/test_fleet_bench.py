@@ -1,4 +1,4 @@
-"""The bench of a fleet leaves no machine behind, however it is ended."""
+"""The fleet benchmark removes its machines, however it is ended."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 ROOT = Path(__file__).parents[2]
 
 
-def of(pid):
-    """Namespaces and links of the machines that a process made (`machines`: named by its number)."""
+def list_namespaces(pid):
+    """Namespaces and links of the machines that a process made (`machines` names them after its pid)."""
     bridge = f"hb{pid * 16 % 10**8}"
-    words = [["ip", "-o", "netns", "list"], ["ip", "-o", "link", "show"]]
-    told = [subprocess.run(each, check=True, capture_output=True, text=True).stdout for each in words]
-    return [line for text in told for line in text.splitlines() if bridge in line]
+    commands = [["ip", "-o", "netns", "list"], ["ip", "-o", "link", "show"]]
+    texts = [
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout for command in commands
+    ]
+    return [line for text in texts for line in text.splitlines() if bridge in line]
 
 
 @pytest.mark.nightly
-def test_a_bench_that_timeout_ends_leaves_no_namespaces(tmp_path):
+def test_a_benchmark_ended_by_timeout_leaves_no_namespaces(tmp_path):
     with machines(tmp_path, 0):
-        pass  # a skip where namespaces cannot be made
+        pass  # skips where namespaces cannot be made
     bench = subprocess.Popen(
         [sys.executable, "-m", "benches.fleet", "--only", "controller"],
         cwd=ROOT,
@@ -35,11 +37,11 @@ def test_a_bench_that_timeout_ends_leaves_no_namespaces(tmp_path):
         stderr=subprocess.PIPE,
     )
     try:
-        wait_for(lambda: len(of(bench.pid)) >= 4, "its first machines", 30.0)
-        # As timeout(1) does: to the process, and to its group.
+        wait_for(lambda: len(list_namespaces(bench.pid)) >= 4, "its first machines", 30.0)
+        # As timeout(1) does: once to the process, and once to its group.
         bench.send_signal(signal.SIGTERM)
         bench.send_signal(signal.SIGTERM)
-        _, said = bench.communicate(timeout=60)
+        _, err = bench.communicate(timeout=60)
     finally:
         bench.kill()
-    assert (bench.returncode, of(bench.pid)) == (128 + signal.SIGTERM, []), said
+    assert (bench.returncode, list_namespaces(bench.pid)) == (128 + signal.SIGTERM, []), err

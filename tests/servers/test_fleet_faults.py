@@ -1,4 +1,4 @@
-"""What goes wrong with load machines is told with host and place, voids the run, and leaves nothing behind."""
+"""Faults of load machines are reported with the host's name, void the run, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -27,78 +27,81 @@ WORKER = "hindmost.fleet.dask.worker"
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    with machines(tmp_path_factory.mktemp("two"), 2) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("two"), 2) as net:
+        yield net
 
 
 @pytest.fixture(scope="module")
 def url(two):
-    with two.memcached() as found:
-        yield found
+    with two.memcached() as target_url:
+        yield target_url
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(two):
+def assert_nothing_left(two):
     yield
-    wait_for(lambda: not two.leftovers(), f"nothing is left: {two.leftovers()}", 30.0)
+    wait_for(lambda: not two.leftovers(), f"nothing is left behind: {two.leftovers()}", 30.0)
 
 
-def begun(two, url, out, *more):
-    """A study whose first run measures on both machines."""
+def start_study(two, url, out, *options):
+    """Start a study, and wait until its first run measures on both machines."""
     words = ("--json", "--out", out, "--fleet", two.hosts_file(), *LOAD)
-    process = start("measure", url, *words, "--duration", "3s", "--warmup", "0.3s", "--runs", "1", *more)
-    wait_for(lambda: all(any("client" in c for c in one.commands().values()) for one in two.loads), "clients")
+    words += ("--duration", "3s", "--warmup", "0.3s", "--runs", "1")
+    process = start("measure", url, *words, *options)
+    wait_for(
+        lambda: all(any("client" in c for c in host.commands().values()) for host in two.loads), "clients"
+    )
     time.sleep(1.0)  # some of its measurement
     return process
 
 
-def test_a_host_that_dies_voids_its_run_which_is_made_again_and_says_so(two, url, tmp_path):
+def test_a_run_whose_host_dies_is_voided_and_repeated(two, url, tmp_path):
     out = tmp_path / "study"
-    process = begun(two, url, out)
+    process = start_study(two, url, out)
     two.by_name["a"].kill(WORKER)
     answer = finish(process, out)
     assert answer.code in (0, 4, 6), answer.err
     (run,) = Study.open(out).runs()
     assert len(run.record["voided"]) == 1
-    assert [one["code"] for one in answer.result["reasons"]].count("host-lost") == 1
-    assert [one["run"] for one in answer.result["fleet"]["voided"]] == [1]
+    assert [reason["code"] for reason in answer.result["reasons"]].count("host-lost") == 1
+    assert [entry["run"] for entry in answer.result["fleet"]["voided"]] == [1]
 
 
 @pytest.mark.nightly
-def test_a_host_that_stays_away_ends_the_study_by_its_name(two, url, tmp_path):
+def test_a_host_that_stays_away_ends_the_study_and_is_named(two, url, tmp_path):
     out = tmp_path / "study"
-    process = begun(two, url, out)
-    one = two.by_name["b"]
-    one.end()
+    process = start_study(two, url, out)
+    machine = two.by_name["b"]
+    machine.end()
     try:
         answer = finish(process, out)
         answer.assert_error(1, "host-unreachable", host="b")
     finally:
-        one.start_sshd(two.folder)
-        wait_for(lambda: one.sshd_answers(), "sshd is back")
-        for path in (two.folder / "tmp").glob("hindmost-*"):  # as it was when the power went
+        machine.start_sshd(two.folder)
+        wait_for(machine.sshd_answers, "sshd is back")
+        for path in (two.folder / "tmp").glob("hindmost-*"):  # as after a power failure
             shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL])
-def test_a_controller_that_is_ended_leaves_nothing_on_any_machine(two, url, how, tmp_path):
-    process = begun(two, url, tmp_path / "study")
-    os.kill(process.pid, how)
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL])
+def test_a_controller_that_is_ended_leaves_nothing_on_any_machine(two, url, number, tmp_path):
+    process = start_study(two, url, tmp_path / "study")
+    os.kill(process.pid, number)
     answer = finish(process, tmp_path / "study")
-    assert answer.code == (130 if how == signal.SIGINT else -how), answer.err
-    wait_for(lambda: not two.leftovers(), "workers, instances and folders are gone", 30.0)
+    assert answer.code == (130 if number == signal.SIGINT else -number), answer.err
+    wait_for(lambda: not two.leftovers(), "workers, clients and folders are gone", 30.0)
 
 
-def test_a_host_that_cannot_begin_is_told_with_its_name_and_what_differs(two, tmp_path):
+def test_a_host_that_cannot_begin_is_named_with_the_wrong_setting(two, tmp_path):
     from hindmost.errors import ClientError
     from hindmost.fleet.dask.channel import OwnChannel
     from hindmost.fleet.dask.hosts import parse_fleet
 
-    made = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "stranger")]
-    subprocess.run(made, check=True, stdin=subprocess.DEVNULL)
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "stranger")]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     (tmp_path / "no-key").write_text("a shopping list\n")
     (tmp_path / "none-known").write_text("")
-    for differs, code, fields in (
+    for setting, code, fields in (
         (f'key = "{tmp_path / "stranger"}"', "host-login", {"path": str(tmp_path / "stranger")}),
         ('user = "nobody-there"', "host-login", {"user": "nobody-there"}),
         ('key = "/nowhere/key"', "unreadable-file", {"path": "/nowhere/key"}),
@@ -107,22 +110,22 @@ def test_a_host_that_cannot_begin_is_told_with_its_name_and_what_differs(two, tm
         ("port = 1", "host-unreachable", {"address": two.by_name["a"].address}),
         ('python = "/usr/bin/python3"', "missing-hindmost", {}),
     ):
-        text = two.hosts_file(a=f"ssh = {{ {differs} }}").read_text()
-        (tmp_path / "hosts.toml").write_text(text[: text.rindex("[[host]]")])  # a alone
+        text = two.hosts_file(a=f"ssh = {{ {setting} }}").read_text()
+        (tmp_path / "hosts.toml").write_text(text[: text.rindex("[[host]]")])  # only host a
         with raises(ClientError, code, host="a", **fields):
             OwnChannel(parse_fleet(str(tmp_path / "hosts.toml"))).close()
 
 
 @contextmanager
 def scheduler(*names: str, **settings: str):
-    """A scheduler of somebody else's on this machine, with workers of these names; settings as Dask's variables."""
+    """A scheduler of another user on this machine, with workers of these names; `settings` are Dask's variables."""
     dask = [sys.executable, "-m"]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **settings}
-    ends = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
+    popen_options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
     place = Path("/tmp") / f"hindmost-scheduler-{os.getpid()}"
     place.unlink(missing_ok=True)
     scheme = "tls" if settings else "tcp"
-    words = [
+    options = [
         "--host",
         f"{scheme}://127.0.0.1",
         "--port",
@@ -131,22 +134,24 @@ def scheduler(*names: str, **settings: str):
         "--scheduler-file",
         str(place),
     ]
-    processes = [subprocess.Popen([*dask, "distributed.cli.dask_scheduler", *words], **ends)]
+    processes = [subprocess.Popen([*dask, "distributed.cli.dask_scheduler", *options], **popen_options)]
     try:
         wait_for(lambda: place.exists() and place.stat().st_size, "the scheduler")
         address = json.loads(place.read_text())["address"]
         for name in names:
-            words = [address, "--nthreads", "1", "--no-nanny", "--name", name, "--no-dashboard"]
-            processes.append(subprocess.Popen([*dask, "distributed.cli.dask_worker", *words], **ends))
+            options = [address, "--nthreads", "1", "--no-nanny", "--name", name, "--no-dashboard"]
+            processes.append(
+                subprocess.Popen([*dask, "distributed.cli.dask_worker", *options], **popen_options)
+            )
         yield address, processes[1:]
     finally:
-        for one in processes:
-            one.kill()
-            one.wait()
+        for process in processes:
+            process.kill()
+            process.wait()
         place.unlink(missing_ok=True)
 
 
-def workers_of(address: str, security=None) -> int:
+def count_workers(address: str, security=None) -> int:
     from distributed import Client
 
     with Client(address, timeout=20, security=security) as client:
@@ -154,23 +159,23 @@ def workers_of(address: str, security=None) -> int:
 
 
 @pytest.mark.nightly
-def test_workers_of_a_scheduler_measure_and_are_silent_and_one_that_vanishes_is_named(url, tmp_path):
+def test_workers_of_a_scheduler_measure_in_silence_and_a_lost_one_is_named(url, tmp_path):
     out = tmp_path / "study"
     with scheduler("north", "south") as (address, workers):
-        wait_for(lambda: workers_of(address) == 2, "both workers")
+        wait_for(lambda: count_workers(address) == 2, "both workers")
         words = ("--json", "--out", out, "--fleet", address, *LOAD, "--duration", "1s", "--runs", "100")
         process = start("measure", url, *words, "--warmup", "0.3s")
         wait_for(lambda: list(out.glob("runs/0001/run.json")), "a finished run")
         workers[0].kill()
         finish(process, out).assert_error(1, "host-lost", host="north")
     hosts = Study.open(out).runs()[0].record["fleet"]
-    assert {one["host"] for one in hosts} == {"north", "south"}
-    # Next to nothing: a busy host is late with what was said before it measured.
-    assert all(one["channel"]["bytes"] < 1_000 for one in hosts), hosts
+    assert {host["host"] for host in hosts} == {"north", "south"}
+    # Nearly nothing: on a busy host, messages from before the measurement may arrive late.
+    assert all(host["channel"]["bytes"] < 1_000 for host in hosts), hosts
 
 
 @pytest.mark.nightly
-def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path, monkeypatch):
+def test_a_missing_scheduler_and_a_scheduler_without_workers_are_reported(tmp_path, monkeypatch):
     from hindmost.errors import HostLost, UsageError
     from hindmost.fleet.dask.certificates import credentials
     from hindmost.fleet.dask.hosts import parse_fleet
@@ -178,7 +183,7 @@ def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path,
 
     with raises(UsageError, "no-scheduler", address="tcp://127.0.0.1:1"):
         SchedulerChannel(parse_fleet("tcp://127.0.0.1:1"))
-    # Files that root alone can read: the broker reads them before it becomes another user.
+    # Files that only root can read: the broker reads them before it becomes another user.
     (ours,) = credentials(["all"])
     settings = {}
     for name, text in (("CA_FILE", ours.authority), ("CERT", ours.certificate), ("KEY", ours.key)):
@@ -188,11 +193,11 @@ def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path,
             settings[f"DASK_DISTRIBUTED__COMM__TLS__{role}{name}"] = str(tmp_path / name)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    # It tries to reach a worker that is gone for half a minute, if nobody says otherwise.
+    # By default, the scheduler tries for half a minute to reach a worker that is gone.
     settings["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "0.5s"
     with scheduler("north", **settings) as (address, (worker,)):
         assert address.startswith("tls://")
-        wait_for(lambda: workers_of(address, ours.security()) == 1, "the worker")
+        wait_for(lambda: count_workers(address, ours.security()) == 1, "the worker")
         channel = SchedulerChannel(parse_fleet(address))
         try:
             assert channel.ask("north", {"hello": {}}).said["version"]
@@ -200,13 +205,13 @@ def test_a_scheduler_that_is_not_there_or_has_lost_its_workers_is_told(tmp_path,
             with raises(HostLost, "host-lost", host="north"):
                 channel.ask("north", {"hello": {}}, patience_s=0.3)
             worker.send_signal(signal.SIGCONT)
-            assert channel.ask("north", {"hello": {}}).said["version"], "it was late once"
+            assert channel.ask("north", {"hello": {}}).said["version"], "a late worker is not lost"
             worker.kill()
-            wait_for(lambda: workers_of(address, ours.security()) == 0, "its end is seen")
+            wait_for(lambda: count_workers(address, ours.security()) == 0, "the scheduler notices the end")
             for _ in range(2):
                 with raises(HostLost, "host-lost", host="north"):
                     channel.ask("north", {"hello": {}})
-            assert channel._lost == {"north"}, "it is not waited for again"
+            assert channel._lost == {"north"}, "a lost worker is not waited for"
         finally:
             channel.close()
         with raises(UsageError, "no-workers", address=address):

@@ -1,4 +1,4 @@
-"""Two load machines: a slow link is found and named (Treadmill, Figure 2), a server restarts, a sweep is shared out."""
+"""Two load machines: a slow link is named (Treadmill, Figure 2), a server restarts, a sweep is distributed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hindmost.store import Study
 
 LOAD = ("--pacing", "sleep", "--sentinel", "off")
 SERVER = 'synth?service={"kind": "exponential", "mean_us": 10000}&protocol=http'
-"""Slow enough that what a busy host adds is little beside it."""
+"""Slow enough that interference on a busy host adds little in comparison."""
 WORKER = "hindmost.fleet.dask.worker"
 DESIGN = Design(requests=1_000)
 
@@ -32,68 +32,69 @@ def points(count):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    with machines(tmp_path_factory.mktemp("two"), 2) as found:
-        yield found
+    with machines(tmp_path_factory.mktemp("two"), 2) as net:
+        yield net
 
 
-def on_its_machine(two):
-    """Hosts, of which one has the server."""
+def hosts_with_server(two):
+    """A fleet file in which one host has the server."""
     server = f'[[host]]\nname = "server"\naddress = "{two.server.address}"\nclients = 0\n'
     return two.hosts_file(f'{server}\n[target]\nhost = "server"\n')
 
 
 def test_a_client_behind_a_slow_link_is_named_and_a_server_restarts_on_its_machine(two, tmp_path):
-    two.by_name["b"].slow_link("2mbit")  # a reply takes it some 30 ms, of which there are 20 a second
+    two.by_name["b"].slow_link("2mbit")  # 20 replies a second, each of which takes about 30 ms
     (tmp_path / "few.json").write_text('{"kind": "key-value", "keys": 50, "value_bytes": 8000}')
-    words = ("--workload", tmp_path / "few.json", "--rate", "40", "--connections", "2", "--quantiles", "50")
-    words += ("--runs", "5", "--duration", "0.8s", "--warmup", "0.2s", "--fleet", on_its_machine(two))
+    load = ("--workload", tmp_path / "few.json", "--rate", "40", "--connections", "2", "--quantiles", "50")
+    load += ("--runs", "5", "--duration", "0.8s", "--warmup", "0.2s", "--fleet", hosts_with_server(two))
     try:
-        answer = measure("memcached", tmp_path / "study", *LOAD, *words)
+        answer = measure("memcached", tmp_path / "study", *LOAD, *load)
     finally:
         two.by_name["b"].restore_link()
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
-    named = [one for one in answer.result["reasons"] if one["code"] in ("slow-client", "dominant-client")]
-    assert "b" in [one["values"].get("host") for one in named]
-    hosts = {one["host"]: one for one in answer.result["fleet"]["hosts"]}
+    codes = ("slow-client", "dominant-client")
+    reasons = [reason for reason in answer.result["reasons"] if reason["code"] in codes]
+    assert "b" in [reason["values"].get("host") for reason in reasons]
+    hosts = {host["host"]: host for host in answer.result["fleet"]["hosts"]}
     assert max(hosts, key=lambda name: hosts[name]["latency_us"]["p50"]) == "b"
     assert max(hosts, key=lambda name: hosts[name]["share_of_slowest"]) == "b"
-    places = [run.record["target"] for run in Study.open(tmp_path / "study").runs()]
-    assert all(one["host"] == "server" for one in places)
-    assert all(one["address"].startswith(two.server.address) for one in places)
-    assert not two.server.commands(), "it was left"
+    targets = [run.record["target"] for run in Study.open(tmp_path / "study").runs()]
+    assert all(target["host"] == "server" for target in targets)
+    assert all(target["address"].startswith(two.server.address) for target in targets)
+    assert not two.server.commands(), "the server is still running"
 
 
 @pytest.mark.nightly
-def test_a_sweep_on_many_machines_is_that_of_one_to_the_bit(two):
-    asked = ("clone", "sweep", "silo", "--vary", "threads=1,2", "--utilisation", "10%..90%:5", "--json")
-    asked = (*asked, "--requests", "2000")
-    here, there = hindmost(*asked), hindmost(*asked, "--fleet", two.hosts_file())
+def test_a_sweep_on_many_machines_equals_that_on_one_to_the_bit(two):
+    command = ("clone", "sweep", "silo", "--vary", "threads=1,2", "--utilisation", "10%..90%:5", "--json")
+    command += ("--requests", "2000")
+    here, there = hindmost(*command), hindmost(*command, "--fleet", two.hosts_file())
     assert there.code == 0, there.err
     assert there.result["points"] == here.result["points"]
 
 
 @pytest.mark.nightly
-def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_no_answer(two):
-    clone, said, killed = load_clone("silo"), [], []
+def test_points_of_a_lost_host_are_computed_by_another_and_fail_without_any_host(two):
+    clone, notes, killed = load_clone("silo"), [], []
 
-    def killing(spread):
-        """Machine a, which is asked for pieces as the other is, stands still, and dies at the other's first."""
+    def kill_first_host(spread):
+        """Stop machine a, which gets pieces like the other, and kill it at the other's first result."""
 
-        def until_then(*of):
+        def spread_and_kill(*arguments):
             two.by_name["a"].kill(WORKER, signal.SIGSTOP)
-            for piece in spread(*of):
+            for piece in spread(*arguments):
                 if not killed:
                     killed.append("a")
                     two.by_name["a"].kill(WORKER)
                 yield piece
 
-        return until_then
+        return spread_and_kill
 
-    with computing(str(two.hosts_file()), WORK, said.append) as spread:
-        there = predictions(clone, points(400), DESIGN, None, killing(spread))
+    with computing(str(two.hosts_file()), WORK, notes.append) as spread:
+        there = predictions(clone, points(400), DESIGN, None, kill_first_host(spread))
         assert there == predictions(clone, points(400), DESIGN)
-        assert any(note.code == "host-lost" and note.values["host"] == "a" for note in said), said
+        assert any(note.code == "host-lost" and note.values["host"] == "a" for note in notes), notes
         pieces = spread(job_of(clone, DESIGN), points(4_000))
         _, first = next(pieces)
         two.by_name["b"].kill(WORKER)
@@ -101,29 +102,17 @@ def test_a_lost_hosts_points_are_asked_of_another_and_without_any_host_there_is_
             list(pieces)
         assert first
         assert caught.value.fields["of"] == 4_000
-    wait_for(lambda: not any(one.commands() for one in two.loads), "no process is left", 30.0)
+    wait_for(lambda: not any(host.commands() for host in two.loads), "no process is left", 30.0)
 
 
 @pytest.mark.nightly
-def test_several_machines_say_what_one_process_says(two, tmp_path):
-    words = (
-        *LOAD,
-        "--rate",
-        "80",
-        "--runs",
-        "6",
-        "--duration",
-        "4s",
-        "--quantiles",
-        "50,90",
-        "--stamps",
-        "off",
-    )
-    hosts = on_its_machine(two)
-    both = f"0-{len(os.sched_getaffinity(0)) - 1}"  # as many threads as it has elsewhere
+def test_several_machines_measure_the_same_as_one_process(two, tmp_path):
+    load = ("--rate", "80", "--runs", "6", "--duration", "4s", "--quantiles", "50,90", "--stamps", "off")
+    hosts = hosts_with_server(two)
+    both = f"0-{len(os.sched_getaffinity(0)) - 1}"  # as many threads as on the load machines
     alone = ("--clients", "1", "--server-cpus", both, "--client-cpus", both)
-    one = measure(SERVER, tmp_path / "one", *words, *alone)
-    many = measure(SERVER, tmp_path / "many", "--fleet", hosts, *words)
+    one = measure(SERVER, tmp_path / "one", *LOAD, *load, *alone)
+    many = measure(SERVER, tmp_path / "many", "--fleet", hosts, *LOAD, *load)
     assert many.code in (0, 4, 6), many.err
     for name in ("p50", "p90"):
         here, there = (answer.result["latency_us"][name] for answer in (one, many))
@@ -132,13 +121,13 @@ def test_several_machines_say_what_one_process_says(two, tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_sweep_that_is_interrupted_leaves_nothing_on_hosts(two):
-    def interrupted():
+def test_an_interrupted_sweep_leaves_nothing_on_hosts(two):
+    def interrupt():
         with computing(str(two.hosts_file()), WORK) as spread:
             for _ in spread(job_of(load_clone("silo"), DESIGN), points(4_000)):
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    # The folder of a worker that was killed goes when another begins there.
-    wait_for(lambda: not two.leftovers(), "nothing is left", 30.0)
+        interrupt()
+    # The next worker on a host removes the folder of a killed one.
+    wait_for(lambda: not two.leftovers(), "nothing is left behind", 30.0)

@@ -1,4 +1,4 @@
-"""Unary calls of gRPC at a real server: what arrives is the message, and statuses are told apart."""
+"""Unary gRPC calls to a real server: messages arrive as encoded by the proto, and statuses are distinguished."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def get(request, context):
 def fails(status):
     return lambda request, context: context.abort(status, "so it is")
 
-def of(what):
-    return grpc.unary_unary_rpc_method_handler(what)
+def unary(handler):
+    return grpc.unary_unary_rpc_method_handler(handler)
 
 server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
 server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("shop.Orders", {
-    "Get": of(get),
-    "Miss": of(fails(grpc.StatusCode.NOT_FOUND)),
-    "Deny": of(fails(grpc.StatusCode.PERMISSION_DENIED)),
+    "Get": unary(get),
+    "Miss": unary(fails(grpc.StatusCode.NOT_FOUND)),
+    "Deny": unary(fails(grpc.StatusCode.PERMISSION_DENIED)),
 })])
 assert server.add_insecure_port(sys.argv[1])
 server.start()
@@ -74,7 +74,7 @@ def target(folder: Path) -> Path:
 
 
 def descriptors(folder: Path) -> Path:
-    """What protoc would write of a small proto."""
+    """Write the descriptor set of a small proto, as protoc would."""
     file = descriptor_pb2.FileDescriptorProto(name="shop.proto", package="shop", syntax="proto3")
     order = file.message_type.add(name="Order")
     order.field.add(name="id", number=1, type="TYPE_INT64", label="LABEL_OPTIONAL", json_name="id")
@@ -88,7 +88,7 @@ def descriptors(folder: Path) -> Path:
     return folder / "shop.binpb"
 
 
-def test_messages_arrive_as_their_proto_says_and_statuses_are_told_apart_by_call(
+def test_messages_arrive_as_the_proto_defines_and_statuses_are_counted_by_call(
     tmp_path: Path, process_tracker: ProcessTracker
 ) -> None:
     calls = [
@@ -96,31 +96,31 @@ def test_messages_arrive_as_their_proto_says_and_statuses_are_told_apart_by_call
         for name in ("Get", "Miss", "Deny")
     ]
     (tmp_path / "mix.json").write_text(json.dumps({"kind": "http", "requests": calls}))
-    asked = ("--workload", tmp_path / "mix.json", "--descriptors", descriptors(tmp_path))
+    options = ("--workload", tmp_path / "mix.json", "--descriptors", descriptors(tmp_path))
     with run_server(load_target_file(target(tmp_path))) as server:
         url = f"grpc://{server.address}"
-        answer = measure(url, tmp_path / "study", *FEW, *asked, "--header", "X-Tenant: a")
-        other = measure(f"http://{server.address}/", tmp_path / "other", *FEW)
+        answer = measure(url, tmp_path / "study", *FEW, *options, "--header", "X-Tenant: a")
+        wrong = measure(f"http://{server.address}/", tmp_path / "other", *FEW)
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
     assert (tmp_path / "notes").read_text().split() == ["080712016112" + "0162", "a"]
-    codes = {name: set(one["codes"]) for name, one in answer.result["by_kind"].items()}
+    codes = {name: set(kind["codes"]) for name, kind in answer.result["by_kind"].items()}
     assert codes == {
         "shop.Orders/Get": {"OK"},
         "shop.Orders/Miss": {"NOT_FOUND"},
         "shop.Orders/Deny": {"PERMISSION_DENIED"},
     }
-    outcomes = {name: one["outcome"] for name, one in answer.result["codes"].items()}
+    outcomes = {name: code["outcome"] for name, code in answer.result["codes"].items()}
     assert outcomes == {"OK": "hit", "NOT_FOUND": "miss", "PERMISSION_DENIED": "error"}
-    other.assert_error(1, "wrong-protocol")
-    assert f"grpc://{server.address}/" in other.result["hint"]
+    wrong.assert_error(1, "wrong-protocol")
+    assert f"grpc://{server.address}/" in wrong.result["hint"]
 
     protos = descriptors(tmp_path)
-    for path, words, code in [
+    for path, options, code in [
         ("/shop.Orders/Get", ("--body", '{"idd": 1}', "--descriptors", protos), "bad-value"),
         ("/shop.Orders/Get", ("--descriptors", tmp_path / "none"), "no-such-file"),
         ("/shop.Order/Get", ("--descriptors", protos), "unknown-name"),
         ("/shop.Orders/Watch", ("--descriptors", protos), "unsupported"),
     ]:
-        refused = measure(f"grpc://127.0.0.1:1{path}", tmp_path / "no", *FEW, *words)
-        refused.assert_error(2, code)
+        answer = measure(f"grpc://127.0.0.1:1{path}", tmp_path / "no", *FEW, *options)
+        answer.assert_error(2, code)

@@ -1,4 +1,4 @@
-"""The plug-ins for Hadoop: the same decisions as the engine, and HDFS-H on real name and data nodes."""
+"""The Hadoop plug-ins: the same decisions as the engine, and HDFS-H on real name and data nodes."""
 
 import contextlib
 import os
@@ -28,20 +28,18 @@ pytestmark = pytest.mark.timeout(600)
 
 
 def numbers(text: str) -> list[float]:
-    return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", text)]
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
 
 
 @pytest.fixture(autouse=True)
-def one_at_a_time(exclusive):
+def lock_hadoop(exclusive):
     exclusive("hadoop")
 
 
 @pytest.mark.nightly
-def test_a_step_that_waits_for_ever_is_ended_and_says_so(tmp_path, monkeypatch):
+def test_a_step_that_hangs_is_ended_and_named(tmp_path, monkeypatch):
     run_setup("build")
-    java = (
-        tmp_path / "java"
-    )  # as a JVM that Hadoop's threads keep alive: it does nothing, whatever it is asked
+    java = tmp_path / "java"  # like a JVM that Hadoop's threads keep alive: it does nothing and does not exit
     java.write_text(
         '#!/bin/sh\n[ "$1" = -version ] && { echo \'openjdk version "17.0.1"\' >&2; exit; }\n'
         f"trap '' TERM\necho $$ >{tmp_path}/pid\nexec sleep 600\n"
@@ -49,12 +47,12 @@ def test_a_step_that_waits_for_ever_is_ended_and_says_so(tmp_path, monkeypatch):
     java.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("HADOOP_PATIENCE", "1")
-    done = subprocess.run(
+    process = subprocess.run(
         [ROOT.parent / "setup/hadoop.sh", "golden"], capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 1
-    assert "GoldenMain" in done.stderr
-    # Who was killed may be there until the next of its parents has looked at it.
+    assert process.returncode == 1
+    assert "GoldenMain" in process.stderr
+    # A killed process remains a zombie until its parent waits for it.
     status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/status")
     with contextlib.suppress(OSError):
         assert "State:\tZ" in status.read_text()
@@ -63,8 +61,11 @@ def test_a_step_that_waits_for_ever_is_ended_and_says_so(tmp_path, monkeypatch):
 @pytest.fixture
 def classes():
     servers = [f"dn{number}.test" for number in range(18)]
-    cpu = np.stack([np.full(720, 0.1 * (1 + at % 6)) for at in range(9)])
-    tenants = [Tenant(f"t{at}", f"e{at}", servers[2 * at : 2 * at + 2], 0.1 * at, 2.0) for at in range(9)]
+    cpu = np.stack([np.full(720, 0.1 * (1 + index % 6)) for index in range(9)])
+    tenants = [
+        Tenant(f"t{index}", f"e{index}", servers[2 * index : 2 * index + 2], 0.1 * index, 2.0)
+        for index in range(9)
+    ]
     return classify(Traces(tenants, cpu, 3600.0))
 
 
@@ -86,7 +87,7 @@ def test_java_decides_as_the_engine_does_and_reads_what_python_writes(classes, t
 
 
 @pytest.mark.nightly
-def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
+def test_concurrent_and_outdated_builds_are_never_used(classes, tmp_path):
     tenants_file = tmp_path / "tenants.tsv"
     tenants_file.write_text(tenants_text(classes))
     clone = tmp_path / "clone"
@@ -94,9 +95,9 @@ def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
     shutil.copytree(ROOT, clone / "hadoop", ignore=shutil.ignore_patterns("target*"))
 
     def read_by_four():
-        with ThreadPoolExecutor(4) as beside:
-            asked = [beside.submit(run_setup, "read", str(tenants_file), root=clone) for _ in range(4)]
-            return {one.result().splitlines()[0].rsplit(", ", 1)[0] for one in asked}
+        with ThreadPoolExecutor(4) as pool:
+            futures = [pool.submit(run_setup, "read", str(tenants_file), root=clone) for _ in range(4)]
+            return {future.result().splitlines()[0].rsplit(", ", 1)[0] for future in futures}
 
     assert read_by_four() == {"9 tenants, 18 hosts"}
 
@@ -105,12 +106,12 @@ def test_nobody_runs_half_a_build_nor_an_old_one(classes, tmp_path):
 
     source = clone / "hadoop/src/test/java/hindmost/hadoop/ReadMain.java"
     source.write_text(source.read_text().replace("%d hosts", "%d servers"))
-    os.utime(source, (0, 0))  # as an archive's file, older than what was built of another
+    os.utime(source, (0, 0))  # like a file from an archive, older than the build of another version
     assert read_by_four() == {"9 tenants, 18 servers"}
 
 
 @pytest.mark.nightly
-def test_where_no_tenant_is_known_hadoops_own_tests_of_placement_hold():
+def test_without_known_tenants_hadoops_own_placement_tests_pass():
     assert numbers(run_setup("contract").splitlines()[-1])[0] > 40
 
 

@@ -1,4 +1,4 @@
-"""When the rule looks, when it stops, what it says; and whether stopping early costs coverage."""
+"""When the stopping rule looks, when it stops, what it reports, and whether stopping early costs coverage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hindmost.stats.tables import t_quantile
 
 RunLaw = Any
 
-ISOLATED = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7] * 3
+STEADY = [30.0, 30.4, 29.8, 30.1, 30.3, 29.9, 30.2, 30.0, 30.1, 29.7] * 3
 WILD = [30.0, 50.0, 20.0, 40.0, 25.0, 60.0] * 5
 
 
@@ -44,8 +44,8 @@ def first_stop(rule: PrecisionRule, values: list[float]) -> int:
         (PrecisionRule(0.05, 1, 1), 1),
     ],
 )
-def test_isolated_runs_stop_at_the_second_look(rule: PrecisionRule, expected: int) -> None:
-    assert first_stop(rule, ISOLATED) == expected
+def test_steady_runs_stop_at_the_second_look(rule: PrecisionRule, expected: int) -> None:
+    assert first_stop(rule, STEADY) == expected
 
 
 def test_wild_runs_go_to_the_cap_and_are_not_called_precise() -> None:
@@ -63,32 +63,32 @@ def test_wild_runs_go_to_the_cap_and_are_not_called_precise() -> None:
         (set(), 9, 10),
         (set(), 10, 15),
         ({10}, 10, 11),
-        ({10}, 11, 15),  # the second look disagreed: back to the batches
+        ({10}, 11, 15),  # the second look disagreed: back to batches
         ({10, 15}, 15, 16),
         ({15, 16}, 16, None),
-        ({10, 15, 16}, 20, None),  # had stopped already; more runs change nothing
-        ({12, 13}, 14, 15),  # narrow where nobody was due to look
+        ({10, 15, 16}, 20, None),  # already stopped; more runs change nothing
+        ({12, 13}, 14, 15),  # narrow at a run without a look
         (set(), 25, 30),
         (set(), 30, None),
         ({25}, 26, 30),
     ],
 )
-def test_looks_fall_where_the_rule_says(narrow_at: set[int], runs: int, expected: int | None) -> None:
+def test_looks_follow_the_rule(narrow_at: set[int], runs: int, expected: int | None) -> None:
     assert PrecisionRule(0.05, 10, 30).next_look(narrow_at.__contains__, runs) == expected
 
 
-def test_every_asked_quantile_must_be_narrow() -> None:
+def test_every_requested_quantile_must_be_narrow() -> None:
     rule = PrecisionRule(0.05, 10, 30)
-    both = rule.decide({"p50": ISOLATED[:11], "p99": WILD[:11]})
+    both = rule.decide({"p50": STEADY[:11], "p99": WILD[:11]})
     assert not both.stop
     assert both.widest == "p99"
     named = PrecisionRule(0.05, 10, 30, quantiles=("p50",))
-    assert named.decide({"p50": ISOLATED[:11], "p99": WILD[:11]}).reached
+    assert named.decide({"p50": STEADY[:11], "p99": WILD[:11]}).reached
 
 
 def test_infinite_runs_neither_reach_precision_nor_keep_the_others_running() -> None:
-    late = [*ISOLATED[:10], math.inf]
-    decision = PrecisionRule(0.05, 10, 30).decide({"p50": ISOLATED[:11], "p99.9": late})
+    late = [*STEADY[:10], math.inf]
+    decision = PrecisionRule(0.05, 10, 30).decide({"p50": STEADY[:11], "p99.9": late})
     assert decision.stop
     assert not decision.reached
     assert decision.widest == "p99.9"
@@ -96,7 +96,7 @@ def test_infinite_runs_neither_reach_precision_nor_keep_the_others_running() -> 
 
 
 def test_path_has_one_estimate_a_run_and_the_first_without_interval() -> None:
-    path = PrecisionRule(0.05).path(ISOLATED[:12])
+    path = PrecisionRule(0.05).path(STEADY[:12])
     assert [e.n for e in path] == list(range(1, 13))
     assert not path[0].known
     assert all(e.known for e in path[1:])
@@ -149,7 +149,7 @@ class Simulation:
             self.hit[n] = (low <= law.mean) & (law.mean <= high)
 
     def coverage_and_runs(self, rule: PrecisionRule) -> tuple[float, float]:
-        """Coverage of the interval at the stop, and the mean number of runs made."""
+        """Coverage of the interval at the stop, and the mean number of runs."""
         narrow = (self.width <= rule.precision).T.tolist()
         stops = [self._stop(rule, row) for row in narrow]
         return float(self.hit[stops, np.arange(len(stops))].mean()), float(np.mean(stops))

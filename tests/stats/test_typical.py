@@ -1,4 +1,4 @@
-"""Where some runs are off: the mean's interval fails as documented, the median's holds, stopped or not.
+"""Studies with outlying runs: the mean's interval fails as documented, the median's covers, with and without stopping.
 
 Seeded; bounds allow 4 standard errors.
 """
@@ -26,7 +26,7 @@ from tests.stats.conftest import ALL_LAWS
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
-# Share of runs off, their factor; documented coverage of the mean at 10 and 30 runs (`summarise_runs`).
+# Share and factor of outlying runs; documented coverage of the mean at 10 and 30 runs (`summarise_runs`).
 MEANS = {
     (0.01, 2): (0.933, 0.869),
     (0.01, 5): (0.521, 0.277),
@@ -40,7 +40,7 @@ MEANS = {
 }
 
 
-def contaminated(share: float, factor: float) -> Draw:
+def draw_contaminated(share: float, factor: float) -> Draw:
     def draw(g: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return g.lognormal(-(0.05**2) / 2, 0.05, shape) * np.where(g.random(shape) < share, factor, 1.0)
 
@@ -52,7 +52,7 @@ def slack(level: float, replications: int) -> float:
 
 
 def mean_coverage(share: float, factor: float, runs: int, replications: int, seed: int) -> float:
-    x = contaminated(share, factor)(np.random.default_rng(seed), (replications, runs))
+    x = draw_contaminated(share, factor)(np.random.default_rng(seed), (replications, runs))
     _, low, high = mean_bounds(x)
     true = 1.0 + share * (factor - 1.0)
     return float(((low <= true) & (true <= high)).mean())
@@ -62,7 +62,7 @@ def stopped_coverage(
     share: float, factor: float, about: str, replications: int, seed: int
 ) -> tuple[float, float]:
     """Coverage after the stopping rule, and the share of studies that reached their precision."""
-    draw, g = contaminated(share, factor), np.random.default_rng(seed)
+    draw, g = draw_contaminated(share, factor), np.random.default_rng(seed)
     rule = PrecisionRule(0.05, 10, 30, about=about)  # type: ignore[arg-type]
     middle = float(np.median(draw(np.random.default_rng(9), (1_000_000,))))
     true = middle if about == "median" else 1.0 + share * (factor - 1.0)
@@ -72,14 +72,14 @@ def stopped_coverage(
         runs = 10
         while (decision := rule.decide({"p99": values[:runs]})).next_look is not None:
             runs = decision.next_look
-        found = rule.interval(values[:runs])
-        hits += found.low <= true <= found.high
+        interval = rule.interval(values[:runs])
+        hits += interval.low <= true <= interval.high
         reached += decision.reached
     return hits / replications, reached / replications
 
 
 @pytest.mark.parametrize(("share", "factor"), [(0.05, 20), (0.10, 2)])
-def test_median_holds_where_the_mean_cannot_and_stopping_harms_neither_more(
+def test_median_covers_where_the_mean_does_not_and_stopping_does_not_change_that(
     share: float, factor: float
 ) -> None:
     median, reached = stopped_coverage(share, factor, "median", 60, seed=1)
@@ -99,16 +99,16 @@ def test_table_of_contaminated_laws(share: float, factor: float) -> None:
 
 
 @each_row("name", ALL_LAWS)
-def test_hardly_a_run_of_tame_laws_is_off(name: str) -> None:
+def test_tame_laws_have_hardly_any_outlying_run(name: str) -> None:
     """At most .7 % documented; 300 studies of 10 runs."""
     x = np.maximum(ALL_LAWS[name].draw(np.random.default_rng(1), (300, 10)), 0.01)
     assert np.mean([len(outlying_runs(row).places) for row in x]) / 10 < 0.007 + slack(0.007, 3_000)
 
 
-def test_share_of_runs_off_is_covered() -> None:
-    draw, g = contaminated(0.1, 5.0), np.random.default_rng(3)
+def test_share_of_outlying_runs_is_covered() -> None:
+    draw, g = draw_contaminated(0.1, 5.0), np.random.default_rng(3)
     shares = [outlying_runs(draw(g, (20,))).share for _ in range(400)]
-    assert np.mean([one.low <= 0.1 <= one.high for one in shares]) >= 0.95 - slack(0.95, 400)
+    assert np.mean([share.low <= 0.1 <= share.high for share in shares]) >= 0.95 - slack(0.95, 400)
 
 
 def test_interval_of_positive_runs_never_reaches_zero() -> None:
@@ -120,14 +120,14 @@ def test_interval_of_positive_runs_never_reaches_zero() -> None:
     assert late.high == math.inf
 
 
-def test_low_end_on_the_scale_of_ratios_covers_tame_runs_as_the_plain_one_does() -> None:
+def test_low_end_on_the_ratio_scale_covers_tame_runs_like_the_plain_one() -> None:
     law, g = ALL_LAWS["lognormal 10%"], np.random.default_rng(4)
-    found = [positive_mean_interval(row) for row in law.draw(g, (1_000, 10))]
-    hit = np.mean([one.low <= 1.0 <= one.high for one in found])
+    intervals = [positive_mean_interval(row) for row in law.draw(g, (1_000, 10))]
+    hit = np.mean([interval.low <= 1.0 <= interval.high for interval in intervals])
     assert hit >= 0.95 - slack(0.95, 1_000)
 
 
-def test_runs_that_are_off_are_named() -> None:
+def test_outlying_runs_are_named() -> None:
     assert summarise_runs([46, 51, 49, 47, 366, 50, 48, 739, 47, 1038, 46, 51]).off.places == (4, 7, 9)
     assert summarise_runs([30.1, 31.0, 30.4, 30.9, 30.6, 30.2]).off.places == ()
 

@@ -1,4 +1,4 @@
-"""The interval within one run covers under autocorrelation, and says when a run is too short for it.
+"""The interval within one run covers under autocorrelation, and reports when a run is too short for it.
 
 Seeded. Bounds on coverage allow 4 standard errors (1 in 30,000 a side) around the band of .93 to .97.
 """
@@ -32,7 +32,7 @@ NORMAL = {
 
 
 class Run:
-    """The latencies of one run in time order, cut in sections: what the engine's histograms answer."""
+    """The latencies of one run in time order, in sections, with the queries of the engine's histograms."""
 
     def __init__(self, latencies: Floats, edges: npt.NDArray[np.int64]) -> None:
         self.whole = np.sort(latencies)
@@ -57,7 +57,7 @@ class Run:
 
 
 def tenths(times: Floats) -> npt.NDArray[np.int64]:
-    """Where ten equal spans of time begin, but for the first."""
+    """Start of ten equal spans of time, except the first."""
     return np.asarray(np.searchsorted(times, times[-1] * np.arange(1, 10) / 10), dtype=np.int64)
 
 
@@ -75,7 +75,7 @@ def ar(g: np.random.Generator, n: int) -> Run:
 
 
 def mm1(g: np.random.Generator, n: int) -> Run:
-    """Sojourn times at 70 % load, stationary from the first on: Lindley's recursion as a minimum."""
+    """Sojourn times at 70 % load, stationary from the start: Lindley's recursion as a minimum."""
     gaps = g.exponential(1.0 / 0.7, n)
     service = g.exponential(1.0, n)
     steps = np.empty(n)
@@ -94,17 +94,17 @@ def truth(law: str, level: float) -> float:
 
 @cache
 def trials(law: str, requests: int, level: float, runs: int, seed: int = 1) -> tuple[float, float, float]:
-    """Coverage among runs that got an interval, share told too short, coverage of the plain interval."""
+    """Coverage among runs that got an interval, share reported as too short, coverage of the plain interval."""
     g = np.random.default_rng([seed, requests])
     true = truth(law, level)
     hits, short, plain = 0, 0, 0
     for _ in range(runs):
         run = DRAW[law](g, requests)
-        found = run.interval(level)
+        interval = run.interval(level)
         low, high = run.plain_interval(level)
         plain += low <= true <= high
-        short += found.too_short
-        hits += found.estimate.low <= true <= found.estimate.high  # NaN ends never hit
+        short += interval.too_short
+        hits += interval.estimate.low <= true <= interval.estimate.high  # NaN ends never hit
     return hits / max(1, runs - short), short / runs, plain / runs
 
 
@@ -114,12 +114,12 @@ def slack(level: float, replications: float) -> float:
 
 @pytest.mark.parametrize(("law", "level"), [("iid", 0.99), ("ar", 0.5), ("mm1", 0.5)])
 def test_interval_covers_whether_or_not_requests_come_in_bursts(law: str, level: float) -> None:
-    covered, short, _ = trials(law, 5_000, level, 400)
-    assert 0.93 - slack(0.93, 400) <= covered <= 0.97 + slack(0.97, 400)
+    coverage, short, _ = trials(law, 5_000, level, 400)
+    assert 0.93 - slack(0.93, 400) <= coverage <= 0.97 + slack(0.97, 400)
     assert short < 0.02
 
 
-def test_order_statistics_of_independent_requests_undercover_in_bursts() -> None:
+def test_order_statistics_for_independent_requests_undercover_in_bursts() -> None:
     """Lancet's interval. 400 runs, 4 standard errors: .10; truth .95, .41, .45 (p95 of M/M/1: .29)."""
     assert trials("iid", 5_000, 0.99, 400)[2] > 0.90
     assert trials("ar", 5_000, 0.5, 400)[2] < 0.52
@@ -132,8 +132,8 @@ def test_a_burst_counts_once() -> None:
     x = g.uniform(1.0, 2.0, 100_000)
     for start in g.integers(0, 99_980, 50):
         x[start : start + 20] = g.uniform(5.0, 6.0)
-    found = Run(x, np.arange(10_000, 100_000, 10_000)).interval(0.99)
-    assert 15.0 < found.effective < 250.0
+    interval = Run(x, np.arange(10_000, 100_000, 10_000)).interval(0.99)
+    assert 15.0 < interval.effective < 250.0
 
 
 @each_row(
@@ -146,31 +146,31 @@ def test_a_burst_counts_once() -> None:
         ("mm1", 40_000, 0.95, False),
     ],
 )
-def test_run_says_when_it_is_too_short(law: str, requests: int, level: float, short: bool) -> None:
+def test_run_reports_when_it_is_too_short(law: str, requests: int, level: float, short: bool) -> None:
     """20 seeded runs, at most one in the other direction; measured rates are below 1 %."""
     g = np.random.default_rng(7)
-    said = [DRAW[law](g, requests).interval(level) for _ in range(20)]
-    assert sum(found.too_short is short for found in said) >= 19
-    for found in said:
-        assert found.estimate.known is not found.too_short
-        assert (found.need > 1.0) is found.too_short
+    intervals = [DRAW[law](g, requests).interval(level) for _ in range(20)]
+    assert sum(interval.too_short is short for interval in intervals) >= 19
+    for interval in intervals:
+        assert interval.estimate.known is not interval.too_short
+        assert (interval.need > 1.0) is interval.too_short
 
 
-def test_a_run_that_is_made_as_long_as_it_asked_gets_its_interval() -> None:
+def test_a_run_of_the_length_it_needed_gets_its_interval() -> None:
     g = np.random.default_rng(9)
-    asked = iid(g, 5_000).interval(0.999)
-    assert asked.too_short
-    assert 5.0 < asked.need < 20.0
-    longer = [iid(g, int(5_000 * asked.need)).interval(0.999) for _ in range(20)]
-    assert sum(found.too_short for found in longer) <= 4  # 5 % each: 1 in 400
+    short = iid(g, 5_000).interval(0.999)
+    assert short.too_short
+    assert 5.0 < short.need < 20.0
+    longer = [iid(g, int(5_000 * short.need)).interval(0.999) for _ in range(20)]
+    assert sum(interval.too_short for interval in longer) <= 4  # 5 % each: 1 in 400
 
 
 def test_few_effective_requests_stretch_the_far_end_only() -> None:
     g = np.random.default_rng(3)
     ends = [iid(g, 3_500).interval(0.99) for _ in range(200)]
-    got = [e.estimate for e in ends if not e.too_short]
-    far = float(np.mean([e.high - e.value for e in got]))
-    near = float(np.mean([e.value - e.low for e in got]))
+    known = [e.estimate for e in ends if not e.too_short]
+    far = float(np.mean([e.high - e.value for e in known]))
+    near = float(np.mean([e.value - e.low for e in known]))
     assert far > 1.5 * near
 
 
@@ -178,32 +178,36 @@ def test_interval_keeps_its_unit_and_its_mirror_image() -> None:
     g = np.random.default_rng(2)
     x = g.normal(size=20_000)
     edges = np.arange(2_000, 20_000, 2_000)
-    one, scaled, mirror = Run(x, edges), Run(1_000.0 * x, edges), Run(-x, edges)
-    p95, p5 = one.interval(0.95).estimate, mirror.interval(0.05).estimate
-    assert scaled.interval(0.95).estimate.high == pytest.approx(1_000.0 * p95.high)
+    run, scaled_run, mirror = Run(x, edges), Run(1_000.0 * x, edges), Run(-x, edges)
+    p95, p5 = run.interval(0.95).estimate, mirror.interval(0.05).estimate
+    assert scaled_run.interval(0.95).estimate.high == pytest.approx(1_000.0 * p95.high)
     assert (-p5.high, -p5.value, -p5.low) == pytest.approx((p95.low, p95.value, p95.high), abs=0.002)
 
 
 def test_infinitely_late_requests_make_the_high_end_infinite() -> None:
     x = np.random.default_rng(5).exponential(1.0, 10_000)
-    x[::105] = math.inf  # .96 %: p99 is finite, and hardly
+    x[::105] = math.inf  # .96 %: p99 is barely finite
     edges = np.arange(1_000, 10_000, 1_000)
-    found = Run(x, edges).interval(0.99).estimate
-    assert math.isfinite(found.low)
-    assert math.isfinite(found.value)
-    assert found.high == math.inf
+    estimate = Run(x, edges).interval(0.99).estimate
+    assert math.isfinite(estimate.low)
+    assert math.isfinite(estimate.value)
+    assert estimate.high == math.inf
     x[1:2_000:105] = math.inf  # 1.15 %
     beyond = Run(x, edges).interval(0.99).estimate
     assert (beyond.value, beyond.high) == (math.inf, math.inf)
     assert math.isfinite(beyond.low)
     x[::2] = math.inf
-    lost = Run(x, edges).interval(0.99)
-    assert (lost.estimate.known, lost.estimate.value, lost.too_short) == (False, math.inf, False)
+    mostly_lost = Run(x, edges).interval(0.99)
+    assert (mostly_lost.estimate.known, mostly_lost.estimate.value, mostly_lost.too_short) == (
+        False,
+        math.inf,
+        False,
+    )
 
 
-def test_equal_latencies_have_an_interval_of_no_length() -> None:
-    found = Run(np.full(10_000, 7.0), np.arange(1_000, 10_000, 1_000)).interval(0.99)
-    assert (found.estimate.low, found.estimate.high, found.dispersion) == (7.0, 7.0, 1.0)
+def test_equal_latencies_have_an_interval_of_zero_width() -> None:
+    interval = Run(np.full(10_000, 7.0), np.arange(1_000, 10_000, 1_000)).interval(0.99)
+    assert (interval.estimate.low, interval.estimate.high, interval.dispersion) == (7.0, 7.0, 1.0)
 
 
 def test_dispersion_is_one_for_independent_requests() -> None:
@@ -224,9 +228,9 @@ def test_any_run_gets_an_interval_around_its_value_or_none(
     latencies: list[float], edges: list[int], level: float
 ) -> None:
     run = Run(np.array(latencies), np.sort(np.array(edges)))
-    found = run.interval(level)
-    assert found.estimate.value == run.quantile_at(level)
-    assert found.too_short or found.effective >= MIN_EFFECTIVE or found.estimate.value == math.inf
+    interval = run.interval(level)
+    assert interval.estimate.value == run.quantile_at(level)
+    assert interval.too_short or interval.effective >= MIN_EFFECTIVE or interval.estimate.value == math.inf
 
 
 @each_row(
@@ -259,9 +263,9 @@ def test_impossible_runs_are_refused(
     ],
 )
 def test_interval_covers_as_documented(law: str, requests: int, level: float) -> None:
-    """2,000 runs with a seed of their own: 93 to 97 %, allowing 2 standard errors (.011; .008) outside it."""
-    covered, short, plain = trials(law, requests, level, 2_000, seed=11)
-    assert 0.93 - slack(0.93, 2_000) / 2 <= covered <= 0.97 + slack(0.97, 2_000) / 2
+    """2,000 runs with a separate seed: 93 to 97 %, allowing 2 standard errors (.011; .008) outside."""
+    coverage, short, plain = trials(law, requests, level, 2_000, seed=11)
+    assert 0.93 - slack(0.93, 2_000) / 2 <= coverage <= 0.97 + slack(0.97, 2_000) / 2
     assert short < 0.25
     assert plain > 0.93 if law == "iid" else plain < 0.75
 
@@ -269,8 +273,8 @@ def test_interval_covers_as_documented(law: str, requests: int, level: float) ->
 @pytest.mark.nightly
 @pytest.mark.parametrize("law", ["iid", "ar", "mm1"])
 @pytest.mark.parametrize("level", [0.95, 0.99])
-def test_seldom_is_an_interval_given_that_misses_however_short_the_run(law: str, level: float) -> None:
+def test_an_interval_seldom_misses_however_short_the_run(law: str, level: float) -> None:
     """1,000 runs at each length: 5 % may miss, 4 standard errors are .028."""
     for requests in (1_000, 2_000, 5_000, 10_000):
-        covered, short, _ = trials(law, requests, level, 1_000, seed=12)
-        assert (1.0 - covered) * (1.0 - short) <= 0.05 + slack(0.05, 1_000)
+        coverage, short, _ = trials(law, requests, level, 1_000, seed=12)
+        assert (1.0 - coverage) * (1.0 - short) <= 0.05 + slack(0.05, 1_000)
