@@ -1,4 +1,4 @@
-"""HDFS-H and YARN-H on daemons of their own: killed, started again, registered again."""
+"""HDFS-H and YARN-H on separate daemons that are killed, restarted and registered again."""
 
 import time
 import urllib.error
@@ -24,54 +24,54 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(autouse=True)
-def one_at_a_time(exclusive):
+def lock_hadoop(exclusive):
     exclusive("hadoop")
 
 
 @pytest.fixture
 def cluster(tmp_path):
     run_setup("build")
-    with daemons(tmp_path) as running:
-        yield running
+    with daemons(tmp_path) as daemons_:
+        yield daemons_
 
 
 def test_hdfs_survives_what_operators_do_to_its_daemons(cluster):
     hdfs = Hdfs(cluster, 4)
     hdfs.await_live()
     first = hdfs.write("/one")
-    assert len(first) == 3  # a tenant each
+    assert len(first) == 3  # one per tenant
     assert sum(hdfs.metric("PlacedByLevel")) >= 2
     assert hdfs.metric("Fallbacks") == 0
 
-    # The name node is killed: the next keeps files, policy and who is busy.
+    # The name node is killed: the next one keeps files, policy, and the list of busy hosts.
     cluster.kill("nn0")
     hdfs.start_name_node()
     hdfs.await_live()
-    # Each data node's first call to it ends with the connection to the one that was killed: a client asks again.
+    # Each data node's first call fails on its connection to the killed name node, so a client must retry.
     cluster.await_("the first file is read", lambda: hdfs.read("/one") == b"x" * 1000)
     cluster.await_("a second is written", lambda: len(hdfs.write("/two")) == 3)
     assert hdfs.metric("Choices") >= 1
     assert hdfs.metric("Fallbacks") == 0
 
-    # A data node with a replica is killed: others answer, it comes back under its name.
-    lost = sorted(first)[0].removeprefix("dn").removesuffix(".test")
-    cluster.kill(f"dn{lost}")
+    # A data node with a replica is killed: others answer, and it returns under its name.
+    victim = sorted(first)[0].removeprefix("dn").removesuffix(".test")
+    cluster.kill(f"dn{victim}")
     cluster.await_("it is dead", lambda: hdfs.state("NumLiveDataNodes") == 3)
-    # Clients are sent to it until the name node has taken its replicas off the list, a moment later.
+    # Clients are still sent to it until the name node removes its replicas from the list a moment later.
     cluster.await_("others answer", lambda: hdfs.read("/one") == b"x" * 1000)
-    hdfs.start_data_node(int(lost))
+    hdfs.start_data_node(int(victim))
     hdfs.await_live()
 
-    # All replicas busy: the read is refused, and nothing is corrupt afterwards.
-    for at in range(4):
-        replace_file(cluster.folder / f"dn{at}.test.load", "0.9\n")
+    # All replicas are busy: the read is refused, and nothing is corrupt afterwards.
+    for index in range(4):
+        replace_file(cluster.folder / f"dn{index}.test.load", "0.9\n")
     cluster.await_("all are busy", lambda: hdfs.metric("BusyHosts") == 4)
-    begun = time.monotonic()
+    began = time.monotonic()
     with pytest.raises((urllib.error.HTTPError, IncompleteRead)):
         hdfs.read("/one")
-    print(f"refused after {time.monotonic() - begun:.2f} s")
-    for at in range(4):
-        replace_file(cluster.folder / f"dn{at}.test.load", "0.1\n")
+    print(f"refused after {time.monotonic() - began:.2f} s")
+    for index in range(4):
+        replace_file(cluster.folder / f"dn{index}.test.load", "0.1\n")
     cluster.await_("none is busy", lambda: hdfs.metric("BusyHosts") == 0)
     print(f"staleness {hdfs.metric('StalenessMedianMillis'):.0f} ms median of a period of 200 ms")
     assert hdfs.read("/one") == b"x" * 1000
@@ -79,18 +79,20 @@ def test_hdfs_survives_what_operators_do_to_its_daemons(cluster):
     assert bean(hdfs.web, "Hadoop:service=NameNode,name=FSNamesystem")["CorruptBlocks"] == 0
 
 
-def test_yarn_keeps_reserves_whatever_starts_anew(cluster):
+def test_yarn_keeps_reserves_after_restarts(cluster):
     yarn = Yarn(cluster, 2)
     yarn.load(0, 0.25)
-    yarn.await_cores(5, 0)  # of twelve: a third is kept, a tenant has three; the other's load is not known
+    yarn.await_cores(
+        5, 0
+    )  # of twelve: a third is reserved, a tenant uses three; the other host's load is unknown
     yarn.load(1, 0.0, 1500.5)
     yarn.await_cores(5, 8)
-    # Of 6,000 MB, a third is kept; the other tenant's memory is not known, thus not counted.
+    # Of 6,000 MB a third is reserved. The first tenant's memory is unknown, so it is not counted.
     cluster.await_(
-        "a tenant's memory is left to it", lambda: yarn.megabytes() == {"127.0.0.2": 4000, "127.0.0.3": 2499}
+        "a tenant keeps its memory", lambda: yarn.megabytes() == {"127.0.0.2": 4000, "127.0.0.3": 2499}
     )
 
-    # A node that registers again would be whole.
+    # By default, a node that registers again offers all its cores.
     cluster.kill("nm0")
     yarn.start_node_manager(0)
     yarn.await_cores(5, 8)
@@ -98,22 +100,22 @@ def test_yarn_keeps_reserves_whatever_starts_anew(cluster):
     web_servers = list((cluster.folder / "tmp").glob("jetty-*"))
     assert len(web_servers) >= 3, "of a resource manager and two nodes, below the test's folder"
 
-    # So would all nodes of another resource manager.
+    # So do all nodes of a new resource manager.
     cluster.kill("rm")
     yarn.start_resource_manager()
     yarn.load(0, 0.5)
     yarn.await_cores(2, 8)
 
 
-def test_a_dag_of_tez_runs_on_the_class_that_has_room(cluster):
+def test_a_tez_dag_runs_on_the_class_that_has_room(cluster):
     run_setup("tez")
     shuffle = {
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": f"{PLUGINS}.LocalShuffle",
     }
     yarn = Yarn(cluster, 2, shuffle)
-    for at in range(2):
-        yarn.load(at, 0.1)
+    for index in range(2):
+        yarn.load(index, 0.1)
     yarn.await_cores(6, 6)
     own = [str(ROOT / f"tez/target/{kind}") for kind in ("classes", "test-classes")]
     path = ":".join([str(cluster.folder / "rm.conf"), *own, (ROOT / "tez/target/classpath").read_text()])
@@ -129,16 +131,8 @@ def test_a_search_service_is_measured_over_a_day(cluster):
     server, client = need_two_cpus()
     (port,) = free_ports(1)
     load = cluster.folder / "search.load"
-    command = [
-        "taskset",
-        "-c",
-        str(server),
-        str(ROOT.parent / "setup/hadoop.sh"),
-        "search",
-        str(port),
-        "20000",
-        str(load),
-    ]
+    setup = str(ROOT.parent / "setup/hadoop.sh")
+    command = ["taskset", "-c", str(server), setup, "search", str(port), "20000", str(load)]
     cluster.run("search", command)
     cluster.await_("it searches", lambda: "searching" in cluster.log("search"), 200)
     assert fetch_json(f"http://127.0.0.1:{port}/search?q=w12+w340")["found"] > 1000

@@ -1,4 +1,4 @@
-"""Requests of HTTP: what was asked for is what arrives, at a server that notes it and at nginx."""
+"""HTTP requests arrive as configured, at a server that records them and at nginx."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hindmost.targets import presets
 
 PRESETS = Path(presets.__file__).parent
 FEW = ("--clients", "1", "--connections", "4", "--timeout", "1s", "--runs", "1")
-WORDS = "s3cret-words-of-the-test"
+SECRET = "s3cret-words-of-the-test"
 
 
-def measured(notes: RequestLog, folder: Path, *more: object, path: str = "/") -> Answer:
-    url = f"http://127.0.0.1:{notes.port}{path}"
-    answer = measure(url, folder / "study", *FEW, "--rate", "300", *more)
+def measure_log(log: RequestLog, folder: Path, *options: object, path: str = "/") -> Answer:
+    url = f"http://127.0.0.1:{log.port}{path}"
+    answer = measure(url, folder / "study", *FEW, "--rate", "300", *options)
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
     assert answer.result["counts"]["errors"] == 0, answer.result["codes"]
@@ -34,42 +34,42 @@ def workload(folder: Path, document: dict) -> Path:
     return file
 
 
-def test_one_request_by_options_arrives_as_it_was_asked_for_and_what_logs_in_is_nowhere_on_disk(
+def test_one_request_by_options_arrives_as_configured_and_its_secret_is_nowhere_on_disk(
     tmp_path: Path,
 ) -> None:
     order = tmp_path / "order.json"
     order.write_bytes(b'{"id": 1, "text": "{{no field}}"}')
-    with record_requests() as notes:
-        answer = measured(
-            notes,
+    with record_requests() as log:
+        answer = measure_log(
+            log,
             tmp_path,
             *("--method", "POST", "--body", f"@{order}", "--requests-per-connection", "5"),
-            *("--header", f"Authorization: Bearer {WORDS}", "--header", "X-Tenant: a"),
+            *("--header", f"Authorization: Bearer {SECRET}", "--header", "X-Tenant: a"),
             path="/orders?dry=1",
         )
-    for one in notes.requests:
-        assert (one.method, one.path, one.body) == ("POST", "/orders?dry=1", order.read_bytes())
-        assert one.headers["Authorization"] == f"Bearer {WORDS}"
-        assert (one.headers["X-Tenant"], one.headers["Content-Type"]) == ("a", "application/json")
-        assert one.headers["Host"] == f"127.0.0.1:{notes.port}"
-    looks = [one for one in notes.requests if one.connection == 0]
-    assert len(looks) == 1, "a request that must not be made twice is made once to look at the server"
-    assert max(Counter(one.connection for one in notes.load_requests).values()) == 5
-    found = answer.result["connections"]
-    assert (found["by_turns"], found["closed"]) == (False, 0), "it is our doing"
+    for request in log.requests:
+        assert (request.method, request.path, request.body) == ("POST", "/orders?dry=1", order.read_bytes())
+        assert request.headers["Authorization"] == f"Bearer {SECRET}"
+        assert (request.headers["X-Tenant"], request.headers["Content-Type"]) == ("a", "application/json")
+        assert request.headers["Host"] == f"127.0.0.1:{log.port}"
+    probes = [request for request in log.requests if request.connection == 0]
+    assert len(probes) == 1, "a request that is not idempotent is sent only once as a probe"
+    assert max(Counter(request.connection for request in log.load_requests).values()) == 5
+    connections = answer.result["connections"]
+    assert (connections["by_turns"], connections["closed"]) == (False, 0), "the client closes, not the server"
     assert list(answer.result["by_kind"]) == ["post"]
     assert set(answer.result["by_kind"]["post"]["codes"]) == {"200"}
     for file in answer.study.folder.rglob("*"):
-        assert not file.is_file() or WORDS.encode() not in file.read_bytes(), file
-    assert WORDS not in json.dumps(answer.result)
-    assert WORDS not in answer.err
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
+    assert SECRET not in json.dumps(answer.result)
+    assert SECRET not in answer.err
 
 
-def test_weights_fields_and_rows_arrive_as_they_were_asked_for_and_codes_are_told_by_request(
+def test_weights_fields_and_rows_arrive_as_configured_and_codes_are_counted_by_request(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "users.csv").write_text('id,name\n1,"A ""b"""\n2,c d\n3,e\n')
-    asked = {
+    mix = {
         "data": {"file": "users.csv"},
         "headers": {"X-Request": "{{uuid}}"},
         "requests": [
@@ -85,25 +85,25 @@ def test_weights_fields_and_rows_arrive_as_they_were_asked_for_and_codes_are_tol
             {"name": "look", "weight": 1, "method": "HEAD", "path": "/h/{{hex:8}}"},
         ],
     }
-    with record_requests({"PUT": 409}) as notes:
-        words = ("--workload", workload(tmp_path, asked), "--duration", "1.5s")
-        answer = measured(notes, tmp_path, *words)
-    # Seeds are fixed, so only the number of requests differs between two tries.
-    seen = Counter(one.method for one in notes.requests)
-    total = sum(seen.values())
-    chance = chisquare([seen["GET"], seen["PUT"], seen["HEAD"]], [total * share for share in (0.6, 0.2, 0.2)])
-    assert chance.pvalue > 1e-6, seen
-    rows = Counter(one.path for one in notes.requests if one.method == "GET")
+    with record_requests({"PUT": 409}) as log:
+        answer = measure_log(log, tmp_path, "--workload", workload(tmp_path, mix), "--duration", "1.5s")
+    # Seeds are fixed, so only the number of requests differs between two attempts.
+    methods = Counter(request.method for request in log.requests)
+    total = sum(methods.values())
+    expected = [total * share for share in (0.6, 0.2, 0.2)]
+    chance = chisquare([methods["GET"], methods["PUT"], methods["HEAD"]], expected)
+    assert chance.pvalue > 1e-6, methods
+    rows = Counter(request.path for request in log.requests if request.method == "GET")
     assert set(rows) == {"/users/1?name=A%20%22b%22", "/users/2?name=c%20d", "/users/3?name=e"}
-    bodies = [json.loads(one.body) for one in notes.requests if one.method == "PUT"]
-    assert {one["name"] for one in bodies} == {'A "b"', "c d", "e"}
-    assert {one["n"] for one in bodies} == {0, 1, 2, 3}
-    paths = Counter(one.path for one in notes.load_requests if one.method == "PUT")
+    bodies = [json.loads(request.body) for request in log.requests if request.method == "PUT"]
+    assert {body["name"] for body in bodies} == {'A "b"', "c d", "e"}
+    assert {body["n"] for body in bodies} == {0, 1, 2, 3}
+    paths = Counter(request.path for request in log.load_requests if request.method == "PUT")
     assert set(paths.values()) == {1}, "no two requests have the same number"
-    assert all(re.fullmatch(r"[0-9a-f-]{36}", one.headers["X-Request"]) for one in notes.requests)
+    assert all(re.fullmatch(r"[0-9a-f-]{36}", request.headers["X-Request"]) for request in log.requests)
     kinds = answer.result["by_kind"]
-    assert sum(one["counts"]["completed"] for one in kinds.values()) == answer.result["counts"]["completed"]
-    assert {name: set(one["codes"]) for name, one in kinds.items()} == {
+    assert sum(kind["counts"]["completed"] for kind in kinds.values()) == answer.result["counts"]["completed"]
+    assert {name: set(kind["codes"]) for name, kind in kinds.items()} == {
         "show": {"200"},
         "make": {"409"},
         "look": {"200"},
@@ -112,23 +112,25 @@ def test_weights_fields_and_rows_arrive_as_they_were_asked_for_and_codes_are_tol
 
 
 @pytest.mark.nginx
-@pytest.mark.nightly  # what arrives is shown above, and that nginx answers is a row of the matrix
+@pytest.mark.nightly  # requests are tested above, and nginx's replies in the matrix
 def test_nginx_takes_posts_and_puts(tmp_path: Path) -> None:
     need("nginx")
     text = (PRESETS / "nginx.toml").read_text()
-    more = "location /orders { return 201; } location /dav/ { dav_methods PUT; create_full_put_path on; }"
+    locations = (
+        "location /orders { return 201; } location /dav/ { dav_methods PUT; create_full_put_path on; }"
+    )
     target = tmp_path / "nginx.toml"
-    target.write_text(text.replace("    root {dir};", f"    root {{dir}}; {more}"))
+    target.write_text(text.replace("    root {dir};", f"    root {{dir}}; {locations}"))
     requests = [
         {"method": "POST", "path": "/orders", "body": "{{string:10..4000}}", "accept": [201]},
         {"method": "PUT", "path": "/dav/{{int:1..20}}", "body": "{{uuid}}"},
         {"method": "HEAD", "path": "/index.html"},
     ]
-    words = ("--rate", "300", "--workload", workload(tmp_path, {"requests": requests}))
-    answer = measure(str(target), tmp_path / "study", *FEW, *words)
+    load = ("--rate", "300", "--workload", workload(tmp_path, {"requests": requests}))
+    answer = measure(str(target), tmp_path / "study", *FEW, *load)
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
-    codes = {kind: set(one["codes"]) for kind, one in answer.result["by_kind"].items()}
+    codes = {name: set(kind["codes"]) for name, kind in answer.result["by_kind"].items()}
     assert codes["post:/orders"] == {"201"}, codes
     assert codes["put:/dav/{{int:1..20}}"] <= {"201", "204"}, codes
     assert codes["head:/index.html"] == {"200"}

@@ -1,4 +1,4 @@
-"""Thefts of a real processor are seen when they were: a thief that writes down its spells, memcached, and our clocks."""
+"""Interruptions of a real CPU are recorded when they happen: an interferer that logs them, memcached, and our clocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 def need_real_time() -> None:
-    """A skip where no thread may have real-time priority."""
+    """Skip where no thread may have real-time priority."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -26,42 +26,42 @@ def need_real_time() -> None:
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-def stolen_from(which: str, folder: Path) -> tuple[RunFigures, HostInterference]:
-    """One run of 2 s in which a tenth of one processor's time is taken."""
+def run_with_victim(role: str, folder: Path) -> tuple[RunFigures, HostInterference]:
+    """One run of 2 s in which a tenth of the CPU time of the server or client is taken."""
     need("memcached")
     server, client = need_two_cpus()
     need_real_time()
     plan = plan_of("memcached", "5k", 2.0)
     study = Study.create(folder / "study", {"plan": plan.model_dump(mode="json"), "host": {}})
-    return run_with_interference(study, 1, plan, {"server": server, "client": client}[which], SHARE, SPELL_MS)
+    return run_with_interference(study, 1, plan, {"server": server, "client": client}[role], SHARE, SPELL_MS)
 
 
-@pytest.mark.nightly  # a thief at real-time priority would be in the way of tests beside it
+@pytest.mark.nightly  # an interferer at real-time priority would disturb tests that run at the same time
 @pytest.mark.memcached
-def test_the_sentinel_sees_every_interruption_that_is_longer_than_its_period(tmp_path):
-    run, interference = stolen_from("server", tmp_path)
-    (watched,) = run.record["sentinel"]
-    sure = watched["period_ns"] + watched["late_ns"]
-    spells = [
+def test_the_sentinel_records_every_interruption_longer_than_its_period(tmp_path):
+    run, interference = run_with_victim("server", tmp_path)
+    (record,) = run.record["sentinel"]
+    sure = record["period_ns"] + record["late_ns"]
+    interruptions = [
         (on, off)
         for on, off in interference.spans
-        if on > watched["from_ns"] and off < watched["to_ns"] and off - on > sure
+        if on > record["from_ns"] and off < record["to_ns"] and off - on > sure
     ]
-    assert len(spells) > 10
-    for on, off in spells:
-        seen = [span for span in watched["spans_ns"] if span[0] <= on and off <= span[2]]
-        assert len(seen) == 1, "from the last sign of life, before the theft, to a waking after it"
+    assert len(interruptions) > 10
+    for on, off in interruptions:
+        spans = [span for span in record["spans_ns"] if span[0] <= on and off <= span[2]]
+        assert len(spans) == 1, "from the last wake-up before the interruption to one after it"
     assert run.isolated is not None
     assert run.isolated.taken > 0.0
     assert run.isolated.sources == ("sentinel", "spin gaps")
 
 
-@pytest.mark.nightly  # a thief at real-time priority would be in the way of tests beside it
+@pytest.mark.nightly  # an interferer at real-time priority would disturb tests that run at the same time
 @pytest.mark.memcached
-def test_a_spinning_client_sees_every_interruption_of_its_processor_to_its_ends(tmp_path):
-    run, interference = stolen_from("client", tmp_path)
-    (one,) = run.clients
-    zero, (thread,) = one.result["measured_from_ns"], one.result["threads"]
+def test_a_spinning_client_records_every_interruption_of_its_cpu_to_both_ends(tmp_path):
+    run, interference = run_with_victim("client", tmp_path)
+    (client,) = run.clients
+    zero, (thread,) = client.result["measured_from_ns"], client.result["threads"]
     spans = [(on + zero, off + zero) for on, off in thread["away"]["spans_ns"]]
     inside = [
         (on, off)
@@ -70,5 +70,5 @@ def test_a_spinning_client_sees_every_interruption_of_its_processor_to_its_ends(
     ]
     assert len(inside) > 10
     for on, off in inside:
-        seen = [span for span in spans if span[0] <= on and off <= span[1]]
-        assert len(seen) == 1, "no reading of the clock lies within a theft"
+        matching = [span for span in spans if span[0] <= on and off <= span[1]]
+        assert len(matching) == 1, "the clock is never read within an interruption"

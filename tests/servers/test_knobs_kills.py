@@ -1,4 +1,4 @@
-"""A study that is killed at any moment leaves the host as it was found, after the next one has begun."""
+"""After a study is killed at any moment, the next one restores the host when it begins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTING = Path("/proc/sys/net/ipv4/tcp_autocorking")
 
 
 def can_be_written(file: Path) -> bool:
-    """Whether the kernel, and no code of ours, lets us."""
+    """Whether the kernel lets us write the file."""
     try:
         with file.open("r+"):
             return True
@@ -35,19 +35,19 @@ def can_be_written(file: Path) -> bool:
 @pytest.mark.parametrize(
     "kills", [pytest.param(4, id="a few"), pytest.param(MANY, id="many", marks=pytest.mark.nightly)]
 )
-def test_whenever_a_study_is_killed_the_next_finds_the_host_as_it_was(kills: int, tmp_path: Path) -> None:
-    """A few in every test run, some of them with a server; HINDMOST_KNOBS_KILLS=1000 asks the slow ring for more."""
+def test_after_a_kill_at_any_moment_the_next_study_restores_the_host(kills: int, tmp_path: Path) -> None:
+    """A few kills in every test run, some with a server; HINDMOST_KNOBS_KILLS=1000 sets the number in the nightly suite."""
     if shutil.which("memcached") is None:
         pytest.skip("memcached is not installed")
     need_private_mounts()
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(ROUNDS), str(tmp_path), str(kills)], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    said = json.loads(done.stdout)
-    assert said["kills"] == kills
-    assert said["differences"] == []
-    kinds = {name.split()[0] for name in said["kinds"]}
-    assert kinds >= ALWAYS, "what needs nothing of the host is set in every round"
-    assert "host" in kinds or not can_be_written(SETTING), "the kernel lets root set it, and so must we"
-    assert said["left"] >= kills / 2, "every other kill comes while something is set"
+    assert process.returncode == 0, process.stderr[-2000:]
+    result = json.loads(process.stdout)
+    assert result["kills"] == kills
+    assert result["differences"] == []
+    kinds = {name.split()[0] for name in result["kinds"]}
+    assert kinds >= ALWAYS, "kinds that need no support of the host are changed in every round"
+    assert "host" in kinds or not can_be_written(SETTING), "settings that root can write are changed"
+    assert result["left"] >= kills / 2, "at least half of the kills come while a change is in force"

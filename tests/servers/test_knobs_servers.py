@@ -1,4 +1,4 @@
-"""Knobs on real servers: set, seen by the kernel, and put back."""
+"""Knobs on real servers are set, are visible in the kernel, and are restored."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from hindmost.targets import Managed, ManagedServer, cpu_seconds, parse_target, 
 pytestmark = pytest.mark.memcached
 
 
-def managed(name: str, program: str) -> Managed:
+def parse_installed(name: str, program: str) -> Managed:
     if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
         pytest.skip(f"{program} is not installed")
-    found = parse_target(name)
-    assert isinstance(found, Managed)
-    return found
+    target = parse_target(name)
+    assert isinstance(target, Managed)
+    return target
 
 
 @pytest.fixture
 def memcached() -> Managed:
-    return managed("memcached", "memcached")
+    return parse_installed("memcached", "memcached")
 
 
-def made(target: Managed, journal: Path, **what: object) -> Knob:
-    return knob_of(kind_of(what), what, target, journal)
+def make_knob(target: Managed, journal: Path, **table: object) -> Knob:
+    return knob_of(kind_of(table), table, target, journal)
 
 
-def of_threads(server: ManagedServer, read: Callable[[int], object]) -> dict[int, object]:
+def read_threads(server: ManagedServer, read: Callable[[int], object]) -> dict[int, object]:
     return {task.tid: read(task.tid) for task in tasks(server)}
 
 
-def two_processors() -> tuple[int, int]:
-    own = sorted(os.sched_getaffinity(0))
-    if len(own) < 2:
-        pytest.skip("one processor only")
-    return own[0], own[1]
+def need_two_cpus() -> tuple[int, int]:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("only one CPU")
+    return cpus[0], cpus[1]
 
 
-def test_a_start_is_changed_by_options_arguments_variables_and_processors(memcached, tmp_path) -> None:
+def test_a_start_is_changed_by_options_arguments_variables_and_cpus(memcached, tmp_path) -> None:
     first = min(os.sched_getaffinity(0))
     factors = [
         ({"option": "threads"}, "3"),
@@ -61,7 +61,7 @@ def test_a_start_is_changed_by_options_arguments_variables_and_processors(memcac
         ({"cpus": True}, str(first)),
     ]
     spec = memcached.spec
-    knobs = [(made(memcached, tmp_path, **what), level) for what, level in factors]
+    knobs = [(make_knob(memcached, tmp_path, **table), level) for table, level in factors]
     for knob, level in knobs:
         knob.check(level)
         spec = knob.spec(spec, level)
@@ -77,45 +77,45 @@ def test_a_start_is_changed_by_options_arguments_variables_and_processors(memcac
 
 
 @pytest.mark.nginx
-def test_each_process_of_a_server_is_pinned_to_one_processor(tmp_path) -> None:
-    first, second = two_processors()
-    nginx = managed("nginx", "nginx")
-    spec = made(nginx, tmp_path, option="threads").spec(nginx.spec, "2")
+def test_each_process_of_a_server_is_pinned_to_one_cpu(tmp_path) -> None:
+    first, second = need_two_cpus()
+    nginx = parse_installed("nginx", "nginx")
+    spec = make_knob(nginx, tmp_path, option="threads").spec(nginx.spec, "2")
     with (
         ManagedServer(spec, cpus=[first, second]) as server,
-        made(nginx, tmp_path, pinning=True).on_server("process", server),
+        make_knob(nginx, tmp_path, pinning=True).on_server("process", server),
     ):
-        seen = [os.sched_getaffinity(pid) for pid in sorted(server.pids())]
-        assert seen == [{first} if place % 2 == 0 else {second} for place in range(len(seen))]
-        assert len(seen) == 3
+        affinities = [os.sched_getaffinity(pid) for pid in sorted(server.pids())]
+        assert affinities == [{first} if place % 2 == 0 else {second} for place in range(len(affinities))]
+        assert len(affinities) == 3
 
 
-def test_every_thread_is_scheduled_as_asked_and_then_as_before(memcached, tmp_path) -> None:
-    knob, tried = made(memcached, tmp_path, schedule=True), 0
+def test_every_thread_is_scheduled_by_the_level_and_then_as_before(memcached, tmp_path) -> None:
+    knob, count = make_knob(memcached, tmp_path, schedule=True), 0
     with ManagedServer(memcached.spec) as server:
-        before = of_threads(server, schedules.read)
+        before = read_threads(server, schedules.read)
         assert len(before) > 2
         for level in ("batch", "idle", "nice:5", "nice:-5", "fifo:3", "rr:2", "other", "found"):
             try:
                 knob.check(level)
             except HostUnfit:
                 continue
-            tried += 1
+            count += 1
             with knob.on_server(level, server):
-                now = of_threads(server, schedules.read)
+                now = read_threads(server, schedules.read)
                 setting = knob.setting(level)
                 assert set(now.values()) == ({setting} if setting else set(before.values())), level
-            assert of_threads(server, schedules.read) == before, level
+            assert read_threads(server, schedules.read) == before, level
         assert server.alive()
-    assert tried >= 4, "these need no right"
+    assert count >= 4, "these levels need no capability"
 
 
-def test_threads_are_pinned_as_asked_and_then_free_again(memcached, tmp_path) -> None:
-    first, second = two_processors()
-    knob = made(memcached, tmp_path, pinning=True)
+def test_threads_are_pinned_by_the_level_and_then_free_again(memcached, tmp_path) -> None:
+    first, second = need_two_cpus()
+    knob = make_knob(memcached, tmp_path, pinning=True)
     with ManagedServer(memcached.spec, cpus=[first, second]) as server:
-        before = of_threads(server, os.sched_getaffinity)
-        for level, pinned in [
+        before = read_threads(server, os.sched_getaffinity)
+        for level, expected in [
             ("each", [{first}, {second}]),
             ("process", [{first}]),
             (f"each:{second}", [{second}]),
@@ -125,24 +125,24 @@ def test_threads_are_pinned_as_asked_and_then_free_again(memcached, tmp_path) ->
         ]:
             knob.check(level)
             with knob.on_server(level, server):
-                now = list(of_threads(server, os.sched_getaffinity).values())
-                assert now == [pinned[place % len(pinned)] for place in range(len(now))], level
-            assert of_threads(server, os.sched_getaffinity) == before
+                now = list(read_threads(server, os.sched_getaffinity).values())
+                assert now == [expected[place % len(expected)] for place in range(len(now))], level
+            assert read_threads(server, os.sched_getaffinity) == before
         main = next(task for task in tasks(server) if task.tid == server.pid)
-        with made(memcached, tmp_path, pinning=main.name).on_server(str(first), server):
+        with make_knob(memcached, tmp_path, pinning=main.name).on_server(str(first), server):
             for task in tasks(server):
-                expected = {first} if task.name == main.name else {first, second}
-                assert os.sched_getaffinity(task.tid) == expected, task
-        nobody = made(memcached, tmp_path, pinning="nobody")
-        with raises(TargetError, "no-such-thread"), nobody.on_server(str(first), server):
+                affinity = {first} if task.name == main.name else {first, second}
+                assert os.sched_getaffinity(task.tid) == affinity, task
+        missing = make_knob(memcached, tmp_path, pinning="nobody")
+        with raises(TargetError, "no-such-thread"), missing.on_server(str(first), server):
             pass
-        own = made(memcached, tmp_path, cpus=True)  # as if the server chose its processors itself
+        own = make_knob(memcached, tmp_path, cpus=True)  # as if the server chose its CPUs itself
         with raises(HostUnfit, "setting-differs"), own.on_server(str(first), server):
             pass
 
 
-def test_interference_takes_processor_time_where_it_is_told_and_is_gone(memcached, tmp_path) -> None:
-    pair = two_processors()
+def test_interference_uses_the_chosen_cpus_and_ends(memcached, tmp_path) -> None:
+    pair = need_two_cpus()
     kinds = [
         {"interference": "spin", "on": list(pair), "share": 0.5},
         {"interference": "memory", "on": [pair[0]], "mib": 8},
@@ -150,29 +150,29 @@ def test_interference_takes_processor_time_where_it_is_told_and_is_gone(memcache
     ]
     with ManagedServer(memcached.spec) as server:
         before = set(process_tree(os.getpid()))
-        for what in kinds:
-            knob = made(memcached, tmp_path, **what)
+        for table in kinds:
+            knob = make_knob(memcached, tmp_path, **table)
             knob.check("on")
             with knob.on_server("off", server):
                 assert set(process_tree(os.getpid())) <= before
             with knob.on_server("on", server):
 
-                def where(before: set[int] = before) -> set[int]:
-                    """Processors of those that work on one alone."""
+                def busy_cpus(before: set[int] = before) -> set[int]:
+                    """CPUs of new processes that are pinned to one."""
                     fresh = set(process_tree(os.getpid())) - before
-                    seen = [os.sched_getaffinity(pid) for pid in fresh if cpu_seconds([pid]) > 0.05]
-                    return {min(cpus) for cpus in seen if len(cpus) == 1}
+                    affinities = [os.sched_getaffinity(pid) for pid in fresh if cpu_seconds([pid]) > 0.05]
+                    return {min(cpus) for cpus in affinities if len(cpus) == 1}
 
-                wait_for(lambda what=what: where() == set(what["on"]), f"{what} works")
+                wait_for(lambda table=table: busy_cpus() == set(table["on"]), f"{table} works")
                 fresh = set(process_tree(os.getpid())) - before
             assert not any(Path(f"/proc/{pid}").exists() for pid in fresh)
 
 
-def test_interference_that_ends_by_itself_is_told(memcached, tmp_path) -> None:
+def test_interference_that_exits_is_reported(memcached, tmp_path) -> None:
     program, began = tmp_path / "hm-ends", tmp_path / "began"
     program.write_text(f"#!/bin/sh\ntouch {began}\nexit 3\n")
     program.chmod(0o755)
-    knob = made(memcached, tmp_path, interference=str(program))
+    knob = make_knob(memcached, tmp_path, interference=str(program))
 
     def runs() -> bool:
         names = [Path(f"/proc/{pid}/comm") for pid in process_tree(os.getpid())]
@@ -191,15 +191,15 @@ def group_of(pid: int, controller: str) -> str:
     return ""
 
 
-def throttled(group: Path) -> str:
-    """How often the group's quota was used up, as the kernel counts it."""
+def throttled_periods(group: Path) -> str:
+    """Periods in which the group used up its quota, as the kernel counts them."""
     return dict(map(str.split, (group / "cpu.stat").read_text().splitlines()))["nr_throttled"]
 
 
-def test_a_server_is_in_a_group_and_out_of_it_again(memcached, tmp_path) -> None:
+def test_a_server_is_moved_into_a_group_and_out_of_it_again(memcached, tmp_path) -> None:
     first = min(os.sched_getaffinity(0))
     spinning = ["sh", "-c", 'sh -c "while :; do :; done" & exec "$@"', "sh", *memcached.spec.command]
-    tried = 0
+    attempts = 0
     with ManagedServer(memcached.spec.model_copy(update={"command": spinning})) as server:
         for file, level in (
             ("cpu.max", "20000 100000"),
@@ -208,12 +208,12 @@ def test_a_server_is_in_a_group_and_out_of_it_again(memcached, tmp_path) -> None
             ("memory.max", "512M"),
             ("cpuset.cpus", str(first)),
         ):
-            knob, controller = made(memcached, tmp_path, cgroup=file), file.split(".")[0]
+            knob, controller = make_knob(memcached, tmp_path, cgroup=file), file.split(".")[0]
             try:
                 knob.attempt(level)
             except HostUnfit:
                 continue
-            tried += 1
+            attempts += 1
             place, before = cgroup.hierarchy(controller), group_of(server.pid, controller)
             with knob.on_server(level, server):
                 group = place.group_of(server.pid)
@@ -223,58 +223,60 @@ def test_a_server_is_in_a_group_and_out_of_it_again(memcached, tmp_path) -> None
                 if file == "cpuset.cpus":
                     assert os.sched_getaffinity(server.pid) == {first}
                 if level == "20000 100000":
-                    wait_for(lambda group=group: int(throttled(group)) > 1, "the spinner used its quota up")
+                    wait_for(
+                        lambda group=group: int(throttled_periods(group)) > 1, "the spinner used up its quota"
+                    )
             assert group_of(server.pid, controller) == before
             with knob.on_server("free", server):
                 assert group_of(server.pid, controller) == before
             assert not group.exists()
             assert not list(place.top.glob(f"hindmost-*{os.getpid()}-*"))
         assert server.alive()
-    if not tried:
+    if not attempts:
         pytest.skip("no control group can be made here")
     assert not (tmp_path / "knobs.jsonl").read_text()
 
 
-def test_a_servers_sockets_are_set_and_what_it_accepts_inherits_it(memcached, tmp_path) -> None:
+def test_a_servers_sockets_are_set_and_accepted_connections_inherit_it(memcached, tmp_path) -> None:
     def values(knob: Knob, server: ManagedServer, peer: int | None = None) -> set[int]:
-        found = set()
+        results = set()
         for _, pid, number in sockets.sockets(server, peer):
-            with sockets.borrow_socket(pid, number) as one:
-                found.add(knob._read(one))
-        return found
+            with sockets.borrow_socket(pid, number) as borrowed:
+                results.add(knob._read(borrowed))
+        return results
 
-    tried = 0
+    attempts = 0
     with ManagedServer(memcached.spec) as server:
         for option, level in (("busy_poll", "50"), ("rcvbuf", "20000"), ("sndbuf", "20000")):
-            knob = made(memcached, tmp_path, socket=option)
+            knob = make_knob(memcached, tmp_path, socket=option)
             try:
                 knob.check(level)
             except HostUnfit:
                 continue
-            tried += 1
-            wanted, before = knob.value(level) * knob.constants.times, values(knob, server)
+            attempts += 1
+            expected, before = knob.value(level) * knob.constants.times, values(knob, server)
             assert before
-            assert wanted not in before
+            assert expected not in before
             with knob.on_server(level, server):
-                assert values(knob, server) == {wanted}
-                with socket.create_connection((server.spec.host, server.port)) as one:
-                    one.sendall(b"version\r\n")
-                    assert one.recv(100).startswith(b"VERSION")
-                    assert values(knob, server, one.getsockname()[1]) == {wanted}
+                assert values(knob, server) == {expected}
+                with socket.create_connection((server.spec.host, server.port)) as client:
+                    client.sendall(b"version\r\n")
+                    assert client.recv(100).startswith(b"VERSION")
+                    assert values(knob, server, client.getsockname()[1]) == {expected}
             assert values(knob, server) == before
             with knob.on_server("found", server):
                 assert values(knob, server) == before
-        # The kernel goes on from there as it sees traffic (tcp(7)), so only the beginning is looked at.
-        knob = made(memcached, tmp_path, socket="quickack")
+        # The kernel changes it with traffic (tcp(7)), so only the initial value is checked.
+        knob = make_knob(memcached, tmp_path, socket="quickack")
         with knob.on_server("off", server):
             assert knob._read_accepted(server) == 0
-    assert tried, "buffers can be set everywhere"
+    assert attempts, "buffers can be set everywhere"
 
 
 @pytest.mark.redis
-def test_a_server_that_sets_an_option_itself_is_told(tmp_path) -> None:
-    redis = managed("redis", "redis-server")
-    knob = made(redis, tmp_path, socket="nodelay")
+def test_a_server_that_sets_an_option_itself_is_reported(tmp_path) -> None:
+    redis = parse_installed("redis", "redis-server")
+    knob = make_knob(redis, tmp_path, socket="nodelay")
     with ManagedServer(redis.spec) as server:
         # redis gives every connection TCP_NODELAY.
         with raises(HostUnfit, "setting-differs", found=1), knob.on_server("off", server):
@@ -283,9 +285,9 @@ def test_a_server_that_sets_an_option_itself_is_told(tmp_path) -> None:
             pass
 
 
-def test_wake_ups_are_limited_while_the_device_is_held(memcached, tmp_path, exclusive) -> None:
+def test_wake_up_latency_is_limited_while_the_device_is_open(memcached, tmp_path, exclusive) -> None:
     exclusive("cpu_dma_latency")
-    knob = made(memcached, tmp_path, cpu_dma_latency=True)
+    knob = make_knob(memcached, tmp_path, cpu_dma_latency=True)
     try:
         knob.check("7")
     except HostUnfit as refusal:

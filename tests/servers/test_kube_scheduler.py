@@ -1,4 +1,4 @@
-"""The extender under the real kube-scheduler, with an API server that has what both of them read."""
+"""The extender under the real kube-scheduler, with an API server that provides what both read."""
 
 import json
 import socket
@@ -15,10 +15,10 @@ from hindmost.harvest.kubernetes import scheduler_text
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
 
-def await_(what, condition, seconds=30.0):
+def await_(failure, condition, seconds=30.0):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, what
+        assert time.monotonic() < end, failure
         time.sleep(0.05)
 
 
@@ -39,17 +39,17 @@ def scheduler_binary(pytestconfig):
 
 @pytest.fixture
 def classes(tmp_path):
-    def tenant(name, at):
+    def tenant(name, class_):
         common = {"environment": name, "racks": {}, "pattern": "constant"}
-        return {"name": name, "servers": [f"{name}-0"], "class": at, **common}
+        return {"name": name, "servers": [f"{name}-0"], "class": class_, **common}
 
-    def one(mean):
+    def tenant_class(mean):
         return {"pattern": "constant", "mean": mean, "peak": mean, "tenants": 1, "servers": 1.0}
 
     path = tmp_path / "classes.json"
     document = {
         "schema": "hindmost.classes/1",
-        "classes": [one(0.2), one(0.9)],
+        "classes": [tenant_class(0.2), tenant_class(0.9)],
         "tenants": [tenant("web", 0), tenant("busy", 1)],
     }
     path.write_text(json.dumps(document))
@@ -58,11 +58,11 @@ def classes(tmp_path):
 
 @pytest.fixture
 def cluster(tmp_path, classes, scheduler_binary):
-    """The API server, with kube-scheduler and the extender at work; and how to end the extender."""
+    """The API server with a running kube-scheduler and extender, and the extender's process."""
     (port,) = free_ports(1)
     with serve_api() as api:
-        words = ["extender", classes, "--port", port, "--api", api.url]
-        extender = subprocess.Popen([sys.executable, "-m", "hindmost", *map(str, words)])
+        options = ["extender", classes, "--port", port, "--api", api.url]
+        extender = subprocess.Popen([sys.executable, "-m", "hindmost", *map(str, options)])
         await_("the extender answers", lambda: is_listening(port))
         access = tmp_path / "access.yaml"
         access.write_text(
@@ -81,35 +81,35 @@ def cluster(tmp_path, classes, scheduler_binary):
         try:
             yield api, extender
         finally:
-            for one in (scheduler, extender):
-                one.kill()
-                one.wait()
+            for process in (scheduler, extender):
+                process.kill()
+                process.wait()
 
 
 BATCH = {"hindmost/job": "j", "hindmost/length": "medium"}
 
 
-def test_batch_pods_go_where_history_leaves_room_and_others_anywhere(cluster):
+def test_batch_pods_go_where_history_leaves_room_and_other_pods_anywhere(cluster):
     api, extender = cluster
-    # A third of 12 cores is kept: with a load of 2.4 cores 5.6 are spare, on the busy node none.
+    # A third of 12 cores is reserved: with a load of 2.4 cores 5.6 are spare, on the busy node none.
     api.add_node("web-0", 12)
     api.add_node("busy-0", 12)
     api.add_pod("batch-0", "3", BATCH)
     await_("a batch pod is bound", lambda: api.node_of("batch-0"))
     assert api.node_of("batch-0") == "web-0"
 
-    # Another one of 3 cores would take from the tenant: stock would bind it.
+    # Another pod of 3 cores would take cores from the tenant; the stock scheduler would bind it.
     api.add_pod("batch-1", "3", BATCH)
     await_("the second one waits", lambda: api.is_unschedulable("batch-1"))
     api.add_pod("batch-2", "2", BATCH)
     await_("2.6 cores are left", lambda: api.node_of("batch-2") == "web-0")
 
-    # A primary's own pod and a daemon's are not judged, on the busy node either.
+    # The extender does not judge pods of a primary tenant or of a daemon, not even on the busy node.
     api.add_pod("primary", "3", {}, nodeSelector={"kubernetes.io/hostname": "busy-0"})
     await_("a primary's pod is bound", lambda: api.node_of("primary") == "busy-0")
     assert api.node_of("batch-1") is None
 
-    # Without the extender the scheduler goes on alone.
+    # Without the extender the scheduler works alone.
     extender.kill()
     extender.wait()
     api.add_pod("batch-3", "3", BATCH)
@@ -119,7 +119,7 @@ def test_batch_pods_go_where_history_leaves_room_and_others_anywhere(cluster):
 def test_twenty_pods_at_once_fill_a_node_once(cluster):
     api, _ = cluster
     api.add_node("web-0", 12)
-    names = [f"batch-{at}" for at in range(20)]
+    names = [f"batch-{index}" for index in range(20)]
     for name in names:
         api.add_pod(name, "3", BATCH)
     await_("all but one wait", lambda: sum(api.is_unschedulable(name) for name in names) == 19)

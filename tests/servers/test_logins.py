@@ -1,4 +1,4 @@
-"""Servers that ask who the client is: who is let in, who is not, and where a password stands afterwards."""
+"""Servers that require a login: who is accepted, who is refused, and where the password is stored."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ RATE = ("--rate", "300", "--duration", "0.3s", "--warmup", "0.1s", "--runs", "1"
 
 
 @pytest.fixture
-def protected() -> Iterator[str]:
+def redis_with_login() -> Iterator[str]:
     """The address of a redis whose user ada has a password, and whose default user is off."""
     spec = need("redis")
     users = ["--user", "ada", "on", f">{SECRET}", "~*", "&*", "+@all", "--user", "default", "off"]
-    # Ready when it accepts connections: it is not told the password here.
+    # Ready when it accepts connections, because this fixture does not log in.
     ready = ReadyProbe(kind="tcp")
     with run_server(spec.model_copy(update={"command": [*spec.command, *users], "ready": ready})) as server:
         yield server.address
 
 
 @pytest.mark.redis
-def test_a_redis_user_is_let_in_by_a_password_that_is_stored_nowhere_and_by_no_other(
-    protected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_redis_user_logs_in_with_its_password_which_is_stored_nowhere_and_others_are_refused(
+    redis_with_login: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ADAS_PASSWORD", SECRET)
     monkeypatch.setenv("WRONG", "battery-staple")
     study = tmp_path / "study"
-    url, ada = f"redis://{protected}", ("--user", "ada", "--password", "env:ADAS_PASSWORD")
+    url, ada = f"redis://{redis_with_login}", ("--user", "ada", "--password", "env:ADAS_PASSWORD")
     answer = measure(f"{url}/3", study, *RATE, *ada)
     assert answer.code in (0, 4, 6), answer.err
     counts = answer.result["counts"]
@@ -48,9 +48,9 @@ def test_a_redis_user_is_let_in_by_a_password_that_is_stored_nowhere_and_by_no_o
     assert [file for file in files if SECRET.encode() in file.read_bytes()] == []
 
     for options in ((), ("--user", "ada", "--password", "env:WRONG"), (*ada, "--database", "99")):
-        refused = measure(url, tmp_path / "refused", *RATE, *options)
-        refused.assert_error(1, "login-refused")
-        assert "battery-staple" not in refused.out + refused.err
+        answer = measure(url, tmp_path / "refused", *RATE, *options)
+        answer.assert_error(1, "login-refused")
+        assert "battery-staple" not in answer.out + answer.err
         assert not (tmp_path / "refused").exists()
 
 
@@ -58,12 +58,12 @@ def test_a_redis_user_is_let_in_by_a_password_that_is_stored_nowhere_and_by_no_o
 def test_postgresql_refuses_a_wrong_password_and_a_statement_that_cannot_be_prepared(tmp_path: Path) -> None:
     spec = parse_managed("postgresql?auth=scram-sha-256")
     need("postgresql")
-    who = Login(user="hindmost", password="hindmost", database="postgres")
+    login = Login(user="hindmost", password="hindmost", database="postgres")
     study = tmp_path / "study"
     workload = tmp_path / "workload.json"
     statements = [{"sql": "SELECT nothing FROM nowhere WHERE id = $1", "parameters": ["1"]}]
     workload.write_text(json.dumps({"kind": "sql", "statements": statements}))
-    with run_server(spec.model_copy(update={"login": who})) as server:
+    with run_server(spec.model_copy(update={"login": login})) as server:
         for user in ("hindmost:battery-staple@", "hindmost@", "ada:hindmost@"):
             answer = measure(f"postgresql://{user}{server.address}/postgres", study, *RATE)
             answer.assert_error(1, "login-refused")
@@ -73,4 +73,4 @@ def test_postgresql_refuses_a_wrong_password_and_a_statement_that_cannot_be_prep
         url = f"postgresql://hindmost:hindmost@{server.address}/postgres"
         answer = measure(url, study, *RATE, "--workload", workload)
     assert answer.code == 1, answer.err
-    assert 'relation "nowhere" does not exist' in answer.err, "the server's own words"
+    assert 'relation "nowhere" does not exist' in answer.err, "the server's own message"

@@ -1,6 +1,6 @@
-"""Every protocol at every real server that speaks it: measures, closes its account, survives a restart of the server.
+"""Every protocol against every real server that supports it: measured, every request counted, repeated after a restart.
 
-A row more is a line in `MATRIX`.
+A new row is one line in `MATRIX`.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ class Row:
     Attributes
     ----------
     target : str
-        A preset, with the options that make it speak the protocol, or a target file.
+        A preset, with the options that select the protocol, or a target file.
     version : str, optional
-        How the version begins that the server tells; None where the protocol does not ask for it.
+        Prefix of the version that the server reports; None where the protocol does not provide one.
     workload : dict, optional
-        What is sent, if not the default.
+        The workload, if not the default.
     options : tuple of str
-        Further words of the command line.
+        Further command line options.
     by_url : str, optional
-        What follows the address, where the server runs already and is named by its URL.
+        Suffix of the address, if the server is already running and given by its URL.
     kinds : frozenset of str
-        Kinds of requests that the result must have.
+        Kinds of requests that the result must contain.
     tls : bool
-        Whether TLS is put before the target.
+        Whether the target uses TLS.
     runs : int
-        How many, each at a server that is started afresh.
+        Number of runs, each with a restarted server.
     nightly : bool
-        Whether another row takes the same code path at another server or with another login.
+        Whether another row covers the same code path with another server or login.
     """
 
     target: str
@@ -58,12 +58,12 @@ class Row:
         """The preset's name, or the file."""
         return "postgresql" if self.target == str(POSTGRESQL) else self.target.partition("?")[0]
 
-    def at(self, folder: Path) -> str:
-        """The target as the command line has it; where it needs certificates, they are in `folder`."""
+    def target_in(self, folder: Path) -> str:
+        """The target for the command line; certificates that it needs are put into `folder`."""
         return str(add_tls(Path(self.target), place_certificates(folder))) if self.tls else self.target
 
     def need(self) -> None:
-        """A skip where it is not here."""
+        """Skip if the server is not installed."""
         if self.server.endswith(".toml"):
             pytest.importorskip("grpc" if "grpc" in self.server else "tornado")
         else:
@@ -182,26 +182,16 @@ def rows() -> list[Any]:
     return [pytest.param(row, id=name, marks=marks(row)) for name, row in MATRIX.items()]
 
 
-def words(row: Row, folder: Path) -> list[str]:
-    """Of the command line: a rate that any of them bears on a busy host, and what is sent."""
+def options(row: Row, folder: Path) -> list[str]:
+    """Command line options: the workload, and a rate that every server carries on a busy host."""
     rate = [] if "--rate" in row.options else ["--rate", "500"]
-    given = [
-        *rate,
-        "--runs",
-        str(row.runs),
-        "--clients",
-        "1",
-        "--duration",
-        "0.3s",
-        "--warmup",
-        "0.1s",
-        *row.options,
-    ]
+    procedure = ["--runs", str(row.runs), "--clients", "1", "--duration", "0.3s", "--warmup", "0.1s"]
+    workload: list[str] = []
     if row.workload is not None:
         file = folder / "workload.json"
         file.write_text(json.dumps(row.workload))
-        given += ["--workload", str(file)]
-    return given
+        workload = ["--workload", str(file)]
+    return [*rate, *procedure, *row.options, *workload]
 
 
 @pytest.mark.parametrize("row", rows())
@@ -210,29 +200,29 @@ def test_each_protocol_is_measured_at_each_server_that_speaks_it(
 ) -> None:
     row.need()
     monkeypatch.setenv("HINDMOST_TEST_PASSWORD", "hindmost")
-    target = row.at(tmp_path)
+    target = row.target_in(tmp_path)
     if row.by_url is None:
-        answer = measure(target, tmp_path / "study", *words(row, tmp_path))
+        answer = measure(target, tmp_path / "study", *options(row, tmp_path))
     else:
         spec = parse_managed(target)
         with run_server(spec) as server:
             url = f"{spec.protocol}://{server.address}{row.by_url}"
-            answer = measure(url, tmp_path / "study", *words(row, tmp_path))
+            answer = measure(url, tmp_path / "study", *options(row, tmp_path))
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
-    # Each run has a server started afresh: what the first run left behind is not needed by the second.
+    # Each run has a restarted server, so the second run does not depend on the first.
     assert len(answer.result["runs"]) == row.runs
     counts = answer.result["counts"]
     assert counts["scheduled"] > 0
     assert (counts["errors"], counts["unsent"]) == (0, 0), counts
-    # A host that stands still for the whole patience makes timeouts; a protocol misread makes nothing else.
+    # A stopped host causes some timeouts; a protocol error would cause nothing else.
     assert counts["completed"] > 0.9 * counts["scheduled"], counts
     assert row.kinds <= set(answer.result["by_kind"])
     if row.by_url is not None:
-        return  # a server that runs already is not asked for its version
+        return  # a running server is not asked for its version
     version = answer.result["target"]["server_version"]
     assert version.startswith(row.version or "")
     assert (version not in ("", "unknown")) == (row.version is not None), version
     if row.tls:
-        found = answer.result["connections"]
-        assert found["full_handshakes"] + found["resumed_handshakes"] == found["all"] > 0
+        connections = answer.result["connections"]
+        assert connections["full_handshakes"] + connections["resumed_handshakes"] == connections["all"] > 0

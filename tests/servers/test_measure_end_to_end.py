@@ -49,7 +49,7 @@ def reasons(answer: Answer) -> set[str]:
 
 
 def assert_counted(answer: Answer, runs: int, clients: int = 1, *, managed: bool = True) -> dict[str, Any]:
-    """What every measurement promises, whatever it found."""
+    """Assert what holds for every measurement, whatever its result."""
     assert answer.code in (0, 4, 6), answer.err
     result = answer.result
     assert answer.code == VERDICTS[result["verdict"]]
@@ -74,7 +74,7 @@ def assert_counted(answer: Answer, runs: int, clients: int = 1, *, managed: bool
 
 
 @pytest.mark.memcached
-def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_path: Path) -> None:
+def test_a_target_file_is_measured_then_reported_and_resumed(tmp_path: Path) -> None:
     need("memcached")
     need_two_cpus()
     example = ROOT / "examples" / "targets" / "memcached-pinned.toml"
@@ -91,7 +91,7 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
     samples = answer.study.samples()
     assert samples["scheduled_ns"].is_between(0, 300_000_000).all(), "only the measurement is kept"
     answered = samples.drop_nulls(["sent_ns", "completed_ns"])
-    assert (answered["scheduled_ns"] <= answered["sent_ns"]).all(), "never sent before it is due"
+    assert (answered["scheduled_ns"] <= answered["sent_ns"]).all(), "never sent before its scheduled time"
     assert (answered["sent_ns"] < answered["completed_ns"]).all()
     pl = pytest.importorskip("polars")
     worst = pl.read_parquet(out / "runs/0001/worst-0.parquet")
@@ -101,52 +101,52 @@ def test_a_target_file_is_measured_where_it_says_reported_again_and_resumed(tmp_
 
     (out / "report.html").unlink()
     (out / "result.json").unlink()
-    (out / "runs/.part-0003").mkdir()  # a run that a kill -9 left half done
+    (out / "runs/.part-0003").mkdir()  # a run that a kill -9 interrupted
     report = hindmost("study", "report", out, "--json", study=out)
     assert report.code == 0, report.err
     assert {name: report.result[name] for name in FIGURES} == {name: first[name] for name in FIGURES}
     assert (out / "report.html").exists()
-    again = assert_counted(
+    resumed = assert_counted(
         hindmost("measure", "--resume", out, "--runs", "3", "--yes", "--json", study=out), runs=3
     )
-    assert again["runs"][:2] == first["runs"], "finished runs are never made again"
-    assert again["plan"]["runs"] == [3, 3]
-    assert [run["seed"] for run in again["runs"]] == [1, 2, 3]
+    assert resumed["runs"][:2] == first["runs"], "finished runs are not repeated"
+    assert resumed["plan"]["runs"] == [3, 3]
+    assert [run["seed"] for run in resumed["runs"]] == [1, 2, 3]
 
 
 def test_a_running_server_is_measured_by_clients_that_share_the_rate(tmp_path: Path) -> None:
     need_two_cpus()
-    words = ["--clients", "3", "--client-cpus", "1", "--rate", "900", "--runs", "1"]
+    load = ["--clients", "3", "--client-cpus", "1", "--rate", "900", "--runs", "1"]
     with run_server(parse_managed("synth"), cpus=[0]) as server:
-        answer = measure(f"memcached://{server.address}", tmp_path / "study", *words)
-        assert server.alive(), "it is left alone"
+        answer = measure(f"memcached://{server.address}", tmp_path / "study", *load)
+        assert server.alive(), "Hindmost does not end a running server"
     result = assert_counted(answer, runs=1, clients=3, managed=False)
     assert (result["target"]["managed"], result["target"]["address"]) == (False, server.address)
     assert result["target"]["cpus"] == [0]
     assert result["hysteresis"]["visible"] is None
-    assert result["plan"]["pacing"] == "sleep", "three cannot spin on one processor"
+    assert result["plan"]["pacing"] == "sleep", "three clients cannot spin on one CPU"
     assert {"not-restarted", "sleeping-clients"} <= reasons(answer)
     run = result["runs"][0]
-    for one in run["clients"]:
-        assert one["counts"]["scheduled"] == pytest.approx(150, abs=6 * 150**0.5), "a third each"
+    for client in run["clients"]:
+        assert client["counts"]["scheduled"] == pytest.approx(150, abs=6 * 150**0.5), "a third each"
     for name in ("p50", "p90", "mean"):
-        each = [one["latency_us"][name] for one in run["clients"]]
-        assert run["latency_us"][name] == pytest.approx(sum(each) / 3)
+        values = [client["latency_us"][name] for client in run["clients"]]
+        assert run["latency_us"][name] == pytest.approx(sum(values) / 3)
     assert result["clients"]["count"] == 3
     assert sum(result["clients"]["share_of_slowest"]) == pytest.approx(1.0)
 
 
-def test_in_a_closed_loop_a_reply_was_there_before_the_next_request_left(tmp_path: Path) -> None:
-    """No constant can hide in latencies: one that is added to all of them makes requests of a connection overlap."""
+def test_in_a_closed_loop_a_reply_arrives_before_the_next_request_leaves(tmp_path: Path) -> None:
+    """This detects a constant added to all latencies: the requests of a connection would overlap."""
     out = tmp_path / "study"
-    words = ["--closed", "--connections", "4", "--runs", "1", "--duration", "0.5s", "--warmup", "0.3s"]
-    process = start("measure", "synth", "--json", "--clients", "1", "--out", out, *words, "--quantiles", "50")
+    load = ["--closed", "--connections", "4", "--runs", "1", "--duration", "0.5s", "--warmup", "0.3s"]
+    process = start("measure", "synth", "--json", "--clients", "1", "--out", out, *load, "--quantiles", "50")
     wait_for(lambda: len(descendants(process.pid)) == 3, "guard, server, client, and nothing else")
     answer = finish(process, out)
     result = assert_counted(answer, runs=1)
     assert (result["plan"]["loop"], result["plan"]["rate_per_s"]) == ("closed", None)
     assert "closed-loop" in reasons(answer)
-    assert max(result["outstanding"]["values"]) < 4, "an arrival finds its own connection free"
+    assert max(result["outstanding"]["values"]) < 4, "an arrival finds its own connection idle"
     rows = answer.study.samples().sort("connection", "sent_ns")
     connection, sent, done = (rows[name].to_numpy() for name in ("connection", "sent_ns", "completed_ns"))
     next_of_same = connection[1:] == connection[:-1]

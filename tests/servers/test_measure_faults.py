@@ -1,4 +1,4 @@
-"""Whatever goes wrong: one error with its code, the right exit code, finished runs kept, nothing left behind."""
+"""Every fault gives one error with its code and exit code, keeps finished runs, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from measuring import (
 )
 
 GETS_ONLY = '{"get_ratio": 1.0, "keys": 10}'
-Begun = Callable[[str, Path], HindmostProcess]
+StartStudy = Callable[[str, Path], HindmostProcess]
 TARGET = """
 name = "fault"
 protocol = "memcached"
@@ -48,38 +48,38 @@ def target_file(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-def processes_of(process: HindmostProcess, words: str) -> list[int]:
-    """Its processes with these words on their command lines, but for the guard."""
-    return [pid for pid, line in descendants(process.pid).items() if words in line and "guard.py" not in line]
+def processes_of(process: HindmostProcess, text: str) -> list[int]:
+    """Child processes with this text on their command lines, except the guard."""
+    return [pid for pid, line in descendants(process.pid).items() if text in line and "guard.py" not in line]
 
 
-def load_is_on(process: HindmostProcess) -> bool:
+def is_under_load(process: HindmostProcess) -> bool:
     return any("hindmost.agent client" in line for line in descendants(process.pid).values())
 
 
 @pytest.fixture(scope="module")
 def one_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A study of one finished run, made once for each server."""
+    """A study of one finished run, made once per server."""
 
     @cache
     def make(name: str) -> Path:
         out = tmp_path_factory.mktemp(name) / "study"
-        words = ["--runs", "1", "--duration", "1s", "--rate", "500", "--quantiles", "50"]
-        assert measure(name, out, *words).code in (0, 4, 6)
+        load = ["--runs", "1", "--duration", "1s", "--rate", "500", "--quantiles", "50"]
+        assert measure(name, out, *load).code in (0, 4, 6)
         return out
 
     return make
 
 
 @pytest.fixture
-def begun(one_run: Callable[[str], Path]) -> Begun:
-    """A study of two runs: the first is stored, the second is under load."""
+def start_study(one_run: Callable[[str], Path]) -> StartStudy:
+    """Starts a study of two runs: the first is stored, the second is under load."""
 
     def begin(name: str, out: Path) -> HindmostProcess:
         shutil.copytree(one_run(name), out)
         process = start("measure", "--resume", out, "--runs", 2, "--json")
         try:
-            wait_for(lambda: load_is_on(process) or process.poll() is not None, "load of the second run")
+            wait_for(lambda: is_under_load(process) or process.poll() is not None, "load of the second run")
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.4)  # connected, and under load
         except BaseException:
@@ -99,10 +99,10 @@ def assert_resumes(out: Path, runs: int) -> None:
     assert_counts_add_up(answer.result)
 
 
-# --- the server is not there, cannot start, or is another ---------------------------------------------------
+# --- the server does not run, cannot start, or is another ---------------------------------------------------
 
 
-def test_a_server_that_is_not_there_is_an_error_in_bounded_time(
+def test_a_missing_server_is_an_error_in_bounded_time(
     process_tracker: ProcessTracker, tmp_path: Path, exclusive: Callable[[str], None]
 ) -> None:
     exclusive("accept-queues")
@@ -116,33 +116,33 @@ def test_a_server_that_is_not_there_is_an_error_in_bounded_time(
     assert not out.exists()
 
 
-def test_a_server_that_cannot_start_is_an_error_and_the_same_command_begins_anew(
+def test_a_server_that_cannot_start_is_an_error_and_the_same_command_can_be_repeated(
     process_tracker: ProcessTracker, target_file: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    words = (tmp_path / "study", "--runs", "1", "--rate", "500")
+    options = (tmp_path / "study", "--runs", "1", "--rate", "500")
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
-        taken = measure(str(target_file(f"{TARGET}\nport = {port}\n")), *words)
-    taken.assert_error(1, "address-in-use", port=port)
+        conflict = measure(str(target_file(f"{TARGET}\nport = {port}\n")), *options)
+    conflict.assert_error(1, "address-in-use", port=port)
     absent = TARGET.replace('"{python}"', '"no-such-server"').replace('\'{"address"', '\'{port}{"address"')
-    measure(str(target_file(absent)), *words).assert_error(1, "missing-program")
+    measure(str(target_file(absent)), *options).assert_error(1, "missing-program")
     path = target_file(TARGET.replace('"synth", ', '"synth", "--no-such-flag", '))
-    failed = measure(str(path), *words)
-    failed.assert_error(1, "server-failed")
-    assert failed.study.runs() == []
+    failure = measure(str(path), *options)
+    failure.assert_error(1, "server-failed")
+    assert failure.study.runs() == []
     path.write_text(TARGET)
-    again = measure(str(path), *words)
-    assert again.code in (0, 4, 6), again.err
-    assert len(again.study.runs()) == 1
+    success = measure(str(path), *options)
+    assert success.code in (0, 4, 6), success.err
+    assert len(success.study.runs()) == 1
 
 
 @pytest.mark.memcached
 def test_a_server_that_dies_in_mid_run_is_an_error_and_finished_runs_are_kept(
-    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
+    process_tracker: ProcessTracker, tmp_path: Path, start_study: StartStudy
 ) -> None:
     need("memcached")
     out = tmp_path / "study"
-    process = begun("memcached", out)
+    process = start_study("memcached", out)
     for pid in processes_of(process, "memcached -l"):
         os.kill(pid, signal.SIGKILL)
     answer = finish(process, out)
@@ -153,10 +153,10 @@ def test_a_server_that_dies_in_mid_run_is_an_error_and_finished_runs_are_kept(
 
 
 def test_a_load_client_that_dies_is_an_error_and_the_server_ends_with_it(
-    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
+    process_tracker: ProcessTracker, tmp_path: Path, start_study: StartStudy
 ) -> None:
     out = tmp_path / "study"
-    process = begun("synth", out)
+    process = start_study("synth", out)
     for pid in processes_of(process, "hindmost.agent client"):
         os.kill(pid, signal.SIGKILL)
     answer = finish(process, out)
@@ -164,7 +164,7 @@ def test_a_load_client_that_dies_is_an_error_and_the_server_ends_with_it(
     assert len(answer.study.runs()) == 1
 
 
-# --- somebody ends it -----------------------------------------------------------------------------------
+# --- the study is ended ---------------------------------------------------------------------------------
 
 
 def to_process(number: signal.Signals) -> Callable[[int], None]:
@@ -187,10 +187,10 @@ def to_group(number: signal.Signals, times: int = 1) -> Callable[[int], None]:
     ids=["INT to the group, impatiently", "TERM"],
 )
 def test_an_interrupted_study_keeps_its_runs(
-    end: Callable[[int], None], process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
+    end: Callable[[int], None], process_tracker: ProcessTracker, tmp_path: Path, start_study: StartStudy
 ) -> None:
     out = tmp_path / "study"
-    process = begun("synth", out)
+    process = start_study("synth", out)
     end(process.pid)
     answer = finish(process, out)
     answer.assert_error(130, "interrupted")
@@ -200,12 +200,12 @@ def test_an_interrupted_study_keeps_its_runs(
 
 
 @pytest.mark.nginx
-def test_kill_9_leaves_no_process_and_the_study_goes_on(
-    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
+def test_kill_9_leaves_no_process_and_the_study_can_be_resumed(
+    process_tracker: ProcessTracker, tmp_path: Path, start_study: StartStudy
 ) -> None:
     need("nginx")
     out = tmp_path / "study"
-    process = begun("nginx", out)
+    process = start_study("nginx", out)
     process.kill()
     assert finish(process, out).code == -signal.SIGKILL
     process_tracker.assert_none_left()
@@ -217,26 +217,26 @@ def test_kill_9_leaves_no_process_and_the_study_goes_on(
 @pytest.mark.nightly
 @pytest.mark.parametrize("after_s", [0.1, 0.4, 0.7, 1.0])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_end_at_any_moment_of_the_start_leaves_nothing(
+def test_a_signal_at_any_moment_of_the_start_leaves_nothing(
     number: signal.Signals, after_s: float, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     process = start("measure", "synth", "--out", tmp_path / "study", fresh=True)
     time.sleep(after_s)
     os.killpg(process.pid, number)
     answer = finish(process, tmp_path / "study")
-    if answer.code == -number:  # SIGINT: the interpreter itself had not started yet
+    if answer.code == -number:  # SIGINT before the interpreter had started
         assert ", in main" not in answer.err, answer.err
     else:
         answer.assert_error(130, "interrupted")
     assert answer.study.runs() == []
 
 
-def test_two_at_a_time_in_one_study_are_kept_apart(
-    process_tracker: ProcessTracker, tmp_path: Path, begun: Begun
+def test_two_processes_cannot_use_one_study(
+    process_tracker: ProcessTracker, tmp_path: Path, start_study: StartStudy
 ) -> None:
     out = tmp_path / "study"
-    process = begun("synth", out)
-    process.send_signal(signal.SIGSTOP)  # however long the second takes, the first is at work
+    process = start_study("synth", out)
+    process.send_signal(signal.SIGSTOP)  # however long the second takes, the first still runs
     hindmost("measure", "--resume", out, study=out).assert_error(1, "study-in-use")
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)
@@ -248,7 +248,7 @@ def test_two_at_a_time_in_one_study_are_kept_apart(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """A tmpfs of a size that can be changed."""
+    """A tmpfs whose size can be changed."""
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(
@@ -265,7 +265,7 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     subprocess.run(["umount", "-l", place], check=True)
 
 
-def test_a_full_disk_keeps_finished_runs_and_the_study_goes_on(
+def test_a_full_disk_keeps_finished_runs_and_the_study_can_be_resumed(
     process_tracker: ProcessTracker, tmp_path: Path, small_disk: Callable[[str], Path]
 ) -> None:
     disk = small_disk("4k")
@@ -275,7 +275,7 @@ def test_a_full_disk_keeps_finished_runs_and_the_study_goes_on(
     assert "--resume" not in none.err
     small_disk("200k")
     answer = measure("synth", out, "--rate", "5k", "--runs", "3", "--duration", "0.3s")
-    assert answer.error_codes in (["disk-full"], ["write"]), "of our own files, or of a client's"
+    assert answer.error_codes in (["disk-full"], ["write"]), "for a file of the study or of a client"
     assert answer.code == 1
     assert 1 <= len(answer.study.runs()) < 3
     assert answer.study.hidden_files() == []

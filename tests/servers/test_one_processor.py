@@ -1,4 +1,4 @@
-"""One processor for server and client: a verdict with the reason, and no number that looks sure."""
+"""One CPU for server and client: the verdict gives the reason, and is never valid."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from measuring import finish, need, start
 
 
 @pytest.mark.memcached
-def test_on_one_processor_the_answer_says_that_both_share_it(tmp_path: Path) -> None:
+def test_on_one_cpu_the_result_says_that_server_and_client_share_it(tmp_path: Path) -> None:
     need("memcached")
     cpu = str(min(os.sched_getaffinity(0)))
     out = tmp_path / "study"
-    words = ("--rate", "5k", "--runs", "2", "--duration", "0.5s", "--warmup", "0.3s", "--quantiles", "50,99")
-    process = start("measure", "memcached", *words, "--out", out, "--json", before=("taskset", "-c", cpu))
+    load = ("--rate", "5k", "--runs", "2", "--duration", "0.5s", "--warmup", "0.3s", "--quantiles", "50,99")
+    process = start("measure", "memcached", *load, "--out", out, "--json", before=("taskset", "-c", cpu))
     answer = finish(process, out)
     document = answer.result
     assert (answer.code, document["verdict"]) in ((4, "inconclusive"), (6, "invalid"))
@@ -26,4 +26,4 @@ def test_on_one_processor_the_answer_says_that_both_share_it(tmp_path: Path) -> 
     assert document["causes"]
     for run in answer.study.runs():
         record = json.loads((run / "run.json").read_text())
-        assert record["sentinel"] == [], "one more to wait for, which could tell nothing"
+        assert record["sentinel"] == [], "a sentinel would only take more of the CPU, and learn nothing"

@@ -1,4 +1,4 @@
-"""The originals: real programs that log what happened to each request. Is what they log consistent, and is it all?"""
+"""The originals: real programs that log what happened to each request. The log must be consistent and complete."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ pytestmark = pytest.mark.originals
 
 
 FEW = ("sqlite", "text")
-"""One whose updates change what is read later, and one with none: in every test run. All of them: the slow ring."""
+"""Run in every test run: one program with updates that change later reads, and one without. All programs run nightly."""
 
 
 @pytest.fixture(
     params=[name if name in FEW else pytest.param(name, marks=pytest.mark.nightly) for name in PROGRAMS]
 )
 def program(request: pytest.FixtureRequest) -> str:
-    """Each program, or a skip that says what is missing."""
+    """Each program; skips and names what is missing."""
     need_originals()
     name: str = request.param
-    tried = originals(name, "--integrated", "--requests", "1")
-    if tried.returncode and "without" in tried.stderr:
-        pytest.skip(tried.stderr.strip())
-    assert tried.returncode == 0, tried.stderr
+    trial = originals(name, "--integrated", "--requests", "1")
+    if trial.returncode and "without" in trial.stderr:
+        pytest.skip(trial.stderr.strip())
+    assert trial.returncode == 0, trial.stderr
     return name
 
 
@@ -50,11 +50,11 @@ def need_originals() -> None:
         pytest.skip("the originals are not built (make originals)")
 
 
-def originals(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, timeout=60)
+def originals(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=60)
 
 
-def log_of(path: Path) -> Any:
+def read_log(path: Path) -> Any:
     pl = pytest.importorskip("polars")
     log = pl.read_csv(path)
     assert log.columns == COLUMNS
@@ -62,26 +62,26 @@ def log_of(path: Path) -> Any:
 
 
 @dataclass
-class Served:
-    """A server that was started, and what its clients saw."""
+class Server:
+    """A running server, and the replies that its clients received."""
 
     address: str
     process: subprocess.Popen[str]
-    seen: list[str] = field(default_factory=list)
+    replies: list[str] = field(default_factory=list)
     cpu_s: float = 0.0
-    said: str = ""
+    stderr: str = ""
 
     def load(self, seconds: float, clients: int) -> None:
-        """Each client asks, waits for the answer, and asks again."""
+        """Each client sends its next request when it has the reply to the last one."""
 
-        def ask() -> None:
+        def send_requests() -> None:
             connection = http.client.HTTPConnection(self.address, timeout=30)
-            until = time.monotonic() + seconds
-            while time.monotonic() < until:
-                self.seen.append(self.get(connection, "/"))
+            deadline = time.monotonic() + seconds
+            while time.monotonic() < deadline:
+                self.replies.append(self.get(connection, "/"))
             connection.close()
 
-        threads = [threading.Thread(target=ask) for _ in range(clients)]
+        threads = [threading.Thread(target=send_requests) for _ in range(clients)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -96,23 +96,23 @@ class Served:
 
 
 @contextmanager
-def serving(program: str, *words: object) -> Iterator[Served]:
-    """`originals PROGRAM WORDS`, ended by SIGTERM."""
+def run_program(program: str, *options: object) -> Iterator[Server]:
+    """Run `originals PROGRAM OPTIONS`, ended by SIGTERM."""
     process = subprocess.Popen(
-        [BINARY, program, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [BINARY, program, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stderr is not None
     try:
         first = process.stdout.readline()
         assert first.startswith(f"{program} http://127.0.0.1:"), process.stderr.read()
-        served = Served(first.split("/")[2], process)
-        yield served
+        server = Server(first.split("/")[2], process)
+        yield server
         process.send_signal(signal.SIGTERM)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        served.cpu_s, served.said = usage.ru_utime + usage.ru_stime, process.stderr.read()
-        assert process.returncode == 0, served.said
+        server.cpu_s, server.stderr = usage.ru_utime + usage.ru_stime, process.stderr.read()
+        assert process.returncode == 0, server.stderr
     finally:
         process.kill()
         process.wait()
@@ -121,117 +121,119 @@ def serving(program: str, *words: object) -> Iterator[Served]:
 
 
 def assert_consistent(log: Any, threads: int) -> None:
-    """What must hold of any queue with workers behind it, however noisy the host."""
+    """Assert what holds for any queue with workers, on any host."""
     assert (log["arrival_ns"] <= log["start_ns"]).all()
     assert (log["start_ns"] < log["end_ns"]).all()
-    assert log["arrival_ns"].is_sorted(), "one line a request, in the order of arrival"
+    assert log["arrival_ns"].is_sorted(), "one line per request, in the order of arrival"
     assert set(log["thread"]) <= set(range(threads))
     service = log["end_ns"] - log["start_ns"]
     assert (log["cpu_ns"] <= service).all()
     assert (log["cpu_ns"] > 0).all()
-    for _, own in log.group_by("thread"):
-        assert (own["start_ns"].slice(1) >= own["end_ns"].head(-1)).all(), "one at a time, first come first"
+    for _, rows in log.group_by("thread"):
+        assert (rows["start_ns"].slice(1) >= rows["end_ns"].head(-1)).all(), (
+            "one at a time, first come first served"
+        )
     span = log["end_ns"].max() - log["start_ns"].min()
     assert service.sum() <= threads * span
 
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_the_log_is_consistent_and_agrees_with_what_clients_saw(
+def test_the_log_is_consistent_and_agrees_with_the_clients(
     program: str, threads: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "log.csv"
-    with serving(program, "--threads", threads, "--log", path) as served:
-        served.load(0.4, clients=3)
+    with run_program(program, "--threads", threads, "--log", path) as server:
+        server.load(0.4, clients=3)
         assert not path.exists(), "nothing is written while it serves"
-    log = log_of(path)
+    log = read_log(path)
     assert_consistent(log, threads)
     if threads == 1:
         assert log["start_ns"].is_sorted()
         assert (log["start_ns"] - log["arrival_ns"]).max() > 0
-    assert len(log) == len(served.seen) > 10
-    assert Counter(log["kind"]) == Counter(reply.split()[0] for reply in served.seen)
-    assert log["cpu_ns"].sum() / 1e9 <= served.cpu_s
-    assert [int(one) for one in re.findall(r"\d+", served.said)][:2] == [len(log), 0], served.said
+    assert len(log) == len(server.replies) > 10
+    assert Counter(log["kind"]) == Counter(reply.split()[0] for reply in server.replies)
+    assert log["cpu_ns"].sum() / 1e9 <= server.cpu_s
+    assert [int(number) for number in re.findall(r"\d+", server.stderr)][:2] == [len(log), 0], server.stderr
 
 
-def test_a_seed_repeats_its_requests_however_they_are_made(program: str, tmp_path: Path) -> None:
+def test_a_seed_repeats_its_requests_however_they_are_sent(program: str, tmp_path: Path) -> None:
     path, count = tmp_path / "log.csv", 150
     words = ("--integrated", "--requests", count, "--log", path)
     assert originals(program, *words, "--seed", 5).returncode == 0
-    kinds = log_of(path)["kind"].to_list()
-    assert_consistent(log_of(path), 1)
-    with serving(program, "--seed", 5, "--log", path) as served:
-        connection = http.client.HTTPConnection(served.address, timeout=30)
-        drawn = [served.get(connection, "/") for _ in range(count)]
-        named = [served.get(connection, f"/?i={number}") for number in range(count)]
+    kinds = read_log(path)["kind"].to_list()
+    assert_consistent(read_log(path), 1)
+    with run_program(program, "--seed", 5, "--log", path) as server:
+        connection = http.client.HTTPConnection(server.address, timeout=30)
+        unnumbered = [server.get(connection, "/") for _ in range(count)]
+        numbered = [server.get(connection, f"/?i={number}") for number in range(count)]
         connection.close()
-    assert [reply.split()[0] for reply in drawn] == kinds
-    if program == "sqlite":  # whose updates change what is read later
-        named = [reply.split()[0] for reply in named]
-        drawn = [reply.split()[0] for reply in drawn]
-    assert named == drawn
+    assert [reply.split()[0] for reply in unnumbered] == kinds
+    if program == "sqlite":  # its updates change later replies
+        numbered = [reply.split()[0] for reply in numbered]
+        unnumbered = [reply.split()[0] for reply in unnumbered]
+    assert numbered == unnumbered
     assert originals(program, *words, "--seed", 6).returncode == 0
-    assert log_of(path)["kind"].to_list() != kinds
+    assert read_log(path)["kind"].to_list() != kinds
 
 
-def test_another_seed_asks_the_same_server_and_other_data_is_another_one(program: str) -> None:
-    """A verification gives each run other requests: they must not come with other tables, texts or images."""
+def test_another_seed_uses_the_same_data_and_other_data_is_a_different_server(program: str) -> None:
+    """A verification gives each run different requests, which must not come with other tables, texts or images."""
 
-    def replies(*words: object) -> list[str]:
-        with serving(program, *words) as served:
-            connection = http.client.HTTPConnection(served.address, timeout=30)
-            found = [served.get(connection, f"/?i={number}") for number in range(60)]
+    def replies(*options: object) -> list[str]:
+        with run_program(program, *options) as server:
+            connection = http.client.HTTPConnection(server.address, timeout=30)
+            result = [server.get(connection, f"/?i={number}") for number in range(60)]
             connection.close()
-        return found
+        return result
 
-    one, other = replies("--seed", 3), replies("--seed", 3, "--data", 2)
-    assert [reply.split()[0] for reply in one] == [reply.split()[0] for reply in other]
-    assert one != other
+    first, second = replies("--seed", 3), replies("--seed", 3, "--data", 2)
+    assert [reply.split()[0] for reply in first] == [reply.split()[0] for reply in second]
+    assert first != second
 
 
-def test_open_loop_arrivals_are_due_whether_or_not_workers_are_ready(program: str, tmp_path: Path) -> None:
+def test_open_loop_arrivals_do_not_wait_for_workers(program: str, tmp_path: Path) -> None:
     path, count, rate = tmp_path / "log.csv", 2000, 4000.0
-    words = ("--integrated", "--requests", count, "--rate", rate, "--threads", 2, "--log", path)
-    tried = originals(program, *words)
-    assert tried.returncode == 0, tried.stderr
-    log = log_of(path)
+    options = ("--integrated", "--requests", count, "--rate", rate, "--threads", 2, "--log", path)
+    process = originals(program, *options)
+    assert process.returncode == 0, process.stderr
+    log = read_log(path)
     assert_consistent(log, 2)
     gaps = log["arrival_ns"].diff().drop_nulls() / 1e9
-    # Due times come from the seed alone, so this is exact arithmetic of a fixed draw, not a measurement.
+    # Scheduled times depend on the seed alone, so this checks a fixed draw, not a measurement.
     assert gaps.mean() == pytest.approx(1 / rate, rel=0.1)
     assert gaps.std() == pytest.approx(1 / rate, rel=0.15)
 
 
 def test_pipelined_replies_keep_their_order_whichever_worker_is_ready_first() -> None:
     need_originals()
-    with serving("text", "--threads", 2) as served:
-        connection = http.client.HTTPConnection(served.address, timeout=30)
-        single = [served.get(connection, f"/?i={number}") for number in range(100)]
+    with run_program("text", "--threads", 2) as server:
+        connection = http.client.HTTPConnection(server.address, timeout=30)
+        single = [server.get(connection, f"/?i={number}") for number in range(100)]
         assert connection.sock is not None
         connection.sock.sendall(
             b"".join(b"GET /?i=%d HTTP/1.1\r\n\r\n" % number for number in range(100))
             + b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
         )
         with connection.sock.makefile("rb") as stream:
-            text = stream.read().decode()  # to its end: the server closes, as it was asked
+            text = stream.read().decode()  # to the end: the server closes, as requested
         connection.close()
     bodies = [part.split("\r\n\r\n")[1].strip() for part in text.split("HTTP/1.1 ")[1:]]
     assert bodies[:100] == single
     assert len(bodies) == 101
 
 
-def test_requests_beyond_the_log_are_served_and_told(tmp_path: Path) -> None:
+def test_requests_beyond_the_log_are_served_and_reported(tmp_path: Path) -> None:
     need_originals()
     path = tmp_path / "log-%p.csv"
-    with serving("text", "--keep", 10, "--log", path, "--no-cpu-time") as served:
-        connection = http.client.HTTPConnection(served.address, timeout=30)
+    with run_program("text", "--keep", 10, "--log", path, "--no-cpu-time") as server:
+        connection = http.client.HTTPConnection(server.address, timeout=30)
         for _ in range(25):
-            served.get(connection, "/")
+            server.get(connection, "/")
         connection.close()
-    log = log_of(tmp_path / f"log-{served.process.pid}.csv")
+    log = read_log(tmp_path / f"log-{server.process.pid}.csv")
     assert len(log) == 10
     assert log["cpu_ns"].null_count() == 10
-    assert "--keep 25" in served.said
+    assert "--keep 25" in server.stderr
 
 
 def test_each_program_is_a_target(program: str, tmp_path: Path) -> None:
@@ -241,7 +243,7 @@ def test_each_program_is_a_target(program: str, tmp_path: Path) -> None:
     assert answer.code == VERDICTS[answer.result["verdict"]], answer.err
     assert_counts_add_up(answer.result)
     assert answer.result["counts"]["errors"] == answer.result["counts"]["timeouts"] == 0
-    logs = [log_of(path) for path in tmp_path.glob("log-*.csv")]
-    assert len(logs) == 2, "one for each run"
-    # Warm-up and the probe that it is ready are requests, too.
+    logs = [read_log(path) for path in tmp_path.glob("log-*.csv")]
+    assert len(logs) == 2, "one per run"
+    # Warm-up and the readiness probe are requests, too.
     assert sum(map(len, logs)) > answer.result["counts"]["completed"]

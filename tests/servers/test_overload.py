@@ -1,5 +1,5 @@
-"""More than a server can do, or one that stops: memory is bounded, the account closes, the run ends, and the
-answer is invalid and says what was carried."""
+"""Overload, and servers that stop: memory is bounded, every request is counted, the run ends, and the result is invalid
+or inconclusive and gives the carried rate."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from measuring import Answer, assert_counts_add_up, measure, need, need_two_cpus
 
 SLOW = 'synth?service={"kind":"deterministic","mean_us":1000}'
-"""A thousand requests a second and no more."""
+"""A capacity of a thousand requests a second."""
 
 
-def overloaded(target: str, out: Any, *more: object, rate: str = "5k", runs: str = "1") -> Answer:
-    """Many times what the server can do."""
-    words = ("--rate", rate, "--runs", runs, "--timeout", "0.5s", "--clients", 1)
-    answer = measure(target, out, *words, *more)
-    assert answer.code in (4, 6), answer.err  # 6 where this host made the client late, too
+def overload(target: str, out: Any, *options: object, rate: str = "5k", runs: str = "1") -> Answer:
+    """Send many times the rate that the server can carry."""
+    load = ("--rate", rate, "--runs", runs, "--timeout", "0.5s", "--clients", 1)
+    answer = measure(target, out, *load, *options)
+    assert answer.code in (4, 6), answer.err  # 6 if this host also delayed the client
     assert_counts_add_up(answer.result)
     memory = answer.study.client()["memory"]
     assert memory["peak_bytes"] <= memory["bound_bytes"], memory
@@ -37,44 +37,42 @@ def few_keys(tmp_path: Any) -> Any:
     return file
 
 
-def test_a_saturated_server_is_named_with_what_it_carried_and_how_to_find_what_holds(tmp_path):
-    answer = overloaded(SLOW, tmp_path / "study", "--workload", few_keys(tmp_path), runs="3..8")
+def test_a_saturated_server_is_named_with_its_rate_and_a_search_is_suggested(tmp_path):
+    answer = overload(SLOW, tmp_path / "study", "--workload", few_keys(tmp_path), runs="3..8")
     result = answer.result
     assert codes(answer)["rate-not-reached"] in ("inconclusive", "invalid")
-    assert "wide-intervals" not in codes(answer), "more runs would not help, so none are asked for"
-    assert len(result["runs"]) == 3, "three runs tell enough, though eight were allowed"
-    full = result["saturation"]
-    assert full["by"] == "server"
-    assert full["requested_per_s"] == 5_000.0
-    # It cannot do more than a thousand; a host that takes its processor away lets it do less. A client that had no
-    # processor at the beginning reads afterwards what came meanwhile.
-    waited = max(answer.study.client(run)["threads"][0]["run_delay_share"] for run in (1, 2, 3))
-    assert 0.0 < full["answered_per_s"]["value"] <= 1_000.0 * (1.03 + waited), (full, waited)
-    words = shlex.split(full["find"])
-    assert words[:3] == ["hindmost", "measure", SLOW]
-    assert float(words[words.index("--rate") + 1]) < full["answered_per_s"]["value"]
+    assert "wide-intervals" not in codes(answer), "more runs would not help, so none are requested"
+    assert len(result["runs"]) == 3, "three runs are enough, though eight were allowed"
+    saturation = result["saturation"]
+    assert saturation["by"] == "server"
+    assert saturation["requested_per_s"] == 5_000.0
+    # The server cannot answer more than a thousand; interference on its CPU lowers that. A client without CPU at the
+    # beginning reads the replies that arrived meanwhile later.
+    delay = max(answer.study.client(run)["threads"][0]["run_delay_share"] for run in (1, 2, 3))
+    assert 0.0 < saturation["answered_per_s"]["value"] <= 1_000.0 * (1.03 + delay), (saturation, delay)
+    command = shlex.split(saturation["find"])
+    assert command[:3] == ["hindmost", "measure", SLOW]
+    assert float(command[command.index("--rate") + 1]) < saturation["answered_per_s"]["value"]
 
 
 @pytest.mark.nightly
-def test_overload_takes_no_more_memory_than_is_told(tmp_path):
+def test_overload_takes_no_more_memory_than_stated(tmp_path):
     few = few_keys(tmp_path)
-    isolated = measure(
-        SLOW, tmp_path / "isolated", "--rate", 100, "--runs", 1, "--clients", 1, "--workload", few
-    )
-    full = overloaded(SLOW, tmp_path / "full", "--workload", few, rate="20k", runs="3..8")
-    peaks = [one.study.client()["memory"]["peak_bytes"] for one in (isolated, full)]
-    # Requests that wait fill what was set aside for them: at most all of 80 MiB.
+    light = measure(SLOW, tmp_path / "light", "--rate", 100, "--runs", 1, "--clients", 1, "--workload", few)
+    full = overload(SLOW, tmp_path / "full", "--workload", few, rate="20k", runs="3..8")
+    peaks = [answer.study.client()["memory"]["peak_bytes"] for answer in (light, full)]
+    # Waiting requests fill the memory reserved for them: at most all of 80 MiB.
     assert peaks[1] < peaks[0] + (80 << 20), peaks
     assert peaks[1] < 4 * peaks[0], peaks
 
 
-def byte_by_byte(connection: socket.socket, heard: bytes) -> None:
-    for byte in b"END\r\n" * heard.count(b"get "):
+def byte_by_byte(connection: socket.socket, received: bytes) -> None:
+    for byte in b"END\r\n" * received.count(b"get "):
         connection.sendall(bytes([byte]))
         time.sleep(1.0)
 
 
-def stops_reading(connection: socket.socket, heard: bytes) -> None:
+def stops_reading(connection: socket.socket, received: bytes) -> None:
     time.sleep(60.0)
 
 
@@ -86,18 +84,20 @@ def stops_reading(connection: socket.socket, heard: bytes) -> None:
         pytest.param(byte_by_byte, None, id="answers a byte a second", marks=pytest.mark.nightly),
     ],
 )
-def test_a_server_that_stops_leaves_every_request_accounted_for(behave, by, tmp_path):
+def test_a_server_that_stops_leaves_every_request_counted(behave, by, tmp_path):
     gets = tmp_path / "gets.json"
     gets.write_text('{"kind": "key-value", "keys": 100, "get_ratio": 1.0}')
     with impostor.impostor(impostor.memcached(behave)) as address:
-        answer = overloaded(f"memcached://{address}", tmp_path / "study", "--workload", gets)
+        answer = overload(f"memcached://{address}", tmp_path / "study", "--workload", gets)
     result = answer.result
     assert result["counts"]["timeouts"] + result["counts"]["unsent"] > 0.9 * result["counts"]["scheduled"]
     assert result["saturation"]["answered_per_s"]["value"] < 200.0
     if by is not None:
         assert result["saturation"]["by"] == by
     assert "unanswered" in codes(answer)
-    assert all(one["value"] == "inf" for one in result["latency_us"].values()), "infinitely late, all of it"
+    assert all(latency["value"] == "inf" for latency in result["latency_us"].values()), (
+        "all are infinitely late"
+    )
 
 
 @pytest.mark.nightly
@@ -110,10 +110,10 @@ def test_memcached_at_twice_its_capacity(tmp_path):
     answer = measure(
         "memcached", tmp_path / "study", "--rate", round(2.0 * capacity), "--runs", "3..5", "--duration", "3s"
     )
-    assert answer.code in (4, 6), answer.err  # 6 where this host made the client late, too
+    assert answer.code in (4, 6), answer.err  # 6 if this host also delayed the client
     assert_counts_add_up(answer.result)
-    full = answer.result["saturation"]
-    assert full["by"] in ("server", "client")
-    assert 0.5 * capacity < full["answered_per_s"]["value"] < 2.0 * capacity, (capacity, full)
+    saturation = answer.result["saturation"]
+    assert saturation["by"] in ("server", "client")
+    assert 0.5 * capacity < saturation["answered_per_s"]["value"] < 2.0 * capacity, (capacity, saturation)
     memory = answer.study.client()["memory"]
     assert memory["peak_bytes"] <= memory["bound_bytes"], memory

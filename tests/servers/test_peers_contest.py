@@ -1,4 +1,4 @@
-"""One cheap peer through the benches' own rounds: what it reports, what it costs, what the capture saw of it."""
+"""One cheap peer in the benchmark's own rounds: what it reports, what it costs, and what the capture shows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hindmost.capture import find_capture_fault
 
 @pytest.mark.nightly
 @pytest.mark.redis
-def test_a_peer_is_measured_and_its_traffic_is_seen_whole(tmp_path: Path) -> None:
+def test_a_peer_is_measured_and_its_traffic_is_captured_completely(tmp_path: Path) -> None:
     program = shutil.which("redis-benchmark")
     if program is None or shutil.which("redis-server") is None:
         pytest.skip(
-            "there is no redis-server or no redis-benchmark: apt-get install redis-server redis-tools"
+            "redis-server or redis-benchmark is not installed: apt-get install redis-server redis-tools"
         )
     if fault := find_capture_fault():
         pytest.skip(f"nothing can be captured here: {fault.message}")
@@ -38,8 +38,8 @@ def test_a_peer_is_measured_and_its_traffic_is_seen_whole(tmp_path: Path) -> Non
     by_mode = {row["mode"]: row for row in rows}
     flat, heard = by_mode["flat"], by_mode["heard"]
     assert 0.0 < flat["cpu_share"] <= 1.05
-    asked = heard["report"]["requests"]
-    assert heard["wire"]["replies"] == {"39": asked}, "$32, the value, and their line ends: every get hits"
+    requests = heard["report"]["requests"]
+    assert heard["wire"]["replies"] == {"39": requests}, "$32, the value, and their line ends: every get hits"
     assert heard["wire"]["latency_us"]["p50"] <= heard["report"]["latency_us"]["p99"]
-    assert contest.run([REDIS_BENCHMARK], 1, 0, math.inf), "it is whole, and nothing is measured again"
+    assert contest.run([REDIS_BENCHMARK], 1, 0, math.inf), "a complete contest is not measured again"
     assert load(path)[1] == rows

@@ -1,4 +1,4 @@
-"""Several servers at once: figures of each, and who keeps which key, by the word of twemproxy."""
+"""Several servers at once: figures of each, and keys distributed as twemproxy does."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ pool:
   servers:
 SERVERS'''
 """
-"""twemproxy before servers of its caller's."""
+"""twemproxy in front of the servers in SERVERS."""
 
 
-def held(address: str, names: list[str]) -> list[str]:
-    """Those of the keys that a memcached, or a proxy before some, has a value for."""
+def stored_keys(address: str, names: list[str]) -> list[str]:
+    """The keys for which a memcached, or a proxy, has a value."""
     host, port = address.rsplit(":", 1)
-    found = []
-    with socket.create_connection((host, int(port)), timeout=30.0) as talk:
+    keys = []
+    with socket.create_connection((host, int(port)), timeout=30.0) as connection:
         for name in names:
-            talk.sendall(f"get {name}\r\n".encode())
-            heard = b""
-            while not heard.endswith(b"END\r\n"):
-                came = talk.recv(1 << 16)
-                assert came, "it hung up"
-                heard += came
-            found += re.findall(r"VALUE (\S+)", heard.decode())
-    return found
+            connection.sendall(f"get {name}\r\n".encode())
+            reply = b""
+            while not reply.endswith(b"END\r\n"):
+                part = connection.recv(1 << 16)
+                assert part, "the server closed the connection"
+                reply += part
+            keys += re.findall(r"VALUE (\S+)", reply.decode())
+    return keys
 
 
 @pytest.mark.memcached
-def test_each_server_has_figures_and_keeps_its_keys_where_twemproxy_looks_for_them(
+def test_each_server_has_figures_and_stores_the_keys_that_twemproxy_expects(
     tmp_path: Path, process_tracker: ProcessTracker
 ) -> None:
     spec = need("memcached")
@@ -75,31 +75,32 @@ def test_each_server_has_figures_and_keeps_its_keys_where_twemproxy_looks_for_th
     with ExitStack() as stack:
         addresses = [stack.enter_context(run_server(spec)).address for _ in range(3)]
         target = f"memcached://{','.join(addresses)}"
-        words = (*FEW, "--sharding", "ketama", "--workload", tmp_path / "mix.json")
-        answer = measure(target, tmp_path / "study", *words)
+        options = (*FEW, "--sharding", "ketama", "--workload", tmp_path / "mix.json")
+        answer = measure(target, tmp_path / "study", *options)
         assert answer.code in (0, 4, 6), answer.err
         assert_counts_add_up(answer.result)
         assert answer.result["counts"]["misses"] == 0
-        found = answer.result["endpoints"]
-        assert [each["address"] for each in found] == addresses
-        assert sum(each["counts"]["completed"] for each in found) == answer.result["counts"]["completed"]
-        assert all(each["merged_us"]["p50"] > 0 for each in found)
+        endpoints = answer.result["endpoints"]
+        assert [endpoint["address"] for endpoint in endpoints] == addresses
+        completed = sum(endpoint["counts"]["completed"] for endpoint in endpoints)
+        assert completed == answer.result["counts"]["completed"]
+        assert all(endpoint["merged_us"]["p50"] > 0 for endpoint in endpoints)
 
-        kept = [held(address, NAMES) for address in addresses]
-        assert sorted(name for names in kept for name in names) == sorted(NAMES), "each by one"
-        assert min(map(len, kept)) > 30
-        # It sorts them by name, which is the address where none is given; ketama's circle is of names.
+        keys = [stored_keys(address, NAMES) for address in addresses]
+        assert sorted(name for names in keys for name in names) == sorted(NAMES), "each key by one server"
+        assert min(map(len, keys)) > 30
+        # twemproxy sorts servers by name, by default their address; ketama's circle is made of names.
         servers = "".join(f"   - {address}:1\n" for address in addresses)
         (tmp_path / "proxy.toml").write_text(PROXY.replace("SERVERS", servers))
         proxy = stack.enter_context(run_server(load_target_file(tmp_path / "proxy.toml")))
-        assert held(proxy.address, NAMES) == NAMES
+        assert stored_keys(proxy.address, NAMES) == NAMES
 
-        # Another run removes them again, each from whoever keeps it.
+        # Another run removes the keys from their servers.
         (tmp_path / "mix.json").write_text(json.dumps(MIX | {"clean_up": True}))
-        removed = measure(target, tmp_path / "removed", *words)
-        assert removed.code in (0, 4, 6), removed.err
-        assert [held(address, NAMES) for address in addresses] == [[], [], []]
+        second = measure(target, tmp_path / "removed", *options)
+        assert second.code in (0, 4, 6), second.err
+        assert [stored_keys(address, NAMES) for address in addresses] == [[], [], []]
 
-    gone = measure(target, tmp_path / "gone", *FEW)
-    gone.assert_error(1, "not-listening")
-    assert addresses[0] in gone.err
+    failure = measure(target, tmp_path / "gone", *FEW)
+    failure.assert_error(1, "not-listening")
+    assert addresses[0] in failure.err

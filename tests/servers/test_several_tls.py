@@ -1,4 +1,4 @@
-"""Several servers over TLS at once: each is asked for by its own name, and its own certificate is verified."""
+"""Several TLS servers at once: each gets its own server name, and its own certificate is verified."""
 
 from __future__ import annotations
 
@@ -11,70 +11,76 @@ from certificates import issue
 from measuring import Answer, ProcessTracker, hindmost, measure
 from test_tls import BRIEFLY, FEW, attached, nginx, whole
 
-HELD = {"by-name": "DNS:localhost", "by-address": "IP:127.0.0.1", "elsewhere": "DNS:elsewhere.example"}
-"""Certificates, and the one name that each of them holds."""
+ALTERNATIVES = {
+    "by-name": "DNS:localhost",
+    "by-address": "IP:127.0.0.1",
+    "elsewhere": "DNS:elsewhere.example",
+}
+"""Certificates, and the one name that each contains."""
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a certificate for each way to write the same host."""
     folder = tls_targets.place_certificates(tmp_path_factory.mktemp("several"))
-    issue(folder, "server", *HELD, alternatives=HELD)
+    issue(folder, "server", *ALTERNATIVES, alternatives=ALTERNATIVES)
     return issue(folder, "stranger", ca="other")
 
 
-def several(stack: ExitStack, place: Path, *certificates: str) -> list[str]:
-    """Ports of servers, each with a certificate of its own, and a log of the names that they were asked for."""
+def start_servers(stack: ExitStack, place: Path, *certificates: str) -> list[str]:
+    """Start a server per certificate, each with a log of requested server names; returns their ports."""
     ports = []
-    for one in certificates:
-        own = nginx().replace("{here}/server.", f"{{here}}/{one}.").replace('"\n[tls]', f'-{one}"\n[tls]')
-        own = own.replace(
-            "access_log off;", f"log_format asked '<$ssl_server_name>'; access_log {{here}}/{one}.log asked;"
+    for name in certificates:
+        config = (
+            nginx().replace("{here}/server.", f"{{here}}/{name}.").replace('"\n[tls]', f'-{name}"\n[tls]')
         )
-        # It is probed here by whatever certificate it has: which one is the matter of the test.
-        own = own.replace('ca = "ca.pem"', 'insecure = true\nsni = "begun.example"')
-        ports.append(stack.enter_context(attached(place, own, "nginx")).rpartition(":")[2])
+        config = config.replace(
+            "access_log off;", f"log_format asked '<$ssl_server_name>'; access_log {{here}}/{name}.log asked;"
+        )
+        # The fixture's own probe accepts any certificate; the test checks which one is used.
+        config = config.replace('ca = "ca.pem"', 'insecure = true\nsni = "begun.example"')
+        ports.append(stack.enter_context(attached(place, config, "nginx")).rpartition(":")[2])
     return ports
 
 
-def asked(place: Path, one: str) -> set[str]:
-    """The names that nginx was asked for, since it began to serve."""
-    return set((place / f"{one}.log").read_text().split()) - {"<begun.example>"}
+def server_names(place: Path, certificate: str) -> set[str]:
+    """The server names that clients requested from nginx since it became ready."""
+    return set((place / f"{certificate}.log").read_text().split()) - {"<begun.example>"}
 
 
 @pytest.mark.nginx
-def test_each_of_several_servers_is_verified_by_its_own_name_and_a_wrong_one_is_told_by_its_port(
+def test_each_server_is_verified_by_its_own_name_and_a_wrong_one_is_reported_with_its_port(
     place: Path, tmp_path: Path, process_tracker: ProcessTracker
 ) -> None:
     with ExitStack() as stack:
-        ports = several(stack, place, "by-name", "by-address", "elsewhere", "stranger")
-        named, addressed, elsewhere, stranger = ports
+        ports = start_servers(stack, place, "by-name", "by-address", "elsewhere", "stranger")
+        by_name, by_address, elsewhere, stranger = ports
 
-        def measured(name: str, addresses: list[str], *more: str) -> Answer:
+        def measure_https(name: str, addresses: list[str], *options: str) -> Answer:
             url = f"https://{','.join(addresses)}"
-            return measure(url, tmp_path / name, *FEW, "--ca", place / "ca.pem", *more)
+            return measure(url, tmp_path / name, *FEW, "--ca", place / "ca.pem", *options)
 
-        right = [f"localhost:{named}", f"127.0.0.1:{addressed}"]
-        answer = measured("study", right, "--requests-per-connection", "10")
+        right = [f"localhost:{by_name}", f"127.0.0.1:{by_address}"]
+        answer = measure_https("study", right, "--requests-per-connection", "10")
         whole(answer)
-        found = answer.result["endpoints"]
-        assert [one["address"] for one in found] == right
-        assert all(one["counts"]["completed"] > 0 for one in found)
-        looked = hindmost("host", "doctor", f"https://{','.join(right)}", "--ca", place / "ca.pem", *BRIEFLY)
-        assert looked.code in (0, 5), looked.err
-        # Whoever is named by an address is asked for no name (RFC 6066, 3).
-        assert asked(place, "by-name") == {"<localhost>"}
-        assert asked(place, "by-address") == {"<->"}
-        # A session is taken up with the server that it was had with.
-        secured_by = answer.result["connections"]
-        assert secured_by["resumed_handshakes"] > secured_by["full_handshakes"], secured_by
+        endpoints = answer.result["endpoints"]
+        assert [endpoint["address"] for endpoint in endpoints] == right
+        assert all(endpoint["counts"]["completed"] > 0 for endpoint in endpoints)
+        check = hindmost("host", "doctor", f"https://{','.join(right)}", "--ca", place / "ca.pem", *BRIEFLY)
+        assert check.code in (0, 5), check.err
+        # A client sends no server name for a numeric address (RFC 6066, 3).
+        assert server_names(place, "by-name") == {"<localhost>"}
+        assert server_names(place, "by-address") == {"<->"}
+        # A session is resumed with the server that issued it.
+        handshakes = answer.result["connections"]
+        assert handshakes["resumed_handshakes"] > handshakes["full_handshakes"], handshakes
 
-        # A certificate for another name, of another CA, and for the host's name where its address is written.
-        for port in (elsewhere, stranger, named):
+        # A certificate for another name, one of another CA, and one for the host's name at a numeric address.
+        for port in (elsewhere, stranger, by_name):
             wrong = f"127.0.0.1:{port}"
             # As the first of two and as the second.
-            both = [right[0], wrong] if port != named else [wrong, right[1]]
-            refused = measured(f"wrong-{port}", both)
-            refused.assert_error(1, "tls-certificate")
-            assert wrong in refused.err
+            both = [right[0], wrong] if port != by_name else [wrong, right[1]]
+            failure = measure_https(f"wrong-{port}", both)
+            failure.assert_error(1, "tls-certificate")
+            assert wrong in failure.err
             assert not (tmp_path / f"wrong-{port}").exists()

@@ -1,4 +1,4 @@
-"""Studies of several sides: targets in turn, and what is left of one that is ended in the middle of a run."""
+"""Studies of several targets in turn, and what remains if one is ended in the middle of a run."""
 
 from __future__ import annotations
 
@@ -19,25 +19,13 @@ name = "fixed-{us}"
 [[service]]
 law = {{ kind = "uniform", low_us = {low}, high_us = {high} }}
 """
-OPTIONS = (
-    "--quantiles",
-    "50",
-    "--clients",
-    1,
-    "--connections",
-    2,
-    "--remake",
-    0,
-    "--stamps",
-    "off",
-    "--sentinel",
-    "off",
-)
+OPTIONS = ("--quantiles", "50", "--clients", 1, "--connections", 2)
+OPTIONS += ("--remake", 0, "--stamps", "off", "--sentinel", "off")
 FAST_US, SLOW_US = 2_000, 20_000
-"""Milliseconds of service twenty times a second: what a busy host adds is small beside it, as a median."""
+"""Service times of milliseconds at 20 requests/s: interference on a busy host adds little to their median."""
 SERVER = 'synth?service={"kind":"deterministic","mean_us":%d}'
 SETTING = Path("/proc/sys/vm/compaction_proactiveness")
-"""What it is set to matters to no test."""
+"""A setting whose value affects no test."""
 BOTH = [
     pytest.param(signal.SIGINT, id="Ctrl-C", marks=pytest.mark.nightly),
     pytest.param(signal.SIGKILL, id="kill -9"),
@@ -51,7 +39,9 @@ def few(tmp_path: Path) -> Path:
     return file
 
 
-def test_targets_in_turn_have_their_known_ratio_and_more_rounds_go_on(few: Path, tmp_path: Path) -> None:
+def test_targets_in_turn_have_their_known_ratio_and_more_rounds_can_be_added(
+    few: Path, tmp_path: Path
+) -> None:
     targets = []
     for us in (FAST_US, SLOW_US):
         file = tmp_path / f"{us}.toml"
@@ -59,14 +49,14 @@ def test_targets_in_turn_have_their_known_ratio_and_more_rounds_go_on(few: Path,
         targets.append(f"synth?clone={file}")
     study = tmp_path / "study"
     load = ("--rate", 20, "--duration", "0.8s", "--warmup", "0.1s", *OPTIONS, "--workload", few)
-    words = ("--live", *targets, *load, "--quiet", "--json", "--pairs", 2, "--out", study)
-    answer = hindmost("compare", *words, study=study)
+    options = ("--live", *targets, *load, "--quiet", "--json", "--pairs", 2, "--out", study)
+    answer = hindmost("compare", *options, study=study)
     assert answer.code in (0, 4, 6), answer.err
-    found = answer.result
-    (other,) = found["against"]
-    assert (found["how"], other["pairs"]) == ("live", 2)
-    assert 2.0 < other["latency"]["p50"]["ratio"]["value"] < 20.0, other
-    assert other["latency"]["p50"]["word"] != "faster"
+    document = answer.result
+    (second,) = document["against"]
+    assert (document["how"], second["pairs"]) == ("live", 2)
+    assert 2.0 < second["latency"]["p50"]["ratio"]["value"] < 20.0, second
+    assert second["latency"]["p50"]["word"] != "faster"
     assert (study / "report.html").stat().st_size > 10_000
 
     times = {file: file.stat().st_mtime_ns for file in study.glob("*/runs/*/run.json")}
@@ -76,81 +66,81 @@ def test_targets_in_turn_have_their_known_ratio_and_more_rounds_go_on(few: Path,
     assert more.code in (0, 3, 4, 6), more.err
     assert {file: file.stat().st_mtime_ns for file in times} == times
     assert len(list(study.glob("*/runs/*/run.json"))) == 6
-    assert [one["text"] for one in more.result["limits"]] == [limit]
+    assert [entry["text"] for entry in more.result["limits"]] == [limit]
     assert Stored.open(study).manifest["comparison"]["fail_if"] == [limit]
-    refused = hindmost("compare", study, "--rate", "5k", "--json", study=study)
-    refused.assert_error(2, "fixed-option", option="--rate")
+    conflict = hindmost("compare", study, "--rate", "5k", "--json", study=study)
+    conflict.assert_error(2, "fixed-option", option="--rate")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
-def test_a_live_comparison_that_is_ended_leaves_nothing_and_goes_on(
+def test_a_live_comparison_that_is_ended_leaves_nothing_and_can_be_resumed(
     number: signal.Signals, few: Path, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     study, load = tmp_path / "study", ("--rate", 100, "--warmup", "0.2s", "--duration", "1s", "--pairs", 2)
-    words = ("compare", "--live", SERVER % 100, SERVER % 300, *load, *OPTIONS, "--workload", few)
-    first = stop_in_second_run(words, number, study, process_tracker, f"hindmost compare {study}")
+    command = ("compare", "--live", SERVER % 100, SERVER % 300, *load, *OPTIONS, "--workload", few)
+    first = stop_in_second_run(command, number, study, process_tracker, f"hindmost compare {study}")
     assert not (study / "comparison.json").exists()
-    again = hindmost("compare", study, "--quiet", "--json", study=study)
-    assert again.code in (0, 4, 6), again.err
+    resumed = hindmost("compare", study, "--quiet", "--json", study=study)
+    assert resumed.code in (0, 4, 6), resumed.err
     assert len(finished_runs(study)) == 4
     assert first <= finished_runs(study)
-    assert again.result["against"][0]["pairs"] == 2
+    assert resumed.result["against"][0]["pairs"] == 2
     assert Study(study).hidden_files() == []
     process_tracker.assert_none_left()
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("number", BOTH)
-def test_a_search_for_an_interval_that_is_ended_leaves_nothing_and_goes_on(
+def test_a_batching_search_that_is_ended_leaves_nothing_and_can_be_resumed(
     number: signal.Signals, few: Path, process_tracker: ProcessTracker, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
     load = ("--rate", "2k", "--batch", "1ms", "--pairs", 2, "--warmup", "0.1s", "--duration", "0.4s")
-    words = ("compare", SERVER % 20, *load, *OPTIONS, "--workload", few)
-    first = stop_in_second_run(words, number, study, process_tracker, f"hindmost compare {study}")
+    command = ("compare", SERVER % 20, *load, *OPTIONS, "--workload", few)
+    first = stop_in_second_run(command, number, study, process_tracker, f"hindmost compare {study}")
     assert not (study / "batching.json").exists()
-    again = hindmost("compare", study, "--quiet", "--json", study=study)
-    assert again.code in (0, 4), again.err
-    assert len(finished_runs(study)) == 6, "two rounds of none, Nagle's and one interval"
+    resumed = hindmost("compare", study, "--quiet", "--json", study=study)
+    assert resumed.code in (0, 4), resumed.err
+    assert len(finished_runs(study)) == 6, "two rounds of no batching, Nagle's algorithm, and one interval"
     assert first <= finished_runs(study)
-    assert again.result["rounds"] + len(again.result["aside"]) == 2, "a busy host may have spoiled one"
+    assert resumed.result["rounds"] + len(resumed.result["aside"]) == 2, "a busy host may have disturbed one"
     assert Study(study).hidden_files() == []
     process_tracker.assert_none_left()
 
 
-def now() -> str:
+def read_setting() -> str:
     return SETTING.read_text().strip()
 
 
 @pytest.mark.skipif(not os.access(SETTING, os.W_OK), reason="settings of this host cannot be changed here")
 @pytest.mark.parametrize("number", BOTH)
-def test_a_trial_that_is_ended_leaves_the_setting_as_it_was_and_goes_on(
+def test_a_trial_that_is_ended_restores_the_setting_and_can_be_resumed(
     number: signal.Signals, few: Path, process_tracker: ProcessTracker, tmp_path: Path, exclusive
 ) -> None:
     exclusive("compaction")
-    study, found = tmp_path / "study", now()
-    other = str(int(found) + 1)
+    study, original = tmp_path / "study", read_setting()
+    changed = str(int(original) + 1)
     load = ("--rate", "2k", "--pairs", 6, "--warmup", "0.1s", "--duration", "0.2s", "--by", "mean", *OPTIONS)
-    words = ("compare", SERVER % 20, *load, "--workload", few, "--out", study)
-    process = start(*words, "--set", f"compaction={found},{other}")
+    command = ("compare", SERVER % 20, *load, "--workload", few, "--out", study)
+    process = start(*command, "--set", f"compaction={original},{changed}")
     try:
-        wait_for(lambda: now() == other, "a run with the setting changed")
+        wait_for(lambda: read_setting() == changed, "a run with the setting changed")
         os.killpg(process.pid, number)
         answer = finish(process, study)
         process_tracker.assert_none_left()
         if number == signal.SIGKILL:
             assert answer.code == -number
             assert hindmost("host", "knobs", "restore").code == 0
-            assert now() == found
+            assert read_setting() == original
             return
         answer.assert_error(130, "interrupted")
         assert f"hint: hindmost compare {study}" in answer.err
-        assert now() == found
-        again = hindmost("compare", study, "--quiet", "--json", study=study)
+        assert read_setting() == original
+        resumed = hindmost("compare", study, "--quiet", "--json", study=study)
     finally:
-        SETTING.write_text(found)
-    assert again.code in (0, 4), again.err
-    assert [one["level"] for one in json.loads(again.out)["levels"]] == [found, other]
+        SETTING.write_text(original)
+    assert resumed.code in (0, 4), resumed.err
+    assert [level["level"] for level in json.loads(resumed.out)["levels"]] == [original, changed]
     assert Study(study).hidden_files() == []
-    assert now() == found
+    assert read_setting() == original
     process_tracker.assert_none_left()

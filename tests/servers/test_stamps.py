@@ -1,6 +1,6 @@
-"""Kernel stamps: chosen by the user, each within its request, and a kernel that has none.
+"""Kernel time stamps: selected by the user, each within its request, and a kernel that refuses them.
 
-What percentiles become of them is settled by ``tests/accuracy/test_parts_of_latency.py``.
+``tests/accuracy/test_parts_of_latency.py`` tests the percentiles that they give.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from namespaces import other_namespace
 
 pytestmark = [
     pytest.mark.memcached,
-    pytest.mark.skipif(shutil.which("memcached") is None, reason="there is no memcached"),
+    pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed"),
 ]
 SHORT = ["--rate", "5k", "--runs", "1", "--duration", "0.5s", "--warmup", "0.2s", "-q", "--json"]
 
@@ -26,7 +26,7 @@ SETSOCKOPT = {"x86_64": 54, "aarch64": 208}
 SO_TIMESTAMPING_OLD, SO_TIMESTAMPING_NEW = 37, 65
 
 
-def no_stamps() -> None:
+def refuse_stamps() -> None:
     """Let setsockopt(SO_TIMESTAMPING) fail with EPERM in this process and its children (seccomp(2))."""
     load_word, jump_if, give, allow, refuse = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000 | errno.EPERM
     number_at, name_at = 0, 32  # offsets in seccomp_data: nr, the low half of args[2]
@@ -39,7 +39,7 @@ def no_stamps() -> None:
         (give, 0, 0, allow),
         (give, 0, 0, refuse),
     ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in program))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
     header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header):
@@ -47,21 +47,21 @@ def no_stamps() -> None:
 
 
 def measure(
-    tmp_path: Path, *flags: str, filtered: bool = False, target: str = "memcached"
+    tmp_path: Path, *flags: str, without_stamps: bool = False, target: str = "memcached"
 ) -> tuple[dict, str]:
     out = tmp_path / "study"
-    words = ("measure", target, *SHORT, "--out", out, *flags)
-    done = hindmost(*words, study=out, preexec_fn=no_stamps if filtered else None)
-    assert done.out, done.err
-    return done.result, done.err
+    command = ("measure", target, *SHORT, "--out", out, *flags)
+    answer = hindmost(*command, study=out, preexec_fn=refuse_stamps if without_stamps else None)
+    assert answer.out, answer.err
+    return answer.result, answer.err
 
 
 def reasons(doc: dict) -> dict[str, dict]:
-    return {one["code"]: one for one in doc["reasons"]}
+    return {reason["code"]: reason for reason in doc["reasons"]}
 
 
 def assert_stamped(doc: dict, study: Path) -> dict:
-    """As many stamps came as requests were to have them, each within its request; what the client says of them."""
+    """Assert that all requested stamps arrived, each within its request; returns the client's record of them."""
     stamps, done = stamps_of(doc), doc["counts"]["completed"]
     assert abs(stamps["requested"] - done / 4) <= 2, (stamps, done)
     assert stamps["received"] >= 0.99 * stamps["requested"], stamps
@@ -80,34 +80,34 @@ def stamps_of(doc: dict) -> dict:
     return client["stamps"]
 
 
-def test_a_link_to_another_host_is_stamped_as_loopback_is(tmp_path):
-    with other_namespace() as there, there.memcached() as target:
+def test_a_link_to_another_host_is_stamped_like_loopback(tmp_path):
+    with other_namespace() as remote, remote.memcached() as target:
         doc, _ = measure(tmp_path, "--clients", "1", "--stamps", "4", target=target)
-        judged = doctor(target)
+        finding = doctor(target)
     stamps = assert_stamped(doc, tmp_path / "study")
-    # A veth has no clock of its own: that the kernel stamped in its stead is said by both.
+    # A veth has no clock, so the kernel stamps; both commands report that.
     assert (stamps["every"], stamps["source"]) == (4, "software")
-    assert (stamps["interface"], stamps["reason"]) == (there.link, None)
-    assert judged["mark"] == "fine"
-    assert there.link in judged["value"]
+    assert (stamps["interface"], stamps["reason"]) == (remote.link, None)
+    assert finding["mark"] == "fine"
+    assert remote.link in finding["value"]
 
 
 def doctor(target: str) -> dict:
-    """What the doctor says of the stamps on the way to a server."""
-    done = hindmost("host", "doctor", target, "--spin", "10ms", "--json")
-    (found,) = [one for one in done.result["findings"] if one["id"] == "stamps"]
-    return found
+    """The doctor's finding about stamps on the path to a server."""
+    answer = hindmost("host", "doctor", target, "--spin", "10ms", "--json")
+    (finding,) = [finding for finding in answer.result["findings"] if finding["id"] == "stamps"]
+    return finding
 
 
 @pytest.mark.skipif(
     platform.machine() not in SETSOCKOPT, reason="system call numbers of this machine unknown"
 )
-@pytest.mark.nightly  # tests/unit/test_verdict_stamps.py has the reason, the engine's own tests the socket
-def test_a_kernel_that_refuses_stamps_is_told_and_the_rest_is_measured(tmp_path):
-    doc, _ = measure(tmp_path, "--io", "io_uring", filtered=True)
+@pytest.mark.nightly  # tests/unit/test_verdict_stamps.py covers the reason, the engine's own tests the socket
+def test_a_kernel_that_refuses_stamps_is_reported_and_the_rest_is_measured(tmp_path):
+    doc, _ = measure(tmp_path, "--io", "io_uring", without_stamps=True)
     assert doc["wire_us"] is None
-    told = reasons(doc)["no-time-stamps"]
-    assert (told["level"], "--stamps off" in told["hint"]) == ("note", True), told
+    reason = reasons(doc)["no-time-stamps"]
+    assert (reason["level"], "--stamps off" in reason["hint"]) == ("note", True), reason
     counts = doc["counts"]
     assert counts["completed"] > 0.9 * counts["scheduled"] > 0
     assert (

@@ -1,4 +1,4 @@
-"""Real servers: started, recognised, stopped; nothing is left behind, whatever happens to Hindmost."""
+"""Real servers are started, identified and stopped; nothing is left behind, whatever happens to Hindmost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hindmost.targets.spec import Stop
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
 USUAL = ("memcached", "nginx")
-"""One process, and one with workers; the matrix of protocols starts all others."""
+"""A server with one process, and one with workers; the matrix of protocols covers all others."""
 
 
 def servers() -> list[Any]:
@@ -36,14 +36,14 @@ def servers() -> list[Any]:
 
 
 @pytest.mark.parametrize("name", servers())
-def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: Path) -> None:
+def test_a_preset_starts_is_identified_and_leaves_nothing(name: str, tmp_path: Path) -> None:
     spec = need(name)
     cpu = min(os.sched_getaffinity(0))
     with ManagedServer(spec, cpus=[cpu], log=tmp_path / "server.log") as server:
         assert server.alive()
         assert server.exit_report() is None
-        found = identify(server.address, spec.protocol, 5.0, path=spec.path, login=spec.login)
-        assert found == server.server_version
+        version = identify(server.address, spec.protocol, 5.0, path=spec.path, login=spec.login)
+        assert version == server.server_version
         assert local_owner(server.address) == server.pid
         assert all(cpu_affinity(pid) == [cpu] for pid in server.pids())
         if os.geteuid() == 0:
@@ -67,10 +67,10 @@ def test_a_preset_starts_is_recognised_and_leaves_nothing(name: str, tmp_path: P
 
 @pytest.mark.nginx
 def test_kill_9_of_hindmost_leaves_nothing_of_a_real_server() -> None:
-    with controller(need("nginx")) as (child, told):
+    with controller(need("nginx")) as (child, server):
         child.kill()
-    assert_gone(told["pids"])
-    wait_until(lambda: not Path(told["folder"]).exists(), "the temporary folder is still there")
+    assert_gone(server["pids"])
+    wait_until(lambda: not Path(server["folder"]).exists(), "the temporary folder is still there")
 
 
 @pytest.mark.nginx
@@ -78,12 +78,12 @@ def test_kill_9_of_the_guard_ends_server_and_workers() -> None:
     with ManagedServer(need("nginx")) as server:
         pids = server.pids()
         os.kill(server.guard_pid, signal.SIGKILL)
-        wait_until(lambda: not server.alive(), "the end of the guard was not seen")
+        wait_until(lambda: not server.alive(), "the end of the guard was not noticed")
     assert_gone(pids)
 
 
 @pytest.mark.memcached
-def test_a_frozen_server_is_stopped_and_one_that_dies_is_noticed_with_its_status() -> None:
+def test_a_frozen_server_is_stopped_and_one_that_dies_is_reported_with_its_status() -> None:
     spec = need("memcached").model_copy(update={"stop": Stop(timeout_s=3600.0)})
     with ManagedServer(spec) as server:
         os.kill(server.pid, signal.SIGSTOP)
@@ -93,7 +93,7 @@ def test_a_frozen_server_is_stopped_and_one_that_dies_is_noticed_with_its_status
 
     with ManagedServer(spec) as server:
         os.kill(server.pid, signal.SIGKILL)
-        wait_until(lambda: not server.alive(), "its end was not seen")
+        wait_until(lambda: not server.alive(), "its end was not noticed")
         report = server.exit_report()
         assert report is not None
         assert (report.status, report.expected) == (-signal.SIGKILL, False)
@@ -101,7 +101,7 @@ def test_a_frozen_server_is_stopped_and_one_that_dies_is_noticed_with_its_status
 
 
 @pytest.mark.redis
-def test_a_target_that_speaks_another_protocol_than_it_says_fails_at_once() -> None:
+def test_a_target_with_the_wrong_protocol_fails_at_once() -> None:
     spec = need("redis").model_copy(update={"protocol": "memcached"})
     with raises(TargetError, "wrong-protocol", protocol="memcached"):
         ManagedServer(spec, ready_timeout_s=3600.0).start()
@@ -113,7 +113,7 @@ def test_a_daemon_stopped_by_a_command_is_followed_and_ended() -> None:
     if shutil.which("redis-cli") is None:
         pytest.skip("redis-cli is not installed (apt-get install redis-tools)")
     with ManagedServer(load_target_file(EXAMPLES / "redis-daemon.toml")) as server:
-        wait_until(lambda: server.pid not in server.pids(), "it did not turn into a daemon")
+        wait_until(lambda: server.pid not in server.pids(), "it did not become a daemon")
         assert server.alive()
         assert identify(server.address, "redis", 5.0)
         pids = server.pids()
