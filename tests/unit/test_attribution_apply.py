@@ -1,4 +1,4 @@
-"""``--apply``: which settings are set, which are only named, and which are not applied."""
+"""``--apply``: settings that are set, settings that are only named, and settings that are not applied."""
 
 from __future__ import annotations
 
@@ -32,47 +32,47 @@ levels = ["block", "spin"]
 @pytest.fixture
 def plan(tmp_path):
     if not Path("/sys/kernel/mm/transparent_hugepage/enabled").exists():
-        pytest.skip("no transparent huge pages here")
+        pytest.skip("this kernel has no transparent huge pages")
     file = tmp_path / "study.toml"
     file.write_text(STUDY)
     return resolve(file, None, budget=None, without=None)[0]
 
 
-def result(plan, outcome):
+def make_document(plan, outcome):
     confirmed = [{"outcome": outcome, "load": "low"}] if outcome else []
     return {"recommendation": {"levels": plan.levels((1, 1)), "text": ""}, "confirmations": confirmed}
 
 
-def applied(plan, outcome, monkeypatch):
-    """What `applied` returns and says, and what it would set."""
-    said, done = [], []
-    monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
-    return apply.apply_recommendation(plan, result(plan, outcome), said.append), said, done
+def apply_outcome(plan, outcome, monkeypatch):
+    """Apply the recommendation; return its result, the messages, and the settings that it would set."""
+    messages, settings = [], []
+    monkeypatch.setattr(apply, "set_knob", lambda knob, level: settings.append((knob, level)))
+    return apply.apply_recommendation(plan, make_document(plan, outcome), messages.append), messages, settings
 
 
-def test_settings_of_the_host_are_set_and_those_of_the_server_are_named(plan, monkeypatch):
-    levels, said, done = applied(plan, "confirmed", monkeypatch)
-    assert done == [("thp", "never")]
+def test_host_settings_are_set_and_server_settings_are_named(plan, monkeypatch):
+    levels, messages, settings = apply_outcome(plan, "confirmed", monkeypatch)
+    assert settings == [("thp", "never")]
     assert levels == {"huge": "never"}
-    assert any("hindmost host knobs restore" in line for line in said)
-    assert any("idle = spin" in line for line in said)
+    assert any("hindmost host knobs restore" in line for line in messages)
+    assert any("idle = spin" in line for line in messages)
 
 
 @pytest.mark.parametrize("outcome", ["undecided", "refuted", None])
 def test_a_setting_that_was_not_confirmed_is_not_applied(plan, outcome, monkeypatch):
-    levels, said, done = applied(plan, outcome, monkeypatch)
-    assert (levels, done, len(said)) == (None, [], 1)
+    levels, messages, settings = apply_outcome(plan, outcome, monkeypatch)
+    assert (levels, settings, len(messages)) == (None, [], 1)
 
 
-def test_a_load_without_a_confirmation_keeps_a_setting_from_being_applied(plan, monkeypatch):
+def test_a_setting_is_applied_only_if_confirmed_at_every_load(plan, monkeypatch):
     two = replace(plan, loads=(*plan.loads, LoadPoint("high", 2e3, "2-high")))
-    levels, said, done = applied(two, "confirmed", monkeypatch)
-    assert (levels, done, len(said)) == (None, [], 1)
+    levels, messages, settings = apply_outcome(two, "confirmed", monkeypatch)
+    assert (levels, settings, len(messages)) == (None, [], 1)
 
 
-def test_where_nothing_is_recommended_nothing_is_applied(plan, monkeypatch):
-    done, said = [], []
-    monkeypatch.setattr(apply, "set_knob", lambda knob, level: done.append((knob, level)))
-    nothing = {"recommendation": {"levels": None, "text": "leave it"}, "confirmations": []}
-    assert apply.apply_recommendation(plan, nothing, said.append) is None
-    assert (done, len(said), "leave it" in said[0]) == ([], 1, True)
+def test_nothing_is_applied_without_a_recommendation(plan, monkeypatch):
+    settings, messages = [], []
+    monkeypatch.setattr(apply, "set_knob", lambda knob, level: settings.append((knob, level)))
+    no_recommendation = {"recommendation": {"levels": None, "text": "leave it"}, "confirmations": []}
+    assert apply.apply_recommendation(plan, no_recommendation, messages.append) is None
+    assert (settings, len(messages), "leave it" in messages[0]) == ([], 1, True)

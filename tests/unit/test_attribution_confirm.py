@@ -1,4 +1,4 @@
-"""Fresh pairs of a setting: compared by ranks, undecided below six; a load without any has a note."""
+"""Fresh pairs of a setting are compared by ranks and need six pairs; a load without pairs has a note."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ runs = RUNS
 
 @pytest.fixture
 def plan(tmp_path):
-    return planned(tmp_path, 8)
+    return plan_with(tmp_path, 8)
 
 
-def planned(tmp_path, runs):
+def plan_with(tmp_path, runs):
     file = tmp_path / "study.toml"
     file.write_text(STUDY.replace("RUNS", str(runs)))
     return resolve(file, None, budget=None, without=None)[0]
 
 
-def sides(before, after):
+def by_side(before, after):
     return {"before": before, "after": after}
 
 
-class Scripted:
-    """A runner whose fresh runs are given by load and side; None where none was begun."""
+class FakeRunner:
+    """A runner with given fresh runs by load and side; None where no run was started."""
 
     mean = 60.0
 
@@ -61,8 +61,8 @@ class Scripted:
         self.readings = self
 
     def stored_part(self, load: LoadPoint, name: str):
-        found = self.fresh.get(load.name)
-        return None if found is None else (load.name, name.split("/")[1])
+        by_side = self.fresh.get(load.name)
+        return None if by_side is None else (load.name, name.split("/")[1])
 
     def cell(self, part, cell, attempts, where):
         values = self.fresh[part[0]][part[1]]
@@ -73,11 +73,11 @@ class Scripted:
         return CellRuns(cell, runs)
 
 
-def told(plan, tmp_path, fresh):
+def confirm(plan, tmp_path, fresh):
     quantile = {"predicted": []}
     loads = [{"name": load.name, "quantiles": dict.fromkeys(plan.labels, quantile)} for load in plan.loads]
     document = {"loads": loads, "recommendation": {"levels": {"idle": "spin"}}}
-    return confirmations(Scripted(plan, tmp_path, fresh), document)
+    return confirmations(FakeRunner(plan, tmp_path, fresh), document)
 
 
 BEFORE = [100.0, 104.0, 98.0, 101.0, 99.0, 103.0, 97.0, 102.0]
@@ -85,41 +85,45 @@ BEFORE = [100.0, 104.0, 98.0, 101.0, 99.0, 103.0, 97.0, 102.0]
 
 def test_one_disturbed_pair_neither_refutes_nor_confirms(plan, tmp_path):
     disturbed = [*BEFORE[1:], 5241.0]
-    (low, high), _ = told(plan, tmp_path, {"low": sides(BEFORE, disturbed), "high": sides(disturbed, BEFORE)})
+    (low, high), _ = confirm(
+        plan, tmp_path, {"low": by_side(BEFORE, disturbed), "high": by_side(disturbed, BEFORE)}
+    )
     assert (low["outcome"], high["outcome"]) == ("undecided", "undecided")
 
 
-def test_what_is_lower_in_every_pair_is_confirmed_and_what_is_higher_refuted(plan, tmp_path):
+def test_lower_in_every_pair_is_confirmed_and_higher_is_refuted(plan, tmp_path):
     less = [0.7 * value for value in BEFORE]
-    (low, high), left = told(plan, tmp_path, {"low": sides(BEFORE, less), "high": sides(less, BEFORE)})
+    (low, high), notes = confirm(
+        plan, tmp_path, {"low": by_side(BEFORE, less), "high": by_side(less, BEFORE)}
+    )
     assert (low["outcome"], high["outcome"]) == ("confirmed", "refuted")
     assert low["ratio"]["p99"]["value"] == pytest.approx(0.7)
-    assert (low["load"], low["least_pairs"], left) == ("low", None, [])
+    assert (low["load"], low["least_pairs"], notes) == ("low", None, [])
 
 
 def test_fewer_than_six_pairs_decide_nothing(plan, tmp_path):
     less = [0.5 * value for value in BEFORE]
-    (low,), (high,) = told(plan, tmp_path, {"low": sides(BEFORE[:5], less[:5])})
+    (low,), (high,) = confirm(plan, tmp_path, {"low": by_side(BEFORE[:5], less[:5])})
     assert (low["outcome"], low["least_pairs"]) == ("undecided", 6)
     assert low["ratio"]["p99"]["low"] is None
     assert (high["load"], high["why"]["code"]) == ("high", "no-fresh-runs")
 
 
-def test_a_load_whose_pairs_are_all_disturbed_or_infinitely_late_has_no_confirmation(plan, tmp_path):
+def test_a_load_with_only_excluded_or_infinite_pairs_has_no_confirmation(plan, tmp_path):
     late = [*BEFORE[1:], float("inf")]
-    fresh = {"low": sides(BEFORE, []), "high": sides(BEFORE, late)}
-    done, left = told(plan, tmp_path, fresh)
-    assert done == []
-    assert [(one["load"], one["why"]["code"]) for one in left] == [
+    fresh = {"low": by_side(BEFORE, []), "high": by_side(BEFORE, late)}
+    confirmed, notes = confirm(plan, tmp_path, fresh)
+    assert confirmed == []
+    assert [(note["load"], note["why"]["code"]) for note in notes] == [
         ("low", "no-clean-pair"),
         ("high", "infinitely-late"),
     ]
 
 
-def test_another_figure_that_is_infinitely_late_leaves_the_confirmation(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr(Scripted, "mean", math.inf)
+def test_an_infinite_mean_does_not_prevent_a_confirmation(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(FakeRunner, "mean", math.inf)
     less = [0.7 * value for value in BEFORE]
-    (low,), _ = told(plan, tmp_path, {"low": sides(BEFORE, less)})
+    (low,), _ = confirm(plan, tmp_path, {"low": by_side(BEFORE, less)})
     assert low["outcome"] == "confirmed"
     assert set(low["ratio"]) == {"p50", "p99"}
     for side in ("before", "after"):
@@ -130,7 +134,7 @@ def test_another_figure_that_is_infinitely_late_leaves_the_confirmation(plan, tm
 
 def test_too_few_pairs_are_refused_before_a_study_begins(tmp_path):
     with raises(UsageError, "bad-value", key="confirm.runs", value=5, least=6):
-        planned(tmp_path, 5)
+        plan_with(tmp_path, 5)
 
 
 def test_too_few_blocks_are_refused_before_a_study_begins(tmp_path):
@@ -140,8 +144,8 @@ def test_too_few_blocks_are_refused_before_a_study_begins(tmp_path):
         resolve(file, None, budget=None, without=None)
 
 
-def test_spreads_are_compared_by_ranks_and_not_by_their_variances():
-    """A run of 5,241 us among 20 does not make the spread of its side another."""
+def test_spreads_are_compared_by_ranks():
+    """One run of 5,241 us among 20 does not change the estimated spread of its side."""
     wild = [*BEFORE, *[value + 0.5 for value in BEFORE], 5241.0, 99.5, 100.5, 101.5]
     tame = [value + 0.25 for value in [*BEFORE, *BEFORE, 99.0, 100.0, 101.0, 98.5]]
     spread = compare_runs(tame, wild).spread

@@ -19,12 +19,12 @@ from hindmost.studies.attribution.runner import Runner
 from hindmost.studies.pairs import NoMoreRuns
 
 LOAD, CELL = LoadPoint("low", 500.0, "low"), (0,)
-STOLEN = Note("steal-time", "stolen", {"share": 0.06})
+STEAL = Note("steal-time", "steal", {"share": 0.06})
 FAILED = Note("not-started", "the server did not start", {"status": 1})
 
 
-class Scripted(Runner):
-    """Makes no run, but writes down which it would; `disturbed` are the numbers that are not sound."""
+class FakeRunner(Runner):
+    """Records the runs it would make; `disturbed` are the numbers of runs to exclude."""
 
     def __init__(self, folder, blocks=3, disturbed=(), stored=(), failing=False):
         plan = SimpleNamespace(
@@ -34,60 +34,62 @@ class Scripted(Runner):
             measure=SimpleNamespace(remake=1.0),
         )
         super().__init__(SimpleNamespace(folder=folder), plan)  # type: ignore[arg-type]
-        self.numbers, self.made, self.failing = list(stored), [], failing
-        values = lambda _, number: SimpleNamespace(excluded=STOLEN if number in disturbed else None)  # noqa: E731
+        self.numbers, self.numbers_made, self.failing = list(stored), [], failing
+        values = lambda _, number: SimpleNamespace(excluded=STEAL if number in disturbed else None)  # noqa: E731
         self.readings = SimpleNamespace(run=values)  # type: ignore[assignment]
 
     def part(self, load, name, cell):
         return SimpleNamespace(runs=lambda: [SimpleNamespace(number=number) for number in self.numbers])
 
     def run_once(self, load, name, cell, number):
-        why = FAILED if self.failing else None
-        self.attempts.add(Attempt(load.folder, name, number, 0.1, why), {})
-        if why is None:
-            self.made.append(number)
+        failure = FAILED if self.failing else None
+        self.attempts.add(Attempt(load.folder, name, number, 0.1, failure), {})
+        if failure is None:
+            self.numbers_made.append(number)
             self.numbers.append(number)
-        return why
+        return failure
 
     def blocks(self, *numbers):
-        """Why each has no run that counts: the code, and how often it was made."""
-        whys = [self.make(LOAD, "0", CELL, number) for number in numbers]
-        return [None if why is None else (why.code, why.values["attempts"]) for why in whys]
+        """Return why each block has no run that counts: the code and the number of attempts, or None."""
+        failures = [self.make(LOAD, "0", CELL, number) for number in numbers]
+        return [
+            None if failure is None else (failure.code, failure.values["attempts"]) for failure in failures
+        ]
 
 
-def test_a_run_is_made_again_twice_and_a_stored_one_never(tmp_path):
-    runner = Scripted(tmp_path, disturbed=(1, 10_001, 20_001, 2))
-    for _ in range(2):  # the second time all are stored
+def test_an_excluded_run_is_repeated_twice_and_a_stored_run_never(tmp_path):
+    runner = FakeRunner(tmp_path, disturbed=(1, 10_001, 20_001, 2))
+    for _ in range(2):  # the second time all runs are stored
         assert runner.blocks(1, 2, 3) == [("steal-time", 3), None, None]
-        assert runner.made == [1, 10_001, 20_001, 2, 10_002, 3]
+        assert runner.numbers_made == [1, 10_001, 20_001, 2, 10_002, 3]
 
 
-def test_a_study_makes_no_more_runs_again_than_it_was_to_make(tmp_path):
-    everything = [number + again for number in range(1, 9) for again in (0, 10_000, 20_000)]
-    runner = Scripted(
-        tmp_path, blocks=2, disturbed=everything
+def test_a_study_repeats_no_more_runs_than_it_planned(tmp_path):
+    every_number = [number + offset for number in range(1, 9) for offset in (0, 10_000, 20_000)]
+    runner = FakeRunner(
+        tmp_path, blocks=2, disturbed=every_number
     )  # two blocks of a cell and the control: four runs
     assert runner.blocks(1, 2, 3) == [("steal-time", times) for times in (3, 3, 1)]
-    resumed = Scripted(tmp_path, blocks=2, disturbed=everything, stored=runner.numbers)
+    resumed = FakeRunner(tmp_path, blocks=2, disturbed=every_number, stored=runner.numbers)
     assert resumed.blocks(3) == [("steal-time", 1)]
-    assert resumed.made == []
+    assert resumed.numbers_made == []
 
 
-def test_a_pair_counts_where_any_run_of_its_block_is_sound_as_in_studies_made_before(tmp_path):
-    side = Scripted(tmp_path, disturbed=(1, 2), stored=(1, 10_001, 2)).side(LOAD, "0", CELL)
+def test_a_pair_counts_if_any_run_of_its_block_counts(tmp_path):
+    side = FakeRunner(tmp_path, disturbed=(1, 2), stored=(1, 10_001, 2)).side(LOAD, "0", CELL)
     assert (side.has(1), side.has(2), side.has(3)) == (True, True, False)
-    assert (side.excluded(1), side.excluded(2)) == (None, STOLEN)
+    assert (side.excluded(1), side.excluded(2)) == (None, STEAL)
 
 
 def test_a_side_that_fails_twice_is_given_up(tmp_path):
-    side = Scripted(tmp_path, failing=True).side(LOAD, "0", CELL)
+    side = FakeRunner(tmp_path, failing=True).side(LOAD, "0", CELL)
     side.make(1)
     assert side.excluded(1) == FAILED
     with pytest.raises(NoMoreRuns):
         side.make(2)
 
 
-def test_failures_are_kept_with_code_and_values_and_read_without_as_version_0_1_wrote_them(tmp_path):
+def test_failures_are_stored_with_codes_and_those_of_version_0_1_are_read(tmp_path):
     attempts = Attempts(tmp_path)
     attempts.add(Attempt("low", "0", 1, 0.5, FAILED), {"idle": "block"})
     attempts.add(Attempt("low", "0", 2, 0.5, None), {"idle": "block"})
@@ -113,27 +115,32 @@ levels = ["block", "spin"]
 """
 
 
-def asked(folder, in_file="'25%'", **options):
+def resolve_file(folder, in_file="'25%'", **options):
     file = folder / "study.toml"
     file.write_text(FILE.format(remake=in_file))
     return resolve(file, folder / "study", budget=None, without=None, **options)
 
 
 def test_remake_on_the_command_line_overrides_the_file(tmp_path):
-    assert asked(tmp_path)[0].measure.remake == 0.25
-    assert asked(tmp_path, remake="0")[0].measure.remake == 0.0
+    assert resolve_file(tmp_path)[0].measure.remake == 0.25
+    assert resolve_file(tmp_path, remake="0")[0].measure.remake == 0.0
     with raises(UsageError, "bad-value", name="--remake", value="often"):
-        asked(tmp_path, remake="often")
+        resolve_file(tmp_path, remake="often")
 
 
 def test_a_resumed_study_may_repeat_more_runs_and_remembers_it(tmp_path):
-    plan, _ = asked(tmp_path)
-    begun = {"plan": plan.measure.model_dump(mode="json"), "attribution": plan.file.model_dump(mode="json")}
-    study = Study.create(tmp_path / "study", {**begun, "kind": "attribution", "host": {}})
-    more, before = resolve(study.folder, None, budget=None, without=None, remake="100%")
-    assert (more.measure.remake, before is not None) == (1.0, True)
-    study.manifest |= {"plan": more.measure.model_dump(mode="json")}
-    study.manifest |= {"attribution": more.file.model_dump(mode="json")}
+    plan, _ = resolve_file(tmp_path)
+    stored_plan = {
+        "plan": plan.measure.model_dump(mode="json"),
+        "attribution": plan.file.model_dump(mode="json"),
+    }
+    study = Study.create(tmp_path / "study", {**stored_plan, "kind": "attribution", "host": {}})
+    repeating, before = resolve(study.folder, None, budget=None, without=None, remake="100%")
+    assert (repeating.measure.remake, before is not None) == (1.0, True)
+    study.manifest |= {"plan": repeating.measure.model_dump(mode="json")}
+    study.manifest |= {"attribution": repeating.file.model_dump(mode="json")}
     study.write("manifest.json", json.dumps(study.manifest))
     assert resolve(study.folder, None, budget=None, without=None)[0].measure.remake == 1.0
-    assert asked(tmp_path, "'75%'")[0].measure.remake == 0.75, "the file's is what is asked for now"
+    assert resolve_file(tmp_path, "'75%'")[0].measure.remake == 0.75, (
+        "the file's value is the current request"
+    )

@@ -1,4 +1,4 @@
-"""``hindmost attribute`` before anything is started: what it refuses, and what a dry run does not do."""
+"""``hindmost attribute`` before any run: what it refuses, and what a dry run leaves alone."""
 
 from pathlib import Path
 
@@ -29,42 +29,42 @@ TURBO = Path("/sys/devices/system/cpu/intel_pstate/no_turbo")
         ),
     ],
 )
-def test_a_study_that_cannot_be_meant_is_refused_before_anything_is_written(
+def test_an_impossible_study_is_refused_before_anything_is_written(
     tmp_path, capsys, parts, exit_code, code, fields
 ):
     if "turbo" in "".join(parts) and TURBO.exists():
-        pytest.skip("turbo can be set here")
-    words = ["attribute", str(study_file(tmp_path, *parts)), "--out", str(tmp_path / "study")]
-    assert_refused(words, capsys, exit_code, code, **fields)
+        pytest.skip("this CPU has a turbo setting")
+    command = ["attribute", str(study_file(tmp_path, *parts)), "--out", str(tmp_path / "study")]
+    assert_refused(command, capsys, exit_code, code, **fields)
     assert not (tmp_path / "study").exists()
 
 
-def test_a_server_that_runs_already_is_refused(tmp_path):
+def test_a_running_server_is_refused(tmp_path):
     with raises(UsageError, "needs-managed-target"):
         resolve(study_file(tmp_path, BODY, target="memcached://127.0.0.1:1"), None, budget=None, without=None)
 
 
-def test_a_budget_that_pays_for_nothing_is_refused_with_the_least_that_would(tmp_path):
+def test_too_small_a_budget_is_refused_with_the_minimum(tmp_path):
     with raises(UsageError, "too-few-runs", option="--budget", have=0) as caught:
         resolve(study_file(tmp_path, BODY), None, budget="1s", without=None)
     assert caught.value.fields["need"] > 0
 
 
-def test_a_budget_is_kept_with_the_study_because_it_decides_the_design(tmp_path):
+def test_the_budget_is_stored_because_it_decides_the_design(tmp_path):
     plan, _ = resolve(study_file(tmp_path, BODY, HOLD), None, budget="2m", without=None)
-    again = read_study(plan.file.model_dump(mode="json"), "manifest")
+    reread = read_study(plan.file.model_dump(mode="json"), "manifest")
     assert plan.blocks[0] > 3
-    assert again.design.budget == "2m"
+    assert reread.design.budget == "2m"
 
 
-def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path, capsys):
+def test_a_dry_run_reports_the_cost_and_changes_nothing(tmp_path, capsys):
     mark, folder = tmp_path / "ran", tmp_path / "study"
     folder.mkdir()
-    own = (
+    own_factor = (
         f'[[factor]]\nname = "mine"\ncommand = "touch {mark} {{level}}"\nread = "touch {mark}"\n'
         f'undo = "touch {mark}"\nlevels = ["1", "2"]\n'
     )
-    file = study_file(folder, BODY, own)
+    file = study_file(folder, BODY, own_factor)
     before = set(folder.iterdir())
     assert main(["attribute", str(file), "--dry-run"]) == 0
     out = capsys.readouterr().out
@@ -75,7 +75,7 @@ def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path
     assert "mine" in note_untried(plan)
     assert not mark.exists()
     resolve(file, None, budget=None, without=None)
-    assert mark.exists(), "before the first run it is"
+    assert mark.exists(), "without --dry-run the command is tried before the first run"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_dry_run_tells_what_it_would_cost_and_runs_and_writes_nothing(tmp_path
     ],
     ids=["fixed", "remote"],
 )
-def test_a_factor_that_a_server_elsewhere_cannot_have_is_refused(tmp_path, factor, knobs, code, fields):
+def test_a_factor_that_a_remote_server_cannot_have_is_refused(tmp_path, factor, knobs, code, fields):
     hosts = tmp_path / "hosts.toml"
     fixed = 'knobs = { tcp_idle_slow_start = "on" }\n' if knobs else ""
     hosts.write_text(

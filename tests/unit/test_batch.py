@@ -1,4 +1,4 @@
-"""Design points in pieces: the same answer however they are cut, here or elsewhere; and how large a piece is."""
+"""Design points are computed in pieces with the same result anywhere; and how large the pieces are."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ POINTS = [
 ]
 
 
-def shuffled(job, items):
-    """Other machines: pieces of five, in whatever order."""
+def compute_shuffled(job, items):
+    """Compute pieces of five in random order, as other hosts would."""
     firsts = list(range(0, len(items), 5))
     random.Random(3).shuffle(firsts)
     for first in firsts:
         yield first, predict_piece(job, items[first : first + 5])
 
 
-@pytest.mark.parametrize("elsewhere", [None, shuffled])
-def test_pieces_give_what_the_whole_gives(monkeypatch, elsewhere):
-    clone, told = load_clone("silo"), []
-    whole = [one.prediction for one in run_points(clone, POINTS, DESIGN)]
+@pytest.mark.parametrize("elsewhere", [None, compute_shuffled])
+def test_pieces_give_the_same_result_as_the_whole(monkeypatch, elsewhere):
+    clone, progress = load_clone("silo"), []
+    whole = [point.prediction for point in run_points(clone, POINTS, DESIGN)]
     monkeypatch.setattr(batch, "PIECE", 7)
-    assert predictions(clone, POINTS, DESIGN, told.append, elsewhere) == whole
-    assert told == sorted(told)
-    assert told[-1] == len(POINTS)
+    assert predictions(clone, POINTS, DESIGN, progress.append, elsewhere) == whole
+    assert progress == sorted(progress)
+    assert progress[-1] == len(POINTS)
 
 
-def test_progress_goes_on_from_piece_to_piece(monkeypatch):
-    def slowly(clone, points, design, progress):
+def test_progress_continues_across_pieces(monkeypatch):
+    def slow_points(clone, points, design, progress):
         progress(len(points) // 2)
         return run_points(clone, points, design)
 
-    told = []
+    progress = []
     monkeypatch.setattr(batch, "PIECE", 10)
-    monkeypatch.setattr(batch, "run_points", slowly)
-    predictions(load_clone("silo"), POINTS, DESIGN, told.append)
-    assert told == [5, 15, 25, 33, 36]
+    monkeypatch.setattr(batch, "run_points", slow_points)
+    predictions(load_clone("silo"), POINTS, DESIGN, progress.append)
+    assert progress == [5, 15, 25, 33, 36]
 
 
-@pytest.mark.parametrize("elsewhere", [None, shuffled])
+@pytest.mark.parametrize("elsewhere", [None, compute_shuffled])
 @pytest.mark.parametrize(
     ("point", "key"),
     [({"set": {"/threads": 0}}, "threads"), ({"load": {"rate_per_s": -1.0}}, "rate_per_s")],
 )
-def test_of_a_batch_with_a_point_without_sense_none_is_run(monkeypatch, elsewhere, point, key):
-    ran = []
+def test_a_batch_with_an_invalid_point_is_not_started(monkeypatch, elsewhere, point, key):
+    computed = []
     monkeypatch.setattr(batch, "PIECE", 7)
-    monkeypatch.setattr(batch, "run_points", lambda *of: ran.append(of) or [])
+    monkeypatch.setattr(batch, "run_points", lambda *arguments: computed.append(arguments) or [])
     with raises(UsageError, "bad-value", key=key):
         predictions(load_clone("silo"), [*POINTS, point], DESIGN, None, elsewhere)
-    assert not ran
+    assert not computed
 
 
-def test_intervals_are_worked_out_where_the_piece_is():
+def test_intervals_are_computed_with_the_piece():
     (one,) = predict_piece(job_of(load_clone("silo"), DESIGN), POINTS[:1])
     assert one["latency_us"]["p99"]["low"] <= one["latency_us"]["p99"]["value"]
     assert "sections_us" not in one
@@ -78,8 +78,8 @@ def test_intervals_are_worked_out_where_the_piece_is():
     [[1e3] * 2, [50.0], [1.0] * 3, [0.1] * 2, [2e4] * 40, [1e3, 200.0], [4e3, 4e3, 400.0]],
     ids=lambda per_s: f"{len(per_s)} hosts, {per_s[0]:g} to {per_s[-1]:g}",
 )
-def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s):
-    """Hosts that do so many points a second; whoever is free first takes the next piece, and has one more."""
+def test_pieces_take_some_seconds_and_hosts_end_together(per_s):
+    """Simulated hosts with these speeds in points/s. The first free host takes the next piece; each has one waiting."""
     count, sizes = 100_000, Sizes(2 * len(per_s))
     slowest, crossings, at = min(per_s), 0, 0
     free, busy = [0.0] * len(per_s), [0.0] * len(per_s)
@@ -98,12 +98,12 @@ def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s):
         crossings += 1
         sizes.learn(size, seconds)
     together = sum(busy) / len(busy)
-    assert max(free) <= 1.06 * together + max(0.2, FIRST / slowest), "one works on while others wait"
+    assert max(free) <= 1.06 * together + max(0.2, FIRST / slowest), "hosts end at about the same time"
     assert crossings <= count / (PIECE_S * slowest) + 60 * len(per_s) + FIRST
 
 
 @each_row(
-    ("said", "code", "fields"),
+    ("reply", "code", "fields"),
     [
         (identity() | {"version": "0.0.9"}, "version-mismatch", {"key": "version", "value": "0.0.9"}),
         (identity() | {"engine": "feed"}, "version-mismatch", {"key": "engine", "value": "feed"}),
@@ -111,9 +111,9 @@ def test_pieces_are_of_some_seconds_and_hosts_end_together(per_s):
         (OSError(), "host-unreachable", {}),
     ],
 )
-def test_a_host_with_another_build_or_none_is_refused(said, code, fields):
+def test_a_host_with_another_build_or_no_hindmost_is_refused(reply, code, fields):
     with raises(ClientError, code, host="a", **fields):
-        refuse_other("a", said)
+        refuse_other("a", reply)
 
 
 def test_a_host_with_the_same_build_is_accepted():
@@ -121,6 +121,6 @@ def test_a_host_with_the_same_build_is_accepted():
 
 
 @pytest.mark.parametrize("piece", [[None], [{"state": "done"}], [{"state": "lost", "threads": 1}], ["done"]])
-def test_what_another_machine_sends_is_a_prediction_or_an_error(piece):
+def test_an_invalid_prediction_from_another_host_is_an_error(piece):
     with raises(ClientError, "bad-reply", command="compute"):
         predictions(load_clone("silo"), POINTS[:1], DESIGN, None, lambda job, items: iter([(0, piece)]))

@@ -43,16 +43,16 @@ def stored_study(tmp_path_factory):
     request = BatchingRequest(plan, ARMS)
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": "batching", "created": "x"}
     for _ in range(5):
-        place = tmp_path_factory.mktemp("batched") / "study"
-        study = Study.create(place, {**manifest, "batching": request.manifest()})
+        folder = tmp_path_factory.mktemp("batched") / "study"
+        study = Study.create(folder, {**manifest, "batching": request.manifest()})
         if carry_out(study, Silent()).document["rounds"] == 1:
             break
-    for run in place.glob("*/runs/0001"):
+    for run in folder.glob("*/runs/0001"):
         shutil.copytree(run, run.with_name("0002"))
-    return place, carry_out(reopen(place, 2), Silent())
+    return folder, carry_out(reopen(folder, 2), Silent())
 
 
-def test_every_arm_has_a_run_in_each_round_and_batches_as_requested(stored_study):
+def test_every_arm_has_a_run_in_each_round_and_the_requested_batching(stored_study):
     folder, shown = stored_study
     document = json.loads((folder / "batching.json").read_text())
     assert [rate["rate_per_s"] for rate in document["rates"]] == [500.0, 1000.0]
@@ -68,16 +68,16 @@ def test_every_arm_has_a_run_in_each_round_and_batches_as_requested(stored_study
         assert rate["best_interval"] == 2
     assert shown.document["headline"] == document["headline"]
     assert (document["rounds"], document["aside"]) == (2, {})
-    assert document["least_rounds"] == 7, "for three modes, two of which are compared with the third"
+    assert document["least_rounds"] == 7, "for two comparisons among three modes"
 
 
 def test_the_folder_alone_gives_the_same_answer(stored_study):
     folder, shown = stored_study
-    again = answer(Study.open(folder))
-    assert {**again, "created": ""} == {**shown.document, "created": ""}
+    recomputed = answer(Study.open(folder))
+    assert {**recomputed, "created": ""} == {**shown.document, "created": ""}
     result = open_study(folder)
     assert result.best == {500.0: 0.004, 1000.0: 0.004}
-    assert len(result.latency) == 6 * len(again["rates"][0]["sides"][0]["latency_us"])
+    assert len(result.latency) == 6 * len(recomputed["rates"][0]["sides"][0]["latency_us"])
 
 
 def test_the_page_has_the_figures_of_the_paper(stored_study):
@@ -104,8 +104,10 @@ def test_a_resumed_study_keeps_its_runs(stored_study):
 
 
 def test_default_intervals_batch_2_to_32_requests_of_a_connection():
-    assert [one * 50_000 / 10 for one in default_intervals(50_000.0, 10)] == pytest.approx([2, 4, 8, 16, 32])
-    assert default_intervals(10.0, 100) == [], "no interval that would be most of the latency"
+    assert [interval * 50_000 / 10 for interval in default_intervals(50_000.0, 10)] == pytest.approx(
+        [2, 4, 8, 16, 32]
+    )
+    assert default_intervals(10.0, 100) == [], "intervals that would dominate the latency are left out"
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,6 @@ def test_least_pairs_is_the_least_number_that_can_decide():
 
 
 def test_a_run_without_replies_does_not_change_the_summary_of_the_others():
-    known = summarise_known([0.5, math.nan], "median")
-    assert known["value"] == 0.5
+    summary = summarise_known([0.5, math.nan], "median")
+    assert summary["value"] == 0.5
     assert summarise_known([math.nan], "median") == {"value": None, "low": None, "high": None}

@@ -1,4 +1,4 @@
-"""How a study begins: whether the host is fit is asked again before it is called unfit."""
+"""How a study begins: an unfit host is checked again before it is reported as unfit."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ UNFIT, FIT = (json.dumps({"findings": [{"mark": mark}], "noise": {}}) for mark i
 
 
 @pytest.mark.parametrize(
-    ("seen", "looks", "mark"),
+    ("reports", "checks", "mark"),
     [((FIT,), 1, "fine"), ((UNFIT, FIT), 2, "fine"), ((UNFIT, UNFIT, UNFIT, FIT), 3, "unfit")],
-    ids=["fit", "a last breath", "unfit each time"],
+    ids=["fit", "unfit once", "unfit each time"],
 )
-def test_a_host_is_unfit_only_if_it_looks_so_each_time(
-    seen: tuple[str, ...], looks: int, mark: str, monkeypatch: pytest.MonkeyPatch
+def test_a_host_is_unfit_only_if_every_check_says_so(
+    reports: tuple[str, ...], checks: int, mark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers: Iterator[str] = iter(seen)
+    answers: Iterator[str] = iter(reports)
     pauses: list[float] = []
     monkeypatch.setattr(_engine, "doctor", lambda *_: next(answers))
     monkeypatch.setattr(begin.time, "sleep", pauses.append)
     host = begin._diagnosis(begin.LOOKS)
     assert host["findings"][0] == {"mark": mark}
-    assert len(pauses) == looks - 1
+    assert len(pauses) == checks - 1
 
 
 @each_row(
@@ -41,5 +41,5 @@ def test_a_host_is_unfit_only_if_it_looks_so_each_time(
         ("memcached?connections=64", "memcached"),
     ],
 )
-def test_the_folder_keeps_the_whole_address(target: str, name: str) -> None:
+def test_the_folder_name_has_the_address_and_the_port(target: str, name: str) -> None:
     assert begin.folder_name(parse_target(target)) == name

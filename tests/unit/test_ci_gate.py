@@ -1,4 +1,4 @@
-"""The script of the CI jobs in examples/ci, before a `hindmost` that only notes how it is called."""
+"""The script of the CI jobs in examples/ci, run with a `hindmost` that records its calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hindmost.cli.app import app
 
 CI = Path(__file__).parents[2] / "examples" / "ci"
-NOTING = """#!/bin/sh
+RECORDER = """#!/bin/sh
 for word; do printf '%s\\n' "$word"; done >>calls
 echo end >>calls
 echo "# told" >"results of the job/summary.md"
@@ -27,12 +27,12 @@ exit "$code"
     [("0", 0), ("3", 3), ("6", 6), ("4 0", 0), ("4 4", 4)],
     ids=["held", "crossed", "invalid", "undecided, then held", "undecided twice"],
 )
-def test_the_script_ends_with_the_code_of_the_limits_and_makes_more_runs_once(
+def test_the_script_exits_with_the_code_of_the_limits_and_adds_runs_once(
     codes: str, code: int, tmp_path: Path
 ) -> None:
     program = tmp_path / "bin/hindmost"
     program.parent.mkdir()
-    program.write_text(NOTING)
+    program.write_text(RECORDER)
     program.chmod(0o755)
     env = {
         "PATH": f"{program.parent}:{os.environ['PATH']}",
@@ -43,8 +43,8 @@ def test_the_script_ends_with_the_code_of_the_limits_and_makes_more_runs_once(
         "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"),
     }
     script = ["sh", str(CI / "gate.sh"), "synth", "--rate", "300"]
-    done = subprocess.run(script, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
+    process = subprocess.run(script, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert process.returncode == code, process.stderr
     calls = [call.splitlines() for call in (tmp_path / "calls").read_text().split("end\n")[:-1]]
     assert len(calls) == len(codes.split())
     for call in calls:
@@ -58,7 +58,7 @@ def test_the_script_ends_with_the_code_of_the_limits_and_makes_more_runs_once(
 
 
 @pytest.mark.parametrize("job", ["github-actions.yml", "gitlab-ci.yml"])
-def test_both_jobs_call_that_script(job: str) -> None:
+def test_both_jobs_call_the_script(job: str) -> None:
     assert "sh examples/ci/gate.sh " in (CI / job).read_text()
 
 

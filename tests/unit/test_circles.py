@@ -1,4 +1,4 @@
-"""Files of a crate do not import each other in circles: what two need is a file below both."""
+"""Files of a crate do not import each other in circles."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Module = tuple[str, ...]
 
 
 def modules(src: Path) -> dict[Module, str]:
-    """What each file of a crate says, without its tests."""
+    """Return the text of each file of a crate, without its tests."""
     found = {}
     for file in src.rglob("*.rs"):
         name = file.relative_to(src).with_suffix("").parts
@@ -27,62 +27,62 @@ def modules(src: Path) -> dict[Module, str]:
 
 
 def paths(tree: str) -> Iterator[list[str]]:
-    """All paths of a ``use``: those of ``a::{b, c::{d, e}}`` are a::b, a::c::d, a::c::e."""
+    """Yield all paths of a ``use``: ``a::{b, c::{d, e}}`` gives a::b, a::c::d and a::c::e."""
     head, brace, rest = tree.partition("{")
     if not brace:
         yield tree.split("::")
         return
-    depth, one = 0, ""
+    depth, part = 0, ""
     for sign in rest[: rest.rindex("}")] + ",":
         depth += {"{": 1, "}": -1}.get(sign, 0)
         if sign != "," or depth:
-            one += sign
+            part += sign
         else:
-            if one:
-                yield from paths(head + one)
-            one = ""
+            if part:
+                yield from paths(head + part)
+            part = ""
 
 
-def imported(name: Module, text: str, known: set[Module]) -> set[Module]:
-    """Files that one imports; the crate's face, which hands names on, counts for none."""
+def imports_of(name: Module, text: str, files: set[Module]) -> set[Module]:
+    """Return the files that a file imports, without the crate's root, which re-exports names."""
     found = set()
     for use in USE.finditer(text):
         for path in paths(re.sub(r"\s+", "", use[1])):
-            whole = list(name)
+            target = list(name)
             for word in path:
                 if word == "crate":
-                    whole = []
+                    target = []
                 elif word == "super":
-                    whole = whole[:-1]  # a module inside a file stands beside it here
+                    target = target[:-1]  # a module inside a file counts as a file next to it
                 elif word != "self":
-                    whole.append(word)
-            while tuple(whole) not in known:
-                whole.pop()
-            found.add(tuple(whole))
+                    target.append(word)
+            while tuple(target) not in files:
+                target.pop()
+            found.add(tuple(target))
     return found - {name, ()}
 
 
-def ring(texts: dict[Module, str]) -> list[str]:
-    """A circle of files, or nothing."""
-    known = set(texts) | {()}
+def find_circle(texts: dict[Module, str]) -> list[str]:
+    """Return a circle of files, or an empty list."""
+    files = set(texts) | {()}
     try:
-        TopologicalSorter({name: imported(name, text, known) for name, text in texts.items()}).prepare()
+        TopologicalSorter({name: imports_of(name, text, files) for name, text in texts.items()}).prepare()
     except CycleError as error:
         return ["::".join(name) for name in error.args[1]]
     return []
 
 
-@each_row("crate", sorted(one.parent.name for one in CRATES.glob("*/src")))
+@each_row("crate", sorted(src.parent.name for src in CRATES.glob("*/src")))
 def test_no_file_of_a_crate_imports_what_imports_it(crate):
     texts = modules(CRATES / crate / "src")
     assert texts
-    assert not ring(texts)
+    assert not find_circle(texts)
 
 
 def test_a_circle_is_found_through_braces_and_parents():
     texts = {("a",): "use crate::{x, b::{self, C}};", ("b",): "", ("b", "d"): "use super::super::a::E;"}
-    assert not ring(texts)
+    assert not find_circle(texts)
     texts["b",] = "use self::d::F;"
-    assert sorted(ring(texts)[1:]) == ["a", "b", "b::d"]
+    assert sorted(find_circle(texts)[1:]) == ["a", "b", "b::d"]
     tests = "fn f() {}\n#[cfg(test)]\n#[allow(unused)]\npub mod tests {\n    use super::super::a::E;\n}\n"
     assert TESTS.sub("", tests) == "fn f() {}\n"

@@ -1,4 +1,4 @@
-"""Progress: one line a run for a log, a line that renews itself for a person, nothing when quiet."""
+"""Progress: one line per run in a log, a renewed line on a terminal, nothing if quiet."""
 
 import io
 import itertools
@@ -17,23 +17,23 @@ from hindmost.stats import Decision
 INTERFERENCE = Note("interference", "other processes used 3 % of the CPU", {"share": 0.03})
 
 
-class Screen(io.StringIO):
+class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
-    """A run takes twelve seconds."""
+    """Make every run take twelve seconds."""
     times = itertools.count(0.0, 12.0)
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
 
 
-def made(out, *, quiet=False):
+def make_progress(out, *, quiet=False):
     return Progress(MeasurePlan(target="memcached", runs=(10, 30)), quiet=quiet, out=out)
 
 
-def decided(number, *, stop=False, next_look=10, half_width=0.081):
+def decision_after(number, *, stop=False, next_look=10, half_width=0.081):
     return Decision(stop, stop, "why", None if stop else next_look, number, "p99", half_width)
 
 
@@ -42,28 +42,28 @@ def numbers(text):
 
 
 def first_run(out, **decision):
-    shown = made(out)
-    shown.run_begins(1, 10, 30)
-    shown.moment(Moment("warm-up", 1.0, 1000))
-    shown.run_ended(run(1, latency={"p99": 70.0}), decided(1, **decision), None)
-    return shown
+    display = make_progress(out)
+    display.run_begins(1, 10, 30)
+    display.moment(Moment("warm-up", 1.0, 1000))
+    display.run_ended(run(1, latency={"p99": 70.0}), decision_after(1, **decision), None)
+    return display
 
 
-def test_a_log_has_one_line_a_run_with_the_time_that_remains():
+def test_a_log_has_one_line_per_run_with_the_remaining_time():
     out = io.StringIO()
     first_run(out)
     assert out.getvalue().count("\n") == 1
     assert numbers(out.getvalue()) == ["1", "99", "70", "8.1", "36", "8.8"]
 
 
-def test_a_log_has_a_line_every_ten_seconds_of_a_run_and_one_before_a_long_measurement():
+def test_a_log_has_a_line_every_ten_seconds_and_before_a_long_measurement():
     out = io.StringIO()
-    shown = made(out)
-    shown.run_begins(1, 10, 30)
+    display = make_progress(out)
+    display.run_begins(1, 10, 30)
     for at in range(1, 26):
-        shown.moment(Moment("warm-up", float(at), 1000))
+        display.moment(Moment("warm-up", float(at), 1000))
     assert [numbers(line)[3] for line in out.getvalue().splitlines()] == ["10", "20"]
-    shown.moment(Moment("measure", 25.0, 1000))
+    display.moment(Moment("measure", 25.0, 1000))
     assert numbers(out.getvalue().splitlines()[-1])[3:] == ["25.0", "10.5"]
 
 
@@ -73,19 +73,19 @@ def test_an_unknown_width_is_left_out():
     assert numbers(out.getvalue()) == ["1", "99", "70", "36", "8.8"]
 
 
-def test_the_last_run_leaves_no_time():
+def test_the_last_run_has_no_remaining_time():
     out = io.StringIO()
     first_run(out, stop=True)
     assert numbers(out.getvalue()) == ["1", "99", "70", "8.1"]
 
 
-def test_nothing_is_drawn_while_it_measures_but_one_line():
-    out = Screen()
-    shown = made(out)
-    shown.run_begins(2, 10, 30)
-    shown.moment(Moment("start", 0.1, 0))
-    shown.moment(Moment("warm-up", 1.0, 12_345))
-    shown.moment(Moment("measure", 2.4, 20_000))
+def test_a_terminal_shows_one_line_during_a_measurement():
+    out = Terminal()
+    display = make_progress(out)
+    display.run_begins(2, 10, 30)
+    display.moment(Moment("start", 0.1, 0))
+    display.moment(Moment("warm-up", 1.0, 12_345))
+    display.moment(Moment("measure", 2.4, 20_000))
     lines = [line for line in out.getvalue().split(CLEAR) if line]
     assert [numbers(line) for line in lines] == [
         ["2", "10", "30"],
@@ -95,47 +95,47 @@ def test_nothing_is_drawn_while_it_measures_but_one_line():
     ]
 
 
-def test_quiet_says_nothing_even_on_a_screen():
-    out = Screen()
-    shown = made(out, quiet=True)
-    shown.say("hello")
-    shown.run_begins(1, 10, 30)
-    shown.moment(Moment("start", 9.0, 0, keys=10))
-    shown.moment(Moment("measure", 1.0, 1))
-    shown.run_ended(run(1), decided(1), None)
+def test_quiet_prints_nothing_even_on_a_terminal():
+    out = Terminal()
+    display = make_progress(out, quiet=True)
+    display.say("hello")
+    display.run_begins(1, 10, 30)
+    display.moment(Moment("start", 9.0, 0, keys=10))
+    display.moment(Moment("measure", 1.0, 1))
+    display.run_ended(run(1), decision_after(1), None)
     assert out.getvalue() == ""
 
 
-def test_a_line_that_stays_wipes_the_one_that_renews_itself():
-    out = Screen()
-    made(out).say("page: x")
+def test_a_permanent_line_clears_the_renewed_line():
+    out = Terminal()
+    make_progress(out).say("page: x")
     assert out.getvalue() == f"{CLEAR}page: x\n"
 
 
-def test_an_excluded_run_is_reported_and_the_bound_on_time_never_grows():
+def test_an_excluded_run_is_reported_and_the_remaining_time_never_grows():
     out = io.StringIO()
-    shown = first_run(out)
+    display = first_run(out)
     for number in (2, 3, 4):
-        shown.run_begins(number, 10, 30)
-        shown.run_ended(run(number), decided(1), INTERFERENCE)
+        display.run_begins(number, 10, 30)
+        display.run_ended(run(number), decision_after(1), INTERFERENCE)
     lines = out.getvalue().splitlines()
     assert str(INTERFERENCE) in lines[1]
     assert [numbers(line)[-1] for line in lines] == ["8.8", "8.6", "8.4", "8.2"]
 
 
-def test_storing_keys_for_long_is_reported_once_in_a_log_and_live_on_a_screen():
-    log, screen = io.StringIO(), Screen()
-    for out in (log, screen):
-        shown = made(out)
-        shown.run_begins(1, 10, 30)
+def test_slow_preloading_is_reported_once_in_a_log_and_live_on_a_terminal():
+    log, terminal = io.StringIO(), Terminal()
+    for out in (log, terminal):
+        display = make_progress(out)
+        display.run_begins(1, 10, 30)
         for second in (0.1, 1.0, 4.0, 5.1, 6.1):
-            shown.moment(Moment("start", second, 0, keys=10_000))
-        shown.run_begins(2, 10, 30)
-        shown.moment(Moment("start", 7.0, 0, keys=10_000))
+            display.moment(Moment("start", second, 0, keys=10_000))
+        display.run_begins(2, 10, 30)
+        display.moment(Moment("start", 7.0, 0, keys=10_000))
     assert log.getvalue().count("\n") == 1
     assert numbers(log.getvalue()) == ["1", "10,000", "5"]
-    lines = screen.getvalue().split(CLEAR)
+    lines = terminal.getvalue().split(CLEAR)
     assert lines.count(log.getvalue()) == 1
-    found = [numbers(line) for line in lines]
-    assert ["1", "10", "30", "10,000", "4"] in found
-    assert found[-1] == ["2", "10", "30", "10,000", "7"]
+    printed_numbers = [numbers(line) for line in lines]
+    assert ["1", "10", "30", "10,000", "4"] in printed_numbers
+    assert printed_numbers[-1] == ["2", "10", "30", "10,000", "7"]

@@ -1,4 +1,4 @@
-"""Every code that the product gives is in the tables of `hindmost.codes`, and every code there is given."""
+"""Every code that the product uses is in the tables of `hindmost.codes`, and every code there is used."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from hindmost import errors
 from hindmost.codes import CODES
 
 ROOT = Path(__file__).parents[2]
-LAB = ROOT / "python/hindmost"
-ERRORS = {name for name, one in vars(errors).items() if isinstance(one, type)} - {"HostLost", "Interrupted"}
+LABORATORY = ROOT / "python/hindmost"
+ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} - {
+    "HostLost",
+    "Interrupted",
+}
 
 
 def literals(node: ast.expr) -> set[str]:
-    """Strings that an expression may come to: a literal, or either side of a choice."""
+    """Return the strings that an expression can evaluate to: a literal, or both sides of a conditional."""
     match node:
         case ast.Constant(value=str(value)):
             return {value}
-        case ast.IfExp(body=one, orelse=other):
-            return literals(one) | literals(other)
+        case ast.IfExp(body=body, orelse=orelse):
+            return literals(body) | literals(orelse)
     return set()
 
 
-def given() -> dict[str, str]:
-    """Codes that errors, notes and reasons are made with, and a place of each."""
-    found: dict[str, str] = {}
+def used_codes() -> dict[str, str]:
+    """Return the codes of errors, notes and reasons, each with a place that uses it."""
+    codes: dict[str, str] = {}
     names = {*ERRORS, "Note", "Reason"}
     calls = re.compile(rf"\b(?:{'|'.join(names)})\(")
-    for path in sorted(LAB.rglob("*.py")):
+    for path in sorted(LABORATORY.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if not calls.search(text):
             continue
@@ -38,18 +41,18 @@ def given() -> dict[str, str]:
                 continue
             if getattr(node.func, "id", getattr(node.func, "attr", "")) in names:
                 for code in literals(node.args[0]):
-                    found.setdefault(code, f"{path.relative_to(ROOT)}:{node.lineno}")
-    return found
+                    codes.setdefault(code, f"{path.relative_to(ROOT)}:{node.lineno}")
+    return codes
 
 
-def test_every_code_that_is_given_is_in_the_table():
-    assert {code: place for code, place in given().items() if code not in CODES} == {}
+def test_every_used_code_is_in_the_table():
+    assert {code: place for code, place in used_codes().items() if code not in CODES} == {}
 
 
-def test_every_code_of_the_table_is_given_somewhere():
-    # Codes of the engine, and those that stand in tables of their own, are quoted somewhere else.
-    files = [*LAB.rglob("*.py"), *(ROOT / "crates").rglob("*.rs")]
-    texts = [path.read_text(encoding="utf-8") for path in files if path.parent != LAB / "codes"]
+def test_every_code_of_the_table_is_used():
+    # Codes of the engine and codes in other tables are quoted elsewhere.
+    files = [*LABORATORY.rglob("*.py"), *(ROOT / "crates").rglob("*.rs")]
+    texts = [path.read_text(encoding="utf-8") for path in files if path.parent != LABORATORY / "codes"]
     quoted = set(re.findall(r'["\[]([a-z0-9-]+)["\]]', "\n".join(texts)))
     assert sorted(set(CODES) - quoted) == []
 

@@ -1,4 +1,4 @@
-"""Files that ``hindmost colocate`` is asked to write: refused before it measures, told where the disk is full."""
+"""Output files of ``hindmost colocate``: bad paths are refused first, and a full disk is reported."""
 
 import json
 from pathlib import Path
@@ -21,39 +21,41 @@ SUPERVISE = ["colocate", "supervise", "4711", "sleep 60", "--promise", "p90<1ms"
 
 
 @pytest.mark.parametrize(
-    "words",
+    "command",
     [PROFILE, [*STRESSORS, "--out"], [*STRESSORS, "--picture"], SUPERVISE],
-    ids=lambda words: words[1] + words[-1],
+    ids=lambda command: command[1] + command[-1],
 )
-def test_a_file_without_a_folder_is_refused_before_anything_is_measured(words, tmp_path, monkeypatch, capsys):
-    def measured(*_: object, **__: object) -> None:
-        raise AssertionError("measured all the same")
+def test_a_file_without_a_folder_is_refused_before_anything_is_measured(
+    command, tmp_path, monkeypatch, capsys
+):
+    def fail_if_called(*_: object, **__: object) -> None:
+        raise AssertionError("measured despite the bad path")
 
-    monkeypatch.setattr(profiles, "profile", measured)
-    monkeypatch.setattr(colocation, "certify", measured)
-    flag, path = words[-1], f"{tmp_path}/nowhere/card.json"
-    assert_refused([*words, path], capsys, 2, "no-such-file", option=flag, path=f"{tmp_path}/nowhere")
-    assert_refused([*words, str(tmp_path)], capsys, 2, "unwritable-file", option=flag, path=str(tmp_path))
+    monkeypatch.setattr(profiles, "profile", fail_if_called)
+    monkeypatch.setattr(colocation, "certify", fail_if_called)
+    flag, path = command[-1], f"{tmp_path}/nowhere/card.json"
+    assert_refused([*command, path], capsys, 2, "no-such-file", option=flag, path=f"{tmp_path}/nowhere")
+    assert_refused([*command, str(tmp_path)], capsys, 2, "unwritable-file", option=flag, path=str(tmp_path))
 
 
-def test_what_may_not_be_written_is_refused(monkeypatch, tmp_path):
-    # root may write everywhere but on a read-only file system: what the kernel answers is given here
+def test_an_unwritable_path_is_refused(monkeypatch, tmp_path):
+    # Root can write everywhere except on a read-only file system, so the kernel's answer is faked.
     monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)
     with raises(UsageError, "unwritable-file", option="--out", path=str(tmp_path / "card.json")):
         refuse_files({"--out": tmp_path / "card.json", "--picture": None})
 
 
 @pytest.mark.parametrize("verb", ["profile", "stressors"])
-def test_a_full_disk_is_told_after_the_answer_and_the_other_file_is_written(
+def test_a_full_disk_is_reported_after_the_answer_and_the_other_file_is_written(
     verb, monkeypatch, capsys, tmp_path
 ):
-    document: dict[str, Any] = {"made": "with effort"}
+    document: dict[str, Any] = {"answer": "a measurement"}
     monkeypatch.setattr(profiles, "profile", lambda *_, **__: document)
     monkeypatch.setattr(colocation, "certify", lambda *_, **__: document)
     monkeypatch.setattr(rendered, "render_profile", lambda _: "")
     monkeypatch.setattr(stressors_rendered, "picture", lambda _: "<svg/>")
-    words = PROFILE if verb == "profile" else [*STRESSORS, "--picture", f"{tmp_path}/core.svg", "--out"]
-    assert main([*words, "/dev/full", "--json"]) == 1
+    command = PROFILE if verb == "profile" else [*STRESSORS, "--picture", f"{tmp_path}/core.svg", "--out"]
+    assert main([*command, "/dev/full", "--json"]) == 1
     answer, error = map(json.loads, capsys.readouterr().out.splitlines())
     assert answer == document
     assert (error["code"], error["fields"]["paths"]) == ("unwritable-file", ["/dev/full"])

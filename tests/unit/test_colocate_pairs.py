@@ -1,4 +1,4 @@
-"""Programs beside each other, what is learned from that, and which job is the best neighbour."""
+"""Programs running together: what is learned from pairs, and which job is the best neighbour."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ HERE = CpuReading("far", (3.7, 3.7))
 
 @pytest.fixture(autouse=True)
 def few_splits(monkeypatch):
-    """Score over 20 random halves instead of 100: the figures here are far from their limits."""
+    """Score over 20 random halves instead of 100: figures in these tests are far from their limits."""
     monkeypatch.setattr(pairing, "SPLITS", 20)
 
 
@@ -44,7 +44,7 @@ def share(value: float, half: float = 0.005) -> dict[str, float]:
     return {"value": value, "low": value - half, "high": value + half, "windows": 5}
 
 
-def card(name: str, lost: Any, taken: Any, **more: Any) -> dict[str, Any]:
+def card(name: str, lost: Any, inflicted: Any, **more: Any) -> dict[str, Any]:
     return {
         "schema": "hindmost.profile/2",
         "name": name,
@@ -56,7 +56,7 @@ def card(name: str, lost: Any, taken: Any, **more: Any) -> dict[str, Any]:
         "presence": share(0.0),
         "axes": [
             {"stressor": stressor, "sensitivity": share(sen), "contentiousness": share(con)}
-            for stressor, sen, con in zip(STRESSORS, lost, taken, strict=True)
+            for stressor, sen, con in zip(STRESSORS, lost, inflicted, strict=True)
         ],
         "noise": 0.005,
         "method": METHOD,
@@ -66,86 +66,86 @@ def card(name: str, lost: Any, taken: Any, **more: Any) -> dict[str, Any]:
 
 
 def programs(n: int, seed: int = 1) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Cards, and what each loses beside each: a sum of products."""
+    """Return profiles, and each program's loss next to each other program: a sum of products."""
     rng = np.random.default_rng(seed)
-    lost, taken = rng.uniform(0, 0.6, (n, 2)), rng.uniform(0, 0.8, (n, 2))
-    cards = [card(f"p{k}", lost[k], taken[k]) for k in range(n)]
-    return cards, lost @ (taken * np.array([0.5, 1.0])).T
+    lost, inflicted = rng.uniform(0, 0.6, (n, 2)), rng.uniform(0, 0.8, (n, 2))
+    cards = [card(f"p{k}", lost[k], inflicted[k]) for k in range(n)]
+    return cards, lost @ (inflicted * np.array([0.5, 1.0])).T
 
 
-def measured(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float = 1.0) -> Pairs:
+def measure_pairs(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float = 1.0) -> Pairs:
     cards, truth = programs(n)
     rng = np.random.default_rng(7)
-    seen = {
-        one["name"]: [
+    windows_by_program = {
+        program["name"]: [
             [WindowResult("null", True, 100.0, None, (HERE, HERE), False)]
             + [
                 WindowResult(
-                    other["name"],
+                    neighbour["name"],
                     True,
                     100 * (1 - scale * truth[k, j] + rng.normal(0, noise)),
                     None,
                     (HERE, HERE),
                     False,
                 )
-                for j, other in enumerate(cards)
+                for j, neighbour in enumerate(cards)
             ]
             for _ in range(rounds)
         ]
-        for k, one in enumerate(cards)
+        for k, program in enumerate(cards)
     }
-    return pairing.compute_pairs(seen, cards, METHOD)
+    return pairing.compute_pairs(windows_by_program, cards, METHOD)
 
 
-def test_pairs_are_told_from_noise_and_predictors_beat_the_trivial_ones_where_there_is_something():
-    found = measured(12)
-    msgspec.convert(found, Pairs)
-    values = np.array([[one["value"] for one in row if one is not None] for row in found["lost"]])
+def test_losses_exceed_noise_and_models_beat_the_trivial_predictors():
+    result = measure_pairs(12)
+    msgspec.convert(result, Pairs)
+    values = np.array([[loss["value"] for loss in row if loss is not None] for row in result["lost"]])
     assert values == pytest.approx(programs(12)[1], abs=0.01)
-    assert found["split_half"] is not None
-    assert found["split_half"] > 0.99
-    by = {one["name"]: one for one in found["scores"]}
-    assert by["zero"]["trivial"]
-    assert by["Eq 3.3"]["skill"] is not None
-    assert by["Eq 3.3"]["skill"] > 0.8
-    assert f"{by['Eq 3.3']['error']:.2%}" in render_pairs(found, width=200, color=False)
-    assert render_pairs_page(found).count("<b>") >= 100
+    assert result["split_half"] is not None
+    assert result["split_half"] > 0.99
+    scores = {score["name"]: score for score in result["scores"]}
+    assert scores["zero"]["trivial"]
+    assert scores["Eq 3.3"]["skill"] is not None
+    assert scores["Eq 3.3"]["skill"] > 0.8
+    assert f"{scores['Eq 3.3']['error']:.2%}" in render_pairs(result, width=200, color=False)
+    assert render_pairs_page(result).count("<b>") >= 100
 
 
-def test_where_nothing_is_lost_all_pairs_are_noise_and_nobody_has_skill():
-    found = measured(8, noise=0.02, scale=0.0)
-    told = [one for row in found["lost"] for one in row if one is not None and not one["noise"]]
-    assert len(told) < 0.15 * 64
-    assert found["above"] == 0
-    assert {one["skill"] for one in found["scores"]} == {None}
+def test_without_losses_all_pairs_are_noise_and_no_model_has_skill():
+    result = measure_pairs(8, noise=0.02, scale=0.0)
+    significant = [loss for row in result["lost"] for loss in row if loss is not None and not loss["noise"]]
+    assert len(significant) < 0.15 * 64
+    assert result["above"] == 0
+    assert {score["skill"] for score in result["scores"]} == {None}
 
 
-def test_lost_windows_leave_a_hole_that_nothing_learns_from():
+def test_lost_windows_are_missing_and_not_learned_from():
     cards, _ = programs(6)
     lost_window = WindowResult("p0", True, None, None, (HERE, HERE), False, "processor")
-    seen = {
-        one["name"]: [
+    windows_by_program = {
+        program["name"]: [
             [WindowResult("null", True, 100.0, None, (HERE, HERE), False)]
             + [
                 lost_window
-                if other["name"] == "p0"
-                else WindowResult(other["name"], True, 90.0 + k, None, (HERE, HERE), False)
-                for k, other in enumerate(cards)
+                if neighbour["name"] == "p0"
+                else WindowResult(neighbour["name"], True, 90.0 + k, None, (HERE, HERE), False)
+                for k, neighbour in enumerate(cards)
             ]
             for _ in range(4)
         ]
-        for one in cards
+        for program in cards
     }
-    found = pairing.compute_pairs(seen, cards, METHOD)
-    assert [row[0] for row in found["lost"]] == [None] * 6
-    assert all(np.isfinite(one["error"]) for one in found["scores"])
+    result = pairing.compute_pairs(windows_by_program, cards, METHOD)
+    assert [row[0] for row in result["lost"]] == [None] * 6
+    assert all(np.isfinite(score["error"]) for score in result["scores"])
     with raises(Inconclusive, "few-windows", have=500):
-        pairing.compute_pairs({name: [] for name in seen}, cards, METHOD)
+        pairing.compute_pairs({name: [] for name in windows_by_program}, cards, METHOD)
 
 
-def test_a_measured_pair_answers_for_itself():
+def test_a_measured_pair_decides_its_own_answer():
     cards, truth = programs(8)
-    pairs = measured(8)
+    pairs = measure_pairs(8)
     most, least = np.unravel_index(truth.argmax(), truth.shape), np.unravel_index(truth.argmin(), truth.shape)
     bad = decide(cards[most[1]], cards[most[0]], within=0.1, load=0.5, pairs=pairs)
     good = decide(cards[least[1]], cards[least[0]], within=0.5, load=0.2, pairs=pairs)
@@ -153,9 +153,9 @@ def test_a_measured_pair_answers_for_itself():
     assert f"{bad['expected']:.1%}" in render_answer(bad, width=200, color=False)
 
 
-def test_a_measured_pair_says_nothing_of_percentiles():
+def test_a_measured_pair_decides_nothing_about_percentiles():
     cards, truth = programs(8)
-    pairs = measured(8)
+    pairs = measure_pairs(8)
     least = np.unravel_index(truth.argmin(), truth.shape)
     server = {**cards[least[0]], "loaded": {"busy": 0.1, "presence": {"p50": share(0), "p99": share(0)}}}
     for growth, answer in ((0.0, "yes"), (3.0, "unknown")):
@@ -164,41 +164,41 @@ def test_a_measured_pair_says_nothing_of_percentiles():
         assert decide(cards[least[1]], server, within=0.5, load=0.2, pairs=pairs)["answer"] == answer
 
 
-def test_strangers_are_answered_by_a_model_at_the_rate_that_was_asked_or_by_the_bound():
-    cards, pairs = programs(22)[0], measured(20)
+def test_unmeasured_pairs_are_decided_by_a_model_or_by_the_bound():
+    cards, pairs = programs(22)[0], measure_pairs(20)
     quiet = card("quiet", (0.01, 0.01), (0.01, 0.01))
     loud = card("loud", (0.6, 0.6), (0.8, 0.8))
     for job, answer in ((quiet, "yes"), (loud, "no")):
-        found = decide(job, loud, within=0.3, load=0.2, pairs=pairs, violations=0.3)
-        assert (found["answer"], found["by"]) == (answer, "model")
+        result = decide(job, loud, within=0.3, load=0.2, pairs=pairs, violations=0.3)
+        assert (result["answer"], result["by"]) == (answer, "model")
     strict = decide(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
     assert strict["by"] == "bound"
     assert strict["notes"][-1]["code"] == "high-violation-rate"
     assert strict["notes"][-1]["values"]["least"] == strict["least_rate"] > 0.001
-    few = decide(quiet, loud, within=0.3, load=0.2, pairs=measured(5), violations=0.3)
+    few = decide(quiet, loud, within=0.3, load=0.2, pairs=measure_pairs(5), violations=0.3)
     assert (few["notes"][-1]["code"], few["notes"][-1]["values"]["have"]) == ("few-programs", 5)
-    elsewhere = {**quiet, "processor": {**PROCESSOR, "model": 1}}
+    on_another_cpu = {**quiet, "processor": {**PROCESSOR, "model": 1}}
     with raises(UsageError, "other-processor", need=PROCESSOR["name"]):
-        decide(elsewhere, elsewhere, within=0.3, load=0.2, pairs=pairs)
+        decide(on_another_cpu, on_another_cpu, within=0.3, load=0.2, pairs=pairs)
     assert len(cards) == 22
 
 
-def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_best_neighbour_costs_least(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     server = card("kv", (0.3, 0.1), (0.0, 0.0))
     jobs = [
         card("stream", (0, 0), (0.7, 0.7)),
         card("sha", (0, 0), (-0.01, -0.01)),
         card("sort", (0, 0), (0.2, 0.1)),
     ]
-    found = rank_jobs(server, jobs, within=0.1, load=0.5)
-    msgspec.convert(found, Neighbours)
-    assert [one["job"] for one in found["jobs"]] == ["sha", "sort", "stream"]
-    first = render_neighbours(found, width=200, color=False).splitlines()[0]
+    result = rank_jobs(server, jobs, within=0.1, load=0.5)
+    msgspec.convert(result, Neighbours)
+    assert [job["job"] for job in result["jobs"]] == ["sha", "sort", "stream"]
+    first = render_neighbours(result, width=200, color=False).splitlines()[0]
     assert {"kv", "sha"} <= set(first.replace(".", " ").split())
     paths = []
-    for one in (server, *jobs):
-        paths.append(str(tmp_path / f"{one['name']}.json"))
-        Path(paths[-1]).write_text(json.dumps(one), encoding="utf-8")
+    for program in (server, *jobs):
+        paths.append(str(tmp_path / f"{program['name']}.json"))
+        Path(paths[-1]).write_text(json.dumps(program), encoding="utf-8")
     assert main(["colocate", "predict", *paths, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["jobs"][0]["answer"] == "yes"
     assert main(["colocate", "predict", paths[0], paths[1]]) == 4
@@ -221,7 +221,7 @@ def test_the_best_neighbour_is_who_costs_least(tmp_path: Path, capsys: pytest.Ca
         ),
     ],
 )
-def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, more, code, fields):
+def test_profiles_that_cannot_be_paired_are_refused_before_anything_runs(monkeypatch, more, code, fields):
     monkeypatch.setattr(pairing, "read_processor", lambda: PROCESSOR)
     with raises(UsageError, code, **fields):
         pairing.pairs([card("a", (0, 0), (0, 0)), {**card("b", (0, 0), (0, 0)), **more}])
@@ -229,36 +229,38 @@ def test_cards_that_make_no_pairs_are_refused_before_anything_runs(monkeypatch, 
         pairing.pairs([card("a", (0, 0), (0, 0))])
 
 
-def test_a_window_in_which_a_clock_changed_does_not_count():
-    ours, theirs = CpuReading("far", (2.6, 3.7)), CpuReading("far", (3.7, 2.6))
+def test_a_window_with_a_changed_clock_does_not_count():
+    neighbour_slowed, program_slowed = CpuReading("far", (2.6, 3.7)), CpuReading("far", (3.7, 2.6))
 
-    def seen(after: CpuReading, *, with_program: bool = True) -> WindowResult:
+    def window_with(after: CpuReading, *, with_program: bool = True) -> WindowResult:
         return WindowResult("l3", with_program, 100.0, None, (HERE, after), False)
 
-    assert not seen(ours).is_usable
-    assert not seen(theirs, with_program=False).is_usable
-    assert seen(theirs).is_usable, "the program's own did not change"
-    assert seen(ours, with_program=False).is_usable, "the program did not run"
-    assert seen(CpuReading("far", (3.6, 3.65))).is_usable, "a step of the boost"
-    assert windows.clock_differs((HERE, theirs), 1)
-    placement, notes = windows.placement_of([seen(HERE), seen(ours)])
+    assert not window_with(neighbour_slowed).is_usable
+    assert not window_with(program_slowed, with_program=False).is_usable
+    assert window_with(program_slowed).is_usable, "the program's own CPU kept its clock"
+    assert window_with(neighbour_slowed, with_program=False).is_usable, (
+        "the program did not run in this window"
+    )
+    assert window_with(CpuReading("far", (3.6, 3.65))).is_usable, "a small step of the boost clock"
+    assert windows.clock_differs((HERE, program_slowed), 1)
+    placement, notes = windows.placement_of([window_with(HERE), window_with(neighbour_slowed)])
     assert placement == "far"
     assert [note.code for note in notes] == ["clock-changed"]
     assert notes[0].values == {"excluded": 1, "windows": 2, "least": 2.6, "most": 3.7, "unit": "GHz"}
-    row = windows.rows_of([[seen(ours)]])[0]
+    row = windows.rows_of([[window_with(neighbour_slowed)]])[0]
     assert (row["round"], row["kept"], row["ghz"]) == (1, False, [[3.7, 3.7], [2.6, 3.7]])
 
 
-def test_a_sibling_is_found_by_what_is_seen_of_it(monkeypatch):
+def test_a_sibling_cpu_is_found_by_measurement(monkeypatch):
     placements = {0: "near", 2: "siblings", 3: "far"}
     monkeypatch.setattr(stressors, "allowed_cpus", lambda: [0, 1, 2, 3])
     monkeypatch.setattr(stressors, "choose_pair", lambda _: (1, 0))
     monkeypatch.setattr(stressors, "choose_cpu", lambda cpu, _option: cpu)
 
-    def seen(mine: int, other: int) -> dict[str, Any]:
+    def fake_neighbour(cpu: int, other: int) -> dict[str, Any]:
         return {"cpu": other, "placement": placements[other], "one_way_ns": 30.0 + other, "same_port": 1.0}
 
-    monkeypatch.setattr(stressors, "measure_neighbour", seen)
+    monkeypatch.setattr(stressors, "measure_neighbour", fake_neighbour)
     assert stressors.choose_cpus(None, "sibling") == (1, 2)
     assert stressors.choose_cpus(None, None) == (1, 0)
     assert stressors.choose_cpus(None, "3") == (1, 3)

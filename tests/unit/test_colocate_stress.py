@@ -1,4 +1,4 @@
-"""Rulers by hand, and who arrives in a cluster by a list of pods."""
+"""Stressors run by hand, and arrivals in a cluster from a list of pods."""
 
 import json
 import os
@@ -19,24 +19,24 @@ HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creat
 
 
 def pods(*rows: tuple[str, int, int, str]) -> str:
-    """Rows of QoS, processors, begin and end."""
+    """Return a list of pods from rows of QoS, CPU milli, begin and end."""
     lines = [f"p,{cpu},1024,0,0,,{qos},Running,{begin},{end},{begin}" for qos, cpu, begin, end in rows]
     return "\n".join([HEAD, *lines]) + "\n"
 
 
-def test_stressors_work_from_one_moment_on_and_are_counted(capsys):
+def test_stressors_run_and_report_their_work(capsys):
     cpus = sorted(os.sched_getaffinity(0))[-2:]
     names = ["int_add", "null"][: len(cpus)]
     assert (
         main(["colocate", "stressors", "--run", *names, "--duty", "50%", "--duration", "60ms", "--json"]) == 0
     )
-    found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == "hindmost.stress/2"
-    assert [one["stressor"] for one in found["stressors"]] == names
-    for one in found["stressors"]:
-        assert one["done"] > 0
-        assert one["took_s"] >= 0.06
-        assert 0 < one["duty"] <= 1
+    result = json.loads(capsys.readouterr().out)
+    assert result["schema"] == "hindmost.stress/2"
+    assert [row["stressor"] for row in result["stressors"]] == names
+    for row in result["stressors"]:
+        assert row["done"] > 0
+        assert row["took_s"] >= 0.06
+        assert 0 < row["duty"] <= 1
     assert main(["colocate", "stressors", "--run", "null", "--duration", "10ms"]) == 0
     assert "pauses/s" in capsys.readouterr().out
     assert main(["colocate", "stressors", "--list"]) == 0
@@ -54,35 +54,35 @@ def test_stressors_work_from_one_moment_on_and_are_counted(capsys):
         (["null"] * 5000, {}, "few-processors", {"need": 5000}),
     ],
 )
-def test_what_cannot_be_stressed_is_refused(names, more, code, fields):
+def test_impossible_stressor_options_are_refused(names, more, code, fields):
     with raises(UsageError, code, **fields):
         stress(names, duration_s=0.01, **more)
 
 
-def test_a_list_of_pods_gives_who_serves_what_is_offered_and_how_much():
-    # One server's program all the time; batch work of one size in the first half, twice as much in the second.
+def test_a_list_of_pods_gives_servers_and_offered_batch_work():
+    # One server runs all the time; batch work has one size in the first half and twice that in the second.
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 0, 1000), ("BE", 4000, 500, 1000), ("Burstable", 9, 0, 9))
-    found = arrivals_from_pods(text, 1000, 3, 5, np.random.default_rng(1))
-    assert set(found.kinds.tolist()) == {0}
-    assert found.offers.shape == found.there.shape == (1000, WORKERS)
-    assert found.there.mean() == pytest.approx(0.75, abs=0.03)
-    assert found.origin.code == "listed-arrivals"
-    counts = {name: found.origin.values[name] for name in ("serving", "batch", "pods")}
+    result = arrivals_from_pods(text, 1000, 3, 5, np.random.default_rng(1))
+    assert set(result.kinds.tolist()) == {0}
+    assert result.offers.shape == result.there.shape == (1000, WORKERS)
+    assert result.there.mean() == pytest.approx(0.75, abs=0.03)
+    assert result.origin.code == "listed-arrivals"
+    counts = {name: result.origin.values[name] for name in ("serving", "batch", "pods")}
     assert counts == {"serving": 1, "batch": 2, "pods": 4}
-    again = arrivals_from_pods(text, 1000, 3, 5, np.random.default_rng(1))
-    assert (again.there == found.there).all()
+    repeated = arrivals_from_pods(text, 1000, 3, 5, np.random.default_rng(1))
+    assert (repeated.there == result.there).all()
 
 
-def test_a_pod_that_was_deleted_is_offered_no_more():
+def test_a_deleted_pod_is_no_longer_offered():
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 0, 250))
-    found = arrivals_from_pods(text, 400, 1, 1, np.random.default_rng(1))
-    assert found.there.mean() == pytest.approx(0.25, abs=0.01)
+    result = arrivals_from_pods(text, 400, 1, 1, np.random.default_rng(1))
+    assert result.there.mean() == pytest.approx(0.25, abs=0.01)
 
 
 def test_pods_that_were_never_deleted_stay():
     text = pods(("LS", 1000, 0, 1000), ("BE", 4000, 500, 600)).replace(",600,", ",,")
-    found = arrivals_from_pods(text, 400, 1, 1, np.random.default_rng(1))
-    assert found.there.mean() == pytest.approx(0.5, abs=0.05)
+    result = arrivals_from_pods(text, 400, 1, 1, np.random.default_rng(1))
+    assert result.there.mean() == pytest.approx(0.5, abs=0.05)
 
 
 @each_row(
@@ -94,15 +94,18 @@ def test_pods_that_were_never_deleted_stay():
         (pods(("LS", 1, 0, 1), ("BE", 1, 0, 1)).replace(",0,1,0", ",x,1,0"), {"value": "x"}),
     ],
 )
-def test_what_is_no_list_of_pods_is_refused(text, fields):
+def test_an_invalid_list_of_pods_is_refused(text, fields):
     with raises(UsageError, "bad-file", **fields):
         arrivals_from_pods(text, 10, 2, 2, np.random.default_rng(1))
 
 
-def test_nobody_is_admitted_where_nothing_is_offered():
+def test_no_job_is_admitted_if_none_is_offered():
     truth = np.full((2, 3), 0.01)
     rng = np.random.default_rng(1)
-    met = generate_arrivals(100, 2, 3, rng)
-    met.there[:50] = False
-    by = {one.policy: one for one in steer(truth, truth, np.array([0.5]), servers=100, arrivals=met)}
-    assert {by[policy].gained for policy in ("random", "steered", "oracle")} == {0.5}
+    arrivals = generate_arrivals(100, 2, 3, rng)
+    arrivals.there[:50] = False
+    outcomes = {
+        outcome.policy: outcome
+        for outcome in steer(truth, truth, np.array([0.5]), servers=100, arrivals=arrivals)
+    }
+    assert {outcomes[policy].gained for policy in ("random", "steered", "oracle")} == {0.5}

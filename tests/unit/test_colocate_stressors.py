@@ -1,4 +1,4 @@
-"""Rulers from Python: the certificate as a document, in words and as a picture."""
+"""Stressors from Python: the certificate as a document, as text and as a picture."""
 
 import json
 import os
@@ -56,70 +56,70 @@ DOCUMENT = {
 }
 
 
-def test_a_certificate_is_told_with_rates_groups_caches_and_neighbours():
+def test_a_certificate_shows_rates_groups_caches_and_neighbours():
     text = render_stressors(DOCUMENT, width=100, color=False)
     for value in ("99.0%", "SSE4.1", "32 KiB", "165", "far"):
         assert value in text
     group = {"classes": ["fp_mul", "vec_mul"]}
-    apart, shared = (
+    separate, shared = (
         render_stressors(DOCUMENT | {"groups": [group | {"axis": axis}]}, width=100, color=False)
         for axis in (True, False)
     )
-    assert "fp_mul, vec_mul" in apart
-    assert apart != shared
+    assert "fp_mul, vec_mul" in separate
+    assert separate != shared
 
 
 def test_the_picture_has_a_cell_for_each_pair_and_is_well_formed():
-    drawn = ElementTree.fromstring(picture(DOCUMENT))
-    cells = [one for one in drawn.iter() if one.tag.endswith("rect")]
+    image = ElementTree.fromstring(picture(DOCUMENT))
+    cells = [element for element in image.iter() if element.tag.endswith("rect")]
     assert len(cells) == 1
-    assert "<EPYC>" in "".join(drawn.itertext())
+    assert "<EPYC>" in "".join(image.itertext())
 
 
-def test_what_the_engine_measures_is_written_as_the_document_says(tmp_path, monkeypatch, capsys):
+def test_the_document_has_every_class_that_the_engine_measures(tmp_path, monkeypatch, capsys):
     from hindmost.studies.colocation import stressors
 
     monkeypatch.setattr(
         _engine, "cache_knees", lambda *_: json.dumps({"l1": 1, "l2": 2, "l3": 3, "steps": []})
     )
     monkeypatch.setattr(stressors, "allowed_cpus", lambda: processors.allowed_cpus()[:1])
-    # What two measurements of a busy core agree on is not looked at here.
+    # Agreement of two measurements on a busy core is tested elsewhere.
     monkeypatch.setattr(stressors, "find_slowed", lambda _: [])
     monkeypatch.setattr(stressors, "find_unsaturated", lambda _: [])
     out = tmp_path / "core.json"
     code = main(["colocate", "stressors", "--bursts", "1", "--json", "--out", str(out)])
     if code == Exit.UNFIT:
         assert json.loads(capsys.readouterr().out)["code"] == "stressor-busy"
-        pytest.skip("this host leaves no burst alone")
+        pytest.skip("every burst was disturbed on this host")
     assert code == 0
     document = json.loads(out.read_text(encoding="utf-8"))
     assert json.loads(capsys.readouterr().out) == document
     names = _engine.instruction_classes()
-    assert [one["name"] for one in document["rates"]] == names
-    present = sum(one["rate"] is not None for one in document["rates"])
+    assert [row["name"] for row in document["rates"]] == names
+    present = sum(row["rate"] is not None for row in document["rates"])
     assert len(document["overlaps"]) == present * (present + 1) // 2
-    assert sorted(one for group in document["groups"] for one in group["classes"]) == sorted(
-        one["name"] for one in document["rates"] if one["rate"] is not None
+    assert sorted(name for group in document["groups"] for name in group["classes"]) == sorted(
+        row["name"] for row in document["rates"] if row["rate"] is not None
     )
 
 
-def test_a_processor_that_may_not_be_used_is_refused_with_those_that_may():
+def test_a_cpu_outside_the_affinity_is_refused_with_the_allowed_ones():
     with raises(UsageError, "bad-value", value=4000, known=sorted(os.sched_getaffinity(0))):
         processors.choose_cpu(4000)
     with raises(HostUnfit, "stressor-processor"):
         call_engine(_engine.cache_knees, 4000, 1)
 
 
-def test_one_processor_only_is_told_before_anything_is_started(monkeypatch):
+def test_a_single_cpu_is_refused_before_anything_starts(monkeypatch):
     monkeypatch.setattr(processors, "allowed_cpus", lambda: [0])
     with raises(HostUnfit, "few-processors", have=1, need=2):
         processors.choose_pair(None)
 
 
-def test_stressors_know_their_names_and_do_their_work_in_a_window(tmp_path):
-    known = json.loads(_engine.stressors())
+def test_a_stressor_works_in_its_window_and_an_unknown_one_is_refused(tmp_path):
+    all_stressors = json.loads(_engine.stressors())
     assert {"null", "fp_mul", "l3", "dram", "tlb", "page_fault", "loopback", "disk"} <= {
-        one["name"] for one in known
+        stressor["name"] for stressor in all_stressors
     }
     knees = json.dumps({"l1": 32 << 10, "l2": 1 << 20, "l3": 8 << 20, "steps": []})
     stressor = _engine.Stressor("fp_mul", knees, str(tmp_path), 1)
@@ -140,14 +140,14 @@ def test_stressors_know_their_names_and_do_their_work_in_a_window(tmp_path):
     )
     assert window["done"] > 0
     assert window["ended_ns"] - window["began_ns"] >= 2_000_000
-    with pytest.raises(_engine.EngineError) as refused:
+    with pytest.raises(_engine.EngineError) as caught:
         _engine.Stressor("coffee", knees, str(tmp_path), 1)
-    assert refused.value.args[0] == "stressor-unknown"
+    assert caught.value.args[0] == "stressor-unknown"
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="SSE4.1 is of x86-64")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="SSE4.1 exists on x86-64 only")
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed (qemu-user)")
-def test_a_stressor_that_the_processor_cannot_run_is_refused_before_it_is_tried():
+def test_a_stressor_that_the_cpu_cannot_run_is_refused():
     script = """
 import json, sys, tempfile
 sys.path[:0] = sys.argv[2:]
@@ -161,9 +161,9 @@ with tempfile.TemporaryDirectory() as folder:
         print(json.dumps([refused.code, refused.fields["name"], refused.hint]))
 """
     knees = _engine.cache_knees(max(os.sched_getaffinity(0)), 1)
-    # An x86-64 of the first kind, by an emulator: without SSE4.1, and without what numpy is compiled for.
-    words = ["qemu-x86_64", "-cpu", "qemu64", os.path.realpath(sys.executable), "-S", "-c", script, knees]
-    done = subprocess.run([*words, *sys.path], capture_output=True, text=True, timeout=100, check=True)
-    code, name, hint = json.loads(done.stdout)
+    # Emulate an early x86-64 without SSE4.1 and without the instructions that numpy is compiled for.
+    command = ["qemu-x86_64", "-cpu", "qemu64", os.path.realpath(sys.executable), "-S", "-c", script, knees]
+    process = subprocess.run([*command, *sys.path], capture_output=True, text=True, timeout=100, check=True)
+    code, name, hint = json.loads(process.stdout)
     assert (code, name) == ("stressor-unsupported", "vec_mul")
     assert hint.endswith("--stressors vec_add")

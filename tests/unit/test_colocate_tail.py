@@ -1,4 +1,4 @@
-"""A server that becomes slower, asked from the command line."""
+"""The tail of a server that becomes slower, from Python and the command line."""
 
 import json
 from pathlib import Path
@@ -25,50 +25,52 @@ def service(kind: str, seed: int, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["steady", "exponential", "bimodal"])
 @pytest.mark.parametrize("load", [0.3, 0.7])
-def test_p99_of_a_slower_server_is_told_within_a_tenth_up_to_load_seven_tenths(kind, load):
-    told = predict_growth(service(kind, 1, 20_000), levels=[0.99], load=load, lost=0.15)["models"]["M/G/1"][0]
-    # Another sample, and other arrivals: what comes of it.
+def test_p99_of_a_slower_server_is_predicted_within_10_percent_up_to_70_percent_load(kind, load):
+    growth = predict_growth(service(kind, 1, 20_000), levels=[0.99], load=load, lost=0.15)["models"]["M/G/1"][
+        0
+    ]
+    # The truth is simulated from another sample with other arrivals.
     fresh = service(kind, 2, 400_000)
     queue = Queue.draw(fresh, float(fresh.mean()) / load, requests=400_000, seed=9)
     at = np.array([0.99])
     truth = float(queue.percentiles(at, queue.service / 0.85)[0] / queue.percentiles(at)[0])
-    assert 1 + told == pytest.approx(truth, rel=0.10)
+    assert 1 + growth == pytest.approx(truth, rel=0.10)
 
 
 def test_exponential_service_grows_by_eq_3_6_and_several_workers_grow_less():
-    one = predict_growth(None, levels=[0.5, 0.99], load=0.6, lost=0.2)["models"]
-    assert one["M/M/1"] == pytest.approx([mm1(0.5, 0.6, 0.2) / mm1(0.5, 0.6) - 1] * 2)
-    assert one["M/G/1"] == pytest.approx(one["M/M/1"], rel=0.2)
-    four = predict_growth(None, levels=[0.5, 0.99], load=0.6, lost=0.2, workers=4)["models"]
-    assert four["M/G/4"][1] < 0.8 * one["M/G/1"][1]
+    one_worker = predict_growth(None, levels=[0.5, 0.99], load=0.6, lost=0.2)["models"]
+    assert one_worker["M/M/1"] == pytest.approx([mm1(0.5, 0.6, 0.2) / mm1(0.5, 0.6) - 1] * 2)
+    assert one_worker["M/G/1"] == pytest.approx(one_worker["M/M/1"], rel=0.2)
+    four_workers = predict_growth(None, levels=[0.5, 0.99], load=0.6, lost=0.2, workers=4)["models"]
+    assert four_workers["M/G/4"][1] < 0.8 * one_worker["M/G/1"][1]
 
 
-def test_figures_of_four_workers_have_intervals_that_hold_the_closed_form():
+def test_intervals_for_four_workers_cover_the_closed_form():
     # M/M/4 at load .7, slower by .15: percentiles of P(W + S > t) by Erlang C.
-    found = predict_growth(None, levels=[0.5, 0.99], load=0.7, lost=0.15, workers=4)
+    prediction = predict_growth(None, levels=[0.5, 0.99], load=0.7, lost=0.15, workers=4)
     for (low, high), value, truth in zip(
-        found["intervals"]["M/G/4"], found["models"]["M/G/4"], (0.6826, 0.6146), strict=True
+        prediction["intervals"]["M/G/4"], prediction["models"]["M/G/4"], (0.6826, 0.6146), strict=True
     ):
         assert low < value < high
         assert low - 0.02 < truth < high + 0.02
 
 
-def test_a_queue_without_an_end_has_no_percentile():
-    found = predict_growth(None, levels=[0.99], load=0.9, lost=0.2)
-    assert {values[0] for values in found["models"].values()} == {None}
-    assert not {"inf", "inf%", "nan%", "None"} & set(render_tail(found).split())
+def test_an_overloaded_queue_has_no_percentile():
+    prediction = predict_growth(None, levels=[0.99], load=0.9, lost=0.2)
+    assert {values[0] for values in prediction["models"].values()} == {None}
+    assert not {"inf", "inf%", "nan%", "None"} & set(render_tail(prediction).split())
 
 
-def test_only_requests_that_became_slower_grow_by_the_map_of_quantiles():
+def test_the_quantile_map_slows_only_the_slowed_requests():
     alone = np.tile([1.0, 1.0, 1.0, 1.0, 5.0], 200)
-    beside = np.where(alone > 2, 20.0, alone)
-    found = predict_growth(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, with_job=beside)["models"]
-    assert found["quantile map"][1] > 1.0
-    assert found["M/G/1"] == pytest.approx([0.0, 0.0])
-    assert found["quantile map"][0] < 0.2
+    with_job = np.where(alone > 2, 20.0, alone)
+    prediction = predict_growth(alone, levels=[0.5, 0.99], load=0.05, lost=0.0, with_job=with_job)["models"]
+    assert prediction["quantile map"][1] > 1.0
+    assert prediction["M/G/1"] == pytest.approx([0.0, 0.0])
+    assert prediction["quantile map"][0] < 0.2
 
 
-def test_service_times_come_from_files_and_what_is_none_is_refused(tmp_path: Path, capsys):
+def test_service_times_are_read_from_files_and_invalid_files_are_refused(tmp_path: Path, capsys):
     path = tmp_path / "us.txt"
     path.write_text("\n".join(map(str, service("bimodal", 1, 500))), encoding="utf-8")
     assert (
@@ -79,8 +81,8 @@ def test_service_times_come_from_files_and_what_is_none_is_refused(tmp_path: Pat
     assert_refused(
         ["colocate", "predict", "--lost", "10%", "--load", "100%"], capsys, 2, "bad-value", load=1.0
     )
-    words = ["colocate", "predict", "--lost", "10%", "--quantiles", "high"]
-    assert_refused(words, capsys, 2, "bad-value", option="--quantiles", value="high")
+    command = ["colocate", "predict", "--lost", "10%", "--quantiles", "high"]
+    assert_refused(command, capsys, 2, "bad-value", option="--quantiles", value="high")
     path.write_text("1\ntwo\n", encoding="utf-8")
     with raises(UsageError, "bad-file", path=str(path)):
         read_services(path)

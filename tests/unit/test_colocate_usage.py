@@ -1,4 +1,4 @@
-"""What ``hindmost colocate profile`` and ``corun`` refuse before anything is started, and a job beside a server."""
+"""Usage errors of ``hindmost colocate profile`` and ``corun``, and a job that runs in windows only."""
 
 import json
 import time
@@ -18,7 +18,7 @@ PROBED = ["--probe", "1000", "--probe-address", URL]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "fields"),
+    ("arguments", "code", "fields"),
     [
         (PROBED[:2], "missing-argument", {}),
         ([*PROBED, "--work", "cpu"], "conflicting-options", {}),
@@ -26,8 +26,8 @@ PROBED = ["--probe", "1000", "--probe-address", URL]
         ([*PROBED, "--window", "90ms"], "few-requests", {}),
     ],
 )
-def test_options_of_a_profile_that_make_no_load_are_refused(words, code, fields, capsys):
-    assert_refused(["colocate", "profile", "sleep 60", *words], capsys, 2, code, **fields)
+def test_inconsistent_probe_options_are_refused(arguments, code, fields, capsys):
+    assert_refused(["colocate", "profile", "sleep 60", *arguments], capsys, 2, code, **fields)
 
 
 def share(value):
@@ -35,44 +35,50 @@ def share(value):
 
 
 @pytest.fixture
-def write(tmp_path):
-    """Writes a card of a program, and returns its path."""
+def write_profile_file(tmp_path):
+    """Return a function that writes a program's profile and returns its path."""
 
-    def one(name, **more):
+    def write_profile(name, **more):
         axis = {"stressor": "l3", "sensitivity": share(0.1), "contentiousness": share(0.3)}
         axis["latency"] = {"p50": share(0.1), "p99": share(0.2)}
         method = {"unit": "requests", "window_ms": 60.0, "windows": 40, "dropped": 0, "real_time": False}
-        found = {
+        document = {
             "schema": "hindmost.profile/2",
             "name": name,
             "command": [name],
             "processor": read_processor(),
         }
-        found |= {"placement": "near", "rate_per_s": 30000.0, "spread": 0.1, "presence": None, "axes": [axis]}
-        found |= {"noise": 0.1, "method": method | {"seed": 1, "took_s": 8.0}, "notes": []} | more
+        document |= {
+            "placement": "near",
+            "rate_per_s": 30000.0,
+            "spread": 0.1,
+            "presence": None,
+            "axes": [axis],
+        }
+        document |= {"noise": 0.1, "method": method | {"seed": 1, "took_s": 8.0}, "notes": []} | more
         path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(found), encoding="utf-8")
+        path.write_text(json.dumps(document), encoding="utf-8")
         return str(path)
 
-    return one
+    return write_profile
 
 
-def test_cards_that_cannot_be_run_together_are_refused(write, capsys):
+def test_profiles_that_cannot_be_run_together_are_refused(write_profile_file, capsys):
     loaded = {"address": URL, "requested_per_s": 2000.0, "busy": 0.1}
-    server, job = write("kv", loaded=loaded), write("spin")
-    other = {"vendor": "GenuineIntel", "family": 6, "model": 1, "name": "Other"}
-    for words, code, fields in (
+    server, job = write_profile_file("kv", loaded=loaded), write_profile_file("spin")
+    other_cpu = {"vendor": "GenuineIntel", "family": 6, "model": 1, "name": "Other"}
+    for arguments, code, fields in (
         ((job, job), "no-loaded-profile", {"name": "spin"}),
         ((server, job, job), "duplicate-name", {"name": "spin"}),
         ((server,), "missing-argument", {}),
         ((server, job, "--rates", "1k"), "bad-value", {"option": "--rates", "most": 10_000}),
-        ((server, write("far", processor=other)), "other-processor", {"value": "Other"}),
+        ((server, write_profile_file("far", processor=other_cpu)), "other-processor", {"value": "Other"}),
     ):
-        assert_refused(["colocate", "predict", "--measure", *words], capsys, 2, code, **fields)
+        assert_refused(["colocate", "predict", "--measure", *arguments], capsys, 2, code, **fields)
 
 
 @each_row(
-    ("words", "option", "other"),
+    ("arguments", "option", "other_option"),
     [
         (["predict", "kv", "job", "--lost", "10%", "--advise"], "--lost", "--advise"),
         (["predict", "kv", "job", "--measure", "--load", "50%"], "--load", "--measure"),
@@ -82,38 +88,40 @@ def test_cards_that_cannot_be_run_together_are_refused(write, capsys):
         (["stressors", "--run", "dram", "--picture", "x.svg"], "--picture", "--run"),
     ],
 )
-def test_options_of_another_way_are_refused(words, option, other, capsys):
-    assert_refused(["colocate", *words], capsys, 2, "conflicting-options", option=option, other=other)
+def test_options_of_another_mode_are_refused(arguments, option, other_option, capsys):
+    assert_refused(
+        ["colocate", *arguments], capsys, 2, "conflicting-options", option=option, other=other_option
+    )
 
 
-def test_a_job_works_in_windows_only_and_again_where_it_ends(tmp_path):
+def test_a_job_runs_in_windows_only_and_restarts_when_it_ends(tmp_path):
     runs = tmp_path / "runs"
 
     def count():
         return len(runs.read_text().splitlines()) if runs.exists() else 0
 
-    with CoRunner(["sh", "-c", f"echo run >> {runs}; exec sleep 0.02"], allowed_cpus()[0]) as one:
-        pid, used = one._program.pid, []
+    with CoRunner(["sh", "-c", f"echo run >> {runs}; exec sleep 0.02"], allowed_cpus()[0]) as job:
+        pid, cpu_ns = job._program.pid, []
 
         def window():
-            begun = _engine.monotonic_ns() + 10**6
-            told = json.loads(one.run(json.dumps({"start_ns": begun, "duration_ns": 10**8})))
-            assert _engine.monotonic_ns() - begun >= 10**8
-            one.check()
-            used.append(told["cpu_ns"])
+            start_ns = _engine.monotonic_ns() + 10**6
+            report = json.loads(job.run(json.dumps({"start_ns": start_ns, "duration_ns": 10**8})))
+            assert _engine.monotonic_ns() - start_ns >= 10**8
+            job.check()
+            cpu_ns.append(report["cpu_ns"])
 
-        def until(least):
+        def run_until(least):
             end = time.monotonic() + 20
             while count() < least and time.monotonic() < end:
                 window()
-            assert count() >= least, "it ends, and begins again"
+            assert count() >= least, "the job was not started again"
 
-        until(2)
+        run_until(2)
         end = time.monotonic() + 20
         while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-            assert time.monotonic() < end, "it does not stand still between windows"
-        until(count() + 1)
-        assert sum(used) > 0
+            assert time.monotonic() < end, "the job is not paused between windows"
+        run_until(count() + 1)
+        assert sum(cpu_ns) > 0
     assert not Path(f"/proc/{pid}").exists()
     with CoRunner(["sh", "-c", "exit 3"], allowed_cpus()[0]) as failing:
         end = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""Predictions of what programs do to each other, their promise, their tail, and what they save."""
+"""Predictions of how programs slow each other, the promise, the tail, and the savings."""
 
 import json
 import re
@@ -24,32 +24,32 @@ from reproduce.smite.tco import saving, tornado
 PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
 
 
-def world(n: int = 20, seed: int = 1) -> tuple[Profiles, np.ndarray]:
-    """Programs whose losses are a product, as `Product` has it: 5 % presence, three resources."""
+def make_profiles(n: int = 20, seed: int = 1) -> tuple[Profiles, np.ndarray]:
+    """Return programs whose losses are a product, as in `Product`: 5 % presence, three resources."""
     rng = np.random.default_rng(seed)
-    own, taken = rng.uniform(0, 0.5, (n, 3)), rng.uniform(0, 0.6, (n, 3))
+    own, inflicted = rng.uniform(0, 0.5, (n, 3)), rng.uniform(0, 0.6, (n, 3))
     presence = rng.uniform(0.02, 0.08, n)
     weights = np.array([1.0, 0.5, 2.0])
-    logs = -np.log(1 - presence)[:, None] + (own * weights) @ taken.T
+    logs = -np.log(1 - presence)[:, None] + (own * weights) @ inflicted.T
     sensitivity = 1 - np.exp(-own) * (1 - presence)[:, None]
     profiles = Profiles(
-        tuple(f"p{i}" for i in range(n)), ("a", "b", "c"), sensitivity, 1 - np.exp(-taken), presence
+        tuple(f"p{i}" for i in range(n)), ("a", "b", "c"), sensitivity, 1 - np.exp(-inflicted), presence
     )
     return profiles, 1 - np.exp(-logs)
 
 
-def test_a_model_of_what_is_kept_finds_a_product_and_the_line_of_the_paper_cannot():
-    profiles, lost = world()
-    found = {one.name: one for one in scores(profiles, lost, splits=10)}
-    assert found["kept"].error < 1e-6
-    assert found["kept"].skill > 0.99
-    assert found["Eq 3.3"].error > 0.003
-    assert found["zero"].trivial
-    assert found["zero"].error == pytest.approx(lost.mean(), rel=0.2)
+def test_the_product_model_fits_a_product_and_eq_3_3_does_not():
+    profiles, lost = make_profiles()
+    result = {score.name: score for score in scores(profiles, lost, splits=10)}
+    assert result["kept"].error < 1e-6
+    assert result["kept"].skill > 0.99
+    assert result["Eq 3.3"].error > 0.003
+    assert result["zero"].trivial
+    assert result["zero"].error == pytest.approx(lost.mean(), rel=0.2)
 
 
-def test_eq_3_3_finds_its_own_coefficients():
-    profiles, _ = world()
+def test_eq_3_3_recovers_its_coefficients():
+    profiles, _ = make_profiles()
     pairs = pairs_of(np.arange(20))
     c = np.array([0.3, 0.8, 0.1])
     lost = (profiles.sensitivity[pairs[0]] * profiles.contentiousness[pairs[1]]) @ c + 0.02
@@ -57,63 +57,63 @@ def test_eq_3_3_finds_its_own_coefficients():
     assert fitted.coefficients_ == pytest.approx([*c, 0.02], abs=1e-5)
 
 
-def test_no_coefficient_of_ours_is_negative():
-    profiles, lost = world()
+def test_no_coefficient_of_the_product_is_negative():
+    profiles, lost = make_profiles()
     pairs = pairs_of(np.arange(20))
-    # Company as a gain: the best line would go down.
+    # Programs gain from company: an unconstrained line would have a negative slope.
     assert (Product().fit(profiles, *pairs, 0.9 - lost[pairs]).coefficients_ >= 0).all()
 
 
-def test_noise_in_both_factors_is_taken_out_before_it_flattens_the_line():
+def test_calibration_removes_the_attenuation_by_noise():
     rng = np.random.default_rng(5)
     true = rng.normal(0.3, 0.1, (400, 1))
-    seen = true + rng.normal(0, 0.1, (400, 1))
+    noisy = true + rng.normal(0, 0.1, (400, 1))
     errors = np.full((400, 1), 0.1)
     presence = np.zeros(400)
-    profiles = Profiles(tuple(map(str, range(400))), ("a",), seen, seen, presence, errors, errors)
-    slope = np.polyfit(seen[:, 0], true[:, 0], 1)[0]
+    profiles = Profiles(tuple(map(str, range(400))), ("a",), noisy, noisy, presence, errors, errors)
+    slope = np.polyfit(noisy[:, 0], true[:, 0], 1)[0]
     calibrated = np.polyfit(profiles.calibrate().sensitivity[:, 0], true[:, 0], 1)[0]
     assert slope == pytest.approx(0.5, abs=0.1)
     assert calibrated == pytest.approx(1.0, abs=0.15)
 
 
-def apart(predicted, truth) -> HeldOut:
-    """Pairs of programs that are in no other pair."""
+def independent_pairs(predicted, truth) -> HeldOut:
+    """Return pairs of programs that are in no other pair."""
     numbers = np.arange(len(predicted))
     return HeldOut(predicted, truth, 2 * numbers, 2 * numbers + 1)
 
 
-def test_a_margin_lets_no_more_than_the_rate_break_the_limit():
+def test_with_the_margin_at_most_the_rate_exceeds_the_limit():
     rng = np.random.default_rng(1)
     truth = rng.uniform(0, 0.4, 2000)
     predicted = truth + rng.normal(0, 0.05, 2000)
     for rate in (0.05, 0.2):
-        admitted = predicted <= 0.2 - apart(predicted, truth).margin(0.2, rate)
+        admitted = predicted <= 0.2 - independent_pairs(predicted, truth).margin(0.2, rate)
         assert 0.8 * rate < (truth[admitted] > 0.2).mean() <= rate
-    assert apart(predicted[:10], np.ones(10)).margin(0.2, 0.05) == float("inf")
+    assert independent_pairs(predicted[:10], np.ones(10)).margin(0.2, 0.05) == float("inf")
 
 
 def test_equal_predictions_are_admitted_together_or_not_at_all():
     truth = np.where(np.arange(30) < 20, 0.1, 0.9)
-    alike = apart(np.full(30, 0.1), truth)
+    alike = independent_pairs(np.full(30, 0.1), truth)
     assert alike.margin(0.2, 0.2) == float("inf"), "a third of them would break the limit"
     assert alike.margin(0.2, 0.4) == pytest.approx(0.1)
 
 
-def test_one_more_program_is_reckoned_with_by_all_its_pairs():
+def test_the_violation_rate_counts_a_new_program_with_all_its_pairs():
     predicted, truth = np.linspace(0.0, 0.1, 20), np.zeros(20)
-    assert apart(predicted, truth).rates(0.2)[1][-1] == pytest.approx(1 / 21)
-    one = HeldOut(predicted, truth, np.zeros(20, dtype=int), np.arange(1, 21))
-    assert one.rates(0.2)[1] == pytest.approx([0.5] * 20), "all are pairs of one program"
-    assert one.margin(0.2, 0.3) == float("inf")
-    assert apart(predicted, truth).margin(0.2, 0.05) == pytest.approx(0.1)
+    assert independent_pairs(predicted, truth).rates(0.2)[1][-1] == pytest.approx(1 / 21)
+    dependent = HeldOut(predicted, truth, np.zeros(20, dtype=int), np.arange(1, 21))
+    assert dependent.rates(0.2)[1] == pytest.approx([0.5] * 20), "all are pairs of one program"
+    assert dependent.margin(0.2, 0.3) == float("inf")
+    assert independent_pairs(predicted, truth).margin(0.2, 0.05) == pytest.approx(0.1)
 
 
-def test_every_pair_is_predicted_by_a_model_that_saw_neither_program():
-    profiles, lost = world(12)
+def test_every_pair_is_predicted_by_a_model_fitted_without_its_programs():
+    profiles, lost = make_profiles(12)
     fitted: list[set[int]] = []
 
-    class Noting(Zero):
+    class RecordingZero(Zero):
         def fit(self, profiles, victims, companions, lost):
             fitted.append({*victims.tolist(), *companions.tolist()})
             return self
@@ -122,14 +122,14 @@ def test_every_pair_is_predicted_by_a_model_that_saw_neither_program():
             assert not fitted[-1] & {*victims.tolist(), *companions.tolist()}
             return super().predict(profiles, victims, companions)
 
-    found = predict_held_out(Noting, profiles, np.arange(12), lost, folds=4)
-    pairs = set(zip(found.victims.tolist(), found.companions.tolist(), strict=True))
-    assert len(pairs) == found.truth.size == 12 * 12 - 4 * 3 * 3
-    assert (found.truth == lost[found.victims, found.companions]).all()
+    result = predict_held_out(RecordingZero, profiles, np.arange(12), lost, folds=4)
+    pairs = set(zip(result.victims.tolist(), result.companions.tolist(), strict=True))
+    assert len(pairs) == result.truth.size == 12 * 12 - 4 * 3 * 3
+    assert (result.truth == lost[result.victims, result.companions]).all()
 
 
-def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():
-    profiles, lost = world(40)
+def test_new_programs_are_admitted_within_the_requested_violation_rate():
+    profiles, lost = make_profiles(40)
     rng = np.random.default_rng(2)
     noisy = np.clip(lost + rng.normal(0, 0.03, lost.shape), 0, 1)
     admitted = violated = 0
@@ -143,24 +143,24 @@ def test_strangers_are_admitted_at_the_rate_of_violations_that_was_asked():
     assert violated / admitted < 0.2
 
 
-def test_an_answer_is_yes_no_or_that_it_cannot_be_told():
-    profiles, lost = world(40)
+def test_an_answer_is_yes_no_or_unknown():
+    profiles, lost = make_profiles(40)
     rule = learn_admission(Zero, profiles, np.arange(40), lost, limit=0.2, rate=0.05)
     assert rule.answer(0.0) == "unknown"
     sure = learn_admission(Product, profiles, np.arange(40), lost, limit=0.3, rate=0.2)
-    assert [sure.answer(one) for one in (0.0, 0.9)] == ["yes", "no"]
+    assert [sure.answer(loss) for loss in (0.0, 0.9)] == ["yes", "no"]
 
 
 @pytest.mark.parametrize(("load", "servers"), [(0.3, 1), (0.7, 1)])
 def test_the_simulated_queue_agrees_with_eq_3_6_for_exponential_service(load, servers):
     service = np.random.default_rng(1).exponential(size=50_000)
-    found = simulate_percentiles(service, load, np.array([0.9, 0.99]), servers=servers, lost=0.1)
+    result = simulate_percentiles(service, load, np.array([0.9, 0.99]), servers=servers, lost=0.1)
     expected = [mm1(p, load, 0.1) for p in (0.9, 0.99)]
-    assert found == pytest.approx(expected, rel=0.1)
+    assert result == pytest.approx(expected, rel=0.1)
 
 
-def test_two_servers_of_one_queue_wait_as_erlang_says():
-    # M/M/2 at load 1/2: a third waits; the mean time in the system is 4/3 of the service.
+def test_two_servers_of_one_queue_agree_with_erlang():
+    # M/M/2 at load 1/2: a third of requests waits; the mean time in the system is 4/3 of the service time.
     service = np.random.default_rng(1).exponential(size=50_000)
     median, high = simulate_percentiles(service, 0.5, np.array([0.5, 0.99]), servers=2, requests=100_000)
     assert median == pytest.approx(0.95, rel=0.08)
@@ -175,32 +175,34 @@ def test_mm1_overstates_the_tail_of_steady_service_and_an_overload_has_no_percen
     assert mm1(0.9, 0.5, allowed_loss(0.1, 0.5)) == pytest.approx(1.1 * mm1(0.9, 0.5))
 
 
-def test_a_quantile_map_stretches_only_what_was_stretched():
+def test_a_quantile_map_slows_only_the_slowed_requests():
     alone = np.linspace(1, 10, 10)
-    beside = np.where(alone > 5, 2 * alone, alone)
-    assert stretch_service(alone, beside, np.array([2.0, 8.0])) == pytest.approx([2.0, 16.0])
+    with_job = np.where(alone > 5, 2 * alone, alone)
+    assert stretch_service(alone, with_job, np.array([2.0, 8.0])) == pytest.approx([2.0, 16.0])
 
 
-def test_the_papers_savings_follow_from_its_gains_and_less_from_work():
+def test_the_savings_of_the_paper_follow_from_its_gains():
     for gain, paper in ((0.4297, 0.2105), (0.2203, 0.1070)):
         assert saving(gain).instances == pytest.approx(paper, abs=0.003)
         assert saving(gain, speed=0.7).work < 0.75 * saving(gain).instances
-    found = tornado(0.4297, speed=0.7)
-    assert next(iter(found)) == "speed"
+    result = tornado(0.4297, speed=0.7)
+    assert next(iter(result)) == "speed"
 
 
-def test_an_oracle_breaks_no_promise_and_chance_does():
+def test_an_oracle_breaks_no_promise_and_random_placement_does():
     rng = np.random.default_rng(1)
     truth = rng.uniform(0, 0.5, (4, 10))
     outcomes = steer(truth, truth + rng.normal(0, 0.05, truth.shape), np.array([0.85, 0.9]), servers=400)
-    by = {(one.policy, one.target): one for one in outcomes}
+    outcomes_by_policy = {(outcome.policy, outcome.target): outcome for outcome in outcomes}
     for target in (0.85, 0.9):
-        assert by["oracle", target].violated == 0
-        assert by["none", target].gained == 0
-        assert by["random", target].gained == pytest.approx(by["steered", target].gained, abs=1e-3)
-        assert by["random", target].violated > by["steered", target].violated
-    again = steer(truth, truth, np.array([0.85]), servers=400)
-    assert again == steer(truth, truth, np.array([0.85]), servers=400)
+        assert outcomes_by_policy["oracle", target].violated == 0
+        assert outcomes_by_policy["none", target].gained == 0
+        assert outcomes_by_policy["random", target].gained == pytest.approx(
+            outcomes_by_policy["steered", target].gained, abs=1e-3
+        )
+        assert outcomes_by_policy["random", target].violated > outcomes_by_policy["steered", target].violated
+    outcomes = steer(truth, truth, np.array([0.85]), servers=400)
+    assert outcomes == steer(truth, truth, np.array([0.85]), servers=400)
     assert loss_of_tail(np.array([1.0, 0.75, 0.5]), 0.5) == pytest.approx([1.0, 0.5, 0.0])
 
 
@@ -209,8 +211,8 @@ def small():
     return core.compare(10, splits=5, draws=5, warm=2000, ticks=3000, filled=5000)
 
 
-def test_the_replica_scores_every_predictor_beside_the_trivial_ones(small):
-    names = [one["name"] for one in small["scores"]]
+def test_the_simulation_scores_every_predictor_and_the_trivial_ones(small):
+    names = [score["name"] for score in small["scores"]]
     assert names[:4] == ["zero", "naive mean", "row mean", "sensitivities only"]
     assert {"Eq 3.3", "kept"} <= set(names)
     text = render_predictors(small, width=100, color=False)
@@ -219,61 +221,66 @@ def test_the_replica_scores_every_predictor_beside_the_trivial_ones(small):
 
 
 def replica_pairs():
-    """What the twin's programs lose to stressors beyond presence, take, and lose to presence and each other."""
+    """Return the simulated programs' losses to stressors beyond presence, pressure, presence, and pair losses."""
     profiles, lost = core.run_core(16, 2, warm=1000, ticks=4000, filled=5000)
     beyond = 1 - (1 - profiles.sensitivity) / (1 - profiles.presence[:, None])
     return beyond, profiles.contentiousness, profiles.presence, lost
 
 
 def summed_pairs():
-    """The same of programs that lose a little to each of ten resources: Eq 3.3 holds to the letter."""
+    """Return the same for programs that lose a little to each of ten resources, where Eq 3.3 is exact."""
     rng = np.random.default_rng(3)
-    own, taken, presence = rng.uniform(0, 0.06, (16, 10)), rng.uniform(0, 1, (16, 10)), np.zeros(16)
-    return own, taken, presence, own @ taken.T
+    own, inflicted, presence = rng.uniform(0, 0.06, (16, 10)), rng.uniform(0, 1, (16, 10)), np.zeros(16)
+    return own, inflicted, presence, own @ inflicted.T
 
 
 @pytest.mark.parametrize("measure", ["rate", "p99"])
 @pytest.mark.parametrize("pairs", [replica_pairs, summed_pairs])
-def test_at_most_one_in_twenty_of_those_told_yes_breaks_its_limit(pairs, measure):
-    own, taken, presence, lost = pairs()
+def test_at_most_one_in_twenty_admitted_jobs_exceeds_the_limit(pairs, measure):
+    own, inflicted, presence, lost = pairs()
     rng = np.random.default_rng(1)
-    said = broken = 0
+    admitted = broken = 0
     for _ in range(1000):
         victim, companion = rng.integers(0, 16, 2)
         load, noise = rng.uniform(0.05, 0.5), rng.uniform(0.001, 0.03)
         within = (1 - load) / (1 - load - min(rng.uniform(0.02, 0.7), 0.9 * (1 - load))) - 1
 
-        def seen(true, change=lambda lost: lost, noise=noise):
+        def measured(true, change=lambda lost: lost, noise=noise):
             value = float(true + rng.normal(0, noise))
             parts = {"value": value, "low": value - 1.96 * noise, "high": value + 1.96 * noise}
-            return {key: change(part) for key, part in parts.items()}
+            return {end: change(part) for end, part in parts.items()}
 
-        def grown(true, busy=0.1):
-            return seen(true, lambda lost: mm1(0.99, busy, min(lost, 0.85)) / mm1(0.99, busy) - 1)
+        def growth_of(true, busy=0.1):
+            return measured(true, lambda lost: mm1(0.99, busy, min(lost, 0.85)) / mm1(0.99, busy) - 1)
 
         job = {
-            "axes": [{"stressor": k, "contentiousness": seen(one)} for k, one in enumerate(taken[companion])]
+            "axes": [
+                {"stressor": k, "contentiousness": measured(pressure)}
+                for k, pressure in enumerate(inflicted[companion])
+            ]
         }
-        server = {"axes": [{"stressor": k, "sensitivity": seen(one)} for k, one in enumerate(own[victim])]}
-        server["presence"] = seen(presence[victim])
+        server = {
+            "axes": [{"stressor": k, "sensitivity": measured(loss)} for k, loss in enumerate(own[victim])]
+        }
+        server["presence"] = measured(presence[victim])
         if measure == "p99":
-            alone = grown(presence[victim])
+            alone = growth_of(presence[victim])
             server = {
-                "presence": seen(0.0),
+                "presence": measured(0.0),
                 "loaded": {"busy": 0.1, "presence": {"p50": alone, "p99": alone}},
             }
             server["axes"] = [
-                {"stressor": k, "sensitivity": seen(0.0), "latency": {"p50": growth, "p99": growth}}
-                for k, growth in enumerate(map(grown, own[victim]))
+                {"stressor": k, "sensitivity": measured(0.0), "latency": {"p50": growth, "p99": growth}}
+                for k, growth in enumerate(map(growth_of, own[victim]))
             ]
-        named = {"name": "x", "processor": PROCESSOR, "placement": "near", "noise": noise}
-        answer = judge_pair(job | named, server | named, within=within, load=load)["answer"]
-        said += answer == "yes"
+        common = {"name": "x", "processor": PROCESSOR, "placement": "near", "noise": noise}
+        answer = judge_pair(job | common, server | common, within=within, load=load)["answer"]
+        admitted += answer == "yes"
         broken += answer == "yes" and mm1(0.99, load, lost[victim, companion]) > (1 + within) * mm1(
             0.99, load
         )
-    assert said > 10, "a bound that never says yes keeps any promise"
-    assert broken <= 0.05 * said
+    assert admitted > 10, "a bound that admits nothing proves nothing"
+    assert broken <= 0.05 * admitted
 
 
 def test_presence_is_what_the_inert_stressor_costs():
@@ -285,10 +292,10 @@ def test_presence_is_what_the_inert_stressor_costs():
         core.run_core(3, 1)
 
 
-def test_each_runs_beside_a_few_and_only_these_pairs_are_scored():
-    found = core.compare(16, splits=4, draws=4, warm=500, ticks=1000, filled=2000, partners=6)
-    assert 0 < found["promise"]["asked"] < 4 * 25
-    assert all(np.isfinite(one["error"]) for one in found["scores"])
+def test_only_pairs_that_ran_are_scored():
+    result = core.compare(16, splits=4, draws=4, warm=500, ticks=1000, filled=2000, partners=6)
+    assert 0 < result["promise"]["asked"] < 4 * 25
+    assert all(np.isfinite(score["error"]) for score in result["scores"])
 
 
 def test_filled_caches_change_what_a_program_loses():
@@ -302,28 +309,32 @@ def test_a_cluster_is_steered_by_predictions(monkeypatch):
         core, "run_core", lambda programs, seed, ticks: run(programs, seed, warm=500, ticks=1000, filled=0)
     )
     document = core.steering(10, servers=40)
-    assert {len(rows) for by in document["levels"].values() for rows in by.values()} == {80}
+    assert {
+        len(rows)
+        for outcomes_by_policy in document["levels"].values()
+        for rows in outcomes_by_policy.values()
+    } == {80}
     text = render_steering(document, width=100, color=False)
-    assert all(f"{one['instances']:.2%}" in text for one in document["paper"].values())
+    assert all(f"{saving['instances']:.2%}" in text for saving in document["paper"].values())
 
 
-@pytest.mark.parametrize(("words", "hint"), [(["--load", "50"], "write 50%"), (["--load", "x"], None)])
-def test_a_forgotten_percent_sign_is_told(words, hint, capsys):
-    assert main(["colocate", "predict", "--lost", "10%", *words, "--json"]) == 2
+@pytest.mark.parametrize(("arguments", "hint"), [(["--load", "50"], "write 50%"), (["--load", "x"], None)])
+def test_a_missing_percent_sign_is_reported(arguments, hint, capsys):
+    assert main(["colocate", "predict", "--lost", "10%", *arguments, "--json"]) == 2
     error = json.loads(capsys.readouterr().out)
     assert error["code"] == "bad-value" or hint is None
     assert hint is None or error["hint"] == hint
 
 
-def test_hints_of_the_replica_name_its_own_options(small):
+def test_hints_of_the_simulation_name_its_own_options(small):
     text = render_predictors(
         small | {"promise": small["promise"] | {"least_rate": 0.9}}, width=100, color=False
     )
-    named = set(re.findall(r"--[a-z]+", text))
-    assert named == {"--programs", "--violations"}
+    options = set(re.findall(r"--[a-z]+", text))
+    assert options == {"--programs", "--violations"}
 
 
-def test_profiles_of_the_replica_measure_loss_against_each_ones_own_rate():
+def test_profiles_of_the_simulation_are_relative_to_each_programs_rate():
     matrix = {
         "programs": ["p"],
         "stressors": ["null", "r"],

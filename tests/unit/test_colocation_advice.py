@@ -1,4 +1,4 @@
-"""Advice from cards: who goes where, and files that systemd and the kernel take."""
+"""Advice from profiles: where each job runs, and files that systemd and the kernel accept."""
 
 import json
 import os
@@ -17,63 +17,63 @@ from hindmost.errors import HostUnfit, UsageError
 from hindmost.knobs.kinds.cgroup import hierarchy
 
 
-def advice(*jobs: str, server: str = "kv", **more):
+def advise_jobs(*jobs: str, server: str = "kv", **more):
     return advise(
         CARDS[server],
-        [CARDS[one] for one in jobs],
+        [CARDS[job] for job in jobs],
         **{"within": 0.1, "load": 0.5, "cpus": [0, 1, 2, 3]} | more,
     )
 
 
-def test_each_job_goes_where_its_card_says_and_its_command_follows():
-    found = advice("memory", "cache")
-    assert {one["job"]: one["place"] for one in found["jobs"]} == {"memory": "beside", "cache": "supervised"}
-    assert (found["server_cpus"], found["job_cpus"]) == ([0, 1], [2, 3])
-    beside, supervised = (command_of(one, "memcached://a:1", "p95<1ms") for one in found["jobs"])
+def test_each_job_is_placed_by_its_profile_and_gets_a_command():
+    plan = advise_jobs("memory", "cache")
+    assert {job["job"]: job["place"] for job in plan["jobs"]} == {"memory": "beside", "cache": "supervised"}
+    assert (plan["server_cpus"], plan["job_cpus"]) == ([0, 1], [2, 3])
+    beside, supervised = (command_of(job, "memcached://a:1", "p95<1ms") for job in plan["jobs"])
     assert beside == f"systemd-run --slice={SLICE} -- memory"
     assert supervised == "hindmost colocate supervise memcached://a:1 cache --promise 'p95<1ms'"
-    (one,) = advice("quiet", server="lone")["jobs"]
-    assert (one["place"], command_of(one, "x", "y")) == ("elsewhere", None)
+    (job,) = advise_jobs("quiet", server="lone")["jobs"]
+    assert (job["place"], command_of(job, "x", "y")) == ("elsewhere", None)
 
 
-def test_jobs_that_run_beside_a_server_at_the_same_time_add_up(monkeypatch):
+def test_losses_to_several_jobs_on_a_server_add_up(monkeypatch):
     monkeypatch.setitem(CARDS, "memory-2", {**CARDS["memory"], "name": "memory-2"})
-    both = advice("memory", "memory-2", "quiet")["jobs"]
-    assert [one["place"] for one in both] == ["beside", "supervised", "beside"]
-    assert [note["code"] for note in both[1]["notes"]][-1] == "sum-of-jobs"
+    jobs = advise_jobs("memory", "memory-2", "quiet")["jobs"]
+    assert [job["place"] for job in jobs] == ["beside", "supervised", "beside"]
+    assert [note["code"] for note in jobs[1]["notes"]][-1] == "sum-of-jobs"
 
 
 @each_row(("load", "own"), [(0.05, [0]), (0.26, [0, 1]), (0.75, [0, 1, 2])])
-def test_the_server_has_as_many_processors_as_its_load_needs(load, own):
-    assert advice("quiet", load=load)["server_cpus"] == own
+def test_the_server_has_as_many_cpus_as_its_load_needs(load, own):
+    assert advise_jobs("quiet", load=load)["server_cpus"] == own
 
 
-def test_where_nothing_is_left_for_jobs_and_where_names_meet_it_is_refused():
+def test_impossible_advice_is_refused():
     with raises(HostUnfit, "no-free-processor", have=4, load=0.9):
-        advice("quiet", load=0.9)
+        advise_jobs("quiet", load=0.9)
     with raises(UsageError, "duplicate-name", name="quiet"):
-        advice("quiet", "quiet")
+        advise_jobs("quiet", "quiet")
     with raises(UsageError, "other-processor"):
-        advice("other")
+        advise_jobs("other")
     with raises(UsageError, "bad-value", option="--unit"):
-        files_of(advice("quiet"), "../../etc/passwd")
+        files_of(advise_jobs("quiet"), "../../etc/passwd")
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not here")
-def test_systemd_takes_the_slice_as_it_is(tmp_path):
-    for name, text in files_of(advice("quiet"), None).items():
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_slice(tmp_path):
+    for name, text in files_of(advise_jobs("quiet"), None).items():
         (tmp_path / name).write_text(text)
-    words = ["systemd-analyze", "verify", str(tmp_path / SLICE)]
-    told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert (told.returncode, told.stdout + told.stderr) == (0, "")
+    command = ["systemd-analyze", "verify", str(tmp_path / SLICE)]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (process.returncode, process.stdout + process.stderr) == (0, "")
     (tmp_path / SLICE).write_text((tmp_path / SLICE).read_text().replace("CPUWeight=idle", "CPUWeight=idly"))
-    told = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert "idly" in told.stdout + told.stderr, "it looks at what it is given"
+    process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "idly" in process.stdout + process.stderr, "systemd-analyze reports the error in the edited file"
 
 
 def script_for(cpu: int) -> str:
-    """The script that confines processes to this processor."""
-    return files_of(advice("quiet", cpus=[0, cpu, cpu + 1], server_cpus=[0, cpu + 1]), None)[SCRIPT]
+    """Return the script that confines processes to this CPU."""
+    return files_of(advise_jobs("quiet", cpus=[0, cpu, cpu + 1], server_cpus=[0, cpu + 1]), None)[SCRIPT]
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def script_for(cpu: int) -> str:
     ],
     ids=["v1", "v1-shared", "v2", "hybrid-v2", "hybrid-v1"],
 )
-def test_the_script_finds_the_hierarchy_that_has_cpusets(tmp_path, mounts, groups, used, old):
-    """Files stand for the kernel's: what the script writes, and where, by the host's mounts."""
+def test_the_script_finds_the_hierarchy_with_cpusets(tmp_path, mounts, groups, used, old):
+    """Files replace the kernel's. Checks what the script writes, and where, for each kind of mounts."""
     lines = []
-    for name, what in mounts.items():
+    for name, mount in mounts.items():
         top = tmp_path / "cgroup" / name
         (top / old).mkdir(parents=True)
-        kind, options = what.split()
+        kind, options = mount.split()
         lines.append(f"none {top} {kind} {options} 0 0\n")
         if kind == "cgroup2":
             (top / "cgroup.controllers").write_text("cpu memory" if options.endswith("-") else "cpuset cpu")
@@ -105,11 +105,11 @@ def test_the_script_finds_the_hierarchy_that_has_cpusets(tmp_path, mounts, group
     (tmp_path / "proc/41/cgroup").write_text(groups)
     script = tmp_path / SCRIPT
     script.write_text(script_for(3).replace("/proc/", f"{tmp_path}/proc/").replace("/run/", f"{tmp_path}/"))
-    done = subprocess.run(["sh", str(script), "43", "41"], check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.rpartition(":")[2].split()) == (
+    process = subprocess.run(["sh", str(script), "43", "41"], check=False, capture_output=True, text=True)
+    assert (process.returncode, process.stderr.rpartition(":")[2].split()) == (
         1,
         ["43"],
-    )  # it is gone, and 41 is moved
+    )  # 43 has ended, and 41 is moved
     assert not any(
         line.startswith("43 ") for line in (tmp_path / "hindmost-beside.back").read_text().splitlines()
     )
@@ -121,18 +121,18 @@ def test_the_script_finds_the_hierarchy_that_has_cpusets(tmp_path, mounts, group
     assert (group / "cpuset.mems").exists() != unified
     if unified:
         assert (top / "cgroup.subtree_control").read_text() == "+cpuset\n"
-    # 42 was started by 41 in the group. The kernel's own files do not keep a folder from being removed.
+    # Process 42 was started by 41 in the group. The kernel's files do not keep a folder from being removed.
     (group / "cgroup.procs").write_text("41\n42\n")
     moved = top / old / "cgroup.procs"
     moved.unlink(missing_ok=True)
-    os.mkfifo(moved)  # a file would keep the last one only
-    with os.fdopen(os.open(moved, os.O_RDONLY | os.O_NONBLOCK)) as told:
+    os.mkfifo(moved)  # a file would contain the last write only
+    with os.fdopen(os.open(moved, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
         subprocess.run(["sh", str(script), "undo"], check=False, stderr=subprocess.DEVNULL)
-        assert told.read() == "41\n42\n"
+        assert pipe.read() == "41\n42\n"
 
 
-def refuses_groups() -> str | None:
-    """Why no process can be moved into a new cpuset here and back; None where it can."""
+def find_group_obstacle() -> str | None:
+    """Return why no process can be moved into a new cpuset group and back; None if it can."""
     try:
         place = hierarchy("cpuset")
     except HostUnfit as refusal:
@@ -156,20 +156,22 @@ def refuses_groups() -> str | None:
     return None
 
 
-def test_the_script_confines_processes_and_puts_them_back(tmp_path):
-    if reason := refuses_groups():
+def test_the_script_confines_processes_and_restores_them(tmp_path):
+    if reason := find_group_obstacle():
         pytest.skip(reason)
     cpu = max(os.sched_getaffinity(0))
     top = hierarchy("cpuset").top
     script, name = tmp_path / SCRIPT, f"hindmost-test-{os.getpid()}"
-    # A name of its own: another run of this test may be at work.
+    # A unique name, as another run of this test may be active.
     script.write_text(script_for(cpu).replace("hindmost-beside", name).replace("/run/", f"{tmp_path}/"))
     with subprocess.Popen(["sleep", "60"]) as process:
         before = os.sched_getaffinity(process.pid), Path(f"/proc/{process.pid}/cgroup").read_text()
         try:
-            for gone in ([], ["999999999"]):  # the second time it is in the group already
-                words = ["sh", str(script), *gone, str(process.pid)]
-                assert subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode == len(gone)
+            for missing in ([], ["999999999"]):  # in the second round the process is in the group already
+                command = ["sh", str(script), *missing, str(process.pid)]
+                assert subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode == len(
+                    missing
+                )
             assert os.sched_getaffinity(process.pid) == {cpu}
             subprocess.run(["sh", str(script), "undo"], check=True)
             after = os.sched_getaffinity(process.pid), Path(f"/proc/{process.pid}/cgroup").read_text()
@@ -182,28 +184,37 @@ def test_the_script_confines_processes_and_puts_them_back(tmp_path):
             subprocess.run(["sh", str(script), "undo"], check=False)
 
 
-def test_the_verb_tells_and_writes(tmp_path, capsys):
+def test_the_command_prints_and_writes_the_advice(tmp_path, capsys):
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        pytest.skip("one processor only")
+        pytest.skip("only one CPU")
     for name in ("kv", "memory", "cache"):
         (tmp_path / f"{name}.json").write_text(json.dumps(CARDS[name]))
     cards = [str(tmp_path / f"{name}.json") for name in ("kv", "memory", "cache")]
-    words = ["colocate", "predict", "--advise", *cards, "--server-cpus", str(cpus[0]), "--unit", "kv.service"]
+    command = [
+        "colocate",
+        "predict",
+        "--advise",
+        *cards,
+        "--server-cpus",
+        str(cpus[0]),
+        "--unit",
+        "kv.service",
+    ]
     out = tmp_path / "advice"
-    assert main([*words, "--out", str(out)]) == 0
-    told = capsys.readouterr().out
+    assert main([*command, "--out", str(out)]) == 0
+    output = capsys.readouterr().out
     for value in ("memory", "cache", "13.0%", "l3", "colocate supervise memcached://127.0.0.1:11211 cache"):
-        assert value in told
+        assert value in output
     assert f"AllowedCPUs={cpus[0]}\n" in (out / "kv.service.d/hindmost.conf").read_text()
     assert f"AllowedCPUs={','.join(map(str, cpus[1:]))}\n" in (out / SLICE).read_text()
-    assert main([*words, "--json"]) == 0
+    assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "hindmost.advice/2"
     assert_refused(
         ["colocate", "predict", "--advise", cards[0]], capsys, 2, "missing-argument", argument="JOB"
     )
     for wrong in ("999", "many"):
-        words = ["colocate", "predict", "--advise", *cards, "--server-cpus", wrong]
-        assert_refused(words, capsys, 2, "bad-value", option="--server-cpus", value=wrong)
+        command = ["colocate", "predict", "--advise", *cards, "--server-cpus", wrong]
+        assert_refused(command, capsys, 2, "bad-value", option="--server-cpus", value=wrong)
     (tmp_path / "file").write_text("")
     assert main(["colocate", "predict", "--advise", *cards, "--out", str(tmp_path / "file")]) == 1

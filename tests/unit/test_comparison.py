@@ -31,7 +31,7 @@ def pair(tmp_path):
 
 
 def outcome_words(document):
-    return {name: one["word"] for name, one in document["against"][0]["latency"].items()}
+    return {name: contrast["word"] for name, contrast in document["against"][0]["latency"].items()}
 
 
 @pytest.mark.parametrize(
@@ -39,32 +39,32 @@ def outcome_words(document):
     [(1.0, "same", "same"), (1.2, "different", "slower"), (0.8, "different", "faster")],
 )
 def test_a_known_ratio_is_found(pair, factor, verdict, word):
-    found = compare(pair(factor))
-    assert (found["verdict"], outcome_words(found)) == (verdict, {"p50": word, "p99": word})
-    for one in found["against"][0]["latency"].values():
-        assert one["ratio"]["low"] < factor < one["ratio"]["high"]
-        assert one["ratio"]["within_low"] >= one["ratio"]["low"]
-    p99 = found["against"][0]["latency"]["p99"]["difference_us"]
+    comparison = compare(pair(factor))
+    assert (comparison["verdict"], outcome_words(comparison)) == (verdict, {"p50": word, "p99": word})
+    for contrast in comparison["against"][0]["latency"].values():
+        assert contrast["ratio"]["low"] < factor < contrast["ratio"]["high"]
+        assert contrast["ratio"]["within_low"] >= contrast["ratio"]["low"]
+    p99 = comparison["against"][0]["latency"]["p99"]["difference_us"]
     assert p99["low"] < 400.0 * (factor - 1.0) < p99["high"]
 
 
 def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
-    found = compare(
+    comparison = compare(
         [write_study(tmp_path / name, runs_of(1, f, runs=3)) for name, f in (("a", 1.0), ("b", 1.3))]
     )
-    assert found["verdict"] == "undecided"
-    assert {one["more"] for one in found["against"][0]["latency"].values()} == {1}
+    assert comparison["verdict"] == "undecided"
+    assert {contrast["more"] for contrast in comparison["against"][0]["latency"].values()} == {1}
 
 
 def test_excluded_runs_do_not_count(tmp_path):
     values = runs_of(2)
     values["p99"][3] = values["p50"][3] = 90_000.0
-    found = compare(
+    comparison = compare(
         [write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values, excluded=[4])]
     )
-    assert found["verdict"] == "same"
-    assert 4 not in found["sides"][1]["runs"]
-    assert (len(found["sides"][1]["runs"]), found["sides"][1]["made"]) == (9, 10)
+    assert comparison["verdict"] == "same"
+    assert 4 not in comparison["sides"][1]["runs"]
+    assert (len(comparison["sides"][1]["runs"]), comparison["sides"][1]["made"]) == (9, 10)
 
 
 def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
@@ -74,8 +74,8 @@ def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
         write_study(tmp_path / n, runs_of(i), isolated=c)
         for i, (n, c) in enumerate([("a", isolated), ("b", slow)], 1)
     )
-    found = compare([a, b])["against"][0]
-    assert (found["latency"]["p99"]["word"], found["isolated"]["p99"]["word"]) == ("same", "slower")
+    comparison = compare([a, b])["against"][0]
+    assert (comparison["latency"]["p99"]["word"], comparison["isolated"]["p99"]["word"]) == ("same", "slower")
     bare = write_study(tmp_path / "bare", runs_of(5))
     assert compare([a, bare])["against"][0]["isolated"] == {}
 
@@ -83,17 +83,17 @@ def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
 def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
     values = runs_of(2, 1.2)
     values["p99"] = [None] * 10
-    found = compare([write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values)])
-    one = found["against"][0]["latency"]["p99"]
-    assert (one["word"], one["ratio"]["value"], one["ratio"]["high"]) == ("slower", math.inf, math.inf)
-    encode(found)
-    both = compare([tmp_path / "b", write_study(tmp_path / "c", values)])["against"][0]["latency"]
-    assert (both["p99"]["word"], both["p50"]["word"]) == ("undecided", "same")
-    assert both["p99"]["why"]["code"] == "infinitely-late"
+    comparison = compare([write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values)])
+    p99 = comparison["against"][0]["latency"]["p99"]
+    assert (p99["word"], p99["ratio"]["value"], p99["ratio"]["high"]) == ("slower", math.inf, math.inf)
+    encode(comparison)
+    unanswered = compare([tmp_path / "b", write_study(tmp_path / "c", values)])["against"][0]["latency"]
+    assert (unanswered["p99"]["word"], unanswered["p50"]["word"]) == ("undecided", "same")
+    assert unanswered["p99"]["why"]["code"] == "infinitely-late"
 
 
 @each_row(
-    ("runs", "timeouts", "words_", "result"),
+    ("runs", "timeouts", "expected", "result"),
     [
         (1, 1_000, ("slower", "slower"), "crossed"),  # no request was answered
         (3, 750, ("slower", "slower"), "crossed"),
@@ -103,7 +103,7 @@ def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
     ],
 )
 def test_an_arm_that_does_not_answer_is_slower_and_crosses_the_limit(
-    tmp_path, runs, timeouts, words_, result
+    tmp_path, runs, timeouts, expected, result
 ):
     folder = tmp_path / f"{runs}-{timeouts}"
     late = {"p50": timeouts >= 500, "p99": timeouts >= 10}
@@ -111,25 +111,27 @@ def test_an_arm_that_does_not_answer_is_slower_and_crosses_the_limit(
         name: [None] * runs if late[name] else column[:runs] for name, column in runs_of(2, runs=10).items()
     }
     first = write_study(folder / "a", runs_of(1, runs=max(runs, 6)))
-    found = compare([first, write_study(folder / "b", values, timeouts=timeouts)], fail_if=["p99>+5%"])
-    one = found["against"][0]["latency"]
-    assert tuple(one[name]["word"] for name in ("p50", "p99")) == words_
-    assert found["limits"][0]["result"] == result
-    encode(found)
-    both = compare([folder / "b", write_study(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"])
-    assert both["limits"][0]["result"] != "crossed", "neither answers"
+    comparison = compare([first, write_study(folder / "b", values, timeouts=timeouts)], fail_if=["p99>+5%"])
+    latency = comparison["against"][0]["latency"]
+    assert tuple(latency[name]["word"] for name in ("p50", "p99")) == expected
+    assert comparison["limits"][0]["result"] == result
+    encode(comparison)
+    unanswered = compare(
+        [folder / "b", write_study(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"]
+    )
+    assert unanswered["limits"][0]["result"] != "crossed", "neither answers"
 
 
 def test_figures_and_ratios_use_the_same_runs(tmp_path):
     values = runs_of(2)
     values["p99"][3] = values["p50"][3] = 90_000.0
     a, b = write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values, excluded=[4])
-    found = compare([a, b])
-    for side in found["sides"]:
+    comparison = compare([a, b])
+    for side in comparison["sides"]:
         for name, column in side["values_us"].items():
             assert min(column) <= side["latency_us"][name]["value"] <= max(column)
             assert len(column) == len(side["runs"])
-    assert found["sides"][1]["latency_us"]["p99"]["value"] < 1_000.0
+    assert comparison["sides"][1]["latency_us"]["p99"]["value"] < 1_000.0
 
 
 def test_a_percentile_that_a_run_lacks_is_left_out(tmp_path):
@@ -155,9 +157,9 @@ def test_different_loads_are_refused_unless_anyway(pair, change, key, values):
     differing = caught.value.fields["differing"]
     assert differing == {key: values or differing[key]}
     assert "--anyway" in caught.value.hint
-    found = compare(studies, anyway=True)
-    assert [one["grave"] for one in found["unlike"]] == [True]
-    assert (found["reasons"][-1]["code"], found["reasons"][-1]["values"]["differing"]) == (
+    comparison = compare(studies, anyway=True)
+    assert [difference["grave"] for difference in comparison["unlike"]] == [True]
+    assert (comparison["reasons"][-1]["code"], comparison["reasons"][-1]["values"]["differing"]) == (
         "different-loads",
         differing,
     )
@@ -167,13 +169,13 @@ def test_another_host_version_or_day_is_a_note(pair):
     first, second = pair(facts={"hostname": "other"}, started="2026-01-05T03:04:05Z")
     manifest = json.loads((second / "manifest.json").read_text())
     (second / "manifest.json").write_text(json.dumps({**manifest, "version": "9.9"}))
-    found = compare([first, second])
-    assert {one["key"]: one["values"] for one in found["unlike"]} == {
+    comparison = compare([first, second])
+    assert {difference["key"]: difference["values"] for difference in comparison["unlike"]} == {
         "hostname": ["one", "other"],
         "version": ["0.1.0", "9.9"],
     }
-    assert found["reasons"][0]["code"] == "measured-apart"
-    assert found["reasons"][0]["values"]["apart_s"] == 3 * 86_400
+    assert comparison["reasons"][0]["code"] == "measured-apart"
+    assert comparison["reasons"][0]["values"]["apart_s"] == 3 * 86_400
 
 
 INVALID = [
@@ -189,19 +191,19 @@ INVALID = [
 
 def test_distorted_percentiles_are_not_compared(pair):
     studies = pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p50", "p99"))
-    found = compare(studies, fail_if=["p99>+5%"])
-    assert (found["verdict"], set(outcome_words(found).values())) == ("invalid", {"undecided"})
-    assert found["limits"][0]["result"] == "undecided"
-    why = found["against"][0]["latency"]["p99"]["why"]
+    comparison = compare(studies, fail_if=["p99>+5%"])
+    assert (comparison["verdict"], set(outcome_words(comparison).values())) == ("invalid", {"undecided"})
+    assert comparison["limits"][0]["result"] == "undecided"
+    why = comparison["against"][0]["latency"]["p99"]["why"]
     assert (why["code"], why["values"]) == ("late-sends", {"quantile": "p99", "side": "after"})
-    (reason,) = found["reasons"]
+    (reason,) = comparison["reasons"]
     assert (reason["code"], reason["level"]) == ("side-not-valid", "invalid")
     assert reason["values"] == {"side": "after", "verdict": "invalid", "why": "late-sends"}
 
 
 def test_other_percentiles_than_the_distorted_one_are_compared(pair):
-    found = compare(pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p99")))
-    assert outcome_words(found) == {"p50": "slower", "p99": "undecided"}
+    comparison = compare(pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p99")))
+    assert outcome_words(comparison) == {"p50": "slower", "p99": "undecided"}
 
 
 def _verdicts(*bad):
@@ -219,8 +221,8 @@ def test_a_server_that_did_not_reach_the_rate_is_compared(pair):
 
 def test_a_failing_server_is_not_compared(pair):
     errors = [{"code": "errors", "level": "invalid", "text": "5 % failed", "hint": None}]
-    found = compare(pair(0.5, verdict="invalid", reasons=errors))
-    assert (found["verdict"], set(outcome_words(found).values())) == ("undecided", {"undecided"})
+    comparison = compare(pair(0.5, verdict="invalid", reasons=errors))
+    assert (comparison["verdict"], set(outcome_words(comparison).values())) == ("undecided", {"undecided"})
 
 
 @pytest.mark.parametrize(
@@ -238,28 +240,31 @@ def test_limits_are_judged_on_the_edge_of_the_interval(pair, capsys, factor, lim
     studies = map(str, pair(factor))
     options = [word for limit in limits for word in ("--fail-if", limit)]
     assert main(["compare", *studies, *options, "--json", "--quiet"]) == code
-    said = capsys.readouterr()
-    assert [one["result"] for one in json.loads(said.out)["limits"]] == results
-    assert [line.split(":")[0] for line in said.err.splitlines()] == results
+    output = capsys.readouterr()
+    assert [limit["result"] for limit in json.loads(output.out)["limits"]] == results
+    assert [line.split(":")[0] for line in output.err.splitlines()] == results
 
 
 def test_more_than_two_are_compared_with_the_first(tmp_path):
-    made = [
+    studies = [
         write_study(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])
     ]
-    found = compare(made)
-    assert [(one["side"], one["verdict"]) for one in found["against"]] == [("b", "different"), ("c", "same")]
+    comparison = compare(studies)
+    assert [(side["side"], side["verdict"]) for side in comparison["against"]] == [
+        ("b", "different"),
+        ("c", "same"),
+    ]
     mixed = runs_of(3, 0.8)
     mixed["p99"] = runs_of(4, 1.3)["p99"]
     against = compare(
-        [made[0], write_study(tmp_path / "d", runs_of(5, 0.8)), write_study(tmp_path / "e", mixed)]
+        [studies[0], write_study(tmp_path / "d", runs_of(5, 0.8)), write_study(tmp_path / "e", mixed)]
     )
-    assert [[one["latency"][name]["word"] for name in ("p50", "p99")] for one in against["against"]] == [
+    assert [[side["latency"][name]["word"] for name in ("p50", "p99")] for side in against["against"]] == [
         ["faster", "faster"],
         ["faster", "slower"],
     ]
-    alone = compare(made[::2])["against"][0]["latency"]["p99"]
-    assert found["against"][1]["latency"]["p99"]["adjusted"] == min(1.0, 2 * alone["adjusted"])
+    alone = compare(studies[::2])["against"][0]["latency"]["p99"]
+    assert comparison["against"][1]["latency"]["p99"]["adjusted"] == min(1.0, 2 * alone["adjusted"])
 
 
 def test_only_different_finished_measurements_are_compared(pair, tmp_path):
@@ -324,14 +329,14 @@ def test_contradicting_limits_are_refused():
 def test_the_table_fits_a_screen_and_the_page_is_complete(pair, tmp_path, capsys):
     a, b = map(str, pair(1.2, facts={"hostname": "other"}))
     assert main(["compare", a, b, "--fail-if", "p99>+50%", "--page", str(tmp_path / "page.html")]) == 0
-    said = capsys.readouterr()
-    lines = said.out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 100
-    assert "…" not in said.out
-    assert f"page: {tmp_path / 'page.html'}" in said.err
+    assert "…" not in output.out
+    assert f"page: {tmp_path / 'page.html'}" in output.err
     page = (tmp_path / "page.html").read_text()
-    for one in compare([a, b])["against"][0]["latency"].values():
-        cells = "".join(f"<td>{p(one[key])}</td>" for key in ("p", "p_textbook", "adjusted"))
+    for contrast in compare([a, b])["against"][0]["latency"].values():
+        cells = "".join(f"<td>{p(contrast[key])}</td>" for key in ("p", "p_textbook", "adjusted"))
         assert cells.replace("<.", "&lt;.") in page
     assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 2

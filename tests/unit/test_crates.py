@@ -1,10 +1,10 @@
-"""Which crates may use which, who may write to the host, and where `unsafe` may stand."""
+"""Which crates may depend on which, which may write to the host, and where `unsafe` is allowed."""
 
 import tomllib
 from pathlib import Path
 
 CRATES = Path(__file__).parents[2] / "crates"
-FLOORS: tuple[set[str], ...] = (
+LEVELS: tuple[set[str], ...] = (
     {"sys", "wire", "random", "histogram"},
     {"table"},
     {"clock"},
@@ -16,7 +16,7 @@ FLOORS: tuple[set[str], ...] = (
     {"nerve"},
     {"bridge"},
 )
-"""A crate uses those of floors below its own."""
+"""A crate may use crates of lower levels only."""
 UNSAFE = (
     *(
         "sys/src/interface.rs",
@@ -31,8 +31,8 @@ UNSAFE = (
 )
 
 
-def uses(crate: str) -> set[str]:
-    """Crates of ours that a crate is linked with, those of its tests aside."""
+def dependencies_of(crate: str) -> set[str]:
+    """Return the project's crates that a crate depends on, without dependencies of its tests."""
     manifest = tomllib.loads((CRATES / crate / "Cargo.toml").read_text(encoding="utf-8"))
     return {
         name.removeprefix("hindmost-")
@@ -41,19 +41,22 @@ def uses(crate: str) -> set[str]:
     }
 
 
-def test_crates_use_those_of_floors_below():
-    floor = {crate: number for number, crates in enumerate(FLOORS) for crate in crates}
-    assert {path.name for path in CRATES.iterdir() if path.is_dir()} == {*floor}
-    wrong = [
-        f"{crate} uses {other}" for crate in floor for other in uses(crate) if floor[other] >= floor[crate]
+def test_crates_depend_on_lower_levels_only():
+    level = {crate: number for number, crates in enumerate(LEVELS) for crate in crates}
+    assert {path.name for path in CRATES.iterdir() if path.is_dir()} == {*level}
+    violations = [
+        f"{crate} uses {used}"
+        for crate in level
+        for used in dependencies_of(crate)
+        if level[used] >= level[crate]
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not violations, "\n".join(violations)
 
 
-def test_only_the_bridge_can_reach_the_crate_that_writes_to_the_host():
-    everyone = set().union(*FLOORS)
-    assert {crate for crate in everyone if "knobs" in uses(crate)} == {"bridge"}
-    # The one call of `sys` that changes an interface is refused by lint elsewhere (clippy.toml).
+def test_only_the_bridge_uses_the_crate_that_writes_to_the_host():
+    all_crates = set().union(*LEVELS)
+    assert {crate for crate in all_crates if "knobs" in dependencies_of(crate)} == {"bridge"}
+    # The one call of `sys` that changes an interface is forbidden elsewhere by a lint (clippy.toml).
     callers = {
         path.relative_to(CRATES).as_posix()
         for path in CRATES.rglob("*.rs")
@@ -62,7 +65,7 @@ def test_only_the_bridge_can_reach_the_crate_that_writes_to_the_host():
     assert callers == {"knobs/src/write.rs"}
 
 
-def test_unsafe_is_allowed_where_it_lives_and_nowhere_else():
+def test_unsafe_is_allowed_in_listed_files_only():
     allowed = {
         path.relative_to(CRATES).as_posix()
         for path in CRATES.rglob("*.rs")

@@ -1,4 +1,4 @@
-"""Cells, terms and fractions against published tables; what makes no sense is refused."""
+"""Cells, terms and fractions against published tables; impossible designs are refused."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ def test_full_factorial_has_every_cell_once_and_every_interaction() -> None:
 
 @pytest.mark.parametrize("coding", ["corner", "average"])
 @pytest.mark.parametrize("factors", [two_level(4), MIXED], ids=["two levels", "mixed"])
-def test_columns_are_those_of_the_statistics(coding: str, factors: list[Factor]) -> None:
-    """Cells, terms and coefficients mean the same in both rooms."""
-    theirs = Factorial({factor.name: len(factor.levels) for factor in factors})
-    ours = full(factors)
-    assert ours.cells == theirs.cells
-    assert ours.terms == theirs.terms
-    assert [(c.term, c.levels) for c in ours.columns] == [(c.term, c.levels) for c in theirs.columns]
-    assert np.allclose(ours.matrix(coding), theirs.matrix(theirs.cells, coding))
+def test_columns_agree_with_the_statistics(coding: str, factors: list[Factor]) -> None:
+    """Cells, terms and coefficients agree in `design` and `stats`."""
+    statistics_design = Factorial({factor.name: len(factor.levels) for factor in factors})
+    design = full(factors)
+    assert design.cells == statistics_design.cells
+    assert design.terms == statistics_design.terms
+    assert [(c.term, c.levels) for c in design.columns] == [
+        (c.term, c.levels) for c in statistics_design.columns
+    ]
+    assert np.allclose(design.matrix(coding), statistics_design.matrix(statistics_design.cells, coding))
 
 
 def test_average_coefficient_of_a_level_is_its_mean_difference_from_the_first() -> None:
@@ -121,7 +123,7 @@ def test_smallest_fraction_of_a_resolution(factors: int, resolution: int, cells:
 
 
 @each_row(("factors", "resolution"), [(3, 4), (4, 5), (1, 3), (2, 3)])
-def test_without_a_smaller_fraction_the_whole_factorial_is_run(factors: int, resolution: int) -> None:
+def test_without_a_smaller_fraction_the_full_factorial_is_run(factors: int, resolution: int) -> None:
     assert fraction(two_level(factors), resolution).kind == "full"
 
 
@@ -154,15 +156,15 @@ def test_aliased_columns_are_equal_but_for_sign_and_others_are_orthogonal(design
 
     n = len(design.cells)
     for term in design.terms:
-        for other in design.aliases[term]:
-            assert abs(column(term) @ column(other)) == n
-    for one, other in itertools.combinations(design.terms, 2):
-        assert column(one) @ column(other) == 0
+        for alias in design.aliases[term]:
+            assert abs(column(term) @ column(alias)) == n
+    for first, second in itertools.combinations(design.terms, 2):
+        assert column(first) @ column(second) == 0
     for word in design.words:
         assert set(column(word)) == {(-1.0) ** len(word)}  # all-low is in the fraction
 
 
-def test_own_generators_make_the_fraction_that_they_say() -> None:
+def test_given_generators_make_their_fraction() -> None:
     design = regular(two_level(5), [0b01011, 0b10101])  # d = ab, e = ac
     assert design.resolution == 3
     assert design.words == (("a", "b", "d"), ("a", "c", "e"), ("b", "c", "d", "e"))
@@ -171,7 +173,7 @@ def test_own_generators_make_the_fraction_that_they_say() -> None:
 
 @pytest.mark.parametrize("factors", range(3, 9))
 @pytest.mark.parametrize("resolution", [3, 4, 5])
-def test_fractions_and_aliases_are_those_of_pydoe(factors: int, resolution: int) -> None:
+def test_fractions_and_aliases_agree_with_pydoe(factors: int, resolution: int) -> None:
     pydoe = pytest.importorskip("pyDOE3", reason="pyDOE3 is not installed: make setup")
     design = fraction(two_level(factors), resolution)
     if design.kind == "full":
@@ -179,30 +181,30 @@ def test_fractions_and_aliases_are_those_of_pydoe(factors: int, resolution: int)
     base = factors - (len(design.words) + 1).bit_length() + 1
     generators = []
     for j in range(base, factors):
-        own = {factor.name for factor in design.factors[base:]} - {design.factors[j].name}
-        (word,) = [w for w in design.words if design.factors[j].name in w and not own & set(w)]
+        other_generated = {factor.name for factor in design.factors[base:]} - {design.factors[j].name}
+        (word,) = [w for w in design.words if design.factors[j].name in w and not other_generated & set(w)]
         free = "".join(name for name in word if name != design.factors[j].name)
         generators.append(("-" if len(word) % 2 else "") + free)
     letters = "abcdefgh"[:base]
-    theirs = pydoe.fracfact(" ".join([*letters, *generators]))
-    assert {tuple(row) for row in theirs.astype(int)} == {
+    statistics_design = pydoe.fracfact(" ".join([*letters, *generators]))
+    assert {tuple(row) for row in statistics_design.astype(int)} == {
         tuple(2 * level - 1 for level in cell) for cell in design.cells
     }
-    # It sees no aliases of opposite sign: ask for the fraction with plus signs, whose alias sets are the same.
+    # pyDOE3 finds no aliases of opposite sign. Use the fraction with plus signs, which has the same alias sets.
     sets, _ = pydoe.fracfact_aliasing(
         pydoe.fracfact(" ".join([*letters, *(g.strip("-") for g in generators)]))
     )
     by_member = {}
     for line in sets:
-        members = [frozenset(one) for one in line.split(" = ")]
+        members = [frozenset(member) for member in line.split(" = ")]
         by_member |= {member: set(members) for member in members}
     for term in design.terms[1:]:
         expected = {m for m in by_member[frozenset(term)] if len(m) <= 4} - {frozenset(term)}
-        assert {frozenset(other) for other in design.aliases[term]} == expected
+        assert {frozenset(alias) for alias in design.aliases[term]} == expected
 
 
 @each_row(
-    ("ask", "code", "fields"),
+    ("build", "code", "fields"),
     [
         (lambda: Factor("a", ("x",)), "bad-value", {"name": "a", "have": 1, "need": 2}),
         (lambda: Factor("a", ("x", "x")), "duplicate-name", {"name": "a"}),
@@ -225,12 +227,12 @@ def test_fractions_and_aliases_are_those_of_pydoe(factors: int, resolution: int)
         (lambda: schedule(full(two_level(2)), -1, 1), "bad-value", {"blocks": -1}),
     ],
 )
-def test_an_impossible_design_is_refused(ask, code: str, fields: dict[str, Any]) -> None:
+def test_an_impossible_design_is_refused(build, code: str, fields: dict[str, Any]) -> None:
     with raises(UsageError, code, **fields):
-        ask()
+        build()
 
 
-def test_forbidden_cells_are_left_out_and_the_lost_interactions_named() -> None:
+def test_forbidden_cells_are_left_out_and_unknown_interactions_are_listed() -> None:
     design = full(two_level(3), [{"a": "high", "b": "low"}])
     assert len(design.cells) == 6
     assert not any(cell[:2] == (1, 0) for cell in design.cells)
@@ -239,30 +241,30 @@ def test_forbidden_cells_are_left_out_and_the_lost_interactions_named() -> None:
     assert ("a", "b") in design.aliases[("a",)]
 
 
-def test_every_run_of_a_block_is_made_once_and_control_is_marked() -> None:
+def test_a_block_has_every_cell_once_and_a_marked_control() -> None:
     design = full(two_level(3))
     planned = schedule(design, 4, seed=5)
     assert len(planned) == 4 * 9
     for block in range(4):
-        mine = [run for run in planned if run.block == block]
-        assert [run.position for run in mine] == list(range(9))
-        assert Counter(t.cell for t in mine if not t.is_control) == Counter(design.cells)
-        assert [t.cell for t in mine if t.is_control] == [(0, 0, 0)]
+        block_runs = [run for run in planned if run.block == block]
+        assert [run.position for run in block_runs] == list(range(9))
+        assert Counter(t.cell for t in block_runs if not t.is_control) == Counter(design.cells)
+        assert [t.cell for t in block_runs if t.is_control] == [(0, 0, 0)]
 
 
-def test_more_blocks_do_not_change_the_ones_before() -> None:
+def test_more_blocks_do_not_change_earlier_ones() -> None:
     design = fraction(two_level(5))
     assert schedule(design, 9, seed=2)[: 3 * 17] == schedule(design, 3, seed=2)
     assert schedule(design, 9, seed=2)[3 * 17 :] == schedule(design, 6, seed=2, first_block=3)
     assert schedule(design, 3, seed=2) != schedule(design, 3, seed=3)
 
 
-def test_order_of_a_block_is_the_one_that_studies_on_disk_were_begun_with() -> None:
+def test_the_order_of_a_block_is_stable_across_versions() -> None:
     order = [run.cell for run in schedule(full(two_level(2)), 2, seed=1, controls=0)]
     assert order == [(0, 1), (1, 0), (0, 0), (1, 1), (1, 1), (1, 0), (0, 0), (0, 1)]
 
 
-def test_control_can_stand_first_or_last_or_be_absent() -> None:
+def test_the_control_can_be_first_last_or_absent() -> None:
     design = full(two_level(2))
     for where, place in (("first", 0), ("last", 4)):
         planned = schedule(design, 5, 1, (1, 1), control_at=where)
@@ -271,14 +273,14 @@ def test_control_can_stand_first_or_last_or_be_absent() -> None:
     assert not any(run.is_control for run in schedule(design, 5, 1, controls=0))
 
 
-def test_control_is_not_a_forbidden_cell() -> None:
+def test_the_control_is_not_a_forbidden_cell() -> None:
     design = full(two_level(2), [{"a": "low", "b": "low"}])
     assert design.control == (0, 1)
     with raises(UsageError, "forbidden-control", value={"a": "low", "b": "low"}):
         schedule(design, 1, 1, (0, 0))
 
 
-def test_every_order_of_a_block_is_as_likely() -> None:
+def test_every_order_of_a_block_is_equally_likely() -> None:
     """720 blocks of 3! orders: chi-square of 5 degrees stays below 20.5 in all but one of 1,000 seeds."""
     design = full([Factor("n", ("1", "2", "3"))])
     planned = schedule(design, 720, seed=11, controls=0)
@@ -287,7 +289,7 @@ def test_every_order_of_a_block_is_as_likely() -> None:
     assert sum((count - 120) ** 2 / 120 for count in orders.values()) < 20.5
 
 
-def test_small_factorials_are_run_whole_and_larger_ones_as_fractions() -> None:
+def test_small_factorials_are_full_and_larger_ones_fractions() -> None:
     assert choose(two_level(4)).kind == "full"
     assert choose(MIXED).kind == "full"
     assert (choose(two_level(5)).resolution, len(choose(two_level(5)).cells)) == (5, 16)

@@ -1,4 +1,4 @@
-"""Screening, chosen cells, precision and budgets: against published properties and by brute force."""
+"""Screening, chosen cells, precision and budgets, against published properties and exhaustive search."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_plackett_burman_arrays_are_orthogonal_and_balanced(size: int) -> None:
 
 
 @each_row("size", [12, 20, 24])
-def test_any_three_suspects_have_all_their_settings(size: int) -> None:
+def test_any_three_factors_have_all_their_combinations(size: int) -> None:
     """Projection property (Box & Tyssedal 1996); the regular arrays of 8 and 16 do not have it."""
     cells = np.array(plackett_burman(size, size - 1))
     for three in itertools.combinations(range(size - 1), 3):
@@ -64,10 +64,10 @@ def test_first_rows_are_the_quadratic_residues_of_paley(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [8, 12, 16, 20])
-def test_array_is_that_of_pydoe_up_to_names_and_order(size: int) -> None:
+def test_the_array_equals_that_of_pydoe_up_to_names_and_order(size: int) -> None:
     """Equivalent arrays have equal profiles of |sum over runs of any three columns' product|.
 
-    For 24 runs pyDOE3 doubles its array of 12, which is another one, without the projection property.
+    For 24 runs pyDOE3 doubles its array of 12: a different array without the projection property.
     """
     pydoe = pytest.importorskip("pyDOE3", reason="pyDOE3 is not installed: make setup")
 
@@ -75,8 +75,8 @@ def test_array_is_that_of_pydoe_up_to_names_and_order(size: int) -> None:
         three = itertools.combinations(range(signs.shape[1]), 3)
         return sorted(abs(int(np.prod(signs[:, c], axis=1).sum())) for c in three)
 
-    ours = 2 * np.array(plackett_burman(size, size - 1)) - 1
-    assert profile(ours) == profile(pydoe.pbdesign(size - 1))
+    signs = 2 * np.array(plackett_burman(size, size - 1)) - 1
+    assert profile(signs) == profile(pydoe.pbdesign(size - 1))
 
 
 def test_interactions_reach_main_effects_in_thirds_without_fold_over() -> None:
@@ -99,14 +99,14 @@ def test_fold_over_clears_main_effects_of_interactions(count: int) -> None:
     assert (0,) * count in design.cells
 
 
-def test_a_half_fraction_is_found_again_by_exchange() -> None:
+def test_exchange_finds_the_half_fraction() -> None:
     """The 2^(5-1) of resolution V has the largest determinant of all 16 cells: its columns are orthogonal."""
     best = fraction(two_level(5), 5)
-    found = subset(two_level(5), cells=16)
-    assert log_volume(found.matrix("average")) == pytest.approx(log_volume(best.matrix("average")))
+    result = subset(two_level(5), cells=16)
+    assert log_volume(result.matrix("average")) == pytest.approx(log_volume(best.matrix("average")))
 
 
-def test_exchange_finds_the_best_of_all_choices() -> None:
+def test_exchange_finds_the_best_subset() -> None:
     factors = [Factor("a", ("1", "2", "3")), Factor("b", ("1", "2", "3"))]
     cells = full(factors).cells
     matrix = model_matrix(factors, cells, all_terms(factors, 1))
@@ -114,7 +114,7 @@ def test_exchange_finds_the_best_of_all_choices() -> None:
     assert log_volume(matrix[exchange(matrix, 6)]) == pytest.approx(by_force)
 
 
-def test_chosen_cells_avoid_what_is_forbidden_and_carry_their_model() -> None:
+def test_chosen_cells_avoid_forbidden_ones_and_support_their_model() -> None:
     forbidden = [{"turbo": "on", "governor": "save"}, {"threads": "4", "governor": "fast", "turbo": "off"}]
     factors = [
         Factor("turbo", ("off", "on")),
@@ -126,23 +126,23 @@ def test_chosen_cells_avoid_what_is_forbidden_and_carry_their_model() -> None:
     assert design.kind == "subset"
     for cell in design.cells:
         setting = design.setting(cell)
-        assert not any(all(setting[k] == v for k, v in one.items()) for one in forbidden)
+        assert not any(all(setting[k] == v for k, v in excluded.items()) for excluded in forbidden)
     assert np.linalg.matrix_rank(design.matrix()) == len(design.columns) < len(design.cells)
     assert ("turbo", "governor") in design.unknown
     assert ("turbo", "governor") in design.aliases[("turbo",)]
     assert len(set(design.cells)) == len(design.cells)
 
 
-def test_choice_is_the_same_every_time() -> None:
+def test_the_choice_is_deterministic() -> None:
     assert subset(THREE_LEVELS).cells == subset(THREE_LEVELS).cells
 
 
-def test_terms_that_cells_mix_up_are_not_estimated() -> None:
+def test_confounded_terms_are_not_estimated() -> None:
     factors = two_level(3)
     cells = fraction(factors, 3).cells
-    found = estimable(factors, cells, all_terms(factors, 2))
-    assert found.terms == ((), ("a",), ("b",), ("c",))
-    assert set(found.unknown) == {("a", "b"), ("a", "c"), ("b", "c")}
+    result = estimable(factors, cells, all_terms(factors, 2))
+    assert result.terms == ((), ("a",), ("b",), ("c",))
+    assert set(result.unknown) == {("a", "b"), ("a", "c"), ("b", "c")}
     few = estimable(factors, cells[:1], all_terms(factors, 1))
     assert set(few.unknown) == {("a",), ("b",), ("c",)}
 
@@ -154,7 +154,7 @@ def test_screening_of_more_levels_or_with_forbidden_cells_chooses_cells() -> Non
 
 
 @each_row("seed", range(5))
-def test_random_settings_are_balanced_different_and_tell_all_suspects(seed: int) -> None:
+def test_random_settings_are_balanced_distinct_and_of_full_rank(seed: int) -> None:
     factors = [*two_level(8), *THREE_LEVELS]
     design = random_settings(factors, 36, seed)
     assert len(set(design.cells)) == 36
@@ -169,15 +169,15 @@ def test_random_settings_are_balanced_different_and_tell_all_suspects(seed: int)
     )
 
 
-def test_random_settings_cost_the_error_that_they_say() -> None:
+def test_random_settings_have_the_expected_error() -> None:
     """Against an orthogonal design of as many runs: sqrt(n / (n - p)), here of 24 runs and 12 coefficients."""
     best = precision(screening(two_level(11)), 1_000)[("a",)].half_width
-    found = [precision(random_settings(two_level(11), 24, seed), 1_000) for seed in range(20)]
-    mean = np.mean([one[(name,)].half_width for one in found for name in "abcdefghijk"])
+    result = [precision(random_settings(two_level(11), 24, seed), 1_000) for seed in range(20)]
+    mean = np.mean([widths[(name,)].half_width for widths in result for name in "abcdefghijk"])
     assert mean / best == pytest.approx(math.sqrt(24 / (24 - 12)), rel=0.1)
 
 
-def test_too_many_suspects_for_arrays_get_random_settings() -> None:
+def test_too_many_factors_for_arrays_get_random_settings() -> None:
     many = [Factor(f"suspect {i}", ("off", "on")) for i in range(40)]
     assert (choose(many).kind, len(choose(many).cells)) == ("screening", 82)
     assert choose(many, kind="screening").cells == choose(many).cells
@@ -185,7 +185,7 @@ def test_too_many_suspects_for_arrays_get_random_settings() -> None:
     assert (choose(mixed).kind, len(choose(mixed).cells)) == ("screening", 50)
 
 
-def test_precision_is_that_of_textbooks() -> None:
+def test_precision_agrees_with_textbooks() -> None:
     """Average effects: 2 sd / sqrt(runs). Corner effects: sqrt(2) sd / sqrt(blocks), and 2^(k/2) for k factors."""
     design = full(two_level(4))
     wide = precision(design, 5_000, 0.05)
@@ -199,7 +199,7 @@ def test_precision_is_that_of_textbooks() -> None:
     assert precision(screening(two_level(8)), 1)[("a",)].half_width < math.inf
 
 
-def test_richest_design_that_a_budget_carries_is_offered() -> None:
+def test_the_richest_design_within_the_budget_is_offered() -> None:
     eight = two_level(8)
     kinds = [
         (offer(eight, runs).design.kind, len(offer(eight, runs).design.cells))
@@ -215,18 +215,18 @@ def test_richest_design_that_a_budget_carries_is_offered() -> None:
         ("screening", 12),
     ]
     for runs in (1300, 200, 40):
-        made = offer(eight, runs, loads=1)
-        assert made.runs == cost(made.design, made.blocks, 1.0).runs <= runs
-        assert made.blocks == 30 or made.runs + len(made.design.cells) + 1 > runs
+        proposal = offer(eight, runs, loads=1)
+        assert proposal.runs == cost(proposal.design, proposal.blocks, 1.0).runs <= runs
+        assert proposal.blocks == 30 or proposal.runs + len(proposal.design.cells) + 1 > runs
 
 
-def test_what_is_left_over_buys_blocks_up_to_thirty() -> None:
-    made = offer(two_level(2), 10_000)
-    assert (made.design.kind, made.blocks, made.runs) == ("full", 30, 150)
+def test_a_remaining_budget_adds_blocks_up_to_thirty() -> None:
+    proposal = offer(two_level(2), 10_000)
+    assert (proposal.design.kind, proposal.blocks, proposal.runs) == ("full", 30, 150)
     assert offer(two_level(2), 10_000, blocks=40).blocks == 40
 
 
-def test_too_small_a_budget_names_the_least_that_would_do() -> None:
+def test_too_small_a_budget_is_refused_with_the_minimum() -> None:
     with raises(UsageError, "too-few-runs", have=77, need=78, kind="screening", blocks=3, loads=2):
         offer(two_level(8), 77, loads=2)
     assert offer(two_level(8), 78, loads=2).runs == 78
@@ -234,7 +234,7 @@ def test_too_small_a_budget_names_the_least_that_would_do() -> None:
         offer(two_level(4), 84, kind="full")
 
 
-def test_choice_within_a_time() -> None:
+def test_a_design_is_chosen_within_a_time() -> None:
     runs = runs_within(1800.0, 10.0, 2.0)
     assert runs == 150
     assert choose(two_level(4), most_runs=runs).kind == "full"
@@ -243,7 +243,7 @@ def test_choice_within_a_time() -> None:
 
 
 @each_row(
-    ("ask", "code", "fields"),
+    ("build", "code", "fields"),
     [
         (lambda: screening(two_level(4)), "bad-value", {"value": 4, "least": 5, "most": 23}),
         (lambda: screening(THREE_LEVELS * 2), "duplicate-name", {"name": "threads"}),
@@ -257,6 +257,6 @@ def test_choice_within_a_time() -> None:
         (lambda: random_settings(two_level(4)), "bad-value", {"value": 10, "most": 8}),
     ],
 )
-def test_an_impossible_choice_is_refused(ask, code: str, fields: dict[str, Any]) -> None:
+def test_an_impossible_choice_is_refused(build, code: str, fields: dict[str, Any]) -> None:
     with raises(UsageError, code, **fields):
-        ask()
+        build()

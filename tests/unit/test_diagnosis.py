@@ -1,4 +1,4 @@
-"""Interventions of a diagnosis: what is taken away is given back, whatever happens to who took it."""
+"""Interventions of a diagnosis are undone whatever happens to the diagnosis."""
 
 import json
 import os
@@ -31,8 +31,8 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def stops(pid: int) -> bool:
-    """Whether it is stopped soon: a signal takes effect when its process next has a processor."""
+def stops_soon(pid: int) -> bool:
+    """Return whether the process stops soon; a signal takes effect when its process next has a CPU."""
     end = time.monotonic() + 20
     while state(pid) != "T" and time.monotonic() < end:
         time.sleep(0.005)
@@ -43,23 +43,23 @@ def pause(process: "subprocess.Popen[bytes]") -> Pause:
     return Pause(process.pid, "sleep", start_ticks(process.pid))
 
 
-def test_a_paused_neighbour_goes_on_when_it_is_given_back(neighbour, tmp_path):
+def test_a_paused_neighbour_continues_after_the_intervention(neighbour, tmp_path):
     suspect = pause(neighbour)
     with start_session(tmp_path / "j") as session, session.journal(suspect):
         with session.remove(suspect):
-            assert stops(neighbour.pid)
+            assert stops_soon(neighbour.pid)
             assert suspect.is_gone()
         assert state(neighbour.pid) != "T"
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
 
 
-def test_the_journal_says_how_to_undo_it_before_it_is_done(neighbour, tmp_path):
+def test_the_journal_has_the_undo_before_the_change(neighbour, tmp_path):
     suspect = pause(neighbour)
     with start_session(tmp_path / "j") as session, session.journal(suspect):
         assert state(neighbour.pid) != "T"
         (step,) = json.loads((tmp_path / "j" / "knobs.jsonl").read_text())["steps"]
         assert step["do"] == "continue"
-        assert [one["pid"] for one in step["processes"]] == [neighbour.pid]
+        assert [process["pid"] for process in step["processes"]] == [neighbour.pid]
 
 
 VICTIM = """
@@ -81,7 +81,7 @@ def test_a_terminated_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path):
     )
     assert victim.stdout is not None
     assert victim.stdout.readline() == b"gone\n"
-    assert stops(neighbour.pid)
+    assert stops_soon(neighbour.pid)
     victim.send_signal(signal.SIGTERM)  # SIGKILL: test_diagnosis_procedure.py
     victim.wait()
     victim.stdout.close()
@@ -91,11 +91,11 @@ def test_a_terminated_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path):
     assert state(neighbour.pid) != "T"
 
 
-def test_a_diagnosis_that_stands_still_is_undone_in_time(neighbour, tmp_path, monkeypatch):
+def test_a_stalled_diagnosis_is_undone_in_time(neighbour, tmp_path, monkeypatch):
     monkeypatch.setattr("hindmost.interventions.session.LONGEST_S", 0.3)
     suspect = pause(neighbour)
     with start_session(tmp_path / "j") as session, session.journal(suspect), session.remove(suspect):
-        assert stops(neighbour.pid)
+        assert stops_soon(neighbour.pid)
         end = time.monotonic() + 20
         while state(neighbour.pid) == "T" and time.monotonic() < end:
             time.sleep(0.01)
@@ -123,7 +123,7 @@ def test_a_neighbour_that_ended_is_reported_as_gone(neighbour):
     suspect.give_back()
 
 
-def test_another_process_with_the_same_number_is_left_alone(neighbour):
+def test_another_process_with_the_same_pid_is_left_alone(neighbour):
     with pytest.raises(SuspectGone) as gone:
         Pause(neighbour.pid, "sleep", 1).remove()
     assert gone.value.note.code == "replaced-process"
@@ -138,10 +138,10 @@ def test_a_neighbour_that_dies_while_paused_does_no_harm(neighbour, tmp_path):
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
 
 
-def test_threads_come_back_to_where_they_were_found(neighbour):
+def test_threads_return_to_their_original_cpus(neighbour):
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        pytest.skip("one processor")
+        pytest.skip("only one CPU")
     os.sched_setaffinity(neighbour.pid, {cpus[0]})
     suspect = Places("x", "y", places([neighbour.pid]), frozenset(cpus))
     suspect.remove()
@@ -152,7 +152,7 @@ def test_threads_come_back_to_where_they_were_found(neighbour):
     assert os.sched_getaffinity(neighbour.pid) == {cpus[0]}
 
 
-def test_a_file_comes_back_by_its_undo_too(tmp_path):
+def test_a_file_is_restored_by_its_undo(tmp_path):
     path = tmp_path / "cpu.max"
     path.write_text("20000 100000\n")
     suspect = File("quota", "lift it", path, "20000 100000", "max 100000")
@@ -166,15 +166,17 @@ def test_a_file_comes_back_by_its_undo_too(tmp_path):
     assert gone.value.note.code == "no-such-file"
 
 
-def test_a_sham_changes_nothing_and_has_arrived(tmp_path):
+def test_a_sham_changes_nothing_and_reports_success(tmp_path):
     with start_session(tmp_path / "j") as session, session.journal(Sham()), session.remove(Sham()):
         assert Sham().is_gone()
 
 
-def test_a_policy_is_kept_and_some_are_never_touched(tmp_path):
-    place = tmp_path / "may.toml"
-    place.write_text('may = ["pause"]\nneighbours = ["batch*"]\nexcept = ["batch-db"]\nhours = [1, 2]\n')
-    policy = read_policy(place)
+def test_a_policy_is_followed_and_protected_programs_are_never_touched(tmp_path):
+    policy_file = tmp_path / "may.toml"
+    policy_file.write_text(
+        'may = ["pause"]\nneighbours = ["batch*"]\nexcept = ["batch-db"]\nhours = [1, 2]\n'
+    )
+    policy = read_policy(policy_file)
     assert policy.allows("pause", 1) is None
     assert policy.spares("batch-1") is None
     refusals = {
@@ -197,8 +199,8 @@ def test_a_policy_is_kept_and_some_are_never_touched(tmp_path):
         ("may = \n", "bad-file", None),
     ],
 )
-def test_a_policy_that_is_not_valid_is_refused(tmp_path, text, code, key):
-    place = tmp_path / "may.toml"
-    place.write_text(text)
-    with raises(UsageError, code, path=str(place), key=key):
-        read_policy(place)
+def test_an_invalid_policy_is_refused(tmp_path, text, code, key):
+    policy_file = tmp_path / "may.toml"
+    policy_file.write_text(text)
+    with raises(UsageError, code, path=str(policy_file), key=key):
+        read_policy(policy_file)

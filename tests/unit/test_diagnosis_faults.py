@@ -1,4 +1,4 @@
-"""What goes wrong in the middle of a diagnosis: who ends, what vanishes, what may not be touched."""
+"""Faults during a diagnosis: processes end, suspects vanish, and files may not be changed."""
 
 import math
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from messages import raises
-from test_diagnosis_procedure import NORMAL_US, Thing, World
+from test_diagnosis_procedure import NORMAL_US, FakeSuspect, World
 
 from hindmost.errors import TargetError
 from hindmost.interventions.changes import SuspectGone
@@ -34,28 +34,28 @@ def session(tmp_path):
         yield session
 
 
-def asked(**more):
+def make_request(**more):
     return DiagnosisRequest(
         Application("x", 1), LatencySource({}, ""), Policy(), normal_us=NORMAL_US, pairs=10, **more
     )
 
 
-def test_a_suspect_that_vanishes_is_left_out_with_the_reason_and_the_others_go_on(session):
-    class Vanishing(Thing):
-        left = 4
+def test_a_vanished_suspect_is_left_out_with_a_reason(session):
+    class Vanishing(FakeSuspect):
+        remaining = 4
 
         def remove(self) -> None:
-            self.left -= 1
-            if self.left < 0:
+            self.remaining -= 1
+            if self.remaining < 0:
                 raise SuspectGone("no-such-file", "its quota is gone", path="/batch/cpu.max")
             super().remove()
 
     world = World({"hog": 4.0, "batch": 1.0})
-    suspects = Suspects({"hog": Thing(world, "hog"), "batch": Vanishing(world, "batch")})
-    found = procedure.run_experiments(asked(), session, world, suspects, lambda _: None)
-    assert (found.decision.ruling, found.decision.leader) == ("cause", "hog")
-    assert "batch" not in found.measured
-    document = document_of(found)
+    suspects = Suspects({"hog": FakeSuspect(world, "hog"), "batch": Vanishing(world, "batch")})
+    result = procedure.run_experiments(make_request(), session, world, suspects, lambda _: None)
+    assert (result.decision.ruling, result.decision.leader) == ("cause", "hog")
+    assert "batch" not in result.measured
+    document = document_of(result)
     assert document["why_note"]["code"] == "cause-shown"
     (note,) = document["not_tried_notes"].values()
     assert (note["code"], note["values"]) == ("no-such-file", {"path": "/batch/cpu.max"})
@@ -63,7 +63,7 @@ def test_a_suspect_that_vanishes_is_left_out_with_the_reason_and_the_others_go_o
     assert "batch: its quota is gone" in render_diagnosis(document)
 
 
-def test_a_server_that_ends_in_the_middle_is_reported_and_nothing_is_left_behind(tmp_path, monkeypatch):
+def test_a_server_that_ends_is_reported_and_everything_is_undone(tmp_path, monkeypatch):
     monkeypatch.setattr("hindmost.studies.diagnosis.windows.PATIENCE_S", 0.2)
     monkeypatch.setattr(procedure, "find_suspects", lambda *_, **__: Suspects({"x": Ending()}))
 
@@ -99,32 +99,32 @@ def test_metrics_of_a_process_that_ended_are_refused():
         MetricRates(process.pid)
 
 
-def wait_until(seen, seconds=20.0):
+def wait_until(condition, seconds=20.0):
     deadline = time.monotonic() + seconds
-    while not seen():
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-def fields(pid):
+def stat_fields(pid):
     head, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
     return [head.partition("(")[2], *rest.split()]
 
 
-def ran(pid):
-    """CPU time in ns, up to now."""
+def cpu_time_ns(pid):
+    """Return the CPU time so far, ns."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 
-def test_metrics_are_what_the_application_does_a_second():
+def test_metrics_are_rates_per_second():
     spin = "import time\nwhile True:\n e = time.monotonic() + .005\n while time.monotonic() < e: pass\n time.sleep(.005)"
     with subprocess.Popen([sys.executable, "-c", spin]) as busy, subprocess.Popen(["sleep", "60"]) as idle:
         try:
-            wait_until(lambda: fields(idle.pid)[:2] == ["sleep", "S"])
-            both = [MetricRates(busy.pid), MetricRates(idle.pid)]
-            before = ran(busy.pid)
-            wait_until(lambda: ran(busy.pid) > before + 50_000_000)
-            works, sleeps = (dict(zip(SIGNATURE_METRICS, one.end(), strict=True)) for one in both)
+            wait_until(lambda: stat_fields(idle.pid)[:2] == ["sleep", "S"])
+            rates = [MetricRates(busy.pid), MetricRates(idle.pid)]
+            before = cpu_time_ns(busy.pid)
+            wait_until(lambda: cpu_time_ns(busy.pid) > before + 50_000_000)
+            works, sleeps = (dict(zip(SIGNATURE_METRICS, rate.end(), strict=True)) for rate in rates)
             assert works["app.run_us"] > 0 == sleeps["app.run_us"]
             assert works["app.switches"] > sleeps["app.switches"]
         finally:
@@ -132,8 +132,8 @@ def test_metrics_are_what_the_application_does_a_second():
             idle.kill()
 
 
-def test_a_file_that_may_not_be_written_is_left_out_with_the_reason(monkeypatch, tmp_path):
-    """By a quota that is there for a process of a made-up cgroup."""
+def test_an_unwritable_file_is_left_out_with_a_reason(monkeypatch, tmp_path):
+    """A process of a made-up cgroup with a quota."""
     group = tmp_path / "batch"
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
@@ -148,67 +148,69 @@ def test_a_file_that_may_not_be_written_is_left_out_with_the_reason(monkeypatch,
     assert (note.code, note.values) == ("needs-root", {"path": str(group / "cpu.max")})
 
 
-def test_under_a_policy_that_forbids_everything_all_are_left_out_with_the_reason(monkeypatch, tmp_path):
+def test_a_policy_that_forbids_everything_leaves_out_all_suspects(monkeypatch, tmp_path):
     group = tmp_path / "batch"
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
     monkeypatch.setattr("hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_: [])
-    found = find_suspects(os.getpid(), Policy(may=[]))
-    assert found.tried == {}
-    note = found.left_out["quota of batch"]
+    result = find_suspects(os.getpid(), Policy(may=[]))
+    assert result.tried == {}
+    note = result.left_out["quota of batch"]
     assert (note.code, note.values) == ("policy-forbids", {"touch": "quota"})
 
 
-class Traced(World):
-    """Counts the windows in which each thing was gone."""
+class TracingWorld(World):
+    """Counts the windows in which each suspect was removed."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.gone: dict[str, int] = dict.fromkeys(self.factors, 0)
+        self.removed: dict[str, int] = dict.fromkeys(self.factors, 0)
 
     def measure(self, watch=None) -> float:
-        for name in set(self.factors) - self.there:
-            self.gone[name] += 1
+        for name in set(self.factors) - self.present:
+            self.removed[name] += 1
         return super().measure()
 
 
-def test_whom_a_trace_charged_is_tried_first_and_the_others_only_where_it_is_not_the_cause(session):
-    for factors, tried in (
+def test_a_traced_suspect_is_tried_first_and_others_only_if_it_is_not_the_cause(session):
+    for factors, expected in (
         ({"hog": 4.0, "other": 1.0}, {"hog"}),
         ({"hog": 1.0, "other": 4.0}, {"hog", "other"}),
     ):
-        world = Traced(dict(factors))
-        suspects = Suspects({name: Thing(world, name) for name in factors}, first=["hog"])
-        found = procedure.run_experiments(asked(first=("hog",)), session, world, suspects, lambda _: None)
-        assert found.decision.leader == max(factors, key=lambda name: factors[name])
-        assert {name for name, count in world.gone.items() if count} == tried
-        left_out = {name: note.code for name, note in found.suspects.left_out.items()}
-        assert left_out == ({"other": "not-needed"} if tried == {"hog"} else {})
+        world = TracingWorld(dict(factors))
+        suspects = Suspects({name: FakeSuspect(world, name) for name in factors}, first=["hog"])
+        result = procedure.run_experiments(
+            make_request(first=("hog",)), session, world, suspects, lambda _: None
+        )
+        assert result.decision.leader == max(factors, key=lambda name: factors[name])
+        assert {name for name, count in world.removed.items() if count} == expected
+        left_out = {name: note.code for name, note in result.suspects.left_out.items()}
+        assert left_out == ({"other": "not-needed"} if expected == {"hog"} else {})
 
 
-def test_a_traced_thread_makes_its_program_a_suspect_however_little_it_uses(monkeypatch):
+def test_a_traced_thread_makes_its_program_a_suspect_at_any_cpu_usage(monkeypatch):
     with subprocess.Popen(["sleep", "60"]) as idle:
         try:
-            # exec closes what Popen waits for before it names the program
+            # exec closes the pipe that Popen waits for before the process has its new name
             wait_until(lambda: has_thread([idle.pid], {"sleep"}))
             assert not has_thread([idle.pid], {"sleeper"})
             monkeypatch.setattr(neighbours, "busy_processes", lambda: [(0.0, idle.pid, "sleep")])
             assert find_neighbours([], lambda _: None) == []
-            (one,) = find_neighbours([], lambda _: None, ("sleep",))
-            assert idle.pid in one.pids
+            (neighbour,) = find_neighbours([], lambda _: None, ("sleep",))
+            assert idle.pid in neighbour.pids
         finally:
             idle.kill()
 
 
-def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it(session):
-    class Seen(World):
-        """Metrics move with `driver` alone, whoever takes latency away."""
+def test_a_suspect_that_does_not_restore_the_metrics_is_not_the_cause(session):
+    class MetricWorld(World):
+        """Metrics follow `driver` only, whatever changes the latency."""
 
         metrics: object = None
 
         def measure(self, watch=None) -> float:
-            level = 50_000.0 if "driver" in self.there else 100.0
+            level = 50_000.0 if "driver" in self.present else 100.0
             noise = np.exp(np.random.default_rng(self.count).normal(0, 0.05, len(SIGNATURE_METRICS)))
             self.count += 1
             self.metrics = np.where(np.arange(len(SIGNATURE_METRICS)) == 1, level, 1_000.0) * noise
@@ -217,12 +219,12 @@ def test_what_moved_is_looked_at_in_each_window_and_speaks_against_who_leaves_it
     rows = 1_000.0 * np.exp(np.random.default_rng(1).normal(0, 0.05, (20, len(SIGNATURE_METRICS))))
     rows[:, 1] /= 10
     for suspect, ruling in (("driver", "cause"), ("valve", "unknown factor")):
-        world = Seen({"driver": 1.0, "valve": 1.0} | {suspect: 4.0})
-        suspects = Suspects({suspect: Thing(world, suspect)})
-        request = asked(normal_metrics=Normal(SIGNATURE_METRICS, rows))
-        found = procedure.run_experiments(request, session, world, suspects, lambda _: None)
-        assert (found.decision.ruling, found.signatures[suspect].fits) == (ruling, ruling == "cause")
-    document = document_of(found)
+        world = MetricWorld({"driver": 1.0, "valve": 1.0} | {suspect: 4.0})
+        suspects = Suspects({suspect: FakeSuspect(world, suspect)})
+        request = make_request(normal_metrics=Normal(SIGNATURE_METRICS, rows))
+        result = procedure.run_experiments(request, session, world, suspects, lambda _: None)
+        assert (result.decision.ruling, result.signatures[suspect].fits) == (ruling, ruling == "cause")
+    document = document_of(result)
     assert document["suspects"][0]["state"] == "other signature"
     assert document["suspects"][0]["signature"]["stays"][0]["name"] == "app.run_delay_us"
     assert math.isclose(document["suspects"][0]["signature"]["stays"][0]["left"], 1.0, abs_tol=0.1)

@@ -1,4 +1,4 @@
-"""A neighbour's cgroup is held to other processors, or to a part of one, and gets back what it had."""
+"""A neighbour's cgroup is confined to other CPUs or limited to a share of one, and restored."""
 
 import os
 import subprocess
@@ -25,10 +25,10 @@ from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
 V1 = Path("/sys/fs/cgroup")
 CPUS = sorted(os.sched_getaffinity(0))
 needs_groups = pytest.mark.skipif(
-    not all(os.access(V1 / one / "cgroup.procs", os.W_OK) for one in ("cpu", "cpuset")),
-    reason="no cpu and cpuset of cgroup v1, or not root",
+    not all(os.access(V1 / controller / "cgroup.procs", os.W_OK) for controller in ("cpu", "cpuset")),
+    reason="no writable cpu and cpuset groups of cgroup v1",
 )
-needs_two = pytest.mark.skipif(len(CPUS) < 2, reason="one processor")
+needs_two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="only one CPU")
 
 
 BUSY = """
@@ -39,11 +39,11 @@ while True:
         pass
     time.sleep(0.007)
 """
-"""Uses three times what its quota allows, and not a whole processor."""
+"""Uses three times its quota, but less than one CPU."""
 
 
-def ended(folder: Path) -> None:
-    """Wait until nobody is in it, and take it away."""
+def remove_group(folder: Path) -> None:
+    """Wait until the cgroup is empty, and remove it."""
     end = time.monotonic() + 10
     while members(folder / "x") and time.monotonic() < end:
         time.sleep(0.01)
@@ -51,15 +51,15 @@ def ended(folder: Path) -> None:
 
 
 @pytest.fixture
-def grouped():
-    """A busy process in a cpu and a cpuset group of its own, and the two folders."""
+def busy_group():
+    """A busy process in its own cpu and cpuset groups, and the two folders."""
     process = subprocess.Popen([sys.executable, "-c", BUSY])
-    folders = {one: V1 / one / f"test-{os.getpid()}" for one in ("cpu", "cpuset")}
+    folders = {controller: V1 / controller / f"test-{os.getpid()}" for controller in ("cpu", "cpuset")}
     for folder in folders.values():
         folder.mkdir()
     for file in ("cpuset.cpus", "cpuset.mems"):
         (folders["cpuset"] / file).write_text((V1 / "cpuset" / file).read_text())
-    (folders["cpu"] / "cpu.shares").write_text("100000")  # it uses more than its quota on a busy host, too
+    (folders["cpu"] / "cpu.shares").write_text("100000")  # exceeds its quota even on a busy host
     for folder in folders.values():
         (folder / "cgroup.procs").write_text(str(process.pid))
     yield process, folders
@@ -67,80 +67,80 @@ def grouped():
     process.wait()
     for folder in folders.values():
         if folder.exists():
-            ended(folder)
+            remove_group(folder)
 
 
 @needs_groups
-@needs_two
-def test_a_neighbours_cgroup_runs_elsewhere_and_its_threads_get_their_own_masks_back(grouped, tmp_path):
-    process, folders = grouped
+@needs_two_cpus
+def test_a_neighbours_cgroup_is_confined_and_its_threads_get_their_masks_back(busy_group, tmp_path):
+    process, folders = busy_group
     os.sched_setaffinity(process.pid, {CPUS[0]})
-    one = confine_group("hog", process.pid, {1}, frozenset(CPUS[1:]))
-    assert one is not None
-    with start_session(tmp_path / "j") as session, session.journal(one):
-        assert str(one.path) in (tmp_path / "j" / "knobs.jsonl").read_text()
-        with session.remove(one):
-            assert one.is_gone()
+    change = confine_group("hog", process.pid, {1}, frozenset(CPUS[1:]))
+    assert change is not None
+    with start_session(tmp_path / "j") as session, session.journal(change):
+        assert str(change.path) in (tmp_path / "j" / "knobs.jsonl").read_text()
+        with session.remove(change):
+            assert change.is_gone()
             assert os.sched_getaffinity(process.pid) == set(CPUS[1:])
-        assert not one.is_gone()
+        assert not change.is_gone()
         assert os.sched_getaffinity(process.pid) == {CPUS[0]}
-        one.remove()
-        undo(one)
-        assert (folders["cpuset"] / "cpuset.cpus").read_text().strip() == one.found
+        change.remove()
+        undo(change)
+        assert (folders["cpuset"] / "cpuset.cpus").read_text().strip() == change.found
 
 
 @needs_groups
-def test_a_neighbours_cgroup_under_a_quota_is_throttled_and_free_again_afterwards(grouped, tmp_path):
-    process, folders = grouped
+def test_a_neighbours_cgroup_is_throttled_and_released(busy_group, tmp_path):
+    process, folders = busy_group
     throttled = folders["cpu"] / "cpu.stat"
-    one = limit_group("hog", process.pid, {1})
-    assert one is not None
-    assert (one.found, one.wanted) == ("-1", "10000")
-    with start_session(tmp_path / "j") as session, session.journal(one):
-        with session.remove(one):
-            assert one.is_gone()
+    change = limit_group("hog", process.pid, {1})
+    assert change is not None
+    assert (change.found, change.wanted) == ("-1", "10000")
+    with start_session(tmp_path / "j") as session, session.journal(change):
+        with session.remove(change):
+            assert change.is_gone()
             end = time.monotonic() + 20
             while "nr_throttled 0" in throttled.read_text() and time.monotonic() < end:
                 time.sleep(0.02)
             assert "nr_throttled 0" not in throttled.read_text()
-        assert one.path.read_text().strip() == "-1"
-        one.remove()
-        undo(one)
-        assert one.path.read_text().strip() == "-1"
+        assert change.path.read_text().strip() == "-1"
+        change.remove()
+        undo(change)
+        assert change.path.read_text().strip() == "-1"
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
     process.kill()
     process.wait()
-    ended(folders["cpu"])
+    remove_group(folders["cpu"])
     with pytest.raises(SuspectGone):
-        one.remove()
+        change.remove()
 
 
 @needs_groups
-def test_a_neighbours_cgroup_goes_last_in_line_and_is_as_before_afterwards(grouped, tmp_path):
-    process, folders = grouped
+def test_a_neighbours_cgroup_becomes_idle_and_is_restored(busy_group, tmp_path):
+    process, folders = busy_group
     shares = folders["cpu"] / "cpu.shares"
     shares.write_text("512")
-    one = idle_group("hog", process.pid, {1})
-    if one is None:
+    change = idle_group("hog", process.pid, {1})
+    if change is None:
         pytest.skip("this kernel has no cpu.idle")
-    with start_session(tmp_path / "j") as session, session.journal(one):
-        with session.remove(one):
-            assert one.is_gone()
-            assert idle_group("hog", process.pid, {1}) is None, "it does so already"
-        assert not one.is_gone()
+    with start_session(tmp_path / "j") as session, session.journal(change):
+        with session.remove(change):
+            assert change.is_gone()
+            assert idle_group("hog", process.pid, {1}) is None, "the group is idle already"
+        assert not change.is_gone()
         assert shares.read_text().strip() == "512"
-        one.remove()
-        undo(one)
-        assert (one.path.read_text().strip(), shares.read_text().strip()) == ("0", "512")
+        change.remove()
+        undo(change)
+        assert (change.path.read_text().strip(), shares.read_text().strip()) == ("0", "512")
     process.kill()
     process.wait()
-    ended(folders["cpu"])
+    remove_group(folders["cpu"])
     with pytest.raises(SuspectGone):
-        one.give_back()
+        change.give_back()
 
 
 @pytest.fixture
-def sleeper():
+def sleeping_process():
     process = subprocess.Popen(["sleep", "60"])
     yield process
     process.kill()
@@ -148,7 +148,7 @@ def sleeper():
 
 
 @contextmanager
-def refused(code: str, **values: object) -> Iterator[None]:
+def assert_refused(code: str, **values: object) -> Iterator[None]:
     with pytest.raises(ChangeRefused) as caught:
         yield
     note = caught.value.note
@@ -158,34 +158,34 @@ def refused(code: str, **values: object) -> Iterator[None]:
 
 
 @needs_groups
-def test_a_cgroup_that_cannot_be_held_is_refused_with_the_reason(grouped, monkeypatch):
-    process, folders = grouped
-    with refused("shared-group", path=str(folders["cpu"])):
+def test_a_cgroup_that_cannot_be_changed_is_refused_with_a_reason(busy_group, monkeypatch):
+    process, folders = busy_group
+    with assert_refused("shared-group", path=str(folders["cpu"])):
         limit_group("hog", process.pid, {process.pid})
-    with refused("no-free-cpu"):
+    with assert_refused("no-free-cpu"):
         confine_group("hog", process.pid, {1}, frozenset())
     quota = folders["cpu"] / "cpu.cfs_quota_us"
     quota.write_text("5000")
-    with refused("already-limited", path=str(quota), value="5000"):
+    with assert_refused("already-limited", path=str(quota), value="5000"):
         limit_group("hog", process.pid, {1})
     monkeypatch.setattr(held_groups, "KEEPS_MASKS", (99, 0))
-    with refused("masks-lost", least="99.0"):
+    with assert_refused("masks-lost", least="99.0"):
         confine_group("hog", process.pid, {1}, frozenset({0}))
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with refused("needs-root", path=str(quota)):
+    with assert_refused("needs-root", path=str(quota)):
         limit_group("hog", process.pid, {1})
 
 
 @needs_groups
-def test_who_has_no_cgroup_of_its_own_is_offered_none(sleeper):
-    for one in ("cpu", "cpuset"):
-        (V1 / one / "cgroup.procs").write_text(str(sleeper.pid))
-    assert limit_group("x", sleeper.pid, {1}) is None
-    assert confine_group("x", sleeper.pid, {1}, frozenset({0})) is None
+def test_a_process_without_its_own_cgroup_gets_no_group_change(sleeping_process):
+    for controller in ("cpu", "cpuset"):
+        (V1 / controller / "cgroup.procs").write_text(str(sleeping_process.pid))
+    assert limit_group("x", sleeping_process.pid, {1}) is None
+    assert confine_group("x", sleeping_process.pid, {1}, frozenset({0})) is None
 
 
-def test_version_2_spells_its_quota_and_processors_otherwise(tmp_path, monkeypatch):
-    """On files: no hierarchy of version 2 has these controllers where version 1 holds them."""
+def test_cgroup_version_2_has_its_own_format_of_quota_and_cpus(tmp_path, monkeypatch):
+    """Made-up files: a kernel with these controllers in version 1 has none of them in version 2."""
     group = tmp_path / "batch"
     group.mkdir()
     for file, value in {"cpu.max": "max 50000", "cpuset.cpus": "", "cgroup.procs": "4194999"}.items():
@@ -195,57 +195,62 @@ def test_version_2_spells_its_quota_and_processors_otherwise(tmp_path, monkeypat
     assert (quota.found, quota.wanted) == ("max 50000", "5000 50000")
     cpus = confine_group("hog", 4194999, {1}, frozenset({1, 2}))
     assert (cpus.found, cpus.wanted) == ("", "1,2")
-    for one in (quota, cpus):
-        one.remove()
-        assert one.is_gone()
-        one.give_back()
-        assert one.path.read_text() == f"{one.found}\n"
-        one.remove()
-        undo(one)
-        assert one.path.read_text() == f"{one.found}\n"
+    for change in (quota, cpus):
+        change.remove()
+        assert change.is_gone()
+        change.give_back()
+        assert change.path.read_text() == f"{change.found}\n"
+        change.remove()
+        undo(change)
+        assert change.path.read_text() == f"{change.found}\n"
     cpus.path.write_text("1-2\n")
     assert cpus.is_gone()
 
 
 @needs_groups
-def test_a_neighbour_that_may_not_be_paused_is_tried_by_its_cgroups_quota(grouped, sleeper, monkeypatch):
-    process, _ = grouped
-    way = type("Way", (), {"name": "neighbour python"})()
+def test_a_neighbour_that_may_not_be_paused_is_limited_by_a_quota(busy_group, sleeping_process, monkeypatch):
+    process, _ = busy_group
+    intervention = type("Intervention", (), {"name": "neighbour python"})()
     monkeypatch.setattr(
         "hindmost.studies.diagnosis.suspects.find_neighbours",
-        lambda *_: [Neighbour(way, "python", [process.pid], client=False)],
+        lambda *_: [Neighbour(intervention, "python", [process.pid], client=False)],
     )
-    found = find_suspects(sleeper.pid, Policy(may=["limit"]))
-    tried = found.tried["neighbour python"]
+    suspects = find_suspects(sleeping_process.pid, Policy(may=["limit"]))
+    tried = suspects.tried["neighbour python"]
     assert isinstance(tried, GroupFile)
     assert tried.path.name == "cpu.cfs_quota_us"
-    assert found.corrections["neighbour python"] == [tried]
-    both: Suspects = find_suspects(sleeper.pid, Policy(may=["pause", "limit", "confine"]))
-    assert both.tried["neighbour python"] is way
-    assert [one.path.name for one in both.corrections["neighbour python"] if isinstance(one, GroupFile)][
-        -1
-    ] == "cpu.cfs_quota_us"
-    # The application may run on every processor: there is none for the neighbour alone.
-    assert both.left_out["neighbour python, to confine"].code == "no-free-cpu"
-    none = find_suspects(sleeper.pid, Policy(may=["quota"]))
-    assert none.left_out["neighbour python"].code == "policy-forbids"
+    assert suspects.corrections["neighbour python"] == [tried]
+    more_choices: Suspects = find_suspects(sleeping_process.pid, Policy(may=["pause", "limit", "confine"]))
+    assert more_choices.tried["neighbour python"] is intervention
+    assert [
+        change.path.name
+        for change in more_choices.corrections["neighbour python"]
+        if isinstance(change, GroupFile)
+    ][-1] == "cpu.cfs_quota_us"
+    # The application may use every CPU, so none is free for the neighbour.
+    assert more_choices.left_out["neighbour python, to confine"].code == "no-free-cpu"
+    refused_suspects = find_suspects(sleeping_process.pid, Policy(may=["quota"]))
+    assert refused_suspects.left_out["neighbour python"].code == "policy-forbids"
 
 
 @needs_groups
-def test_a_group_of_its_own_yields_as_a_whole_and_its_threads_are_left_alone(grouped, sleeper, monkeypatch):
-    """Their priorities count within the group alone."""
-    process, folders = grouped
+def test_an_own_group_becomes_idle_as_a_whole(busy_group, sleeping_process, monkeypatch):
+    """Priorities of threads count only within their group."""
+    process, folders = busy_group
     if not (folders["cpu"] / "cpu.idle").exists():
         pytest.skip("this kernel has no cpu.idle")
-    way = type("Way", (), {"name": "neighbour python"})()
-    for app, pid, kind in ((sleeper.pid, process.pid, GroupFile), (process.pid, sleeper.pid, IdlePriority)):
-        other = Neighbour(way, "python", [pid], client=False)
+    intervention = type("Intervention", (), {"name": "neighbour python"})()
+    for app, pid, kind in (
+        (sleeping_process.pid, process.pid, GroupFile),
+        (process.pid, sleeping_process.pid, IdlePriority),
+    ):
+        neighbour = Neighbour(intervention, "python", [pid], client=False)
         monkeypatch.setattr(
-            "hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_, other=other: [other]
+            "hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_, neighbour=neighbour: [neighbour]
         )
-        found = find_suspects(app, Policy(may=["pause", "idle"]))
-        (only,) = found.corrections["neighbour python"]
+        suspects = find_suspects(app, Policy(may=["pause", "idle"]))
+        (only,) = suspects.corrections["neighbour python"]
         assert isinstance(only, kind)
-        assert found.tried["neighbour python"] is way
-        alone = find_suspects(app, Policy(may=["idle"]))
-        assert isinstance(alone.tried.get("neighbour python"), GroupFile) == (kind is GroupFile)
+        assert suspects.tried["neighbour python"] is intervention
+        idle_only = find_suspects(app, Policy(may=["idle"]))
+        assert isinstance(idle_only.tried.get("neighbour python"), GroupFile) == (kind is GroupFile)

@@ -1,4 +1,4 @@
-"""Whom an application depends on, however they are connected, and who asks it; real processes, sockets and pipes."""
+"""Backends and clients of an application, however they are connected, with real processes, sockets and pipes."""
 
 from __future__ import annotations
 
@@ -58,63 +58,63 @@ time.sleep(120)
 
 
 @pytest.fixture
-def started() -> Iterator[list[subprocess.Popen[str]]]:
-    found: list[subprocess.Popen[str]] = []
-    yield found
-    for one in found:
-        one.kill()
-        one.wait()
-        for stream in (one.stdin, one.stdout):
+def processes() -> Iterator[list[subprocess.Popen[str]]]:
+    running: list[subprocess.Popen[str]] = []
+    yield running
+    for process in running:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
 
 
-def start(started, script: str, *words: object, **more) -> tuple[int, str]:
-    """A process, and the line that it says when it is ready; its output is nobody's pipe but ours."""
-    one = subprocess.Popen(
-        [sys.executable, "-P", "-c", script, *map(str, words)],
+def start(processes, script: str, *arguments: object, **more) -> tuple[int, str]:
+    """Start a process; return its pid and the line it prints when it is ready. Only the test reads its output."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", script, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stdin=more.pop("stdin", subprocess.DEVNULL),
         text=True,
         **more,
     )
-    started.append(one)
-    assert one.stdout is not None
-    return one.pid, one.stdout.readline().strip()
+    processes.append(process)
+    assert process.stdout is not None
+    return process.pid, process.stdout.readline().strip()
 
 
-@pytest.mark.parametrize("how", ["tcp", "unix", "memory", "alone"])
-def test_what_an_application_is_connected_with_is_a_backend(how, started, tmp_path):
+@pytest.mark.parametrize("kind", ["tcp", "unix", "memory", "alone"])
+def test_a_connected_process_is_a_backend(kind, processes, tmp_path):
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        where = Path(folder) / how
-        if how == "memory":
+        where = Path(folder) / kind
+        if kind == "memory":
             where.write_bytes(bytes(4096))
-        peer, port = start(started, PEER, how, where)
-        own, _ = start(started, APPLICATION, how, where, port)
-        found = find_related([own])
-        assert found.backends.get(peer) == (None if how == "alone" else how)
-        assert peer not in found.clients
-        # The other way round it is a client, where it is one that connected.
-        assert (own in find_related([peer]).clients) == (how in ("tcp", "unix"))
+        peer, port = start(processes, PEER, kind, where)
+        own, _ = start(processes, APPLICATION, kind, where, port)
+        related = find_related([own])
+        assert related.backends.get(peer) == (None if kind == "alone" else kind)
+        assert peer not in related.clients
+        # From the peer's side, an application that connected is a client.
+        assert (own in find_related([peer]).clients) == (kind in ("tcp", "unix"))
 
 
-def test_who_reads_what_it_writes_is_a_backend_and_who_writes_beside_it_is_not(started):
+def test_a_reader_of_the_applications_pipe_is_a_backend_and_another_writer_is_not(processes):
     read, write = os.pipe()
-    sleeping = "import time; print('up', flush=True); time.sleep(120)"
-    own, _ = start(started, sleeping, pass_fds=[write])
-    reader, _ = start(started, sleeping, pass_fds=[read])
-    beside, _ = start(started, sleeping, pass_fds=[write])
+    idle_script = "import time; print('up', flush=True); time.sleep(120)"
+    own, _ = start(processes, idle_script, pass_fds=[write])
+    reader, _ = start(processes, idle_script, pass_fds=[read])
+    other_writer, _ = start(processes, idle_script, pass_fds=[write])
     os.close(read)
     os.close(write)
-    found = find_related([own])
-    assert found.backends.get(reader) == "pipe"
-    assert beside not in found.backends
+    related = find_related([own])
+    assert related.backends.get(reader) == "pipe"
+    assert other_writer not in related.backends
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces")
-@pytest.mark.skipif(shutil.which("ip") is None, reason="no ip here: iproute2")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create network namespaces")
+@pytest.mark.skipif(shutil.which("ip") is None, reason="ip (iproute2) is not installed")
 @pytest.mark.parametrize("role", ["client", "backend"])
-def test_a_peer_in_another_network_namespace_is_found(role, started):
+def test_a_peer_in_another_network_namespace_is_found(role, processes):
     name, here, there = f"hr{os.getpid()}", f"hr{os.getpid()}a", f"hr{os.getpid()}b"
     subprocess.run(["ip", "netns", "add", name], check=True)
     try:
@@ -134,50 +134,50 @@ def test_a_peer_in_another_network_namespace_is_found(role, started):
             "import socket, sys, time; s = socket.create_connection((sys.argv[1], int(sys.argv[2])));"
             " print('up', flush=True); time.sleep(120)"
         )
-        within = f"import os, sys; os.execvp('ip', ['ip', 'netns', 'exec', '{name}', sys.executable, '-P', '-c', *sys.argv[1:]])"
+        run_in_namespace = f"import os, sys; os.execvp('ip', ['ip', 'netns', 'exec', '{name}', sys.executable, '-P', '-c', *sys.argv[1:]])"
         if role == "client":
-            own, port = start(started, listen)
-            other, _ = start(started, within, ask, f"100.99.{os.getpid() % 256}.1", port)
-            assert other in find_related([own]).clients
+            own, port = start(processes, listen)
+            peer, _ = start(processes, run_in_namespace, ask, f"100.99.{os.getpid() % 256}.1", port)
+            assert peer in find_related([own]).clients
         else:
-            other, port = start(started, within, listen)
-            own, _ = start(started, ask, f"100.99.{os.getpid() % 256}.2", port)
-            assert find_related([own]).backends.get(other) == "tcp"
+            peer, port = start(processes, run_in_namespace, listen)
+            own, _ = start(processes, ask, f"100.99.{os.getpid() % 256}.2", port)
+            assert find_related([own]).backends.get(peer) == "tcp"
     finally:
         subprocess.run(["ip", "netns", "del", name], check=True)
         subprocess.run(["ip", "link", "del", here], check=False, stderr=subprocess.DEVNULL)
 
 
-def test_a_backend_that_is_asked_over_short_connections_is_found(started, monkeypatch):
-    # A dozen connections, however late this process gets a CPU.
+def test_a_backend_with_short_connections_is_found(processes, monkeypatch):
+    # The time suffices for a dozen connections, however late this process gets a CPU.
     monkeypatch.setattr("hindmost.studies.diagnosis.relations.SHORT_S", 3.0)
-    answering = (
+    server_script = (
         "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
         "while True:\n with s.accept()[0] as link: link.recv(1); time.sleep(0.2)"
     )
-    asking = (
+    client_script = (
         "import socket, sys, time; print('up', flush=True)\n"
         "while True:\n with socket.create_connection(('127.0.0.1', int(sys.argv[1]))) as link:\n"
         "  link.send(b'x'); link.recv(1)"
     )
-    peer, port = start(started, answering)
-    own, _ = start(started, asking, port)
+    peer, port = start(processes, server_script)
+    own, _ = start(processes, client_script, port)
     assert find_related([own]).backends.get(peer) == "tcp"
 
 
-def test_who_asks_by_way_of_a_proxy_is_a_client(started):
-    passing = (
+def test_a_client_behind_a_proxy_is_found(processes):
+    proxy_script = (
         "import socket, sys, time; s = socket.create_server(('127.0.0.1', 0));"
         " t = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print(s.getsockname()[1], flush=True);"
         " c = s.accept(); time.sleep(120)"
     )
-    own, port = start(started, PEER, "tcp", "")
-    proxy, front = start(started, passing, port)
-    asking, _ = start(started, APPLICATION, "tcp", "", front)
-    start(started, PEER, "alone", "")
-    assert find_related([own]).clients == {proxy, asking}
-    # Seen from the one who asks, the proxy is a backend, and the server is no client of it.
-    assert find_related([asking]).clients == set()
+    own, port = start(processes, PEER, "tcp", "")
+    proxy, front = start(processes, proxy_script, port)
+    client_script, _ = start(processes, APPLICATION, "tcp", "", front)
+    start(processes, PEER, "alone", "")
+    assert find_related([own]).clients == {proxy, client_script}
+    # For the client, the proxy is a backend, and the server is not its client.
+    assert find_related([client_script]).clients == set()
 
 
 ASKS = """
@@ -201,20 +201,20 @@ while True:
 """
 
 
-def test_what_an_application_is_sent_is_counted_without_what_we_send(started):
-    own, port = start(started, ANSWERS)
-    start(started, ASKS, port, stdin=subprocess.PIPE)
-    client = started[-1]
-    with socket.create_connection(("127.0.0.1", int(port))) as ours, closing(Requests(own)) as requests:
+def test_requests_are_counted_without_our_own(processes):
+    own, port = start(processes, ANSWERS)
+    start(processes, ASKS, port, stdin=subprocess.PIPE)
+    client = processes[-1]
+    with socket.create_connection(("127.0.0.1", int(port))) as connection, closing(Requests(own)) as requests:
         counts = []
-        for asked, asked_by_us in ((0, 0), (20, 0), (0, 20), (20, 20)):
+        for by_client, by_test in ((0, 0), (20, 0), (0, 20), (20, 20)):
             begin = requests.at_s
-            for _ in range(asked):
+            for _ in range(by_client):
                 print(file=client.stdin, flush=True)
                 client.stdout.readline()
-            for _ in range(asked_by_us):
-                ours.sendall(b"x")
-                ours.recv(1)
+            for _ in range(by_test):
+                connection.sendall(b"x")
+                connection.recv(1)
             segments, _ = requests.rates()
             counts.append(round(segments * (requests.at_s - begin)))
         assert counts == [0, 20, 0, 20]
@@ -222,11 +222,11 @@ def test_what_an_application_is_sent_is_counted_without_what_we_send(started):
         assert requests.rates()[1] > 0
 
 
-def test_a_backend_is_never_a_suspect(started, monkeypatch):
-    peer, port = start(started, PEER, "tcp", "")
-    own, _ = start(started, APPLICATION, "tcp", "", port)
+def test_a_backend_is_never_a_suspect(processes, monkeypatch):
+    peer, port = start(processes, PEER, "tcp", "")
+    own, _ = start(processes, APPLICATION, "tcp", "", port)
     monkeypatch.setattr(neighbours, "busy_processes", lambda: [(0.9, peer, "python")])
-    found = find_suspects(own, Policy())
-    assert not [name for name in found.tried if name.startswith("neighbour")]
-    (note,) = [note for name, note in found.left_out.items() if name.startswith("neighbour")]
+    related = find_suspects(own, Policy())
+    assert not [name for name in related.tried if name.startswith("neighbour")]
+    (note,) = [note for name, note in related.left_out.items() if name.startswith("neighbour")]
     assert (note.code, note.values["by"]) == ("application-depends", "tcp")

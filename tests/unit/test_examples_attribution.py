@@ -1,4 +1,4 @@
-"""Example study files can be read; the script of one of them works on a simulated machine."""
+"""Example study files can be read; the script of one of them works on a simulated host."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_example_is_a_study_with_known_knobs_and_a_design(path: Path) -> None:
         assert (path.parent / study.target).exists()
 
 
-def machine(root: Path, nodes: list[str]) -> None:
-    """A card with four queues on node 1, as /sys and /proc tell of it."""
+def write_host(root: Path, nodes: list[str]) -> None:
+    """Write a network card with four queues on node 1 into made-up /sys and /proc."""
     for node, cpus in enumerate(nodes):
         place = root / f"sys/devices/system/node/node{node}"
         place.mkdir(parents=True)
@@ -49,9 +49,9 @@ def machine(root: Path, nodes: list[str]) -> None:
     (interface / "device").symlink_to(card)
 
 
-def affinity(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def affinity(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, EXAMPLES / "nic-affinity.py", *words],
+        [sys.executable, EXAMPLES / "nic-affinity.py", *arguments],
         env=os.environ | {"NIC_AFFINITY_ROOT": str(root)},
         capture_output=True,
         text=True,
@@ -60,25 +60,25 @@ def affinity(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["0000:3b:00.1", "eth1"])
-def test_interrupts_go_where_the_level_says_and_back(tmp_path: Path, name: str) -> None:
-    machine(tmp_path, ["0-3", "4-7"])
+def test_interrupts_are_moved_and_restored(tmp_path: Path, name: str) -> None:
+    write_host(tmp_path, ["0-3", "4-7"])
 
     def now() -> list[str]:
         return [(tmp_path / f"proc/irq/{irq}/smp_affinity_list").read_text() for irq in (63, 64, 65, 66)]
 
-    found = affinity(tmp_path, name, "read").stdout.strip()
-    assert found == "63=0-7 64=0-7 65=0-7 66=0-7"
+    original = affinity(tmp_path, name, "read").stdout.strip()
+    assert original == "63=0-7 64=0-7 65=0-7 66=0-7"
     for level, cpus in (("same-node", ["4", "5", "6", "7"]), ("all-nodes", ["0", "4", "1", "5"])):
         assert affinity(tmp_path, name, "write", level).returncode == 0
         assert now() == cpus
         assert affinity(tmp_path, name, "read").stdout.strip() == level
-    assert affinity(tmp_path, name, "write", found).returncode == 0
+    assert affinity(tmp_path, name, "write", original).returncode == 0
     assert now() == ["0-7"] * 4
 
 
-def test_a_machine_without_two_nodes_or_the_card_is_refused(tmp_path: Path) -> None:
-    machine(tmp_path, ["0-7"])
-    for name, named in (("eth1", "1"), ("eth9", "eth9")):
-        found = affinity(tmp_path, name, "read")
-        assert (found.returncode, found.stdout) == (1, "")
-        assert named in found.stderr.split(), found.stderr
+def test_a_host_without_two_nodes_or_without_the_card_is_refused(tmp_path: Path) -> None:
+    write_host(tmp_path, ["0-7"])
+    for name, expected in (("eth1", "1"), ("eth9", "eth9")):
+        process = affinity(tmp_path, name, "read")
+        assert (process.returncode, process.stdout) == (1, "")
+        assert expected in process.stderr.split(), process.stderr

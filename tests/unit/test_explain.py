@@ -1,4 +1,4 @@
-"""An explanation: how the tail is split, what is tried, how the budget is spent, and what the folder alone says."""
+"""An explanation: the parts of the tail, the candidates, the budget, and the answer from the folder alone."""
 
 import json
 import math
@@ -40,18 +40,22 @@ def part(stage, cause, us, share, who=None):
     return {"stage": stage, "cause": cause, "who": who, **figure(us, share), "sd_without_us": 1.0}
 
 
-def who(name, relation, process=9):
+def process_of(name, relation, process=9):
     return {"name": name, "process": process, "relation": relation, "requests": 100}
 
 
-def slow(stage, cause, us, person=None):
-    named = person or {"name": None, "process": None, "relation": None}
+def slow(stage, cause, us, process=None):
+    described = process or {"name": None, "process": None, "relation": None}
     return {"stage": stage, "cause": cause, "mean_us": us} | {
-        key: named[key] for key in ("name", "process", "relation")
+        key: described[key] for key in ("name", "process", "relation")
     }
 
 
-BURNER, CLIENT, LRU = who("burner", "other"), who("worker-0", "other", 8), who("mc-lrumaint", "own", 7)
+BURNER, CLIENT, LRU = (
+    process_of("burner", "other"),
+    process_of("worker-0", "other", 8),
+    process_of("mc-lrumaint", "own", 7),
+)
 TRACE = {
     "all": {
         "latency": {"variance_us2": {"value": 100.0}},
@@ -70,7 +74,7 @@ TRACE = {
             part("tcp_to_read", "run_queue", 3.0, 0.3, BURNER),
             part("tcp_to_read", "run_queue", 1.0, 0.1, CLIENT),
             part("start_to_response", "lock", 1.0, 0.1, LRU),
-            part("tcp_to_read", "run_queue", 1.0, 0.05, who("sentinel-0", "other")),
+            part("tcp_to_read", "run_queue", 1.0, 0.05, process_of("sentinel-0", "other")),
         ],
         "slowest": {
             "latency_us": 100.0,
@@ -88,10 +92,10 @@ TRACE = {
 }
 
 
-def test_the_parts_share_the_variance_of_what_the_client_saw():
+def test_the_parts_add_up_to_the_variance_at_the_client():
     parts = {one.name: one for one in split.split_tail(TRACE, 200.0)}
     assert sum(one.of_variance for one in parts.values()) == pytest.approx(1.0)
-    # Half of it is the client's, and of the server's half a tenth waited for the client's own thread.
+    # The client has half of it; of the server's half, a tenth waited for the client's thread.
     assert parts[split.CLIENT].of_variance == pytest.approx(0.55)
     assert parts[split.OTHERS].of_variance == pytest.approx(0.175)
     assert parts[split.WORK].of_variance == pytest.approx(0.15)
@@ -106,7 +110,7 @@ def test_a_trace_without_culprits_is_split_by_stages():
     assert parts == {split.NETWORK_IN: pytest.approx(0.1), split.QUEUE: pytest.approx(0.9)}
 
 
-def test_culprits_come_with_their_kind_and_not_our_own_watcher():
+def test_culprits_have_a_kind_and_exclude_the_sentinel():
     found = split.find_culprits(TRACE, 200.0)
     assert [(one.name, one.kind) for one in found] == [
         ("burner", "process"),
@@ -128,7 +132,7 @@ def test_culprits_come_with_their_kind_and_not_our_own_watcher():
     ],
 )
 def test_kinds_of_culprits(stage, cause, relation, us, kind):
-    assert split.kind_of(part(stage, cause, us, 0.5, who("x", relation))) == kind
+    assert split.kind_of(part(stage, cause, us, 0.5, process_of("x", relation))) == kind
 
 
 def target_file(folder: Path) -> Path:
@@ -148,7 +152,7 @@ def candidate(level: str) -> Candidate:
     return Candidate({"option": "threads"}, level, "a test", 0.5, "medium")
 
 
-def test_candidates_are_advised_declared_and_known_but_never_what_is_in_force(tmp_path, monkeypatch):
+def test_candidates_exclude_the_settings_in_force(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogue, "_find_obstacle", lambda *_: None)
     monkeypatch.setattr(catalogue, "MOST", 20)
     target, plan = (
@@ -160,14 +164,14 @@ def test_candidates_are_advised_declared_and_known_but_never_what_is_in_force(tm
     )
     labels = [one.label for one in found]
     assert {"-o no_lru_maintainer", "threads=2", "batching=none"} <= set(labels)
-    assert "threads=1" not in labels, "the target has one thread anyway"
+    assert "threads=1" not in labels, "threads=1 is in force already"
     assert left_out == []
     assert all(1.0 - one.predicted >= catalogue.LEAST_GAIN for one in found)
     gains = [(1.0 - one.predicted) * catalogue.RISKS[one.risk] for one in found]
     assert gains == sorted(gains, reverse=True)
 
 
-def test_of_a_running_server_only_what_a_running_host_can_change_is_tried():
+def test_a_running_server_gets_only_candidates_of_the_host():
     target = parse_target("memcached://127.0.0.1:11211")
     found, left_out = catalogue.list_candidates(target, tiny_plan(), None, (), ())
     assert all(set(one.what) & {"knob", "cpu_dma_latency"} for one in found)
@@ -175,24 +179,24 @@ def test_of_a_running_server_only_what_a_running_host_can_change_is_tried():
     assert whys["-o no_lru_maintainer"] == whys["schedule=nice:-10"] == "needs-managed-target"
 
 
-def test_a_change_of_the_client_changes_the_plan_alone():
+def test_a_change_of_the_client_changes_only_the_plan():
     plan = tiny_plan().model_copy(update={"batching": 0.001})
     assert plan_without(plan, [Candidate({"client": "batching"}, "none", "", 0.8, "low")]).batching == "none"
     assert plan_without(plan, [candidate("2")]) is plan
 
 
 def stage(*columns: float) -> schedule.Rounds:
-    """Two rounds of each column, which scatter by 2 %."""
+    """Return two rounds of each column, which vary by 2 %."""
     return {side: {1: us, 2: us * (1.02 if side % 2 else 1.0)} for side, us in enumerate(columns)}
 
 
-def test_the_worst_are_dropped_and_the_best_always_stays():
+def test_the_worst_candidates_are_dropped_and_the_best_is_kept():
     assert schedule.survivors(stage(100.0, 50.0, 150.0, 50.3), 3)[0] == [1, 3]
     assert schedule.survivors(stage(100.0, 120.0, 150.0), 2)[0] == [1]
-    assert schedule.survivors({0: {1: 100.0}, 1: {1: 50.0}}, 1) == ([1], 1), "a round decides nothing"
+    assert schedule.survivors({0: {1: 100.0}, 1: {1: 50.0}}, 1) == ([1], 1), "one round decides nothing"
 
 
-def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reserve():
+def test_a_started_round_is_finished_and_runs_are_reserved_for_the_confirmation():
     reserve = 2 * schedule.LOOKS[0]
     assert schedule.next_try({}, 2, reserve + 3) == schedule.Next("try", 1, (0, 1, 2))
     assert schedule.next_try({}, 2, reserve + 2) is None
@@ -201,7 +205,7 @@ def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reser
 
 
 @each_row(
-    ("pairs", "left", "decided", "following"),
+    ("pairs", "runs_left", "is_decided", "next_round"),
     [
         (6, 100, True, 7),
         (7, 100, True, None),
@@ -210,10 +214,10 @@ def test_a_round_that_has_begun_is_finished_and_the_confirmation_keeps_its_reser
         (16, 100, False, None),
     ],
 )
-def test_the_confirmation_ends_at_looks_alone(pairs, left, decided, following):
+def test_the_confirmation_ends_only_at_planned_looks(pairs, runs_left, is_decided, next_round):
     rounds = {side: dict.fromkeys(range(1, pairs + 1), 100.0 - 10 * side) for side in (0, 1)}
-    found = schedule.next_confirming(rounds, left, decided)
-    assert (None if found is None else found.round) == following
+    found = schedule.next_confirming(rounds, runs_left, is_decided)
+    assert (None if found is None else found.round) == next_round
 
 
 def test_a_hopeless_confirmation_ends_at_its_first_look():
@@ -221,8 +225,8 @@ def test_a_hopeless_confirmation_ends_at_its_first_look():
     assert schedule.next_confirming(rounds, 100, decided=False) is None
 
 
-def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tuple[list[int], str]:
-    """The whole course with runs from a law: which side was confirmed, and what was found."""
+def simulate_explanation(effects: list[float], scatter: float, runs: int, seed: int) -> tuple[list[int], str]:
+    """Simulate the whole schedule; return which sides were confirmed, and the verdict."""
     draw = random.Random(seed)
     made: dict[str, dict[int, dict[int, float]]] = {name: defaultdict(dict) for name in ("try", "confirm")}
     left = runs
@@ -235,10 +239,10 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
             )
             left -= 1
 
-    tried = effects[: schedule.count_affordable(len(effects), runs)]
-    while following := schedule.next_try(made["try"], len(tried), left):
-        make(following, [1.0, *tried])
-    (best, *_), _ = schedule.survivors(made["try"], len(tried))
+    affordable = effects[: schedule.count_affordable(len(effects), runs)]
+    while following := schedule.next_try(made["try"], len(affordable), left):
+        make(following, [1.0, *affordable])
+    (best, *_), _ = schedule.survivors(made["try"], len(affordable))
     while True:
         pairs = len(made["confirm"][1])
         ratio = compare_sides(made["confirm"]) if pairs in schedule.LOOKS else None
@@ -246,22 +250,22 @@ def explained(effects: list[float], scatter: float, runs: int, seed: int) -> tup
         following = schedule.next_confirming(made["confirm"], left, decided)
         if following is None:
             return [best], "gain" if decided else "none"
-        make(following, [1.0, tried[best - 1]])
+        make(following, [1.0, affordable[best - 1]])
 
 
-def test_changes_that_do_nothing_are_rarely_confirmed():
-    found = [explained([1.0, 1.0, 1.0], 0.3, 50, seed)[1] for seed in range(200)]
+def test_ineffective_changes_are_rarely_confirmed():
+    found = [simulate_explanation([1.0, 1.0, 1.0], 0.3, 50, seed)[1] for seed in range(200)]
     assert found.count("gain") <= 0.05 * 200
 
 
-def test_a_budget_of_five_minutes_finds_half_of_the_tail_among_others():
-    found = [explained([1.0, 1.1, 0.5, 1.0], 0.25, 60, seed) for seed in range(50)]
+def test_a_budget_of_five_minutes_finds_a_change_that_halves_the_tail():
+    found = [simulate_explanation([1.0, 1.1, 0.5, 1.0], 0.25, 60, seed) for seed in range(50)]
     assert found.count(([3], "gain")) >= 45
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> list[Path]:
-    """A run of a slow server, then one of a fast one."""
+    """A run of a slow server, and a run of a fast one."""
     found = []
     for us in (20_000, 100):
         target = f'synth?service={{"kind":"deterministic","mean_us":{us}}}'
@@ -278,36 +282,36 @@ def runs(tmp_path_factory) -> list[Path]:
 
 
 class Interruption(list):
-    """The runs that were made; the n-th is interrupted."""
+    """The runs that were made; run number `stop_at` is interrupted."""
 
     stop_at = 0
 
 
 @pytest.fixture
 def made(runs, tmp_path, monkeypatch) -> tuple[Study, Interruption]:
-    """A study whose runs are copies: without the change those of the slow server, with it of the fast one."""
-    noted = Interruption()
+    """A study whose runs are copies: of the slow server without the change, of the fast server with it."""
+    recorded_runs = Interruption()
 
     def make(study: Study, number: int, *_: object, **__: object) -> None:
-        if len(noted) + 1 == noted.stop_at:
+        if len(recorded_runs) + 1 == recorded_runs.stop_at:
             raise KeyboardInterrupt
-        noted.append(f"{study.folder.parent.name}/{study.folder.name} {number}")
+        recorded_runs.append(f"{study.folder.parent.name}/{study.folder.name} {number}")
         source = runs[study.folder.name.isdigit() and int(study.folder.name) > 0]
         shutil.copytree(source, study.folder / "runs" / f"{number:04d}")
 
     monkeypatch.setattr(arms, "make_run", make)
     monkeypatch.setattr(catalogue, "CATALOGUE", ())
-    monkeypatch.setattr(procedure._engine, "trace_fault", lambda: ("trace-permission", "not here"))
+    monkeypatch.setattr(procedure._engine, "trace_fault", lambda: ("trace-permission", "no permission"))
     plan = tiny_plan().model_copy(
         update={"target": str(target_file(tmp_path)), "rate_per_s": 50.0, "clients": 1}
     )
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "kind": KIND, "created": "x"}
     study = Study.create(tmp_path / "study", manifest | {KIND: msgspec.to_builtins(State("p99", 300.0))})
-    return study, noted
+    return study, recorded_runs
 
 
-def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
-    study, noted = made
+def test_a_gain_is_confirmed_by_fresh_pairs_and_stored(made):
+    study, recorded_runs = made
     shown = carry_out(study, Silent())
     document = shown.document
     assert (document["verdict"], shown.exit) == ("gain", Exit.DONE)
@@ -318,9 +322,12 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
     assert {"p50", "throughput"} <= set(fresh["ratios"])
     assert len(document["answer"]) == 5
     assert [one["code"] for one in document["cannot"]] == ["not-traced"]
-    assert noted.count("confirm/0 1") == 1
-    again = answer(Study.open(study.folder))
-    assert {**msgspec.json.decode(msgspec.json.encode(again)), "created": ""} == {**document, "created": ""}
+    assert recorded_runs.count("confirm/0 1") == 1
+    recomputed = answer(Study.open(study.folder))
+    assert {**msgspec.json.decode(msgspec.json.encode(recomputed)), "created": ""} == {
+        **document,
+        "created": "",
+    }
     assert {**report_study(Study.open(study.folder)).document, "created": ""} == {**document, "created": ""}
     result = open_study(study.folder)
     assert (result.verdict, len(result.candidates), len(result.latency)) == (
@@ -331,16 +338,16 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_the_folder_alone_says_so(made):
     assert json.loads((study.folder / "explanation.json").read_text())["schema"] == "hindmost.explain/1"
 
 
-def test_whoever_was_stopped_goes_on_and_repeats_nothing(made):
-    study, noted = made
-    noted.stop_at = 7  # in the middle of a round
+def test_an_interrupted_study_continues_without_repeating_runs(made):
+    study, recorded_runs = made
+    recorded_runs.stop_at = 7  # in the middle of a round
     with pytest.raises(Interrupted) as caught:
         carry_out(study, Silent())
     assert caught.value.hint == f"hindmost explain {study.folder}"
-    noted.stop_at = 0
+    recorded_runs.stop_at = 0
     document = carry_out(Study.open(study.folder), Silent()).document
     assert document["verdict"] == "gain"
-    assert len(noted) == len(set(noted)) == 1 + 2 * schedule.LOOKS[0]
+    assert len(recorded_runs) == len(set(recorded_runs)) == 1 + 2 * schedule.LOOKS[0]
 
 
 def test_a_spent_budget_decides_nothing(made):
@@ -361,23 +368,23 @@ def test_every_view_has_the_figures(made):
     assert page.count("<svg") >= 4
 
 
-def test_nothing_is_applied_without_a_setting_of_the_host(made):
+def test_without_a_host_setting_nothing_is_applied(made):
     document = carry_out(made[0], Silent(), apply=True).document
     assert (document["applied"], document["undo"]) == ([], None)
 
 
-def test_confirmed_settings_of_the_host_are_applied_and_the_others_said(made, monkeypatch):
+def test_only_confirmed_host_settings_are_applied(made, monkeypatch):
     study, _ = made
-    set_ = []
-    monkeypatch.setattr(procedure, "set_knob", lambda *words: set_.append(words))
+    applied = []
+    monkeypatch.setattr(procedure, "set_knob", lambda *setting: applied.append(setting))
     chosen = [Candidate({"knob": "thp"}, "never", "", 0.5, "low"), candidate("2")]
     state = State.load(study).update(study, candidates=chosen, chosen=[1, 2])
     procedure._apply(study, state, Silent())
-    assert set_ == [("thp", "never")]
+    assert applied == [("thp", "never")]
     assert State.load(Study.open(study.folder)).applied == ["thp=never"]
 
 
-def test_what_cannot_be_meant_is_refused(tmp_path):
+def test_impossible_options_are_refused(tmp_path):
     request = MeasureRequest(target="memcached")
     with raises(UsageError, "bad-value"):
         create_study(request, "1s", "p99", tmp_path / "study")
@@ -385,12 +392,12 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
         create_study(request, "1m", "p42", tmp_path / "study")
 
 
-def test_the_package_is_the_function_of_python_users():
+def test_explain_can_be_called_from_python():
     with raises(UsageError, "bad-value"):
         hindmost.explain("memcached", budget="1s")
 
 
-def test_an_infinite_percentile_is_the_word_and_not_null(made, tmp_path):
+def test_an_infinite_percentile_is_stored_as_inf_and_not_null(made, tmp_path):
     study, _ = made
     found = msgspec.convert(carry_out(study, Silent()).document, Explanation)
     after = found.confirmation.after

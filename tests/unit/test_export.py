@@ -19,7 +19,7 @@ def study(made_study):
     return made_study[0]
 
 
-def tell(study, form, tmp_path):
+def export(study, form, tmp_path):
     assert main(["study", "export", str(study), "--as", form, "--out", str(tmp_path / "out")]) == 0
     return tmp_path / "out"
 
@@ -30,40 +30,43 @@ def rows(path):
 
 
 def test_csv_has_the_figures_of_the_result_and_a_row_for_each_run_and_request(study, tmp_path):
-    out, result = tell(study, "csv", tmp_path), hindmost.open_study(study)
+    out, result = export(study, "csv", tmp_path), hindmost.open_study(study)
     (p50,) = (row for row in rows(out / "latency.csv") if (row["of"], row["quantile"]) == ("latency", "p50"))
     assert float(p50["value"]) == result.document["latency_us"]["p50"]["value"]
     assert len(rows(out / "runs.csv")) == len(result.document["runs"])
-    for kept in ("samples", "worst"):
-        frame = result.requests(kept).collect()
-        written = rows(out / f"{kept}.csv")
-        assert len(written) == frame.height > 0
-        latencies = [float(row["latency_us"]) for row in written if row["latency_us"]]
+    for kind in ("samples", "worst"):
+        frame = result.requests(kind).collect()
+        exported = rows(out / f"{kind}.csv")
+        assert len(exported) == frame.height > 0
+        latencies = [float(row["latency_us"]) for row in exported if row["latency_us"]]
         assert sum(latencies) == pytest.approx(frame["latency_us"].sum())
 
 
 def test_parquet_has_the_same_tables(study, tmp_path):
     polars = pytest.importorskip("polars")
-    out, result = tell(study, "parquet", tmp_path), hindmost.open_study(study)
+    out, result = export(study, "parquet", tmp_path), hindmost.open_study(study)
     assert polars.read_parquet(out / "latency.parquet").equals(result.latency)
     assert polars.read_parquet(out / "samples.parquet").height == result.requests().collect().height
 
 
-def test_openmetrics_has_seconds_and_counts_and_ends_as_it_must(study, tmp_path):
-    lines, result = tell(study, "openmetrics", tmp_path).read_text().splitlines(), hindmost.open_study(study)
+def test_openmetrics_has_seconds_counts_and_an_end(study, tmp_path):
+    lines, result = (
+        export(study, "openmetrics", tmp_path).read_text().splitlines(),
+        hindmost.open_study(study),
+    )
     assert lines[-1] == "# EOF"
-    found = {}
+    samples = {}
     for line in lines:
         if not line.startswith("#"):
             name, labels, value = SAMPLE.match(line).groups()
-            found[name, *sorted(re.findall(r'(?:quantile|bound|of|outcome)="([^"]*)"', labels))] = float(
+            samples[name, *sorted(re.findall(r'(?:quantile|bound|of|outcome)="([^"]*)"', labels))] = float(
                 value
             )
     p50 = result.document["latency_us"]["p50"]["value"]
     key = ("hindmost_latency_seconds", *sorted(("latency", "p50", "value")))
-    assert found[key] == pytest.approx(p50 / 1e6)
+    assert samples[key] == pytest.approx(p50 / 1e6)
     counts = result.document["counts"]
-    assert found["hindmost_requests_total", "completed"] == counts["completed"]
+    assert samples["hindmost_requests_total", "completed"] == counts["completed"]
 
 
 def test_openmetrics_escapes_labels_and_writes_infinity():
@@ -77,9 +80,9 @@ def test_openmetrics_has_valid_names_of_labels_for_any_factor():
 
 
 def test_otlp_is_a_request_with_a_point_for_each_figure(study, tmp_path):
-    request = json.loads(tell(study, "otlp", tmp_path).read_text())
+    request = json.loads(export(study, "otlp", tmp_path).read_text())
     ((scope,),) = ([part["scopeMetrics"][0]] for part in request["resourceMetrics"])
-    metrics = {one["name"]: one for one in scope["metrics"]}
+    metrics = {metric["name"]: metric for metric in scope["metrics"]}
     assert metrics["hindmost.latency_seconds"]["unit"] == "s"
     requests = metrics["hindmost.requests"]["sum"]
     assert requests["isMonotonic"]
@@ -90,7 +93,7 @@ def test_otlp_is_a_request_with_a_point_for_each_figure(study, tmp_path):
     )
 
 
-def test_unknown_formats_and_places_that_cannot_be_written_are_refused(study, tmp_path):
+def test_unknown_formats_and_unwritable_folders_are_refused(study, tmp_path):
     with raises(hindmost.HindmostError, "unknown-name", name="xml"):
         export_study(study, "xml", tmp_path)  # type: ignore[arg-type]
     (tmp_path / "file").write_text("")

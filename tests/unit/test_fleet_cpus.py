@@ -1,4 +1,4 @@
-"""Placement: the server has CPUs of its own, two clients never spin on one, and helpers keep off both."""
+"""Placement: the server has its own CPUs, two clients never spin on one CPU, and helpers avoid both."""
 
 import pytest
 from messages import raises
@@ -10,7 +10,7 @@ from hindmost.fleet.cpus import read_cores
 
 
 @each_row(
-    ("cpus", "asked", "server", "clients", "pacing"),
+    ("cpus", "options", "server", "clients", "pacing"),
     [
         ([0, 1], {}, (0,), ((1,),), "spin"),
         ([0, 1, 2, 3], {}, (0, 1), ((2,),), "spin"),
@@ -32,22 +32,22 @@ from hindmost.fleet.cpus import read_cores
         ([1, 0, 1], {}, (0,), ((1,),), "spin"),
     ],
 )
-def test_cpus_are_assigned(cpus, asked, server, clients, pacing):
-    found = allot(cpus, **asked)
-    assert (found.server, found.clients, found.pacing) == (server, clients, pacing)
+def test_cpus_are_assigned(cpus, options, server, clients, pacing):
+    allotment = allot(cpus, **options)
+    assert (allotment.server, allotment.clients, allotment.pacing) == (server, clients, pacing)
 
 
-@pytest.mark.parametrize(("which", "option"), [("server", "--server-cpus"), ("client_cpus", "--client-cpus")])
-def test_a_processor_that_this_process_may_not_use_is_refused(which, option):
+@pytest.mark.parametrize(("role", "option"), [("server", "--server-cpus"), ("client_cpus", "--client-cpus")])
+def test_a_cpu_outside_the_affinity_is_refused(role, option):
     with raises(UsageError, "bad-value", option=option, value=7, known=[0, 1]):
-        allot([0, 1], **{which: [0, 7]})
+        allot([0, 1], **{role: [0, 7]})
 
 
-def test_clients_beside_the_server_sleep_although_each_has_a_processor():
-    found = allot([0, 1], server=[0], client_cpus=[0])
-    assert found.beside_server
-    assert not found.shared
-    assert found.pacing == "sleep"
+def test_clients_on_the_servers_cpu_sleep():
+    allotment = allot([0, 1], server=[0], client_cpus=[0])
+    assert allotment.beside_server
+    assert not allotment.shared
+    assert allotment.pacing == "sleep"
 
 
 def siblings(cores, threads=2):
@@ -71,13 +71,17 @@ PLACES = [
 
 
 @each_row(("cores", "rate", "server", "clients", "helpers"), PLACES)
-def test_no_core_is_shared_while_others_are_free(cores, rate, server, clients, helpers):
+def test_no_core_is_shared_while_another_is_free(cores, rate, server, clients, helpers):
     cpus = sorted(cpu for core in cores for cpu in core)
-    found = allot(cpus, rate_per_s=rate, cores=cores)
-    assert found.clients == clients
-    assert server in (None, found.server)
-    assert helpers in (None, found.helpers)
-    used = {"server": {*found.server}, "clients": {*sum(found.clients, ())}, "helpers": {*found.helpers}}
+    allotment = allot(cpus, rate_per_s=rate, cores=cores)
+    assert allotment.clients == clients
+    assert server in (None, allotment.server)
+    assert helpers in (None, allotment.helpers)
+    used = {
+        "server": {*allotment.server},
+        "clients": {*sum(allotment.clients, ())},
+        "helpers": {*allotment.helpers},
+    }
     if len(cores) > 3:
         for core in cores:
             assert sum(bool(cpus & set(core)) for cpus in used.values()) <= 1, f"core {core} has two users"

@@ -1,4 +1,4 @@
-"""A second fleet: hosts with folders and clocks of their own, though all are this one; a real study through it."""
+"""A real study through a fake fleet, whose two hosts have their own folders and clocks."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from hindmost.studies.measure import Procedure, answer
 from hindmost.targets import parse_target
 
 CLOCKS_NS = {"north": 3_600_000_000_000, "south": -40_000_000_000}
-"""How far the hosts' clocks are from ours."""
+"""Differences between the hosts' clocks and ours."""
 
 
 class ElsewhereTeam:
-    """Instances in their hosts' folders; what is said to one is said in its host's clock."""
+    """Clients in the folders of their hosts. Orders to a client use the clock of its host."""
 
     ahead_ns = 200_000_000
 
-    def __init__(self, team: LocalTeam, jobs: Sequence[Job], there: Path, here: Path) -> None:
-        self._team, self._there, self._here = team, there, here
+    def __init__(self, team: LocalTeam, jobs: Sequence[Job], remote: Path, local: Path) -> None:
+        self._team, self._remote, self._local = team, remote, local
         self.offsets_ns: Sequence[int] = [CLOCKS_NS[job.place.host] for job in jobs]
-        self.ordered: list[dict[str, Any]] = []
+        self.orders: list[dict[str, Any]] = []
 
     def order(self, index: int, command: dict[str, Any]) -> None:
-        self.ordered.append(command)
+        self.orders.append(command)
         ((name, moment),) = command.items()
-        theirs = {
-            what: at - self.offsets_ns[index] for what, at in moment.items()
-        }  # our clock is really theirs
-        self._team.order(index, {name: theirs})
+        host_times = {
+            key: at - self.offsets_ns[index] for key, at in moment.items()
+        }  # all clocks are really ours
+        self._team.order(index, {name: host_times})
 
     def hear(self, timeout_s: float) -> list[Heard]:
         return self._team.hear(timeout_s)
@@ -48,12 +48,12 @@ class ElsewhereTeam:
 
     def fetch(self) -> None:
         self._team.fetch()
-        for path in self._there.iterdir():
-            shutil.move(path, self._here)
+        for path in self._remote.iterdir():
+            shutil.move(path, self._local)
 
 
 class Elsewhere:
-    """Two hosts; nothing of a run is in its folder before it is fetched."""
+    """Two hosts. Files of a run are in the run's folder only after they were fetched."""
 
     hosts: Sequence[str] = ("north", "south")
     serves = False
@@ -72,15 +72,15 @@ class Elsewhere:
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[ElsewhereTeam]:
-        there = self._folder / f"run-{len(self.teams)}"
-        there.mkdir(parents=True)
-        with LocalFleet().start(jobs, there) as team:
-            self.teams.append(ElsewhereTeam(team, jobs, there, folder))
+        remote = self._folder / f"run-{len(self.teams)}"
+        remote.mkdir(parents=True)
+        with LocalFleet().start(jobs, remote) as team:
+            self.teams.append(ElsewhereTeam(team, jobs, remote, folder))
             yield self.teams[-1]
-            assert not list(there.iterdir()), "something was left elsewhere"
+            assert not list(remote.iterdir()), "files were left on the hosts"
 
 
-def test_a_study_is_measured_elsewhere_as_here(tmp_path, made_study):
+def test_a_remote_study_has_the_files_of_a_local_one(tmp_path, made_study):
     plan, fleet = tiny_plan(), Elsewhere(tmp_path / "elsewhere")
     study = Study.create(tmp_path / "study", {"plan": plan.model_dump(mode="json"), "host": HOST})
     with study.lock():
@@ -90,25 +90,25 @@ def test_a_study_is_measured_elsewhere_as_here(tmp_path, made_study):
         result["counts"]["completed"] + result["counts"]["misses"] > 0.9 * result["counts"]["scheduled"] > 0
     )
     for run in study.runs():
-        here = made_study[0] / "runs" / run.folder.name
-        assert {path.name for path in run.folder.iterdir()} == {path.name for path in here.iterdir()}
+        local_folder = made_study[0] / "runs" / run.folder.name
+        assert {path.name for path in run.folder.iterdir()} == {path.name for path in local_folder.iterdir()}
 
 
-def test_orders_name_one_moment_of_our_clock_in_the_clock_of_each_host(tmp_path):
+def test_orders_use_the_clock_of_each_host(tmp_path):
     plan, fleet = tiny_plan(), Elsewhere(tmp_path / "elsewhere")
     study = Study.create(tmp_path / "study", {"plan": plan.model_dump(mode="json"), "host": HOST})
     plan = plan.model_copy(update={"runs": (1, 1)})
     with study.lock():
         Procedure(study, plan, parse_target(plan.target), Diary(), fleet=fleet).run()
     (team,) = fleet.teams
-    go, again, measure, anew = (
-        at for command in team.ordered for moment in command.values() for at in moment.values()
+    go_north, go_south, measure_north, measure_south = (
+        at for command in team.orders for moment in command.values() for at in moment.values()
     )
-    apart = CLOCKS_NS["north"] - CLOCKS_NS["south"]
-    assert (go - again, measure - anew) == (apart, apart)
+    difference = CLOCKS_NS["north"] - CLOCKS_NS["south"]
+    assert (go_north - go_south, measure_north - measure_south) == (difference, difference)
 
 
-def test_an_client_that_fails_elsewhere_is_told_as_here(tmp_path):
+def test_a_failing_remote_client_is_reported_like_a_local_one(tmp_path):
     jobs = jobs_of(["{}", "{}"], [(), ()], ("north", "south"))
     with raises(ClientError, "plan"):
         run_clients(Elsewhere(tmp_path / "elsewhere"), jobs, tmp_path, (0.1, 5.0))

@@ -1,4 +1,4 @@
-"""The fleet against scripted instances: what they say, how they end, and that none is left behind."""
+"""The local fleet with scripted clients: their events, how they end, and that no process is left."""
 
 import json
 import os
@@ -24,14 +24,14 @@ echo '{"schema": "hindmost.client/1", "plan": '$(cat "$plan")'}' > "$place/clien
 
 @pytest.fixture
 def fleet(tmp_path, monkeypatch):
-    """Run scripts in place of agents; gives their results."""
+    """Return a function that runs scripts instead of agents and returns their results."""
 
     def run(*scripts: str, watch=lambda _: None, patience_s=5.0, **plan):
         agent = tmp_path / "agent"
         agent.write_text(
             "#!/bin/sh\nplan=$5 place=$6 index=$(sed 's/.*\"index\": *\\([0-9]*\\).*/\\1/' $5)\n"
             f"echo $$ > {tmp_path}/pid-$index\n"
-            'say() { echo \'{"event": "\'$1\'", "replies": 7}\'; }\nhear() { read -r told || exit 9; }\n'
+            'say() { echo \'{"event": "\'$1\'", "replies": 7}\'; }\nhear() { read -r order || exit 9; }\n'
             "case $index in\n"
             + "".join(f"{index})\n{script}\n;;\n" for index, script in enumerate(scripts))
             + "esac\n"
@@ -44,77 +44,80 @@ def fleet(tmp_path, monkeypatch):
     return run
 
 
-def gone(folder: Path) -> bool:
-    """Whether no instance is left; a zombie would be one."""
+def no_client_is_left(folder: Path) -> bool:
+    """Return whether no client process is left, not even a zombie."""
     pids = [int(file.read_text()) for file in folder.glob("pid-*")]
     assert pids
     return not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_results_come_in_order_and_only_they_are_left(fleet, tmp_path):
-    assert [one["plan"]["index"] for one in fleet(GOOD, GOOD)] == [0, 1]
-    assert gone(tmp_path)
+def test_results_are_in_order_and_other_files_are_removed(fleet, tmp_path):
+    assert [result["plan"]["index"] for result in fleet(GOOD, GOOD)] == [0, 1]
+    assert no_client_is_left(tmp_path)
     assert {file.name for file in tmp_path.glob("*-?.*")} == {"client-0.json", "client-1.json"}
 
 
-def test_phases_pass_only_when_all_are_there(fleet):
-    seen: list[Moment] = []
+def test_a_phase_begins_when_all_clients_are_ready(fleet):
+    moments: list[Moment] = []
     slow = GOOD.replace("say warm", "sleep 0.3; say warm")
-    fleet(GOOD, slow, watch=seen.append)
-    phases = [moment.phase for moment in seen]
+    fleet(GOOD, slow, watch=moments.append)
+    phases = [moment.phase for moment in moments]
     assert phases == sorted(phases, key=["start", "warm-up", "measure", "collect"].index)
     assert {"warm-up", "measure", "collect"} <= set(phases)
-    assert seen[-1].replies == 14
+    assert moments[-1].replies == 14
 
 
-def test_what_is_done_when_the_measurement_is_over_is_none_of_the_clients_time(fleet, monkeypatch):
-    """The clock jumps by an hour while the end of the measurement is told."""
+def test_time_spent_by_the_observer_does_not_count_against_clients(fleet, monkeypatch):
+    """The clock jumps by an hour while the observer handles the end of the measurement."""
     ahead_s = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + ahead_s[0])
     monkeypatch.setattr(phases, "time", clock)
 
-    def ending(moment: Moment) -> None:
+    def jump_at_collect(moment: Moment) -> None:
         if moment.phase == "collect":
             ahead_s[0] = 3_600.0
 
-    assert len(fleet(GOOD.replace("say done", "say done; sleep 0.2"), watch=ending, patience_s=60.0)) == 1
-
-
-STORES = {"preload": True, "workload": {"keys": 10_000}}
-
-
-def test_while_keys_are_stored_it_is_told_again_and_again_and_never_after(fleet, monkeypatch):
-    monkeypatch.setattr(phases, "STORING_LOOK_S", 0.05)
-    seen: list[Moment] = []
-    fleet(GOOD.replace("say ready", "sleep 0.5; say ready"), watch=seen.append, **STORES)
-    storing = [moment for moment in seen if moment.keys]
-    assert len(storing) > 3
-    assert {(moment.phase, moment.keys) for moment in storing} == {("start", 10_000)}
-    seen.clear()
-    fleet(GOOD.replace("say ready", "sleep 0.5; say ready"), watch=seen.append)
-    assert not [moment for moment in seen if moment.phase == "start"], (
-        "nobody is woken where nothing is stored"
+    assert (
+        len(fleet(GOOD.replace("say done", "say done; sleep 0.2"), watch=jump_at_collect, patience_s=60.0))
+        == 1
     )
 
 
-def test_keys_that_take_too_long_are_named_as_what_does(fleet, monkeypatch):
+PRELOADING = {"preload": True, "workload": {"keys": 10_000}}
+
+
+def test_preloading_is_reported_repeatedly(fleet, monkeypatch):
+    monkeypatch.setattr(phases, "STORING_LOOK_S", 0.05)
+    moments: list[Moment] = []
+    fleet(GOOD.replace("say ready", "sleep 0.5; say ready"), watch=moments.append, **PRELOADING)
+    storing = [moment for moment in moments if moment.keys]
+    assert len(storing) > 3
+    assert {(moment.phase, moment.keys) for moment in storing} == {("start", 10_000)}
+    moments.clear()
+    fleet(GOOD.replace("say ready", "sleep 0.5; say ready"), watch=moments.append)
+    assert not [moment for moment in moments if moment.phase == "start"], (
+        "no progress is reported without preloading"
+    )
+
+
+def test_a_slow_preload_is_an_error(fleet, monkeypatch):
     monkeypatch.setattr(phases, "PREPARE_S", 0.3)
     with raises(ClientError, "preload", client=0, keys=10_000):
-        fleet("sleep 60", **STORES)
+        fleet("sleep 60", **PRELOADING)
 
 
-def test_orders_name_one_moment_ahead_for_all(fleet, tmp_path):
-    told = GOOD.replace("hear", f'hear; echo "$told" >> {tmp_path}/told')
+def test_orders_name_the_same_future_moment_for_all_clients(fleet, tmp_path):
+    recording = GOOD.replace("hear", f'hear; echo "$order" >> {tmp_path}/orders')
     before = time.monotonic_ns()
-    fleet(told, told)
-    orders = [json.loads(line) for line in (tmp_path / "told").read_text().splitlines()]
+    fleet(recording, recording)
+    orders = [json.loads(line) for line in (tmp_path / "orders").read_text().splitlines()]
     assert orders[0] == orders[1]
     assert orders[2] == orders[3]
     assert orders[0]["go"]["start_ns"] > before
     assert orders[2]["measure"]["from_ns"] > orders[0]["go"]["start_ns"]
 
 
-def test_what_is_no_event_is_passed_over(fleet, tmp_path):
+def test_output_that_is_not_an_event_is_ignored(fleet, tmp_path):
     assert len(fleet("echo 'warning: odd'; echo; " + GOOD)) == 1
 
 
@@ -138,38 +141,38 @@ def test_what_is_no_event_is_passed_over(fleet, tmp_path):
     ],
     ids=["connect", "garbage", "status", "killed", "no result", "half a result"],
 )
-def test_one_that_fails_is_told_and_ends_the_others(fleet, tmp_path, script, code, fields):
+def test_a_failing_client_is_reported_and_ends_the_others(fleet, tmp_path, script, code, fields):
     with raises(ClientError, code, client=1, **fields) as caught:
         fleet(GOOD, script)
-    assert gone(tmp_path)
+    assert no_client_is_left(tmp_path)
     assert caught.value.hint
 
 
-def test_one_that_is_stuck_is_named_with_its_phase_and_killed(fleet, tmp_path, monkeypatch):
+def test_a_stuck_client_is_reported_with_its_phase_and_killed(fleet, tmp_path, monkeypatch):
     monkeypatch.setattr(phases, "PREPARE_S", 0.3)
     monkeypatch.setattr(client, "_PATIENCE_S", 0.2)
     with raises(ClientError, "client-stuck", client=1, phase="start"):
         fleet(GOOD, "trap '' TERM; while :; do sleep 0.05; done")
-    assert gone(tmp_path)
+    assert no_client_is_left(tmp_path)
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, ZeroDivisionError])
-def test_whoever_interrupts_leaves_no_client(fleet, tmp_path, failure):
+def test_an_interruption_leaves_no_client(fleet, tmp_path, failure):
     def watch(moment: Moment) -> None:
         raise failure
 
     with pytest.raises(failure):
         fleet(GOOD, GOOD, watch=watch)
-    assert gone(tmp_path)
+    assert no_client_is_left(tmp_path)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="affinity is Linux's")
-def test_an_client_runs_only_where_it_was_put(fleet, tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="CPU affinity needs Linux")
+def test_a_client_runs_only_on_its_cpu(fleet, tmp_path):
     cpu = max(os.sched_getaffinity(0))
-    wanted = GOOD + f"grep Cpus_allowed_list /proc/self/status > {tmp_path}/where"
+    script_with_cpus = GOOD + f"grep Cpus_allowed_list /proc/self/status > {tmp_path}/where"
     job = Job('{"index": 0}', Place(cpus=(cpu,)))
     fleet(GOOD)  # makes the script
     script = tmp_path / "agent"
-    script.write_text(script.read_text().replace(GOOD, wanted))
+    script.write_text(script.read_text().replace(GOOD, script_with_cpus))
     run_clients(LocalFleet(), [job], tmp_path, (0.1, 5.0))
     assert (tmp_path / "where").read_text().split()[1] == str(cpu)

@@ -1,4 +1,4 @@
-"""Resources for connections: files, ports, memory, and the limit of the server. Too little is refused with numbers."""
+"""Resources for connections: files, ports, memory, and the server's limit. A shortage is refused with numbers."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ HOST: dict[str, Any] = {
 HUGE = {"kind": "key-value", "value_bytes": 900_000}
 
 
-def plan(connections: int, clients: int = 1, **more: Any) -> MeasurePlan:
-    """As asked for on the command line."""
+def make_plan(connections: int, clients: int = 1, **more: Any) -> MeasurePlan:
+    """Return a plan as from the command line."""
     return MeasurePlan(target="memcached", connections=connections, clients=clients, **more)
 
 
 @each_row(
-    ("asked", "facts", "more"),
+    ("plan", "facts", "more"),
     [
-        (plan(10_000), {}, {"managed": True, "accepts": 16_384}),
-        (plan(28_000, clients=2), {}, {}),  # each instance has its own files
-        (plan(100_000), dict.fromkeys(HOST), {}),  # nothing is known of the host: nothing is refused
+        (make_plan(10_000), {}, {"managed": True, "accepts": 16_384}),
+        (make_plan(28_000, clients=2), {}, {}),  # each client has its own files
+        (make_plan(100_000), dict.fromkeys(HOST), {}),  # unknown facts of the host refuse nothing
     ],
 )
-def test_what_fits_is_let_through(asked, facts, more):
-    prepare_resources(asked, "memcached", facts={**HOST, **facts}, **more)
+def test_sufficient_resources_are_accepted(plan, facts, more):
+    prepare_resources(plan, "memcached", facts={**HOST, **facts}, **more)
 
 
 @each_row(
-    ("asked", "facts", "more", "error", "code", "fields"),
+    ("plan", "facts", "more", "error", "code", "fields"),
     [
-        (plan(20_000), {}, {}, HostUnfit, "open-files", {"need": 20_065, "most": 20_000}),
-        (plan(20_000, clients=4), {}, {"managed": True}, HostUnfit, "open-files", {"need": 20_064}),
-        (plan(28_233, clients=4), {}, {}, HostUnfit, "ports", {"need": 28_233, "have": 28_232}),
-        (plan(10_000, workload=HUGE), {}, {}, HostUnfit, "little-memory", {"most": 4 * GIB}),
+        (make_plan(20_000), {}, {}, HostUnfit, "open-files", {"need": 20_065, "most": 20_000}),
+        (make_plan(20_000, clients=4), {}, {"managed": True}, HostUnfit, "open-files", {"need": 20_064}),
+        (make_plan(28_233, clients=4), {}, {}, HostUnfit, "ports", {"need": 28_233, "have": 28_232}),
+        (make_plan(10_000, workload=HUGE), {}, {}, HostUnfit, "little-memory", {"most": 4 * GIB}),
         (
-            plan(100),
+            make_plan(100),
             {"memory_available_bytes": GIB // 16},
             {},
             HostUnfit,
             "little-memory",
             {"have": GIB // 16},
         ),
-        (plan(16_000), {}, {"accepts": 15_999}, UsageError, "full", {"need": 16_000, "most": 15_999}),
+        (make_plan(16_000), {}, {"accepts": 15_999}, UsageError, "full", {"need": 16_000, "most": 15_999}),
     ],
 )
-def test_what_does_not_fit_is_refused_with_numbers(asked, facts, more, error, code, fields):
+def test_insufficient_resources_are_refused_with_numbers(plan, facts, more, error, code, fields):
     with raises(error, code, **fields) as caught:
-        prepare_resources(asked, "memcached", facts={**HOST, **facts}, **more)
+        prepare_resources(plan, "memcached", facts={**HOST, **facts}, **more)
     assert caught.value.fields["need"] > caught.value.fields.get("most", 0)
 
 
-def test_our_own_limit_is_raised_only_where_it_must(monkeypatch):
-    raised: list[tuple[int, int]] = []
-    monkeypatch.setattr(resources.resource, "setrlimit", lambda _, limits: raised.append(limits))
-    usual = {**HOST, "open_files_limit": 1024, "open_files_hard_limit": 4096}
-    prepare_resources(plan(500), "memcached", facts=usual)
-    assert raised == []
-    prepare_resources(plan(2_000), "memcached", facts=usual)
-    prepare_resources(plan(2_000), "memcached", facts={**usual, "open_files_hard_limit": None})
-    assert raised == [(4096, 4096), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)]
+def test_the_limit_of_open_files_is_raised_only_if_necessary(monkeypatch):
+    limits_set: list[tuple[int, int]] = []
+    monkeypatch.setattr(resources.resource, "setrlimit", lambda _, limits: limits_set.append(limits))
+    facts = {**HOST, "open_files_limit": 1024, "open_files_hard_limit": 4096}
+    prepare_resources(make_plan(500), "memcached", facts=facts)
+    assert limits_set == []
+    prepare_resources(make_plan(2_000), "memcached", facts=facts)
+    prepare_resources(make_plan(2_000), "memcached", facts={**facts, "open_files_hard_limit": None})
+    assert limits_set == [(4096, 4096), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)]

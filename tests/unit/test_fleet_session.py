@@ -1,4 +1,4 @@
-"""A load host does what its controller signed, once, and nothing else."""
+"""A load host executes each command that its controller signed once, and no other command."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from hindmost.fleet.dask.replies import Fault, error_document, error_from, read_
 from hindmost.fleet.dask.session import RejectedCommand, Signer, Verifier
 
 
-def test_a_word_is_heard_as_it_was_said():
+def test_a_signed_command_is_read():
     signer = Signer()
     host = Verifier(signer.public, "a")
     assert host.read(*signer.sign("a", {"hello": {}})) == {"hello": {}}
 
 
-def test_words_that_overtake_each_other_are_heard():
+def test_reordered_commands_are_read():
     signer = Signer()
     host = Verifier(signer.public, "a")
     first, second = signer.sign("a", {"listen": {}}), signer.sign("a", {"order": {}})
@@ -45,14 +45,14 @@ def test_words_that_overtake_each_other_are_heard():
         ("text", "signature"),
         ("controller", "signature"),
         ("host", "recipient"),
-        ("again", "repeated"),
+        ("replayed", "repeated"),
     ],
 )
-def test_a_word_that_is_not_its_controllers_is_refused(change, reason):
+def test_a_command_of_another_controller_is_refused(change, reason):
     signer = Signer()
     host = Verifier(signer.public, "a")
     text, signature = signer.sign("b" if change == "host" else "a", {"start": {}})
-    if change == "again":
+    if change == "replayed":
         host.read(text, signature)
     if change == "text":
         text = text.replace("start", "knob")
@@ -69,29 +69,29 @@ class Server:
         self.periodic_callbacks = {}
 
 
-def error_of(say: dict[str, object], signer: Signer | None = None) -> ClientError:
-    """The error that a host answers with, as the controller has it."""
-    ours = Signer()
+def error_of(command: dict[str, object], signer: Signer | None = None) -> ClientError:
+    """Return the error of a host's reply, as the controller gets it."""
+    controller = Signer()
 
     async def work() -> str:
-        host = Host(Verifier(ours.public, "a"), Server())
-        found = await host.obey(*(signer or ours).sign("a", say))
+        host = Host(Verifier(controller.public, "a"), Server())
+        reply = await host.obey(*(signer or controller).sign("a", command))
         await host.close()
-        return found
+        return reply
 
-    (word,) = say
-    fault = read_reply("a", word if word in COMMANDS else "hello", asyncio.run(work())).error
+    (name,) = command
+    fault = read_reply("a", name if name in COMMANDS else "hello", asyncio.run(work())).error
     assert fault is not None
     return error_from("a", fault)
 
 
-def test_a_host_knows_no_word_for_a_command_line():
+def test_no_command_runs_a_command_line():
     assert not {"run", "exec", "shell", "command"} & set(COMMANDS)
     error = error_of({"shell": {"command": "id"}})
     assert_error(error, "rejected-command", reason="unknown", value="shell", host="a")
 
 
-def test_a_plan_of_another_controller_begins_nothing(tmp_path):
+def test_a_plan_of_another_controller_starts_nothing(tmp_path):
     start = {"start": {"folder": str(tmp_path), "clients": [], "files": {}}}
     error = error_of(start, Signer())
     assert_error(error, "rejected-command", reason="signature")
@@ -99,15 +99,15 @@ def test_a_plan_of_another_controller_begins_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "exit_code"), [(HostUnfit, 5), (TargetError, 1)])
-def test_an_error_keeps_its_code_fields_and_exit_code_on_its_way_to_the_controller(kind, exit_code):
+def test_an_error_of_a_host_keeps_its_code_fields_and_exit_code(kind, exit_code):
     error = kind("write", "no room", hint="make some", path=Path("/tmp/x"), least=3)
-    told = error_from("a", Fault(**json.loads(json.dumps(error_document(error)))))
-    assert_error(told, "write", path="/tmp/x", least=3, host="a")
-    assert (told.hint, told.exit_code) == ("make some", exit_code)
+    received = error_from("a", Fault(**json.loads(json.dumps(error_document(error)))))
+    assert_error(received, "write", path="/tmp/x", least=3, host="a")
+    assert (received.hint, received.exit_code) == ("make some", exit_code)
 
 
 @each_row("name", ["/etc/passwd", "../x.toml", "memcached://127.0.0.1:1", "no-such-server"])
-def test_a_server_elsewhere_is_started_by_a_name_that_its_host_knows(name):
+def test_a_remote_server_is_started_only_by_a_known_name(name):
     error_of({"serve": {"name": name, "listen": "127.0.0.1", "cpus": []}})
 
 
@@ -132,12 +132,12 @@ REPLIES = [
 
 
 @pytest.mark.parametrize(("command", "text"), REPLIES, ids=range(len(REPLIES)))
-def test_a_reply_that_no_host_sends_is_refused(command, text):
+def test_a_malformed_reply_is_refused(command, text):
     with raises(ClientError, "bad-reply", host="a", command=command):
         read_reply("a", command, text)
 
 
-def test_an_error_of_a_host_cannot_pass_as_ours():
+def test_an_error_of_a_host_cannot_be_forged():
     fault = Fault(
         code="no-such-code", message="x\x1b[2J", fields={"code": "y", "host": "b", "hint": "z", "n": 1}
     )
@@ -146,18 +146,18 @@ def test_an_error_of_a_host_cannot_pass_as_ours():
     assert "\x1b" not in error.message
 
 
-class Sends:
-    """A channel whose host answers `fetch` as it likes."""
+class FakeChannel:
+    """A channel with given replies to `fetch`."""
 
-    def __init__(self, said: list[object]) -> None:
-        self.said = list(said)
+    def __init__(self, replies: list[object]) -> None:
+        self.replies = list(replies)
 
     def ask(self, host: str, say: dict[str, object], patience_s: float = 0.0) -> SimpleNamespace:
-        return SimpleNamespace(said=self.said.pop(0), trip=(0, 1, 1, 2))
+        return SimpleNamespace(said=self.replies.pop(0), trip=(0, 1, 1, 2))
 
 
-def fetched(folder: Path, *said: object) -> None:
-    team = DaskTeam(Sends(said), {}, [], {"a": [0]}, folder)
+def fetch(folder: Path, *replies: object) -> None:
+    team = DaskTeam(FakeChannel(replies), {}, [], {"a": [0]}, folder)
     team.fetch()
 
 
@@ -173,9 +173,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_host_gives_files_of_its_own_clients_alone(name, tmp_path):
+def test_a_host_can_send_files_of_its_own_clients_only(name, tmp_path):
     with raises(ClientError, "bad-reply", host="a", command="fetch"):
-        fetched(tmp_path, [(name, 1)], "eA==")
+        fetch(tmp_path, [(name, 1)], "eA==")
     assert not list(tmp_path.rglob("*"))
 
 
@@ -183,18 +183,18 @@ def test_a_host_cannot_replace_a_file_or_fill_the_disk(tmp_path):
     (tmp_path / "client-0.json").write_text("ours")
     for name, size in (("client-0.json", 1), ("client-0.hlog", 1 << 60)):
         with raises(ClientError, "bad-reply", command="fetch"):
-            fetched(tmp_path, [(name, size)], "eA==")
+            fetch(tmp_path, [(name, size)], "eA==")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["ours"]
 
 
 @pytest.mark.parametrize("piece", ["", "eHh4", "not base64", "eA"], ids=["none", "longer", "text", "cut"])
-def test_a_piece_that_is_not_what_was_announced_ends_the_transfer(piece, tmp_path):
+def test_a_piece_that_differs_from_the_announcement_ends_the_transfer(piece, tmp_path):
     with pytest.raises(ClientError) as caught:
-        fetched(tmp_path, [("client-0.hlog", 2)], piece)
+        fetch(tmp_path, [("client-0.hlog", 2)], piece)
     assert caught.value.code in ("bad-reply", "incomplete-transfer")
 
 
-def test_a_folder_that_is_not_there_is_named():
+def test_a_missing_folder_is_reported():
     plan = {
         "pacing": "sleep",
         "threads": [{}],
@@ -207,34 +207,34 @@ def test_a_folder_that_is_not_there_is_named():
     assert error.fields["path"].startswith("/no/such/folder/")
 
 
-def test_files_that_a_plan_names_go_with_it_and_the_plan_there_names_the_copies(tmp_path):
+def test_files_of_a_plan_are_sent_and_the_remote_plan_names_the_copies(tmp_path):
     body = tmp_path / "body.json"
     body.write_bytes(b"\x00{}")
     plan = {"workload": {"requests": [{"body": {"file": str(body)}, "path": "/file"}]}, "key": "not a path"}
     files = pack_files([json.dumps(plan)])
     assert list(files) == [str(body)]
-    there = tmp_path / "there"
-    there.mkdir()
-    found = json.loads(unpack_files(json.dumps(plan), files, there))
-    copy = found["workload"]["requests"][0]["body"]["file"]
-    assert copy.startswith(str(there))
+    remote = tmp_path / "remote"
+    remote.mkdir()
+    unpacked = json.loads(unpack_files(json.dumps(plan), files, remote))
+    copy = unpacked["workload"]["requests"][0]["body"]["file"]
+    assert copy.startswith(str(remote))
     assert Path(copy).read_bytes() == b"\x00{}"
-    assert (found["key"], found["workload"]["requests"][0]["path"]) == ("not a path", "/file")
+    assert (unpacked["key"], unpacked["workload"]["requests"][0]["path"]) == ("not a path", "/file")
 
 
-def test_an_offset_is_that_of_the_fastest_round_trip_and_its_error_covers_the_truth():
+def test_the_offset_comes_from_the_fastest_round_trip():
     true_ns = 5_000_000
-    slow = (0, 900_000 + true_ns, 900_010 + true_ns, 1_000_000)  # the way there took nine tenths
+    slow = (0, 900_000 + true_ns, 900_010 + true_ns, 1_000_000)  # the outbound path took nine tenths
     fast = (2_000_000, 2_030_000 + true_ns, 2_030_010 + true_ns, 2_040_000)
-    found = offset_of([slow, fast])
-    assert abs(found.offset_ns - true_ns) <= found.error_ns <= 20_000
+    offset = offset_of([slow, fast])
+    assert abs(offset.offset_ns - true_ns) <= offset.error_ns <= 20_000
 
 
-def test_drift_is_told_in_parts_per_million():
+def test_drift_is_in_parts_per_million():
     assert drift_ppm(Offset(0, 1, 0), Offset(-2_000, 1, 10**9)) == pytest.approx(-2.0)
 
 
-def test_bytes_through_a_connection_and_wakeups_are_counted():
+def test_bytes_and_wakeups_are_counted():
     import socket
     import time
 
@@ -248,9 +248,9 @@ def test_bytes_through_a_connection_and_wakeups_are_counted():
             time.sleep(0.02)
             one.sendall(b"x" * 1000)
             assert len(other.recv(2000)) == 1000
-            time.sleep(0.1)  # its acknowledgement
+            time.sleep(0.1)  # wait for the acknowledgement
             found = quiet.between(begin, quiet.counters())
-    assert found["bytes"] == 2000  # both ends are ours
+    assert found["bytes"] == 2000  # both ends are in this process
     assert found["wakeups"] >= 2
 
 
@@ -263,13 +263,13 @@ JSON = st.recursive(
 
 @given(st.sampled_from(sorted(COMMANDS)), JSON | st.text(max_size=40))
 @settings(max_examples=300)
-def test_whatever_a_host_replies_is_of_its_kind_or_refused(command, said):
-    text = said if isinstance(said, str) else json.dumps(said)
-    refused = None
+def test_every_reply_is_valid_or_refused(command, reply):
+    text = reply if isinstance(reply, str) else json.dumps(reply)
+    code = None
     try:
-        found = read_reply("a", command, text)
+        parsed = read_reply("a", command, text)
     except ClientError as error:
-        refused = error.code
-    assert refused in (None, "bad-reply")
-    if refused is None and found.error is not None:
-        assert error_from("a", found.error).fields["host"] == "a"
+        code = error.code
+    assert code in (None, "bad-reply")
+    if code is None and parsed.error is not None:
+        assert error_from("a", parsed.error).fields["host"] == "a"

@@ -3,7 +3,7 @@
 import pytest
 from evidence import arrivals, client, evidence, host, neighbour, run, ten, thread
 from rows import each_row
-from test_answer_isolated import stolen_from
+from test_answer_isolated import make_isolated
 
 from hindmost.notes import Note
 from hindmost.run.exclusion import Partition
@@ -51,7 +51,7 @@ def test_programs_beside_the_client_are_named_with_what_they_took():
         (stolen(0.0005), {}),  # too little of it to reach p99
         (ten(**LATE, clients=lambda: [client(0, steal_share=0.03, busy=0.6)]), {}),
         (stolen(0.03), {"pacing": "sleep"}),
-        (stolen(0.03, isolated=lambda: stolen_from(late=("p99",))), {}),  # late without interference, too
+        (stolen(0.03, isolated=lambda: make_isolated(late=("p99",))), {}),  # late without interference, too
     ],
     ids=["little", "busy", "sleeping", "late in calm time"],
 )
@@ -63,7 +63,7 @@ def test_a_client_that_is_late_by_itself_is_told_of_itself(runs, plan):
 
 def test_isolated_time_tells_whose_late_sending_it_was_even_of_a_busy_client():
     busy = [client(0, steal_share=0.03, busy=0.6)]
-    first = told(runs=ten(**LATE, clients=lambda: busy, isolated=stolen_from))[0]
+    first = told(runs=ten(**LATE, clients=lambda: busy, isolated=make_isolated))[0]
     assert (first.level, first.origin) == ("inconclusive", "host")
 
 
