@@ -9,7 +9,7 @@ import pytest
 import tls_targets
 from certificates import issue
 from measuring import Answer, ProcessTracker, hindmost, measure
-from test_tls import BRIEFLY, FEW, attached, nginx, whole
+from test_tls import BRIEFLY, FEW, assert_nothing_lost, nginx, running
 
 ALTERNATIVES = {
     "by-name": "DNS:localhost",
@@ -39,7 +39,7 @@ def start_servers(stack: ExitStack, place: Path, *certificates: str) -> list[str
         )
         # The fixture's own probe accepts any certificate; the test checks which one is used.
         config = config.replace('ca = "ca.pem"', 'insecure = true\nsni = "begun.example"')
-        ports.append(stack.enter_context(attached(place, config, "nginx")).rpartition(":")[2])
+        ports.append(stack.enter_context(running(place, config, "nginx")).rpartition(":")[2])
     return ports
 
 
@@ -62,7 +62,7 @@ def test_each_server_is_verified_by_its_own_name_and_a_wrong_one_is_reported_wit
 
         right = [f"localhost:{by_name}", f"127.0.0.1:{by_address}"]
         answer = measure_https("study", right, "--requests-per-connection", "10")
-        whole(answer)
+        assert_nothing_lost(answer)
         endpoints = answer.result["endpoints"]
         assert [endpoint["address"] for endpoint in endpoints] == right
         assert all(endpoint["counts"]["completed"] > 0 for endpoint in endpoints)

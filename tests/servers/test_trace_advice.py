@@ -1,4 +1,4 @@
-"""The trial that a trace advises, run as it is printed."""
+"""The trial that a trace advises works as printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_way(tmp_path: Path) -> None:
+def test_the_printed_command_tries_the_advice_against_a_competing_process(tmp_path: Path) -> None:
     need("memcached")
     server, client = need_two_cpus()
     with plain_memcached() as (address, process), run_disturber(int(server), tmp_path):
@@ -33,14 +33,14 @@ def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_
             *("--out", tmp_path / "load"),
         )
         try:
-            traced = hindmost("trace", address, "--duration", "3s", "--who", "--json")
+            trace = hindmost("trace", address, "--duration", "3s", "--who", "--json")
         finally:
             load.kill()
             finish(load, tmp_path)
-        trials = [one["trial"] for one in traced.result["advice"] if one.get("trial")]
+        trials = [advice["trial"] for advice in trace.result["advice"] if advice.get("trial")]
         (line,) = {trial for trial in trials if "schedule = true" in trial}
-        words = shlex.split(line)
-        assert words[:4] == ["hindmost", "compare", "memcached", "--rate"]
+        command = shlex.split(line)
+        assert command[:4] == ["hindmost", "compare", "memcached", "--rate"]
         study = tmp_path / "study"
         short = (
             "--pairs",
@@ -54,11 +54,10 @@ def test_the_printed_line_tries_what_the_trace_advises_against_a_program_in_the_
             "--stamps",
             "off",
         )
-        where = ("--server-cpus", server, "--client-cpus", client, "--by", "mean")
-        tried = hindmost(*words[1:], *short, *where, "--out", study, "--json", "--quiet", study=study)
-    assert tried.code in (0, 4), tried.err
-    document = tried.result
-    assert [one["level"] for one in document["levels"]] == words[words.index("--set") + 1].rpartition(" = ")[
-        2
-    ].split(",")
-    assert all(len(one["values_us"]["mean"]) >= 6 or document["aside"] for one in document["levels"])
+        cpus = ("--server-cpus", server, "--client-cpus", client, "--by", "mean")
+        answer = hindmost(*command[1:], *short, *cpus, "--out", study, "--json", "--quiet", study=study)
+    assert answer.code in (0, 4), answer.err
+    document = answer.result
+    levels = command[command.index("--set") + 1].rpartition(" = ")[2].split(",")
+    assert [level["level"] for level in document["levels"]] == levels
+    assert all(len(level["values_us"]["mean"]) >= 6 or document["aside"] for level in document["levels"])

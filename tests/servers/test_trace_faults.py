@@ -1,4 +1,4 @@
-"""What a trace cannot do, and what is left when it is ended: said with what still can be had."""
+"""Limits of a trace are reported with an alternative, and an ended trace leaves nothing behind."""
 
 import json
 import os
@@ -47,7 +47,7 @@ ASK = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 @contextmanager
 def nginx_with_tls(folder: Path) -> Iterator[int]:
-    """Its port."""
+    """Run nginx; yields its port."""
     need("nginx")
     port = pick_free_port("127.0.0.1")
     folder.chmod(0o755)
@@ -68,8 +68,8 @@ def nginx_with_tls(folder: Path) -> Iterator[int]:
             process.terminate()
 
 
-def traced_while_asked(folder: Path, port: int, protocol: str, times: int) -> dict:
-    """The document of a trace, during which a client asked so many times over one TLS connection."""
+def trace_requests(folder: Path, port: int, protocol: str, times: int) -> dict:
+    """Trace while a client sends this many requests over one TLS connection; returns the document."""
     running = RunningTrace(TraceRequest(find_server(f"http://127.0.0.1:{port}", protocol=protocol), 10.0))
     context = ssl.create_default_context(cafile=folder / "ca.pem")
     with (
@@ -79,22 +79,22 @@ def traced_while_asked(folder: Path, port: int, protocol: str, times: int) -> di
         running.start()
         for _ in range(times):
             client.sendall(ASK)
-            got = b""
-            while not got.endswith(b"hello"):
-                got += client.recv(1000)
+            reply = b""
+            while not reply.endswith(b"hello"):
+                reply += client.recv(1000)
         return running.end()
 
 
-def test_over_tls_exchanges_are_followed_and_requests_are_refused_with_what_to_do(tmp_path):
+def test_over_tls_exchanges_are_traced_and_requests_are_refused_with_a_hint(tmp_path):
     with nginx_with_tls(tmp_path) as port:
-        document = traced_while_asked(tmp_path, port, "exchange", 40)
+        document = trace_requests(tmp_path, port, "exchange", 40)
         assert document["all"]["requests"] == document["counts"]["seen"] == 40
         assert document["matched"] == 1
         assert "undivided-requests" in [note["code"] for note in document["notes"]]
-        with raises(Inconclusive, "no-traced-requests") as told:
-            traced_while_asked(tmp_path, port, "http", 5)
-    assert (told.value.fields["seen"], told.value.fields["protocol"]) == (0, "http")
-    assert "--protocol exchange" in str(told.value.hint)
+        with raises(Inconclusive, "no-traced-requests") as error:
+            trace_requests(tmp_path, port, "http", 5)
+    assert (error.value.fields["seen"], error.value.fields["protocol"]) == (0, "http")
+    assert "--protocol exchange" in str(error.value.hint)
 
 
 FORKING = """
@@ -114,7 +114,7 @@ with Forking(("127.0.0.1", 0), Asked) as server:
 """
 
 
-def test_a_server_that_forks_is_followed_and_what_ended_is_in_its_processor_time():
+def test_a_forking_server_is_traced_and_ended_processes_count_in_its_cpu_time():
     with subprocess.Popen([sys.executable, "-c", FORKING], stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -127,19 +127,19 @@ def test_a_server_that_forks_is_followed_and_what_ended_is_in_its_processor_time
                     for _ in range(100):
                         client.sendall(b"get a\r\n")
                         assert client.recv(100) == b"END\r\n"
-            time.sleep(0.1)  # for the last to be waited for
+            time.sleep(0.1)  # until the parent has waited for the last child
             document = running.end()
         finally:
             server.kill()
     assert document["counts"]["done"] == 400
-    # Without what ended it would be the parent's, which only accepts.
+    # Without ended processes this would be the parent's time, which only accepts.
     assert document["service"]["mean_us"] >= 450, document["service"]
     assert "ended-threads" in [note["code"] for note in document["notes"]], document["notes"]
     readers = {thread["thread"] for thread in document["who"]["threads"]}
-    assert len(readers) >= 4, "one process a connection"
+    assert len(readers) >= 4, "one process per connection"
 
 
-def test_without_type_information_of_the_kernel_it_is_said_what_is_missing():
+def test_missing_type_information_of_the_kernel_is_reported():
     hidden = 'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec "$@"'
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -149,32 +149,32 @@ def test_without_type_information_of_the_kernel_it_is_said_what_is_missing():
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(1000, marks=pytest.mark.nightly)])
-def test_ended_or_killed_a_trace_leaves_nothing_in_the_kernel(times):
+def test_an_ended_or_killed_trace_leaves_nothing_in_the_kernel(times):
     need("memcached")
     with plain_memcached() as (url, _):
         tracing = start("trace", url, "--duration", "60s", "--who")
-        wait_for(lambda: len(open_numbers(tracing.pid, "link_id")) > 10, "it is attached")
-        held = open_numbers(tracing.pid, "prog_id")
-        assert held & programs() == held
+        wait_for(lambda: len(open_numbers(tracing.pid, "link_id")) > 10, "the trace is attached")
+        numbers = open_numbers(tracing.pid, "prog_id")
+        assert numbers & programs() == numbers
         os.kill(tracing.pid, signal.SIGKILL)
         tracing.communicate()
         for _ in range(times):
             ours = _engine.Trace(9, json.dumps("exchange"), block_ns=100_000_000)
-            held |= open_numbers(os.getpid(), "prog_id")
+            numbers |= open_numbers(os.getpid(), "prog_id")
             ours.end()
         assert not open_numbers(os.getpid(), "prog_id")
-        wait_for(lambda: not held & programs(), "the kernel frees them, a little later")
+        wait_for(lambda: not numbers & programs(), "the kernel frees them a little later")
 
 
-def test_a_function_that_is_not_there_is_told(capsys):
+def test_a_missing_function_is_reported(capsys):
     need("memcached")
     with plain_memcached() as (url, _):
-        words = ["trace", url, "--duration", "1s", "--probe-e4"]
+        command = ["trace", url, "--duration", "1s", "--probe-e4"]
         for text, exit_code, code, fields in (
             ("drive_machines", 5, "trace-function", {}),
             ("/nowhere:drive_machine", 2, "no-such-file", {}),
             ("/etc/hostname:drive_machine", 5, "trace-function", {}),
             (":", 2, "bad-value", {}),
         ):
-            assert_refused([*words, text], capsys, exit_code, code, **fields)
-        assert_refused([*words, "drive_machine", "--connections", "4"], capsys, 2, "conflicting-options")
+            assert_refused([*command, text], capsys, exit_code, code, **fields)
+        assert_refused([*command, "drive_machine", "--connections", "4"], capsys, 2, "conflicting-options")

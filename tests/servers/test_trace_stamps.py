@@ -1,4 +1,4 @@
-"""A trace's first and last stamp beside the kernel's own of the same packets, which no busy host moves apart."""
+"""A trace's first and last stamp agree with the kernel's own of the same packets, even on a busy host."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(
     FAULT is not None, reason=f"requests cannot be traced here: {'' if FAULT is None else FAULT[1]}"
 )
 WITHIN_NS = 200
-"""The accuracy that is claimed; what the clocks' distance is known by takes some 20 ns of it."""
+"""The claimed accuracy, of which about 20 ns are the uncertainty between the clocks."""
 
 
-def test_first_and_last_stamp_are_those_of_the_kernel(tmp_path: Path) -> None:
-    seen = collect_stamps(300, tmp_path)
-    off = seen.e1 - seen.came
+def test_first_and_last_stamp_agree_with_the_kernels(tmp_path: Path) -> None:
+    stamps = collect_stamps(300, tmp_path)
+    off = stamps.e1 - stamps.came
     assert np.abs(off).max() <= WITHIN_NS, np.quantile(off, [0, 0.5, 1])
-    assert (seen.e6 - seen.queued).min() >= -WITHIN_NS, "behind the queue"
-    assert (seen.sent - seen.e6).min() >= -WITHIN_NS, "before the driver's stamp"
+    assert (stamps.e6 - stamps.queued).min() >= -WITHIN_NS, "after the queue"
+    assert (stamps.sent - stamps.e6).min() >= -WITHIN_NS, "before the driver's stamp"

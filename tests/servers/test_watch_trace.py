@@ -1,4 +1,4 @@
-"""Who held requests up, as traced in a real server, comes first in what a ring of the same server shows."""
+"""The process that delayed requests most in a trace comes first in `watch show` of the same server's ring."""
 
 import json
 import os
@@ -35,30 +35,30 @@ while True:
 
 
 def ask(port: int, stop: threading.Event) -> None:
-    """One request after the other, until told."""
+    """Send one request after the other until `stop` is set."""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
         while not stop.is_set():
             client.sendall(b"get nothing\r\n")
             assert client.recv(100) == b"END\r\n"
 
 
-def test_who_was_traced_to_hold_requests_up_comes_first_beside_the_ring(tmp_path, capsys):
+def test_the_process_that_delayed_traced_requests_comes_first_next_to_the_ring(tmp_path, capsys):
     need("memcached")
     port = pick_free_port("127.0.0.1")
     url, cpu = f"memcached://127.0.0.1:{port}", min(os.sched_getaffinity(0))
-    words = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
+    command = ["memcached", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-u", "nobody"]
     stop, ring, trace = threading.Event(), tmp_path / "a.ring", tmp_path / "trace.json"
-    with subprocess.Popen(words) as server, subprocess.Popen([sys.executable, "-c", HOG % cpu]) as hog:
+    with subprocess.Popen(command) as server, subprocess.Popen([sys.executable, "-c", HOG % cpu]) as hog:
         try:
             deadline = time.monotonic() + 20
-            while not listening(port):
+            while not is_listening(port):
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
             for task in Path(f"/proc/{server.pid}/task").iterdir():
                 os.sched_setaffinity(int(task.name), {cpu})
             client = threading.Thread(target=ask, args=(port, stop))
             client.start()
-            # Long enough for a hog that a busy host leaves a twentieth.
+            # Long enough even if a busy host leaves the hog only a twentieth of the CPU.
             tracing = start("trace", url, "--duration", "3s", "--who", "--json")
             source = latency_from(find_application(url), probe="50/s", address=url)
             watch(
@@ -82,21 +82,21 @@ def test_who_was_traced_to_hold_requests_up_comes_first_beside_the_ring(tmp_path
         if part["who"] is not None and part["share_of_variance"] is not None
     }
     assert "hm-hog" in charged, charged
-    shares = [one["share"] for one in culprits]
+    shares = [culprit["share"] for culprit in culprits]
     assert shares == sorted(shares, reverse=True)
-    # On a busy host others may have held requests up more.
+    # On a busy host, other processes may have delayed requests more.
     assert shares[0] == max(charged.values())
-    assert "hm-hog" in {one["name"] for one in culprits} or charged["hm-hog"] <= shares[-1], culprits
+    assert "hm-hog" in {culprit["name"] for culprit in culprits} or charged["hm-hog"] <= shares[-1], culprits
     assert main(["watch", "show", str(ring), "--trace", str(trace)]) == 0
     text = capsys.readouterr().out
-    assert all(one["name"] in text for one in culprits)
-    # Without --who nobody is charged with anything; a ring is no trace.
+    assert all(culprit["name"] in text for culprit in culprits)
+    # Without --who no process is charged; a ring is not a trace.
     trace.write_text(json.dumps({**json.loads(answer.out), "who": None}))
     assert main(["watch", "show", str(ring), "--trace", str(trace), "--json"]) == 0
     assert not json.loads(capsys.readouterr().out)["culprits"]
     assert_refused(["watch", "show", str(ring), "--trace", str(ring)], capsys, 2, "bad-file")
 
 
-def listening(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
+def is_listening(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -1,4 +1,4 @@
-"""WebSocket at a real server: replies are told apart, farewells have a code, what opens nothing says so before the load."""
+"""WebSocket at a real server: replies are matched, close codes are kept, and a refused handshake ends before the load."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Guarded(Echo):
             self.finish()
 
 async def serve():
-    secured = None
+    context = None
     if len(sys.argv) > 4:
-        secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls_targets.load_cert_chain(sys.argv[4], sys.argv[5])
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[4], sys.argv[5])
     handlers = [("/echo", Echo), ("/pieces", Pieces), ("/closing", Closing), ("/guarded", Guarded)]
-    Application(handlers, pings={}).listen(int(sys.argv[2]), sys.argv[1], ssl_options=secured)
+    Application(handlers, pings={}).listen(int(sys.argv[2]), sys.argv[1], ssl_options=context)
     await asyncio.Event().wait()
 
 asyncio.run(serve())
@@ -78,56 +78,58 @@ command = ["{{python}}", "-P", "{folder}/server.py", "{{host}}", "{{port}}", "{f
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("websocket")
-    (made / "server.py").write_text(SERVER)
-    return made
+    path = tmp_path_factory.mktemp("websocket")
+    (path / "server.py").write_text(SERVER)
+    return path
 
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Any:
     file = folder / "sockets.toml"
     file.write_text(TARGET.format(folder=folder, secured="", more=""))
-    with run_server(load_target_file(file)) as found:
-        yield found
+    with run_server(load_target_file(file)) as running:
+        yield running
 
 
-def asked(server: ManagedServer, path: str, out: Path, *more: object) -> Answer:
-    return measure(f"ws://{server.address}{path}", out, *FEW, *SHORT, *more)
+def measure_path(server: ManagedServer, path: str, out: Path, *options: object) -> Answer:
+    return measure(f"ws://{server.address}{path}", out, *FEW, *SHORT, *options)
 
 
-def test_fragments_are_one_reply_and_pings_among_them_are_answered(server, folder, tmp_path):
-    answer = asked(server, "/pieces", tmp_path / "study", "--body", "in pieces {{int:1..9}}")
+def test_fragments_are_one_reply_and_pings_between_them_are_answered(server, folder, tmp_path):
+    answer = measure_path(server, "/pieces", tmp_path / "study", "--body", "in pieces {{int:1..9}}")
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert counts["completed"] == counts["scheduled"] > 50, counts
 
     def newest_are_answered() -> bool:
-        """Of pings that arrive together the newest is answered for all (RFC 6455, 5.5.3)."""
-        pings = json.loads((folder / "pings").read_text() or "[]")  # sent and answered, by connection
+        """One pong may answer several pings that arrive together (RFC 6455, 5.5.3)."""
+        pings = json.loads((folder / "pings").read_text() or "[]")  # sent and last answered, by connection
         return sum(sent for sent, _ in pings) >= counts["completed"] and all(
-            sent == told for sent, told in pings
+            sent == last for sent, last in pings
         )
 
-    # The last reply may be here before the server has written that its ping was answered.
+    # The last reply may arrive before the server has recorded the last pong.
     wait_for(newest_are_answered, "an answer to the newest ping of each connection")
 
 
-def test_a_farewell_is_an_error_with_its_code_and_the_rest_goes_on(server, tmp_path):
-    answer = asked(server, "/closing", tmp_path / "study")
+def test_a_close_frame_is_an_error_with_its_code_and_the_load_continues(server, tmp_path):
+    answer = measure_path(server, "/closing", tmp_path / "study")
     assert answer.code in (0, 4, 6), answer.err
     assert_counts_add_up(answer.result)
     counts = answer.result["counts"]
     assert counts["completed"] > 4 * counts["errors"] > 0, counts
-    assert "errors" in {one["code"] for one in answer.result["reasons"]}
-    assert "1011" in json.dumps(answer.result["reasons"]), "the code of the server's farewell"
+    assert "errors" in {reason["code"] for reason in answer.result["reasons"]}
+    assert "1011" in json.dumps(answer.result["reasons"]), "the server's close code"
     assert answer.study.client()["reconnects"] >= counts["errors"]
 
 
-def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(server, tmp_path, monkeypatch):
+def test_a_refused_handshake_opens_no_websocket_and_one_with_a_token_is_measured(
+    server, tmp_path, monkeypatch
+):
     study = tmp_path / "study"
     for path in ("/nowhere", "/guarded"):
-        asked(server, path, study).assert_error(1, "request-refused")
+        measure_path(server, path, study).assert_error(1, "request-refused")
         assert not study.exists()
     monkeypatch.setenv("HINDMOST_TEST_TOKEN", "word")
     header = "Authorization: Bearer env:HINDMOST_TEST_TOKEN"
@@ -138,9 +140,9 @@ def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(serve
     ]
     file = tmp_path / "messages.json"
     file.write_text(json.dumps({"kind": "messages", "paths": ["/guarded"], "requests": messages}))
-    answer = asked(server, "", study, "--workload", file, "--header", header)
+    answer = measure_path(server, "", study, "--workload", file, "--header", header)
     assert answer.code in (0, 4, 6), answer.err
-    kinds = {name: one["counts"] for name, one in answer.result["by_kind"].items()}
+    kinds = {name: kind["counts"] for name, kind in answer.result["by_kind"].items()}
     assert kinds["there"]["misses"] == kinds["there"]["errors"] == 0 < kinds["there"]["completed"]
     assert kinds["gone"]["misses"] == kinds["gone"]["completed"] > 0
     assert kinds["bad"]["errors"] == kinds["bad"]["scheduled"] > 0
@@ -148,11 +150,11 @@ def test_whoever_is_refused_opens_no_websocket_and_who_logs_in_is_measured(serve
     assert not [text for text in stored if "Bearer word" in text]
 
 
-@pytest.mark.nightly  # a row of the matrix without TLS; TLS is below every protocol alike
-def test_it_goes_over_tls(folder, tmp_path):
+@pytest.mark.nightly  # the matrix has a row without TLS, and TLS works the same below every protocol
+def test_websockets_are_measured_over_tls(folder, tmp_path):
     issue(folder, "server")
     secured = f', "{folder}/server.pem", "{folder}/server.key"'
-    file = folder / "tls_targets.toml"
+    file = folder / "secured.toml"
     file.write_text(TARGET.format(folder=folder, secured=secured, more='[tls]\nca = "ca.pem"'))
     answer = measure(str(file), tmp_path / "study", *FEW, *SHORT)
     assert answer.code in (0, 4, 6), answer.err
