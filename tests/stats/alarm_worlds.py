@@ -1,7 +1,7 @@
-"""Series of block quantiles whose dependence is stated, and how often detectors alarm where nothing happens.
+"""Series of block quantiles with a known dependence, and how often detectors raise false alarms on them.
 
 ``python tests/stats/alarm_worlds.py --weeks 10`` prints the table of docs/studies/coverage.md. The series have the
-shapes of NAB's recordings (lag-1 autocorrelation a second of 0.2 to 0.97, daily rhythms, heavy tails), and a known
+shapes of NAB's recordings (lag-1 autocorrelation per second of 0.2 to 0.97, daily rhythms, heavy tails), and a known
 truth: nothing ever happens in them.
 """
 
@@ -36,7 +36,7 @@ SIGMAS = 3.0
 
 
 def ar1(rng: np.random.Generator, blocks: int, rho: float, requests: int = 20, sigma: float = 0.3) -> Series:
-    """p99 of blocks whose level is AR(1) a second; requests are exponential."""
+    """p99 of blocks whose level is AR(1) by the second; requests are exponential."""
     from scipy.signal import lfilter
 
     noise = rng.normal(size=blocks * SECONDS) * sigma * np.sqrt(1 - rho**2)
@@ -46,7 +46,7 @@ def ar1(rng: np.random.Generator, blocks: int, rho: float, requests: int = 20, s
 
 
 def queue(rng: np.random.Generator, blocks: int, load: float, rate: int = 50) -> Series:
-    """p99 of sojourn times of an M/M/1 queue; a day at a time, which forgets the last minutes of the one before."""
+    """p99 of sojourn times of an M/M/1 queue, simulated day by day without the state of the previous day."""
     parts = []
     for begin in range(0, blocks, 2880):
         some = min(2880, blocks - begin)
@@ -59,7 +59,7 @@ def queue(rng: np.random.Generator, blocks: int, load: float, rate: int = 50) ->
 
 
 def daily(rng: np.random.Generator, blocks: int) -> Series:
-    """Independent blocks whose level swings by a half over the day."""
+    """Independent blocks whose level varies by a half over the day."""
     phase = np.arange(blocks) * BLOCK_S / DAY_S * 2 * np.pi
     return ar1(rng, blocks, 0.0) * np.exp(0.25 * np.sin(phase))
 
@@ -82,25 +82,26 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Series]] = {
 }
 
 
-def ours(values: Series, alarms_a_week: float, history: int = TAIL_BLOCKS) -> tuple[float, int]:
-    """Alarms a week of the detector as `hindmost watch show` uses it, and the blocks that it took together.
+def our_detector(values: Series, alarms_a_week: float, history: int = TAIL_BLOCKS) -> tuple[float, int]:
+    """Alarms a week of the detector as `hindmost watch show` uses it, and the number of blocks that it merged.
 
-    An alarm lasts until latency is back: it is counted once.
+    An alarm lasts until latency is back, and is counted once.
     """
     multiple = block_multiple(values[:history]) or 8
     whole = len(values) // multiple
-    # The highest of the parts stands for the quantile of all: as correlated, and never lower.
+    # The maximum of the blocks stands for the quantile of the merged block: as correlated, and never lower.
     merged = values[: whole * multiple].reshape(whole, multiple).max(axis=1)
     at = np.arange(whole) * BLOCK_S * multiple
     detector = Detector(block_s=BLOCK_S * multiple, alarms_a_week=alarms_a_week, least_ratio=1.0)
-    alarms, judged = 0, 0
-    # As much at a time as a detector follows, with the history that it looks at.
+    alarms, blocks_judged = 0, 0
+    # Process as much at a time as a detector follows, with the history that it uses.
     for begin in range(0, whole, EPISODE_BLOCKS):
         part = slice(max(0, begin - TAIL_BLOCKS), begin + EPISODE_BLOCKS)
-        kinds = [one.kind for one in detector.follow(at[part], merged[part])][-(len(at[begin : part.stop])) :]
+        kinds = [change.kind for change in detector.follow(at[part], merged[part])]
+        kinds = kinds[-(len(at[begin : part.stop])) :]
         alarms += sum(now == "anomaly" != before for before, now in pairwise(["none", *kinds]))
-        judged += len(kinds)
-    return alarms / judged * WEEK_BLOCKS / multiple, multiple
+        blocks_judged += len(kinds)
+    return alarms / blocks_judged * WEEK_BLOCKS / multiple, multiple
 
 
 QUIET_MIN = (15, 30, 60)
@@ -108,7 +109,7 @@ STEPS = (3.0, 10.0, 30.0, 150.0, 1000.0)
 
 
 def step(name: str, quiet_min: float, ratio: float, seed: int, blocks: int = 8) -> list[Change]:
-    """Answers after each block of a step that follows quiet minutes."""
+    """Answers after each block of a step that follows some quiet minutes."""
     quiet = int(quiet_min * 60 / BLOCK_S)
     values = WORLDS[name](np.random.default_rng(seed), quiet + blocks).copy()
     values[quiet:] *= ratio
@@ -121,7 +122,7 @@ def steps(name: str, trials: int) -> str:
     for quiet in QUIET_MIN:
         cells = []
         for ratio in STEPS:
-            first = [{one.kind for one in step(name, quiet, ratio, seed)[:4]} for seed in range(trials)]
+            first = [{change.kind for change in step(name, quiet, ratio, seed)[:4]} for seed in range(trials)]
             called = sum("anomaly" in kinds for kinds in first) / trials
             undecided = sum("anomaly" not in kinds and "undecided" in kinds for kinds in first) / trials
             cells.append(f"{called:.2f} / {undecided:.2f} / {1 - called - undecided:.2f}")
@@ -129,8 +130,8 @@ def steps(name: str, trials: int) -> str:
     return "\n".join(rows)
 
 
-def others(values: Series) -> dict[str, float]:
-    """Alarms a week of equation 6.1, of n-sigma and of a change score as BARO's, each block against 120 before."""
+def other_detectors(values: Series) -> dict[str, float]:
+    """Alarms a week of equation 6.1, of n-sigma and of a change score as BARO's, each block against 120 before it."""
     count = {"Eq 6.1": 0, "3 sigma": 0, "change score > 3": 0}
     judged = range(BASELINE, len(values), 7)
     for end in judged:
@@ -143,8 +144,8 @@ def others(values: Series) -> dict[str, float]:
 
 
 def coverage(values: Series, step: int = 41) -> tuple[float, float]:
-    """How often the t interval and the block bootstrap's hold a ratio of 1, which is the truth."""
-    by_t, by_blocks, tried = 0, 0, 0
+    """Share of t intervals and of block bootstrap intervals that contain the true ratio of 1."""
+    by_t, by_blocks, trials = 0, 0, 0
     at = np.arange(len(values)) * BLOCK_S
     for end in range(BASELINE, len(values), step):
         part = values[end - BASELINE : end]
@@ -152,26 +153,23 @@ def coverage(values: Series, step: int = 41) -> tuple[float, float]:
         low, high = interval_by_blocks(part, seed=end)
         by_t += change.low <= 1.0 <= change.high
         by_blocks += low <= 1.0 <= high
-        tried += 1
-    return by_t / tried, by_blocks / tried
+        trials += 1
+    return by_t / trials, by_blocks / trials
 
 
 def row(name: str, weeks: float, seed: int) -> str:
-    """One world's line of the table."""
+    """One world's row of the table."""
     rng = np.random.default_rng(seed)
-    alarms, compared, covered, multiple = (
-        0.0,
-        dict.fromkeys(("Eq 6.1", "3 sigma", "change score > 3"), 0.0),
-        [],
-        1,
-    )
+    alarms, multiple = 0.0, 1
+    compared = dict.fromkeys(("Eq 6.1", "3 sigma", "change score > 3"), 0.0)
+    covered = []
     parts = max(1, round(weeks))
     for _ in range(parts):
         values = WORLDS[name](rng, WEEK_BLOCKS)
-        told, multiple = ours(values, 1.0)
-        alarms += told
-        for other, rate in others(values).items():
-            compared[other] += rate
+        rate, multiple = our_detector(values, 1.0)
+        alarms += rate
+        for other, other_rate in other_detectors(values).items():
+            compared[other] += other_rate
         covered.append(coverage(values))
     by_t, by_blocks = np.mean(covered, axis=0)
     figures = " | ".join(f"{rate / parts:.0f}" for rate in compared.values())
@@ -183,13 +181,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--weeks", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--steps", type=int, metavar="TRIALS", help="the table of steps instead")
-    asked = parser.parse_args()
-    if asked.steps:
+    parser.add_argument("--steps", type=int, metavar="TRIALS", help="print the table of steps instead")
+    options = parser.parse_args()
+    if options.steps:
         sizes = " | ".join(f"x{ratio:g}" for ratio in STEPS)
         sys.stdout.write(f"| world | quiet | {sizes} |\n| --- | --- |{' --- |' * len(STEPS)}\n")
         for name in WORLDS:
-            sys.stdout.write(f"{steps(name, asked.steps)}\n")
+            sys.stdout.write(f"{steps(name, options.steps)}\n")
             sys.stdout.flush()
         return
     sys.stdout.write(
@@ -197,7 +195,7 @@ def main() -> None:
         "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
     )
     with ProcessPoolExecutor(2) as pool:
-        for line in pool.map(row, WORLDS, [asked.weeks] * len(WORLDS), [asked.seed] * len(WORLDS)):
+        for line in pool.map(row, WORLDS, [options.weeks] * len(WORLDS), [options.seed] * len(WORLDS)):
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
 

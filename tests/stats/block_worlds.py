@@ -1,4 +1,4 @@
-"""Factorial studies with a factor that does something else in each block, or whose slow minutes hit fast cells hardest.
+"""Factorial studies whose factor has a different effect in each block, or whose slow minutes affect fast cells most.
 
 ``python tests/stats/block_worlds.py 500`` prints the table of `hindmost.stats.factors.effects`.
 """
@@ -17,7 +17,7 @@ from hindmost.stats import Factorial, fit_runs, term_difference
 DESIGN = Factorial(["a", "b", "c"])
 LOW_US, HIGH_US = 165.0, 468.0
 EFFECT = math.log(HIGH_US / LOW_US)
-"""Of factor a; b and c do nothing."""
+"""True effect of factor a; b and c do nothing."""
 SD = 0.05
 ADDED_US = 200.0
 Runs = dict[tuple[int, ...], np.ndarray]
@@ -28,7 +28,7 @@ def _runs(random: np.random.Generator, blocks: int, cell: tuple[int, ...], level
 
 
 def interacting(sd: float) -> Callable[[np.random.Generator, int], Runs]:
-    """Factor a has an effect of its own in each block, and each block a level."""
+    """Factor a has a different effect in each block, and each block a different level."""
 
     def draw(random: np.random.Generator, blocks: int) -> Runs:
         level, own = random.normal(0.0, 0.05, blocks), random.normal(0.0, sd, blocks)
@@ -38,7 +38,7 @@ def interacting(sd: float) -> Callable[[np.random.Generator, int], Runs]:
 
 
 def slow(share: float, *, whole_blocks: bool) -> Callable[[np.random.Generator, int], Runs]:
-    """A share of runs, or of blocks, is slower by as many microseconds in fast and slow cells."""
+    """A share of runs, or of blocks, is slower by the same microseconds in fast and slow cells."""
 
     def draw(random: np.random.Generator, blocks: int) -> Runs:
         together = random.random(blocks) < share
@@ -74,7 +74,7 @@ def medians(world: str) -> tuple[float, float]:
 
 
 def coverage(world: str, blocks: int, tries: int, seed: int, *, blocked: bool = True) -> tuple[float, ...]:
-    """Of the ratio of factor a, of its microseconds, and of the six terms that are nothing (averages)."""
+    """Coverage of the ratio of factor a, of its microseconds, and of the six average effects that are zero."""
     random = np.random.default_rng(seed)
     low_us, high_us = medians(world)
     labels = {cell: range(blocks) for cell in DESIGN.cells} if blocked else None
@@ -83,9 +83,9 @@ def coverage(world: str, blocks: int, tries: int, seed: int, *, blocked: bool = 
         fit = fit_runs(WORLDS[world](random, blocks), DESIGN, blocks=labels, scale="log")
         effects = fit.effects("average")[1:]
         ratio += effects[0].low <= math.log(high_us / low_us) <= effects[0].high
-        nothing += sum(one.low <= 0.0 <= one.high for one in effects[1:]) / 6
-        found = term_difference(fit, fit.design.columns[1], "average")
-        us += found.low <= high_us - low_us <= found.high
+        nothing += sum(effect.low <= 0.0 <= effect.high for effect in effects[1:]) / 6
+        difference = term_difference(fit, fit.design.columns[1], "average")
+        us += difference.low <= high_us - low_us <= difference.high
     return ratio / tries, us / tries, nothing / tries
 
 

@@ -1,4 +1,4 @@
-"""The laws of run values that intervals and stopping rules are tried on."""
+"""Distributions of run values on which intervals and stopping rules are tested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RunLaw:
-    """How the true quantile of a run is drawn, around a mean near 1."""
+    """Distribution of a run's true quantile, around a mean near 1."""
 
     name: str
     mean: float
@@ -49,7 +49,7 @@ SIX = (
     _bimodal(0.05),
 )
 SKEWED = RunLaw("shifted exponential", 1.0, 0.1, lambda g, shape: 0.9 + 0.1 * g.exponential(1.0, shape))
-"""A stress beyond the six: skewness 2."""
+"""A harder case than the six: skewness 2."""
 
 ALL_LAWS = {law.name: law for law in (*SIX, SKEWED)}
 
@@ -62,5 +62,5 @@ def run_law(request: pytest.FixtureRequest) -> RunLaw:
 
 @pytest.fixture
 def laws() -> dict[str, RunLaw]:
-    """All laws by name, the stress included."""
+    """All laws by name, including the skewed one."""
     return ALL_LAWS

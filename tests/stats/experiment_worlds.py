@@ -1,7 +1,7 @@
-"""How often the tests and intervals of a diagnosis err, where the truth is known.
+"""Error rates of the tests and intervals of a diagnosis, where the truth is known.
 
-``python tests/stats/experiment_worlds.py --trials 2000`` prints the table of docs/studies/coverage.md. A host's
-level drifts from pair to pair, and both windows of a pair have it; what they differ by is normal or skewed.
+``python tests/stats/experiment_worlds.py --trials 2000`` prints the table of docs/studies/coverage.md. A host's level
+drifts from pair to pair and affects both windows of a pair; the difference between them is normal or skewed.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ def pairs(rng: Rng, log_ratio: float, *, skewed: bool = False, n: int = PAIRS) -
 
 
 def flips(rng: Rng, *, skewed: bool) -> bool:
-    """The sign-flip test calls nothing something, at 5 %."""
+    """The sign-flip test finds an effect where there is none, at 5 %."""
     return pairs(rng, 0.0, skewed=skewed).p <= 0.05
 
 
 def misses(rng: Rng, *, skewed: bool) -> bool:
-    """The two-sided interval at 95 % misses an effect."""
-    one = pairs(rng, 0.7, skewed=skewed)
-    return not one.bound(0.025) <= 0.7 <= one.bound(0.975)
+    """The two-sided 95 % interval misses an effect."""
+    effect = pairs(rng, 0.7, skewed=skewed)
+    return not effect.bound(0.025) <= 0.7 <= effect.bound(0.975)
 
 
 def void(rng: Rng) -> bool:
-    """A sham fires, at 1 % over three looks."""
+    """A sham shows an effect, at 1 % over three stages."""
     return decide({}, pairs(rng, 0.0), ANOMALY).ruling == "void"
 
 
-def named(rng: Rng) -> bool:
-    """One of three innocents is named, the cause being struck from the list, at 2 % over three looks."""
+def names_innocent(rng: Rng) -> bool:
+    """One of three innocent suspects is named, with the cause removed from the list, at 2 % over three stages."""
     innocents = {str(number): pairs(rng, 0.0) for number in range(3)}
     return decide(innocents, pairs(rng, 0.0), ANOMALY).ruling == "cause"
 
 
-def dosed(rng: Rng) -> bool:
-    """One of three innocents is said to make a twin as slow, at 2 % over three looks."""
+def reproduces_innocent(rng: Rng) -> bool:
+    """One of three innocent suspects is said to slow a replica as much, at 2 % over three stages."""
     doses = {str(number): pairs(rng, 0.0) for number in range(3)}
-    with_us = {name: 100.0 * math.exp(one.log) for name, one in doses.items()}
-    made = reproduction_of(doses, with_us, pairs(rng, 0.0), (300.0, 100.0), 100.0)
-    return made.outcome == "reproduced"
+    with_us = {name: 100.0 * math.exp(dose.log) for name, dose in doses.items()}
+    reproduction = reproduction_of(doses, with_us, pairs(rng, 0.0), (300.0, 100.0), 100.0)
+    return reproduction.outcome == "reproduced"
 
 
 def likeness(rng: Rng, left: float) -> bool | None:
-    """Of a suspect that leaves a part of the shift of three metrics whether it has the anomaly's signature."""
+    """Whether a suspect that leaves a share of the shift of three metrics has the anomaly's signature."""
     shift = np.where(np.arange(METRICS) < METRICS // 2, 2.5, 0.0)
 
     def rows(log: NDArray[np.float64], n: int, spread: float) -> NDArray[np.float64]:
@@ -76,13 +76,13 @@ def likeness(rng: Rng, left: float) -> bool | None:
     return signature_of(normal, there, there, gone, paired=True).fits
 
 
-def moved(rng: Rng) -> bool:
-    """A metric that has nothing to do with the latency moved with it, at 5 %; both remember (0.8 a block)."""
+def ranks_unrelated_metric(rng: Rng) -> bool:
+    """A metric unrelated to the latency seems to move with it, at 5 %; both are autocorrelated (0.8 per block)."""
     from scipy.signal import lfilter
 
     latency, metric = (lfilter([1.0], [1.0, -0.8], rng.normal(size=120)) for _ in range(2))
-    (one,) = rank_metrics(np.exp(latency), {"psi.cpu_some_us": metric})
-    return one.p <= 0.05
+    (metric_rank,) = rank_metrics(np.exp(latency), {"psi.cpu_some_us": metric})
+    return metric_rank.p <= 0.05
 
 
 ROWS: dict[str, tuple[float, float, Callable[[Rng], bool]]] = {
@@ -91,17 +91,17 @@ ROWS: dict[str, tuple[float, float, Callable[[Rng], bool]]] = {
     "interval of an effect misses it": (0.05, 0.05, lambda rng: misses(rng, skewed=False)),
     "interval of an effect misses it, skewed": (0.05, 0.09, lambda rng: misses(rng, skewed=True)),
     "a sham fires": (0.01, 0.01, void),
-    "an innocent is named, the cause struck": (0.02, 0.02, named),
-    "an innocent is reproduced on a twin": (0.02, 0.02, dosed),
+    "an innocent is named, the cause struck": (0.02, 0.02, names_innocent),
+    "an innocent is reproduced on a twin": (0.02, 0.02, reproduces_innocent),
     "the cause has another signature": (0.02, 0.02, lambda rng: likeness(rng, 0.0) is False),
     "who leaves 60 % has the signature": (0.02, 0.03, lambda rng: likeness(rng, 0.6) is True),
-    "an unrelated metric moved with it": (0.05, 0.12, moved),
+    "an unrelated metric moved with it": (0.05, 0.12, ranks_unrelated_metric),
 }
-"""What happens, the rate that is asked for, the one that is put up with, and whether it happened this time."""
+"""Error, nominal rate, tolerated rate, and whether the error happened in one trial."""
 
 
 def rate(name: str, trials: int, seed: int = 11) -> float:
-    """How often it happens."""
+    """Rate of the error."""
     rng = np.random.default_rng(seed)
     return sum(ROWS[name][2](rng) for _ in range(trials)) / trials
 
@@ -110,10 +110,10 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=2_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     sys.stdout.write("| error | asked for | seen |\n| --- | --- | --- |\n")
     for name, (nominal, _, _) in ROWS.items():
-        sys.stdout.write(f"| {name} | {nominal:g} | {rate(name, asked.trials):.4f} |\n")
+        sys.stdout.write(f"| {name} | {nominal:g} | {rate(name, options.trials):.4f} |\n")
         sys.stdout.flush()
 
 

@@ -1,7 +1,7 @@
-"""Queues whose processor is stolen now and then, with the truth beside them: the same requests, undisturbed.
+"""Queues with interruptions of the CPU, and the truth: the same requests without interruptions.
 
-A theft stops the server's clock and nothing else (preemptive resume). So arrivals are put on the clock of the time
-that the server *had*, served there by Lindley's recursion, and their ends are put back: exact, without a loop.
+An interruption stops the server's clock and nothing else (preemptive resume). So arrivals are mapped to the server's
+CPU time, served there by Lindley's recursion, and the completions are mapped back: exact, without a loop.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LAWS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 
 @dataclass(frozen=True)
 class World:
-    """One law of service at one utilisation, stolen from for a share of time in spells of a mean length."""
+    """A service law at a utilisation, with interruptions that take a share of the time, of a mean length."""
 
     law: str
     rho: float
@@ -55,8 +55,8 @@ class World:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Requests of one run: due, done, done without thefts, and the thefts."""
+class SimulatedRun:
+    """Requests of one run (scheduled, completed, completed without interruptions), and the interruptions."""
 
     scheduled: Nanos
     done: Nanos
@@ -65,8 +65,10 @@ class Seen:
     off: Nanos
 
 
-def stolen(g: np.random.Generator, end: float, share: float, spell_ns: float) -> tuple[Floats, Floats]:
-    """Thefts with exponential lengths and gaps."""
+def draw_interruptions(
+    g: np.random.Generator, end: float, share: float, spell_ns: float
+) -> tuple[Floats, Floats]:
+    """Interruptions with exponential lengths and gaps."""
     if share == 0.0:
         return np.empty(0), np.empty(0)
     gap = spell_ns * (1.0 - share) / share
@@ -77,14 +79,14 @@ def stolen(g: np.random.Generator, end: float, share: float, spell_ns: float) ->
     return on[on < end], off[on < end]
 
 
-def served(arrival: Floats, service: Floats) -> Floats:
-    """Ends of service at one server, first come first served (Lindley as a running minimum)."""
+def completions(arrival: Floats, service: Floats) -> Floats:
+    """Completion times at one server, first come first served (Lindley as a running minimum)."""
     work = np.cumsum(service)
     return np.asarray(work - np.minimum.accumulate(work - service - arrival))
 
 
-def had(t: Floats, on: Floats, off: Floats) -> Floats:
-    """Time that the server had until t."""
+def cpu_time(t: Floats, on: Floats, off: Floats) -> Floats:
+    """CPU time of the server until t."""
     lost = np.concatenate([[0.0], np.cumsum(off - on)])
     k = np.searchsorted(on, t, side="right")
     inside = (
@@ -95,75 +97,78 @@ def had(t: Floats, on: Floats, off: Floats) -> Floats:
     return np.asarray(t - lost[np.maximum(k - 1, 0)] - inside)
 
 
-def clock(own: Floats, on: Floats, off: Floats) -> Floats:
-    """The inverse of `had`: when the server had had so much; what ends as a theft begins ends before it."""
+def wall_time(cpu: Floats, on: Floats, off: Floats) -> Floats:
+    """The inverse of `cpu_time`. Work that would end as an interruption begins ends before it."""
     if not on.size:
-        return own
+        return cpu
     lost = np.concatenate([[0.0], np.cumsum(off - on)])
     begin = on - lost[:-1]
-    return np.asarray(own + lost[np.searchsorted(begin, own, side="left")])
+    return np.asarray(cpu + lost[np.searchsorted(begin, cpu, side="left")])
 
 
-def simulate(world: World, requests: int, seed: int, warmup: int = 20_000) -> Seen:
+def simulate(world: World, requests: int, seed: int, warmup: int = 20_000) -> SimulatedRun:
     g = np.random.default_rng(seed)
     n = requests + warmup
     arrival = np.cumsum(g.exponential(SERVICE_NS / world.rho, n))
     service = LAWS[world.law](g, n)
-    on, off = stolen(g, arrival[-1], world.share, 1e6 * world.spell_ms)
-    done = clock(served(had(arrival, on, off), service), on, off)
-    isolated = served(arrival, service)
+    on, off = draw_interruptions(g, arrival[-1], world.share, 1e6 * world.spell_ms)
+    done = wall_time(completions(cpu_time(arrival, on, off), service), on, off)
+    isolated = completions(arrival, service)
     keep = slice(warmup, None)
-    return Seen(*(np.rint(x).astype(np.int64) for x in (arrival[keep], done[keep], isolated[keep], on, off)))
+    times = (arrival[keep], done[keep], isolated[keep], on, off)
+    return SimulatedRun(*(np.rint(x).astype(np.int64) for x in times))
 
 
-def throttled(rho: float, quota: float, period_ms: float, requests: int, seed: int) -> Seen:
-    """A server whose own quota ends in each period once it has used it: no theft, though a counter says so."""
+def simulate_quota(rho: float, quota: float, period_ms: float, requests: int, seed: int) -> SimulatedRun:
+    """A server throttled by its own quota in each period: no interference, although a counter reports throttling."""
     g = np.random.default_rng(seed)
     arrival = np.cumsum(g.exponential(SERVICE_NS / rho, requests))
     service = exponential(g, requests)
-    period, allowed = 1e6 * period_ms, 1e6 * period_ms * quota
+    period, quota_ns = 1e6 * period_ms, 1e6 * period_ms * quota
     done = np.empty(requests)
     on = []
-    now, left, current = 0.0, allowed, 0
+    now, quota_left, current = 0.0, quota_ns, 0
     for i in range(requests):
         now = max(now, arrival[i])
         work = service[i]
         while True:
             if now >= (current + 1) * period:
-                current, left = int(now // period), allowed
-            room = min(left, (current + 1) * period - now)
+                current, quota_left = int(now // period), quota_ns
+            room = min(quota_left, (current + 1) * period - now)
             if work <= room:
-                now, left = now + work, left - work
+                now, quota_left = now + work, quota_left - work
                 break
-            now, left, work = now + room, left - room, work - room
-            if left <= 0.0:
+            now, quota_left, work = now + room, quota_left - room, work - room
+            if quota_left <= 0.0:
                 on.append(now)
                 now = (current + 1) * period
         done[i] = now
     begin = np.array(on)
     end = (np.floor(begin / period) + 1) * period
-    rounded = (np.rint(x).astype(np.int64) for x in (arrival, done, served(arrival, service), begin, end))
-    return Seen(*rounded)
+    times = (arrival, done, completions(arrival, service), begin, end)
+    return SimulatedRun(*(np.rint(x).astype(np.int64) for x in times))
 
 
-def taken_while_busy(rho: float, share: float, spell_ns: float, requests: int, seed: int) -> Seen:
-    """Thefts that begin at a constant hazard of the time that the server works, and never while it idles."""
+def interrupt_busy_server(
+    rho: float, share: float, spell_ns: float, requests: int, seed: int
+) -> SimulatedRun:
+    """Interruptions that begin at a constant rate of the server's CPU time, and never while it idles."""
     g = np.random.default_rng(seed)
     arrival = np.cumsum(g.exponential(SERVICE_NS / rho, requests))
     service = exponential(g, requests)
     gap = spell_ns * rho * (1.0 - share) / share
     done = np.empty(requests)
     on, off = [], []
-    now, left = 0.0, g.exponential(gap)  # left: work until the next theft
+    now, work_left = 0.0, g.exponential(gap)  # left: CPU time until the next interruption
     for i in range(requests):
         now, work = max(now, arrival[i]), service[i]
-        while left < work:
-            work, now = work - left, now + left
+        while work_left < work:
+            work, now = work - work_left, now + work_left
             on.append(now)
             now += g.exponential(spell_ns)
             off.append(now)
-            left = g.exponential(gap)
-        left, now = left - work, now + work
+            work_left = g.exponential(gap)
+        work_left, now = work_left - work, now + work
         done[i] = now
-    times = (arrival, done, served(arrival, service), np.array(on), np.array(off))
-    return Seen(*(np.rint(x).astype(np.int64) for x in times))
+    times = (arrival, done, completions(arrival, service), np.array(on), np.array(off))
+    return SimulatedRun(*(np.rint(x).astype(np.int64) for x in times))

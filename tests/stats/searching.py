@@ -1,4 +1,4 @@
-"""Searches over made-up servers: the real judgement and the real choice of rates, on curves that are known."""
+"""Searches on simulated servers: the real judgement and the real choice of rates, on known curves."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ START = 10_000.0
 
 @dataclass(frozen=True)
 class Server:
-    """An M/M/1 queue whose p99 crosses the limit at `crossing`; beyond `capacity` it falls short.
+    """An M/M/1 queue whose p99 crosses the limit at `crossing`; above `capacity` it answers too few requests.
 
-    ``scatter``: relative standard deviation of runs; ``spoilt``: share of runs that the host makes too slow (by
-    a Pareto factor, often many times), half of which are known to be disturbed.
+    ``scatter``: relative standard deviation of runs; ``disturbed``: share of runs that the host slows (by a Pareto
+    factor, often many times), half of which are known to be disturbed.
     """
 
     capacity: float
     crossing: float
     scatter: float
-    spoilt: float
+    disturbed: float
 
     @classmethod
-    def drawn(cls, g: np.random.Generator, scatter: float, spoilt: float) -> Server:
-        """Some capacity between 1,000 and 200,000, met at a load between 50 and 95 %."""
+    def draw(cls, g: np.random.Generator, scatter: float, disturbed: float) -> Server:
+        """Draw a capacity between 1,000 and 200,000, and a crossing at a load between 50 and 95 %."""
         capacity = math.exp(g.uniform(math.log(1e3), math.log(2e5)))
-        return cls(capacity, capacity * g.uniform(0.5, 0.95), scatter, spoilt)
+        return cls(capacity, capacity * g.uniform(0.5, 0.95), scatter, disturbed)
 
     def run(self, g: np.random.Generator, rate: float) -> StepRun:
         """One run at a rate."""
@@ -44,36 +44,36 @@ class Server:
         free = max(1.0 - rate / self.capacity, 0.003)
         value = 1000.0 * (1.0 - self.crossing / self.capacity) / free
         value *= math.exp(g.normal(-(self.scatter**2) / 2.0, self.scatter))
-        if g.random() >= self.spoilt:
+        if g.random() >= self.disturbed:
             return StepRun({"p99": value})
-        known = g.random() < 0.5
-        disturbed = RunStatus("host" if known else "counted", "steal")
-        return StepRun({"p99": value * (1.0 + g.pareto(1.5))}, disturbed)
+        is_known = g.random() < 0.5
+        status = RunStatus("host" if is_known else "counted", "steal")
+        return StepRun({"p99": value * (1.0 + g.pareto(1.5))}, status)
 
 
 def step(g: np.random.Generator, server: Server, rate: float) -> Step:
     """Runs at a rate until they can be judged."""
-    made: list[StepRun] = []
-    while (found := judge(made, OBJECTIVE, RUNS)) is None:
-        made.append(server.run(g, rate))
+    runs: list[StepRun] = []
+    while (judgement := judge(runs, OBJECTIVE, RUNS)) is None:
+        runs.append(server.run(g, rate))
     return Step(
         rate,
-        found.outcome,
+        judgement.outcome,
         None,
         None,
         None,
-        len(made),
+        len(runs),
         rate,
-        found.why,
+        judgement.why,
         "s",
-        len(made) - found.judged,
-        found.error,
-        found.at_most_per_s,
+        len(runs) - judgement.judged,
+        judgement.error,
+        judgement.at_most_per_s,
     )
 
 
 def search(g: np.random.Generator, server: Server) -> SearchFindings:
-    """As `RateSearch` does it."""
+    """Search as `RateSearch` does."""
     steps: list[Step] = []
     rate: float | None = START
     while rate is not None:
@@ -83,12 +83,12 @@ def search(g: np.random.Generator, server: Server) -> SearchFindings:
 
 
 def plain_bisection(g: np.random.Generator, server: Server) -> tuple[float, float, int]:
-    """What was done before: bounds are believed for good, and what does not hold is too high."""
+    """A plain bisection: every bound is final, and every rate that does not hold is too high."""
     low, high, rate, runs = 0.0, math.inf, START, 0
     for _ in range(24):
-        one = step(g, server, rate)
-        runs += one.runs
-        low, high = (max(low, rate), high) if one.outcome == "holds" else (low, min(high, rate))
+        result = step(g, server, rate)
+        runs += result.runs
+        low, high = (max(low, rate), high) if result.outcome == "holds" else (low, min(high, rate))
         if low > 0.0 and math.isfinite(high):
             if high / low <= 1.05:
                 break

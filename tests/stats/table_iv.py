@@ -24,7 +24,7 @@ def cells_of_table_iv(tau: float) -> dict[tuple[int, ...], float]:
 def requests(
     random: np.random.Generator, cell: tuple[int, ...], runs: int, each: int, sd: float
 ) -> np.ndarray:
-    """Requests of a cell, shape (runs, each): its three quantiles in the population, times a run effect."""
+    """Requests of a cell, shape (runs, each): the population has its three quantiles, times a run effect."""
     p50, p95, p99 = (np.log(cells_of_table_iv(tau)[cell]) for tau in LEVELS)
     z = random.standard_normal((runs, each))
     slope, tail = (p95 - p50) / 1.6448536, (p99 - p95) / (2.3263479 - 1.6448536)

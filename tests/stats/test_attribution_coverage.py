@@ -1,7 +1,7 @@
-"""Does what `effects` and `families` say of a factorial hold? Six laws of runs, five to thirty runs a cell.
+"""Coverage and false alarms of `effects` and `families` of a factorial: six laws of runs, five to thirty runs a cell.
 
-Truth is Treadmill's Table IV; a run reports its cell's quantile times a draw of the law, times the sampling
-noise of 20,000 requests (relative sd .35, .60, 1.06 % at p50, p95, p99: attribution notes, section 4).
+The truth is Treadmill's Table IV. A run reports its cell's quantile times a draw of the law, times the sampling noise of
+20,000 requests (relative sd .35, .60, 1.06 % at p50, p95, p99: attribution notes, section 4).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def runs_of(law: Any, tau: float, runs: int, random: np.random.Generator) -> dic
 
 
 def coverage(law: Any, tau: float, runs: int, tries: int, seed: int) -> tuple[float, float]:
-    """Of corner and of average effects, mean over the 15 coefficients."""
+    """Coverage of corner and of average effects, mean over the 15 coefficients."""
     random = np.random.default_rng(seed)
     corner = np.array(TABLE_IV[tau], dtype=float)
     to_average = np.linalg.solve(DESIGN.matrix(DESIGN.cells, "average"), DESIGN.matrix(DESIGN.cells))
@@ -93,14 +93,13 @@ def recovery(runs: int, tries: int, seed: int) -> tuple[float, float]:
             for e, t in zip(fit.effects(), TABLE_IV[tau], strict=True)
         ]
         together += all(inside)
-        chosen += next(
-            one for one in best_differences(fits[2], draws=1_000, seed=draw) if one.cell == winner
-        ).tied
+        differences = best_differences(fits[2], draws=1_000, seed=draw)
+        chosen += next(difference for difference in differences if difference.cell == winner).tied
     return together / tries, chosen / tries
 
 
 def pooled_coverage(runs: int, tau: float, tries: int, seed: int) -> dict[str, float]:
-    """Of the pooled quantile's 15 coefficients, four ways: 1,000 requests a run, runs that differ by 5 %.
+    """Coverage of the pooled quantile's 15 coefficients by four methods: 1,000 requests a run, runs differ by 5 %.
 
     A lognormal run effect on lognormal requests leaves them lognormal, so the truth is known.
     """
@@ -118,9 +117,9 @@ def pooled_coverage(runs: int, tau: float, tries: int, seed: int) -> dict[str, f
         }
         fit = fit_pooled(Requests.of_samples(samples), DESIGN, tau)
         closed = fit.effects()[1:]
-        drawn = fit.bootstrap(draws=500, seed=draw)[1:]
+        bootstrap = fit.bootstrap(draws=500, seed=draw)[1:]
         studentised = fit.bootstrap(draws=500, seed=draw, studentised=True)[1:]
-        for name, effects in (("closed", closed), ("bootstrap", drawn), ("studentised", studentised)):
+        for name, effects in (("closed", closed), ("bootstrap", bootstrap), ("studentised", studentised)):
             hits[name] += np.mean([e.low <= t <= e.high for e, t in zip(effects, truth, strict=True)])
         naive = [e.naive_interval for e in closed]
         hits["naive"] += np.mean([low <= t <= high for (low, high), t in zip(naive, truth, strict=True)])
@@ -131,7 +130,7 @@ def pooled_coverage(runs: int, tau: float, tries: int, seed: int) -> dict[str, f
 def test_intervals_cover_with_five_runs_a_cell(laws: dict[str, Any], name: str) -> None:
     tries = 50
     corner, average = coverage(laws[name], 0.95, 5, tries, seed=1)
-    # Coefficients of one study are nearly independent; four standard errors as if only five were.
+    # Coefficients of one study are nearly independent; four standard errors, as if only five were.
     slack = 4.0 * math.sqrt(0.95 * 0.05 / (tries * 5))
     assert 0.95 - slack <= min(corner, average) <= max(corner, average) <= 0.965 + slack
 
@@ -146,7 +145,7 @@ def test_table_iv_is_recovered_with_all_its_values() -> None:
 @pytest.mark.parametrize("runs", [5, 10, 30])
 @pytest.mark.parametrize("name", SIX)
 def test_goal_s6_every_law_is_covered(laws: dict[str, Any], name: str, runs: int) -> None:
-    """Within .94 to .965 was the goal; t3 at five runs came out .958 to .966, a little too wide."""
+    """The goal was .94 to .965; t3 at five runs had .958 to .966, slightly too wide."""
     for seed, tau in enumerate(LEVELS):
         corner, average = coverage(laws[name], tau, runs, 2_000, seed=100 * runs + seed)
         assert 0.94 <= corner <= 0.97
@@ -157,24 +156,24 @@ def test_goal_s6_every_law_is_covered(laws: dict[str, Any], name: str, runs: int
 @pytest.mark.parametrize("runs", [5, 10, 30])
 @pytest.mark.parametrize("tau", LEVELS)
 def test_pooled_quantiles_are_covered(runs: int, tau: float) -> None:
-    found = pooled_coverage(runs, tau, 400, seed=runs)
-    assert min(found["closed"], found["bootstrap"]) >= 0.93
-    assert max(found["closed"], found["bootstrap"]) <= 0.97
-    assert found["naive"] < 0.9
+    shares = pooled_coverage(runs, tau, 400, seed=runs)
+    assert min(shares["closed"], shares["bootstrap"]) >= 0.93
+    assert max(shares["closed"], shares["bootstrap"]) <= 0.97
+    assert shares["naive"] < 0.9
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("runs", [5, 10, 30])
 def test_goal_s7_families_keep_their_level(runs: int) -> None:
-    found = false_alarms(runs, 2_000, seed=runs)
-    assert found["one by one"] > 0.5
-    assert max(found["holm"], found["steps"], found["simultaneous"]) <= 0.06
+    rates = false_alarms(runs, 2_000, seed=runs)
+    assert rates["one by one"] > 0.5
+    assert max(rates["holm"], rates["steps"], rates["simultaneous"]) <= 0.06
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("runs", [5, 10, 30])
 def test_goal_s10_table_iv_is_recovered(runs: int) -> None:
     together, chosen = recovery(runs, 1_000, seed=runs)
-    # .948 to .967 was measured; two standard errors of 1,000 below .94.
+    # .948 to .967 was measured; the bound is two standard errors of 1,000 below .94.
     assert together >= 0.94 - 2.0 * math.sqrt(0.06 * 0.94 / 1_000)
     assert chosen >= 0.95

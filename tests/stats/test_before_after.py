@@ -1,4 +1,4 @@
-"""Before against after by ranks: false changes at most at their level whatever disturbs runs, spreads covered.
+"""Before against after by ranks: false changes stay at their level whatever disturbs runs, and spreads are covered.
 
 Seeded; bounds allow 4 standard errors.
 """
@@ -20,7 +20,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def world(g: np.random.Generator, pairs: int, disturbed: str) -> Pair:
-    """A setting that does nothing; `disturbed`: nothing, 15 % of runs, or one run of 20 % of pairs."""
+    """A setting without effect; `disturbed`: no run, 15 % of runs, or one run of 20 % of pairs."""
     x, y = g.lognormal(0.0, 0.03, pairs), g.lognormal(0.0, 0.03, pairs)
     slow = [1.0 + g.exponential(0.5, pairs) for _ in range(2)]
     if disturbed == "runs":
@@ -35,11 +35,11 @@ def world(g: np.random.Generator, pairs: int, disturbed: str) -> Pair:
 
 def false_changes(pairs: int, disturbed: str, studies: int, seed: int) -> float:
     g = np.random.default_rng(seed)
-    found = [compare_runs(*world(g, pairs, disturbed)).change for _ in range(studies)]
-    return float(np.mean([change in ("lower", "higher") for change in found]))
+    changes = [compare_runs(*world(g, pairs, disturbed)).change for _ in range(studies)]
+    return float(np.mean([change in ("lower", "higher") for change in changes]))
 
 
-def most(studies: int) -> float:
+def upper_bound(studies: int) -> float:
     return 0.05 + 4.0 * math.sqrt(0.05 * 0.95 / studies)
 
 
@@ -47,14 +47,14 @@ def most(studies: int) -> float:
 def test_disturbed_runs_make_no_false_changes(disturbed: str) -> None:
     assert false_changes(4, disturbed, 50, seed=1) == 0.0  # undecided
     for pairs in (6, 8):
-        assert false_changes(pairs, disturbed, 100, seed=pairs) <= most(100)
+        assert false_changes(pairs, disturbed, 100, seed=pairs) <= upper_bound(100)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("disturbed", ["none", "runs", "pairs"])
 @pytest.mark.parametrize("pairs", [6, 7, 8, 12, 20])
 def test_false_changes_are_five_in_a_hundred_at_most(pairs: int, disturbed: str) -> None:
-    assert false_changes(pairs, disturbed, 4_000, seed=pairs) <= most(4_000)
+    assert false_changes(pairs, disturbed, 4_000, seed=pairs) <= upper_bound(4_000)
 
 
 def test_change_of_a_tenth_is_seen_in_most_studies_of_six_pairs() -> None:
@@ -88,7 +88,7 @@ def test_spread_of_a_tenth_is_seen_at_thirty_runs() -> None:
     assert spread.high < 0.5
 
 
-def test_rank_intervals_are_those_of_r() -> None:
+def test_rank_intervals_equal_those_of_r() -> None:
     """wilcox.test(c(1.1, 2.2, 0.5, -0.3, 3.1, 1.7, 0.9, 2.6), conf.int = TRUE, exact = TRUE) by hand: 36 Walsh
     averages, qsignrank(.025, 8) = 4, so the 4th from either end; and the sums of 4 and 4: the 1st of 16."""
     x = np.array([1.1, 2.2, 0.5, -0.3, 3.1, 1.7, 0.9, 2.6])
@@ -99,7 +99,7 @@ def test_rank_intervals_are_those_of_r() -> None:
     assert rank_sum_interval(x[:4], x[4:], 0.95) == pytest.approx((middle, differences[0], differences[-1]))
 
 
-def test_pairs_that_do_not_match_and_late_runs_are_refused() -> None:
+def test_unmatched_pairs_and_infinite_runs_are_refused() -> None:
     with raises(ArgumentError, "bad-argument", argument="after", value=2, need=1):
         compare_runs([1.0], [1.0, 2.0])
     with raises(ArgumentError, "bad-argument", argument="before"):

@@ -1,4 +1,4 @@
-"""Multiple comparisons with the best, verdicts, and the confirmation that follows."""
+"""Multiple comparisons with the best, verdicts, and the subsequent confirmation."""
 
 import math
 
@@ -20,21 +20,20 @@ from hindmost.stats import (
 
 
 def test_all_distances_from_the_best_are_covered_together() -> None:
-    """Cells that scatter differently, two of them equally good."""
+    """Cells with different scatter, two of which are equally good."""
     random = np.random.default_rng(1)
     design = Factorial({"a": 2, "b": 3})
     truth = dict(zip(design.cells, [100.0, 100.0, 102.0, 104.0, 110.0, 120.0], strict=True))
-    tries, together, kept = 60, 0, 0
+    tries, together, tied = 60, 0, 0
     for seed in range(tries):
         runs = {cell: random.normal(value, 1.0 + value / 40.0, 6) for cell, value in truth.items()}
-        found = best_differences(fit_runs(runs, design), draws=1_000, seed=seed)
+        differences = best_differences(fit_runs(runs, design), draws=1_000, seed=seed)
         behind = {c: v - min(o for d, o in truth.items() if d != c) for c, v in truth.items()}
-        together += all(one.low <= behind[one.cell] <= one.high for one in found)
-        kept += all(one.tied for one in found if truth[one.cell] == 100.0)
-        assert found[0].behind <= 0.0 <= found[1].behind
-    assert (
-        min(together, kept) >= 51
-    )  # of 60 at 95 %: fewer in one seed of 1,300. The bounds are conservative here.
+        together += all(one.low <= behind[one.cell] <= one.high for one in differences)
+        tied += all(one.tied for one in differences if truth[one.cell] == 100.0)
+        assert differences[0].behind <= 0.0 <= differences[1].behind
+    # Of 60 at 95 %: fewer in one seed of 1,300. The bounds are conservative here.
+    assert min(together, tied) >= 51
 
 
 def test_the_best_cell_of_table_iv_is_chosen_or_tied() -> None:
@@ -42,12 +41,12 @@ def test_the_best_cell_of_table_iv_is_chosen_or_tied() -> None:
     truth = cells_of_table_iv(0.99)
     for seed in range(10):
         runs = {cell: value * random.lognormal(0.0, 0.05, 30) for cell, value in truth.items()}
-        found = best_differences(fit_runs(runs, DESIGN, scale="log"), draws=2_000, seed=seed)
-        assert next(one for one in found if one.cell == min(truth, key=truth.__getitem__)).tied
-        assert not found[-1].tied
+        differences = best_differences(fit_runs(runs, DESIGN, scale="log"), draws=2_000, seed=seed)
+        assert next(one for one in differences if one.cell == min(truth, key=truth.__getitem__)).tied
+        assert not differences[-1].tied
 
 
-def test_only_those_that_may_be_set_are_compared() -> None:
+def test_only_allowed_cells_are_compared() -> None:
     design = Factorial(["a", "b"])
     runs = {cell: [10.0 * sum(cell) + v for v in (0.0, 1.0, 2.0)] for cell in design.cells}
     found = best_differences(fit_runs(runs, design), among=[(0, 1), (1, 1)])
@@ -57,7 +56,7 @@ def test_only_those_that_may_be_set_are_compared() -> None:
         best_differences(fit_runs(runs, design), among=[(0, 1)])
 
 
-def test_cells_without_scatter_are_told_apart() -> None:
+def test_cells_without_scatter_are_distinguished() -> None:
     found = best_differences(fit_runs({(0,): [5.0, 5.0], (1,): [7.0, 7.0]}, Factorial(["a"])))
     assert [(one.cell, one.tied, one.low, one.high) for one in found] == [
         ((0,), True, -2.0, 0.0),
@@ -65,13 +64,13 @@ def test_cells_without_scatter_are_told_apart() -> None:
     ]
 
 
-def test_so_many_more_runs_decide_four_times_of_five() -> None:
+def test_the_suggested_number_of_runs_decides_in_four_of_five_studies() -> None:
     random = np.random.default_rng(3)
     effect, scatter, runs = 4.0, 5.0, 6
     half = 2.228 * scatter * np.sqrt(2 / runs)
-    seen = Estimate(effect, effect - half, effect + half, runs)
-    assert decide(seen, 1.0) == "undecided"
-    more = more_runs(seen, 1.0, runs)
+    estimate = Estimate(effect, effect - half, effect + half, runs)
+    assert decide(estimate, 1.0) == "undecided"
+    more = more_runs(estimate, 1.0, runs)
     design = Factorial(["a"])
     decided = [
         decide(
@@ -87,11 +86,11 @@ def test_so_many_more_runs_decide_four_times_of_five() -> None:
         == "raises"
         for _ in range(200)
     ]
-    assert np.mean(decided) == pytest.approx(0.85, abs=0.1)  # a little more: t shrinks, too
+    assert np.mean(decided) == pytest.approx(0.85, abs=0.1)  # slightly more, because t shrinks as well
 
 
-def test_settings_below_the_present_one_are_shown_with_few_false_ones() -> None:
-    """Five cells, of which one is 20 % lower; runs scatter by 10 %; false ones in any cell at most 5 %."""
+def test_settings_below_the_present_one_are_found_with_few_false_ones() -> None:
+    """Five cells, of which one is 20 % lower; runs scatter by 10 %; at most 5 % of studies have a false one."""
     random = np.random.default_rng(7)
     tries, found, false = 60, 0, 0
     for seed in range(tries):
@@ -105,12 +104,12 @@ def test_settings_below_the_present_one_are_shown_with_few_false_ones() -> None:
 
 
 def test_loads_are_compared_together() -> None:
-    """At each of two loads 10 % lower: neither shows it alone, both together do."""
+    """10 % lower at each of two loads: neither shows it alone, both together do."""
     random = np.random.default_rng(8)
     alone, together = 0, 0
     for _ in range(40):
         runs = [{(i,): random.lognormal(-0.1 * i, 0.1, 8) for i in (0, 1)} for _ in range(2)]
-        fits = [fit_runs(of, Factorial(["a"]), scale="log") for of in runs]
+        fits = [fit_runs(cells, Factorial(["a"]), scale="log") for cells in runs]
         alone += control_differences(fits[:1], (0,), [(1,)])[0].lower
         together += control_differences(fits, (0,), [(1,)])[0].lower
     assert together > alone + 6

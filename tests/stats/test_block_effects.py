@@ -27,7 +27,7 @@ def test_intervals_cover_an_effect_that_differs_between_blocks() -> None:
 @pytest.mark.parametrize("blocks", [5, 10, 20])
 @pytest.mark.parametrize("world", WORLDS)
 def test_intervals_cover_in_every_world_of_blocks(world: str, blocks: int) -> None:
-    """Slow minutes are covered to .88: no interval of 5 to 20 runs knows what a tenth of them does."""
+    """Slow minutes are covered to .88: 5 to 20 runs cannot show what a tenth of them does."""
     floor = 0.88 if "slow" in world else 0.95 - slack(400)
     assert min(coverage(world, blocks, 400, seed=blocks)) >= floor
 
@@ -37,20 +37,19 @@ def test_a_study_of_factors_that_do_nothing_on_average_raises_few_false_alarms()
     blocks = {cell: range(8) for cell in DESIGN.cells}
     tries, by_steps, by_control, tied = 30, 0, 0, 0
     for seed in range(tries):
-        runs = {cell: of / (468 / 165) ** cell[0] for cell, of in interacting(0.2)(random, 8).items()}
+        runs = {cell: values / (468 / 165) ** cell[0] for cell, values in interacting(0.2)(random, 8).items()}
         fit = fit_runs(runs, DESIGN, blocks=blocks, scale="log")
-        t = [one.value / one.error for one in fit.effects("average")[1:]]
+        t = [effect.value / effect.error for effect in fit.effects("average")[1:]]
         by_steps += min(step_down(t, joint_draws([fit], ["average"], 300, seed))) < 0.05
-        compared = control_differences([fit], DESIGN.cells[0], DESIGN.cells[1:], seed=seed)
-        by_control += any(one.lower or one.higher for one in compared)
-        tied += next(
-            one.tied for one in best_differences(fit, draws=500, seed=seed) if one.cell == DESIGN.cells[0]
-        )
+        differences = control_differences([fit], DESIGN.cells[0], DESIGN.cells[1:], seed=seed)
+        by_control += any(difference.lower or difference.higher for difference in differences)
+        best = best_differences(fit, draws=500, seed=seed)
+        tied += next(difference.tied for difference in best if difference.cell == DESIGN.cells[0])
     assert max(by_steps, by_control, tries - tied) <= 6  # of 30 at 5 %: more in one seed of 1,000
 
 
 def test_a_block_without_some_cells_counts_for_the_others() -> None:
-    """Complete blocks: Student's t over the blocks' own effects. A missing run costs about one degree."""
+    """With complete blocks: Student's t over the blocks' effects. A missing run costs about one degree of freedom."""
     random = np.random.default_rng(4)
     drift, own = random.normal(0.0, 1.0, 6), random.normal(0.0, 0.2, 6)
     runs = {(a,): 10.0 + a * (1.0 + own) + drift for a in (0, 1)}

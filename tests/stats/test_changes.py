@@ -1,8 +1,19 @@
-"""The detector of changes: false alarms a week under autocorrelation, and what it finds."""
+"""The change detector: false alarms a week under autocorrelation, and what it finds."""
 
 import numpy as np
 import pytest
-from alarm_worlds import BASELINE, BLOCK_S, WEEK_BLOCKS, WORLDS, ar1, coverage, others, ours, queue, step
+from alarm_worlds import (
+    BASELINE,
+    BLOCK_S,
+    WEEK_BLOCKS,
+    WORLDS,
+    ar1,
+    coverage,
+    other_detectors,
+    our_detector,
+    queue,
+    step,
+)
 
 from hindmost.stats.series.changes import (
     DAY_S,
@@ -16,24 +27,24 @@ from hindmost.stats.series.changes import (
 )
 
 ALARMS = 200.0
-"""A week, asked for in the quick form: one would take weeks to see. The level is then 0.0099 a block."""
+"""Alarms a week of the quick test: at one a week it would take weeks. The level is then 0.0099 a block."""
 
 
 @pytest.mark.parametrize("world", ["independent", "rho 0.9", "queue at 70 %", "daily rhythm", "lognormal"])
-def test_false_alarms_stay_below_what_was_asked_for(world):
+def test_false_alarms_stay_below_the_requested_rate(world):
     values = WORLDS[world](np.random.default_rng(19), 600)
-    # 600 blocks are five hours: six alarms at the rate asked for, and 10 or fewer of a Poisson's 6 in 96 %.
-    told, _ = ours(values, ALARMS, history=400)
-    assert told <= 1.8 * ALARMS
-    # What is printed alarms at every second or third block of the same series.
-    assert others(values)["Eq 6.1"] > 0.2 * WEEK_BLOCKS
+    # 600 blocks are five hours: six alarms at the requested rate, and a Poisson of mean 6 is at most 10 in 96 %.
+    alarms, _ = our_detector(values, ALARMS, history=400)
+    assert alarms <= 1.8 * ALARMS
+    # The published equation raises an alarm at every second or third block of the same series.
+    assert other_detectors(values)["Eq 6.1"] > 0.2 * WEEK_BLOCKS
 
 
 @pytest.mark.parametrize("world", ["rho 0.9", "lognormal"])
-def test_intervals_hold_the_truth_as_often_as_they_say(world):
+def test_intervals_contain_the_truth_at_their_level(world):
     values = WORLDS[world](np.random.default_rng(23), 2000)
     by_t, by_blocks = coverage(values, step=20)
-    # 94 intervals, neighbours overlap: three standard errors of 0.95 are 0.07, and half as much again.
+    # 94 overlapping intervals: three standard errors of 0.95 are 0.07, and half as much again.
     assert by_t >= 0.85
     assert by_blocks >= 0.82
 
@@ -42,12 +53,12 @@ def test_intervals_hold_the_truth_as_often_as_they_say(world):
 @pytest.mark.parametrize("world", WORLDS)
 def test_false_alarms_of_weeks_at_one_a_week(world):
     rng = np.random.default_rng(7)
-    weeks = [ours(WORLDS[world](rng, WEEK_BLOCKS), 1.0)[0] for _ in range(4)]
+    weeks = [our_detector(WORLDS[world](rng, WEEK_BLOCKS), 1.0)[0] for _ in range(4)]
     # Poisson with mean 4 exceeds 10 in 0.3 % of cases.
     assert sum(weeks) <= 10, weeks
 
 
-def test_blocks_are_taken_together_until_they_forget_each_other():
+def test_blocks_are_merged_until_they_are_independent():
     rng = np.random.default_rng(3)
     assert block_multiple(ar1(rng, 900, 0.9)) == 1
     slow = np.repeat(ar1(rng, 150, 0.0), 6)
@@ -58,25 +69,25 @@ def test_blocks_are_taken_together_until_they_forget_each_other():
 
 def test_a_busy_queue_needs_its_own_tail_and_not_the_normal_law_s():
     values = np.log(queue(np.random.default_rng(5), 2500, 0.9))
-    reached = np.quantile(values, 0.999)
+    extreme = np.quantile(values, 0.999)
     normal = Detector().needed_p
-    assert tail_p(values, reached) > 3e-4
+    assert tail_p(values, extreme) > 3e-4
     assert tail_p(values, values.mean() + 12 * values.std()) < normal
     assert tail_p(values, float(np.median(values))) == 1.0
-    # Three excesses say nothing of a tail.
+    # Three excesses do not determine a tail.
     assert tail_p(np.arange(20.0), 1e6) == 1.0
 
 
-def test_what_a_series_does_now_and_then_is_no_anomaly():
+def test_an_event_that_recurs_now_and_then_is_not_an_anomaly():
     rng = np.random.default_rng(8)
     values = np.exp(rng.normal(size=963) * 0.05)
-    for begin in range(40, 940, 75):  # a job that is heard of every forty minutes
+    for begin in range(40, 940, 75):  # a job every forty minutes
         values[begin : begin + 2] *= 3.0
     values[-2:] *= 3.0
-    judged = Detector().judge(np.arange(963) * BLOCK_S, values)
-    assert judged.kind == "none"
-    assert judged.p < judged.needed_p
-    assert judged.tail_p > Detector().a_block
+    change = Detector().judge(np.arange(963) * BLOCK_S, values)
+    assert change.kind == "none"
+    assert change.p < change.needed_p
+    assert change.tail_p > Detector().a_block
     values[-2:] *= 5.0
     assert Detector().judge(np.arange(963) * BLOCK_S, values).kind == "anomaly"
 
@@ -92,9 +103,9 @@ def test_the_bootstrap_s_interval_moves_with_the_last_blocks():
 
 
 @pytest.mark.parametrize(("rho", "ratio"), [(0.0, 2.0), (0.6, 2.5), (0.9, 6.0)])
-def test_what_can_be_told_from_the_noise_is_found_in_two_blocks(rho, ratio):
+def test_a_change_above_the_noise_is_found_in_two_blocks(rho, ratio):
     rng = np.random.default_rng(3)
-    # Four hours; after one hour alone the tail is trusted less, and it takes half as much again.
+    # Four hours of history; after one hour the tail is less certain, and half as much again is needed.
     at = np.arange(4 * 120 + 3) * BLOCK_S
     found = 0
     for _ in range(20):
@@ -107,10 +118,10 @@ def test_what_can_be_told_from_the_noise_is_found_in_two_blocks(rho, ratio):
 @pytest.mark.parametrize("world", ["rho 0.2", "rho 0.6", "rho 0.9", "rho 0.97", "queue at 70 %"])
 @pytest.mark.parametrize("quiet_min", [15, 30, 60])
 @pytest.mark.parametrize("ratio", [3.0, 150.0, 1000.0])
-def test_a_step_is_called_or_undecided_for_some_minutes_within_two(world, quiet_min, ratio):
+def test_a_step_is_called_or_undecided_for_some_minutes_within_two_minutes(world, quiet_min, ratio):
     for seed in range(2):
         first = step(world, quiet_min, ratio, seed)[:4]
-        answers = {one.kind: one for one in first}
+        answers = {change.kind: change for change in first}
         assert {"anomaly", "undecided"} & set(answers), seed
         if "anomaly" not in answers:
             assert 0 < answers["undecided"].minutes <= SUSPECTED_BLOCKS * BLOCK_S / 60
@@ -119,40 +130,40 @@ def test_a_step_is_called_or_undecided_for_some_minutes_within_two(world, quiet_
 @pytest.mark.parametrize("world", ["rho 0.2", "rho 0.9"])
 def test_an_outage_does_not_become_its_own_baseline(world):
     answers = step(world, 33, 150.0, seed=4, blocks=60)
-    assert {one.kind for one in answers[2:]} == {"anomaly"}
-    assert min(one.ratio for one in answers[2:]) > 50
-    assert len({one.since_s for one in answers[2:]}) == 1
+    assert {change.kind for change in answers[2:]} == {"anomaly"}
+    assert min(change.ratio for change in answers[2:]) > 50
+    assert len({change.since_s for change in answers[2:]}) == 1
 
 
 def test_an_anomaly_ends_with_the_latency():
     values = ar1(np.random.default_rng(3), 90, 0.0)
     values[60:75] *= 30
-    kinds = [one.kind for one in Detector().follow(np.arange(90) * BLOCK_S, values)][-30:]
+    kinds = [change.kind for change in Detector().follow(np.arange(90) * BLOCK_S, values)][-30:]
     assert kinds[3:15] == ["anomaly"] * 12
     assert kinds[-10:] == ["none"] * 10
 
 
-def test_blocks_in_which_nothing_was_answered_in_time_are_slow():
+def test_blocks_without_answers_in_time_are_slow():
     values = ar1(np.random.default_rng(3), 64, 0.0)
     values[60:] = np.inf
     assert Detector().judge(np.arange(64) * BLOCK_S, values).kind == "anomaly"
 
 
-def test_one_slow_block_is_no_anomaly():
+def test_one_slow_block_is_not_an_anomaly():
     values = ar1(np.random.default_rng(3), BASELINE, 0.0)
     values[-1] *= 10
     assert Detector().judge(np.arange(BASELINE) * BLOCK_S, values).kind == "none"
 
 
-def test_a_small_change_is_none_however_sure():
+def test_a_small_change_is_not_an_anomaly_however_certain():
     values = np.full(BASELINE, 100.0) + np.tile([0.0, 0.1], BASELINE)[:BASELINE]
     values[-2:] *= 1.1
-    judged = Detector(least_ratio=1.2).judge(np.arange(BASELINE) * BLOCK_S, values)
-    assert judged.kind == "none"
-    assert judged.p < judged.needed_p
+    change = Detector(least_ratio=1.2).judge(np.arange(BASELINE) * BLOCK_S, values)
+    assert change.kind == "none"
+    assert change.p < change.needed_p
 
 
-def test_slow_growth_is_no_anomaly():
+def test_slow_growth_is_not_an_anomaly():
     rng = np.random.default_rng(5)
     at = np.arange(BASELINE) * BLOCK_S
     for growth in (0.5, 1.2, 3.0):
@@ -160,7 +171,7 @@ def test_slow_growth_is_no_anomaly():
         assert Detector().judge(at, values).kind in ("none", "drift")
 
 
-def test_what_recurs_at_this_time_of_day_is_rhythm():
+def test_a_change_that_recurs_at_this_time_of_day_is_rhythm():
     rng = np.random.default_rng(5)
     blocks = int(1.5 * DAY_S / BLOCK_S)
     at = np.arange(blocks) * BLOCK_S
@@ -170,8 +181,8 @@ def test_what_recurs_at_this_time_of_day_is_rhythm():
     end = int(np.searchsorted(at, DAY_S * 1.5)) - 1
     values[end - 1 : end + 1] *= 2 if not nightly[end] else 1
     assert nightly.sum() > 100
-    judged = Detector().judge(at[: end + 1], values[: end + 1])
-    assert judged.kind == "rhythm", judged
+    change = Detector().judge(at[: end + 1], values[: end + 1])
+    assert change.kind == "rhythm", change
 
 
 def test_a_short_baseline_decides_nothing():

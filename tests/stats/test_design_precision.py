@@ -1,4 +1,4 @@
-"""What a design promises before the first run, and what the statistics then find."""
+"""The precision that a design promises before the first run is what the statistics then find."""
 
 from __future__ import annotations
 
@@ -25,35 +25,37 @@ DESIGNS = [
 
 @pytest.mark.parametrize("coding", ["corner", "average"])
 @pytest.mark.parametrize("design", DESIGNS, ids=[d.text for d in DESIGNS])
-def test_promised_half_widths_are_those_of_the_fit(design: Design, coding: str) -> None:
+def test_promised_half_widths_match_the_fit(design: Design, coding: str) -> None:
     """Root mean square over 60 studies of 8 blocks, which has a standard error of 3.5 %."""
     random = np.random.default_rng(8)
     blocks, tries, cv = 8, 60, 0.05
     model = Factorial({factor.name: len(factor.levels) for factor in design.factors}, design.terms)
-    found: dict = {}
+    half_widths: dict = {}
     for _ in range(tries):
         runs = {cell: 1.0 + cv * random.standard_normal(blocks) for cell in design.cells}
         labels = {cell: list(range(blocks)) for cell in design.cells}
         for effect in fit_runs(runs, model, blocks=labels).effects(coding)[1:]:
-            found.setdefault(effect.column, []).append((effect.high - effect.low) / 2)
-    promised = precision(design, blocks, cv, coding=coding)
-    for term, one in promised.items():
+            half_widths.setdefault(effect.column, []).append((effect.high - effect.low) / 2)
+    promise = precision(design, blocks, cv, coding=coding)
+    for term, expected in promise.items():
         worst = max(
-            math.hypot(*widths) / math.sqrt(tries) for column, widths in found.items() if column.term == term
+            math.hypot(*widths) / math.sqrt(tries)
+            for column, widths in half_widths.items()
+            if column.term == term
         )
-        assert worst == pytest.approx(one.half_width, rel=0.1)
+        assert worst == pytest.approx(expected.half_width, rel=0.1)
 
 
 @pytest.mark.parametrize("tries", [200, pytest.param(800, marks=pytest.mark.nightly)])
-def test_an_effect_that_is_called_detectable_is_found_in_four_of_five_studies(tries: int) -> None:
+def test_an_effect_called_detectable_is_found_in_four_of_five_studies(tries: int) -> None:
     """Within four standard errors of that share."""
     random = np.random.default_rng(9)
     design, blocks, cv = fraction(two_level(5)), 5, 0.05
     effect = precision(design, blocks, cv)[("a",)].detectable
     model = Factorial([factor.name for factor in design.factors], [term for term in design.terms if term])
-    found = 0
+    hits = 0
     for _ in range(tries):
         runs = {cell: 1.0 + effect * cell[0] + cv * random.standard_normal(blocks) for cell in design.cells}
         labels = {cell: list(range(blocks)) for cell in design.cells}
-        found += fit_runs(runs, model, blocks=labels).effects("average")[1].low > 0.0
-    assert found / tries == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / tries))
+        hits += fit_runs(runs, model, blocks=labels).effects("average")[1].low > 0.0
+    assert hits / tries == pytest.approx(0.8, abs=4 * math.sqrt(0.8 * 0.2 / tries))

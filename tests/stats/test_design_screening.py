@@ -1,4 +1,4 @@
-"""Screening from the design to the suspects that it names, with planted truth."""
+"""Screening, from the design to the named suspects, with planted truth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def model(design: Design) -> Factorial:
 
 
 def study(design: Design, blocks: int, random: np.random.Generator, value) -> tuple[dict, dict]:
-    """Runs that scatter by 5 %, in the order of the schedule; each block is up or down by 5 % as well."""
+    """Runs that scatter by 5 %, in the order of the schedule; each block also differs by 5 %."""
     shift = random.normal(1.0, 0.05, blocks)
     runs: dict = {}
     labels: dict = {}
@@ -39,30 +39,25 @@ def study(design: Design, blocks: int, random: np.random.Generator, value) -> tu
     ],
     ids=["Plackett-Burman", "random settings", "random settings, each once"],
 )
-def test_what_was_planted_among_many_suspects_is_found(design: Design, blocks: int, studies: int) -> None:
-    """Two suspects of 6 % and a pair of 4 %, where an error is 1 % at most."""
+def test_planted_effects_among_many_suspects_are_found(design: Design, blocks: int, studies: int) -> None:
+    """Two suspects of 6 % and a pair of 4 %; the standard error is at most 1 %."""
     random = np.random.default_rng(7)
 
     def value(cell) -> float:
         return 1.0 + 0.06 * cell[3] - 0.06 * cell[11] + 0.04 * (cell[3] == cell[11])
 
-    named = []
+    results = []
     for _ in range(studies):
         runs, labels = study(design, blocks, random, value)
-        named.append(
-            {
-                one.column.term[0]
-                for one in screen_factors(fit_runs(runs, model(design), blocks=labels), 499)
-                if one.q < 0.05
-            }
-        )
-    assert all({"s03", "s11"} <= one for one in named)
-    # q of 5 %: of what is named, one in twenty is a false alarm; 2 of 3 in more than 3 of ten studies are not.
-    assert sum(len(one) > 3 for one in named) <= 0.3 * studies
+        screen = screen_factors(fit_runs(runs, model(design), blocks=labels), 499)
+        results.append({result.column.term[0] for result in screen if result.q < 0.05})
+    assert all({"s03", "s11"} <= names for names in results)
+    # With a q of 5 %, one in twenty of the named is a false alarm; 2 of 3 in more than 3 of ten studies are too many.
+    assert sum(len(names) > 3 for names in results) <= 0.3 * studies
 
 
-def test_an_interaction_passes_for_main_effects_unless_the_design_is_folded_over() -> None:
-    """A pair of 30 %, nothing else: a third of it lands on each of the ten other suspects, or none."""
+def test_an_interaction_looks_like_main_effects_unless_the_design_is_folded_over() -> None:
+    """Only a pair of 30 %: a third of it affects each of the other suspects, or none."""
     random = np.random.default_rng(8)
 
     def value(cell) -> float:
@@ -72,8 +67,8 @@ def test_an_interaction_passes_for_main_effects_unless_the_design_is_folded_over
         design = screening(suspects(11), fold=fold)
         runs, labels = study(design, 40, random, value)
         effects = fit_runs(runs, model(design), blocks=labels).effects("average")[1:]
-        others = [abs(effect.value) for effect in effects if effect.term[0] not in ("s00", "s01")]
-        assert others == pytest.approx([expected] * 9, abs=0.02)
+        rest = [abs(effect.value) for effect in effects if effect.term[0] not in ("s00", "s01")]
+        assert rest == pytest.approx([expected] * 9, abs=0.02)
 
 
 def test_resolution_four_shows_the_sum_of_a_pairs_alias_set() -> None:
@@ -86,11 +81,11 @@ def test_resolution_four_shows_the_sum_of_a_pairs_alias_set() -> None:
         return 1.0 + 0.02 * a * b + 0.015 * c * d
 
     runs, labels = study(design, 60, random, value)
-    found = {
+    effects = {
         effect.term: effect.value
         for effect in fit_runs(runs, model(design), blocks=labels).effects("average")
     }
-    assert found["a", "b"] == pytest.approx(0.07, abs=0.02)
-    for term, effect in found.items():
+    assert effects["a", "b"] == pytest.approx(0.07, abs=0.02)
+    for term, effect in effects.items():
         if term not in ((), ("a", "b")):
             assert abs(effect) < 0.02

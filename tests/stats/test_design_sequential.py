@@ -1,4 +1,4 @@
-"""Looking at effects while a study goes on: boundaries as published, false alarms, coverage, blocks saved."""
+"""Looking at effects during a study: published boundaries, false alarms, coverage, and blocks saved."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_looks_fall_after_the_first_then_every_batch_then_at_the_cap() -> None:
         (3, [], False, False, 10),
         (10, ["turbo"], False, False, 15),
         (10, [], True, True, None),
-        (12, [], False, False, 15),  # not due: nobody looks
+        (12, [], False, False, 15),  # no look is due
         (30, ["turbo"], True, False, None),
         (30, [], True, True, None),
         (31, [], True, True, None),
     ],
 )
 def test_rule_stops_when_all_is_decided_or_at_the_cap(blocks, undecided, stop, decided, following) -> None:
-    said = RULE.decide(blocks, undecided)
-    assert (said.stop, said.decided, said.next_look) == (stop, decided, following)
+    decision = RULE.decide(blocks, undecided)
+    assert (decision.stop, decision.decided, decision.next_look) == (stop, decided, following)
 
 
 @each_row(
@@ -84,10 +84,10 @@ def test_contradictory_rules_are_refused(ask, fields: dict[str, Any]) -> None:
 
 
 class Studies:
-    """Many studies of 2^4 cells with known average effects, and what a rule makes of them.
+    """Many studies of 2^4 cells with known average effects, and the result of a rule on them.
 
-    Run values are those of a law times the cell's value. Effects are studentised with what cells have in
-    common, which is what `hindmost.stats` finds where they scatter alike.
+    Run values are those of a law times the cell's value. Effects are studentised with the pooled scatter of the cells, as
+    `hindmost.stats` does if they scatter alike.
     """
 
     def __init__(self, law: str, effects: list[float], count: int, seed: int, cap: int = 30) -> None:
@@ -107,44 +107,44 @@ class Studies:
         t = t_quantile(CELLS * (blocks - 1), 0.5 + confidence / 2.0)
         return t * self.error[:, blocks - 1, None]
 
-    def stops(self, rule: Sequential, delta: float, of: int, level=None) -> np.ndarray:
-        """Blocks at which each study stops; the first `of` terms are of interest."""
-        at = np.zeros(len(self.estimate), dtype=int)
+    def stops(self, rule: Sequential, delta: float, terms: int, level=None) -> np.ndarray:
+        """Number of blocks at which each study stops; the first `terms` terms are of interest."""
+        stop = np.zeros(len(self.estimate), dtype=int)
         for look in rule.looks:
             half = self.half_width(look, level or rule.confidence_at(look))
             value = np.abs(self.estimate[:, look - 1])
-            open_ = ((value <= half) & (value + half >= delta))[:, :of]
-            for study in np.flatnonzero(at == 0):
+            open_ = ((value <= half) & (value + half >= delta))[:, :terms]
+            for study in np.flatnonzero(stop == 0):
                 if rule.decide(look, ["open"] if open_[study].any() else []).stop:
-                    at[study] = look
-        return at
+                    stop[study] = look
+        return stop
 
-    def judged(self, stops: np.ndarray, confidence) -> tuple[float, float]:
-        """Coverage, of the term that is covered least; share of absent effects that are announced."""
-        hit, shown = np.zeros_like(self.truth), []
+    def error_rates(self, stops: np.ndarray, confidence) -> tuple[float, float]:
+        """Coverage of the term with the least coverage, and the share of absent effects that are announced."""
+        hit, announced = np.zeros_like(self.truth), []
         for look in np.unique(stops):
-            mine = stops == look
-            half = self.half_width(look, confidence(look))[mine]
-            value = self.estimate[mine, look - 1]
+            rows = stops == look
+            half = self.half_width(look, confidence(look))[rows]
+            value = self.estimate[rows, look - 1]
             hit += (np.abs(value - self.truth) <= half).sum(axis=0)
-            shown.append((np.abs(value) > half)[:, self.truth == 0.0])
-        alarms = np.concatenate(shown)
+            announced.append((np.abs(value) > half)[:, self.truth == 0.0])
+        alarms = np.concatenate(announced)
         return float((hit / len(stops)).min()), float(alarms.mean()) if alarms.size else 0.0
 
 
 def slack(count: int, share: float = 0.05) -> float:
-    """Four standard errors: one chance in 30,000 a figure."""
+    """Four standard errors: exceeded by chance once in 30,000."""
     return 4.0 * math.sqrt(share * (1.0 - share) / count)
 
 
-def test_one_absent_effect_looked_at_five_times_is_announced_in_five_of_a_hundred_studies() -> None:
+def test_one_absent_effect_with_five_looks_is_announced_in_five_of_a_hundred_studies() -> None:
     """With plain 95 % intervals it would be 14 of a hundred (Armitage, McPherson & Rowe 1969)."""
     studies = Studies("lognormal 5%", [], 3_000, seed=3)
-    stops = studies.stops(RULE, delta=0.0, of=1)
+    stops = studies.stops(RULE, delta=0.0, terms=1)
     half = np.array([studies.half_width(n, RULE.confidence_at(n))[i, 0] for i, n in enumerate(stops)])
-    shown = np.abs(studies.estimate[np.arange(3_000), stops - 1, 0]) > half
-    assert shown.mean() <= 0.05 + slack(3_000)
-    naive = studies.stops(RULE, delta=0.0, of=1, level=0.95)
+    announced = np.abs(studies.estimate[np.arange(3_000), stops - 1, 0]) > half
+    assert announced.mean() <= 0.05 + slack(3_000)
+    naive = studies.stops(RULE, delta=0.0, terms=1, level=0.95)
     half = np.array([studies.half_width(n, 0.95)[i, 0] for i, n in enumerate(naive)])
     assert (np.abs(studies.estimate[np.arange(3_000), naive - 1, 0]) > half).mean() > 0.10
 
@@ -154,31 +154,31 @@ EFFECTS = {"none": [], "at delta": [0.02] * 10, "mixed": [0.08, -0.05, 0.02, 0.0
 
 @each_row("effects", EFFECTS.values(), ids=EFFECTS)
 def test_stopping_early_costs_no_coverage(effects: list[float]) -> None:
-    """1,000 studies; the plain 95 % intervals at the stop, which are what a report shows, cover, too."""
+    """1,000 studies. The plain 95 % intervals at the stop, which a report shows, cover as well."""
     studies = Studies("lognormal 5%", effects, 1_000, seed=4)
-    stops = studies.stops(RULE, delta=0.02, of=len(TERMS))
+    stops = studies.stops(RULE, delta=0.02, terms=len(TERMS))
     assert stops.mean() < 30.0
-    coverage, alarms = studies.judged(stops, RULE.confidence_at)
+    coverage, alarms = studies.error_rates(stops, RULE.confidence_at)
     assert coverage >= 0.95 - slack(1_000)
     assert alarms <= 0.05
-    assert studies.judged(stops, lambda _: 0.95)[0] >= 0.94 - slack(1_000)
+    assert studies.error_rates(stops, lambda _: 0.95)[0] >= 0.94 - slack(1_000)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("law", [law.name for law in SIX])
-@pytest.mark.parametrize("of", [1, len(TERMS)])
+@pytest.mark.parametrize("terms", [1, len(TERMS)])
 @pytest.mark.parametrize("delta", [0.01, 0.02, 0.05])
-def test_stopping_early_costs_no_coverage_whatever_the_law(law: str, of: int, delta: float) -> None:
-    """8,000 studies each of 108 settings; bounds are the goal less three standard errors."""
+def test_stopping_early_costs_no_coverage_under_any_law(law: str, terms: int, delta: float) -> None:
+    """8,000 studies each of 108 settings; bounds are the goal minus three standard errors."""
     count = 8_000
     for name, effects in EFFECTS.items():
         studies = Studies(law, effects, count, seed=5)
-        stops = studies.stops(RULE, delta, of)
-        coverage, alarms = studies.judged(stops, RULE.confidence_at)
-        plain, plain_alarms = studies.judged(stops, lambda _: 0.95)
-        naive = studies.judged(studies.stops(RULE, delta, of, level=0.95), lambda _: 0.95)
+        stops = studies.stops(RULE, delta, terms)
+        coverage, alarms = studies.error_rates(stops, RULE.confidence_at)
+        plain, plain_alarms = studies.error_rates(stops, lambda _: 0.95)
+        naive = studies.error_rates(studies.stops(RULE, delta, terms, level=0.95), lambda _: 0.95)
         print(
-            f"{law:14} {name:9} of {of:2} delta {delta:.2f}: {stops.mean():4.1f} blocks, coverage {coverage:.3f},"
+            f"{law:14} {name:9} of {terms:2} delta {delta:.2f}: {stops.mean():4.1f} blocks, coverage {coverage:.3f},"
             f" plain {plain:.3f}, alarms {alarms:.4f}, plain {plain_alarms:.4f}; unguarded {naive[0]:.3f} {naive[1]:.4f}"
         )
         assert coverage >= 0.95 - 3.0 * math.sqrt(0.0475 / count)

@@ -1,4 +1,4 @@
-"""Differences at the low level: what was planted, covered at their level, and of one mind with the ratio.
+"""Differences at the low level recover the planted ones, cover at their level, and agree with the ratio.
 
 Seeded; bounds allow 4 standard errors.
 """
@@ -18,7 +18,7 @@ DESIGN = Factorial(["slow", "other"])
 
 
 def study(g: np.random.Generator, runs: int, sd: float) -> dict[tuple[int, int], np.ndarray]:
-    """--slow adds 300 us to 165 us; the other one 20 %; runs scatter geometrically by sd."""
+    """--slow adds 300 us to 165 us; the other factor adds 20 %; runs scatter geometrically by sd."""
     return {
         (slow, other): (165.0 + 300.0 * slow) * 1.2**other * g.lognormal(0.0, sd, runs)
         for slow in (0, 1)
@@ -30,8 +30,8 @@ def coverage(runs: int, sd: float, studies: int, seed: int) -> float:
     g, hits = np.random.default_rng(seed), 0
     for _ in range(studies):
         fit = fit_runs(study(g, runs, sd), DESIGN, scale="log")
-        found = low_level_difference(fit, "slow", {"other": 0})
-        hits += found.low <= 300.0 <= found.high
+        difference = low_level_difference(fit, "slow", {"other": 0})
+        hits += difference.low <= 300.0 <= difference.high
     return hits / studies
 
 
@@ -49,23 +49,23 @@ def test_coverage_of_differences(runs: int, sd: float) -> None:
     )
 
 
-def test_slow_switch_is_told_as_300_us_and_not_as_a_share_of_all_cells() -> None:
+def test_a_slow_switch_is_reported_as_300_us_and_not_as_a_share_of_all_cells() -> None:
     fit = fit_runs(study(np.random.default_rng(2), 8, 0.01), DESIGN, scale="log")
-    found = low_level_difference(fit, "slow", {"other": 0})
-    assert found.value == pytest.approx(300.0, abs=6.0)
-    assert found.base == pytest.approx(165.0, abs=2.0)
+    difference = low_level_difference(fit, "slow", {"other": 0})
+    assert difference.value == pytest.approx(300.0, abs=6.0)
+    assert difference.base == pytest.approx(165.0, abs=2.0)
     overall = math.exp(fit.table.y.mean()) * fit.simple_effect("slow", {"other": 0}).share[0]
     assert overall > 500.0
 
 
-def test_difference_excludes_nothing_where_the_ratio_does() -> None:
+def test_a_difference_excludes_zero_where_the_ratio_excludes_one() -> None:
     g, same = np.random.default_rng(3), 0
     for _ in range(40):
         runs = {(slow,): g.lognormal(5.0 + 0.1 * slow, 0.1, 5) for slow in (0, 1)}
         fit = fit_runs(runs, Factorial(["slow"]), scale="log")
-        ratio, found = fit.simple_effect("slow", {}), low_level_difference(fit, "slow")
-        same += (found.low > 0.0) == (ratio.low > 0.0)
-    assert same >= 38  # two may lie within the error of the draws
+        ratio, difference = fit.simple_effect("slow", {}), low_level_difference(fit, "slow")
+        same += (difference.low > 0.0) == (ratio.low > 0.0)
+    assert same >= 38  # two may lie within the random error of the draws
 
 
 def test_fit_in_the_unit_of_the_values_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""A sentinel that waits behind the server does not know which waits were thefts: calm latency is near the truth, or refused."""
+"""A sentinel behind the server cannot tell which waits are interruptions: isolated latency is right, or refused."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hindmost.stats import Estimate
 MS = 1_000_000
 LEVELS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 FAR = 0.15
-"""The rule's 10 %, and the scatter of one run's p99."""
+"""The rule's 10 %, plus the scatter of one run's p99."""
 
 
-def judged(seed: int, hidden: float, busy: int) -> tuple[RunIsolated, dict[str, float]]:
-    """A run of which a share ``hidden`` of the thefts fell into waits, beside ``busy`` waits behind the server itself."""
+def isolate(seed: int, hidden: float, busy: int) -> tuple[RunIsolated, dict[str, float]]:
+    """A run with a share ``hidden`` of its interruptions within waits, and ``busy`` waits caused by the server."""
     g = np.random.default_rng(seed)
     run = simulate(World("exponential", 0.5, 0.05, 3.0), 200_000, seed=seed)
     zero, length = int(run.scheduled[0]), int(run.scheduled[-1] - run.scheduled[0])
@@ -58,22 +58,22 @@ def judged(seed: int, hidden: float, busy: int) -> tuple[RunIsolated, dict[str, 
     )
     raw = {name: float(np.quantile(run.done - run.scheduled, q)) / 1e3 for name, q in LEVELS.items()}
     alone = [{name: Estimate(value, value, value, 1) for name, value in raw.items()}]
-    times = RequestTimes(*((one - zero).astype(np.int64) for one in (run.scheduled, run.scheduled, run.done)))
-    found = run_isolated(Path("run"), record, [result], plan, raw, alone, lambda *_: times)
-    assert found is not None
-    return found, {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
+    times = RequestTimes(*((ns - zero).astype(np.int64) for ns in (run.scheduled, run.scheduled, run.done)))
+    isolated = run_isolated(Path("run"), record, [result], plan, raw, alone, lambda *_: times)
+    assert isolated is not None
+    return isolated, {name: float(np.quantile(latency, q)) / 1e3 for name, q in LEVELS.items()}
 
 
 @pytest.mark.parametrize(
     ("hidden", "busy", "refused"), [(0.0, 20, False), (0.005, 20, False), (0.5, 0, True), (0.0, 3_000, True)]
 )
-def test_what_is_unsure_is_harmless_or_refused_whatever_it_was(
+def test_uncertain_waits_are_harmless_or_refused_whatever_their_cause(
     hidden: float, busy: int, refused: bool
 ) -> None:
-    """Thefts among the waits, the server's own work, or both: the figures are near the truth, or there are none."""
-    found, truth = judged(0, hidden, busy)
-    assert (found.refused is not None) == refused, found.refused
-    if found.refused is not None:
-        assert found.refused.code == "uncertain-interference"
-    for name, value in found.values.items():
+    """Interruptions within waits, the server's own work, or both: the figures are near the truth, or there are none."""
+    isolated, truth = isolate(0, hidden, busy)
+    assert (isolated.refused is not None) == refused, isolated.refused
+    if isolated.refused is not None:
+        assert isolated.refused.code == "uncertain-interference"
+    for name, value in isolated.values.items():
         assert abs(value / truth[name] - 1.0) < FAR, (name, value, truth[name])

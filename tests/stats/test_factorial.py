@@ -1,4 +1,4 @@
-"""Effects of factors: Treadmill's Table IV as a planted truth, fractions, lost cells, blocks."""
+"""Effects of factors: Treadmill's Table IV as planted truth, fractions, lost cells, blocks."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def runs_of(cells: dict, random: np.random.Generator, runs: int, sd: float = 0.0
     return {cell: value * random.lognormal(-(sd**2) / 2, sd, runs) for cell, value in cells.items()}
 
 
-def test_sums_of_table_iv_are_those_of_the_papers_text() -> None:
+def test_sums_of_table_iv_equal_those_in_the_papers_text() -> None:
     base = P99[0, 0, 0, 0]
     assert P99[0, 0, 1, 1] - base == -37  # "29 + -8 + -58"
     assert P99[0, 1, 1, 1] - base == 1
@@ -24,18 +24,18 @@ def test_sums_of_table_iv_are_those_of_the_papers_text() -> None:
     assert cells_of_table_iv(0.95)[1, 1, 0, 0] == 172
 
 
-def test_what_was_planted_is_recovered_with_its_intervals() -> None:
+def test_planted_effects_are_recovered_within_their_intervals() -> None:
     random = np.random.default_rng(4)
     tries, hit = 80, 0
     for _ in range(tries):
         effects = fit_runs(runs_of(P99, random, 10), DESIGN).effects()
         truths = TABLE_IV[0.99]
         hit += sum(e.low <= truth <= e.high for e, truth in zip(effects, truths, strict=True))
-    # 1,280 intervals, dependent within a try: five standard errors as if independent.
+    # 1,280 intervals, dependent within a try: five standard errors, as if they were independent.
     assert abs(hit / (16 * tries) - 0.95) < 0.03
 
 
-def test_an_effect_that_is_not_there_is_seldom_announced() -> None:
+def test_an_absent_effect_is_seldom_announced() -> None:
     random = np.random.default_rng(5)
     tries, alarms = 100, 0
     for _ in range(tries):
@@ -44,8 +44,8 @@ def test_an_effect_that_is_not_there_is_seldom_announced() -> None:
     assert alarms <= 13  # of 100 at 5 %: more in one seed of 1,000
 
 
-def test_average_effects_are_known_better_than_corner_effects() -> None:
-    """Both codings, from the same runs: a factor's error is half of a cell's, or its square root of two."""
+def test_average_effects_are_more_precise_than_corner_effects() -> None:
+    """Both codings from the same runs: an average effect's error is a corner effect's divided by the square root of 8."""
     random = np.random.default_rng(6)
     runs = {cell: random.normal(100.0 + 8.0 * cell[0], 5.0, 20) for cell in DESIGN.cells}
     fit = fit_runs(runs, DESIGN)
@@ -67,18 +67,18 @@ def test_with_two_levels_the_average_coding_is_half_the_contrast_of_minus_and_pl
         assert effect.value == pytest.approx(2.0 * (column @ means) / 8.0)
 
 
-def test_a_model_of_all_effects_predicts_the_cells_as_they_are() -> None:
+def test_a_saturated_model_predicts_the_cells_exactly() -> None:
     random = np.random.default_rng(7)
     design = Factorial({"a": 2, "b": 3, "c": 2})
     runs = {cell: random.normal(50.0, 5.0, 4) for cell in design.cells}
-    for one in fit_runs(runs, design).predicted():
-        assert one.value == pytest.approx(runs[one.cell].mean())
-        assert one.low < one.value < one.high
-        assert one.runs == 4
+    for cell in fit_runs(runs, design).predicted():
+        assert cell.value == pytest.approx(runs[cell.cell].mean())
+        assert cell.low < cell.value < cell.high
+        assert cell.runs == 4
 
 
 def test_a_fraction_predicts_cells_that_it_never_ran() -> None:
-    """A half of 2^5 by abcde = +1: main effects and pairs, half of the cells, all of them predicted."""
+    """A half of 2^5 by abcde = +1, with main effects and pairs: half of the cells run, all are predicted."""
     factors = ["a", "b", "c", "d", "e"]
     pairs = [(x, y) for i, x in enumerate(factors) for y in factors[i + 1 :]]
     design = Factorial(factors, terms=[*((f,) for f in factors), *pairs])
@@ -92,13 +92,13 @@ def test_a_fraction_predicts_cells_that_it_never_ran() -> None:
         assert fit.lost == ()
         hit += sum(e.low <= t <= e.high for e, t in zip(fit.effects()[1:], np.arange(2.0, 17.0), strict=True))
         inside += sum(p.low <= 100 + truth[p.cell] <= p.high for p in fit.predicted() if p.runs == 0)
-    # 1,200 intervals, dependent within a try: five standard errors as if independent.
+    # 1,200 intervals, dependent within a try: five standard errors, as if they were independent.
     assert hit / (15 * tries) == pytest.approx(0.95, abs=0.031)
     assert inside / (16 * tries) == pytest.approx(0.95, abs=0.031)
 
 
-def test_weights_by_runs_cover_where_those_by_estimated_variances_do_not() -> None:
-    """Main effects from half of the cells, five runs each, one level three times as scattered."""
+def test_weights_by_runs_cover_where_weights_by_estimated_variances_do_not() -> None:
+    """Main effects from half of the cells, five runs each; one level scatters three times as much."""
     random = np.random.default_rng(14)
     design = Factorial(list("abcd"), terms=[(name,) for name in "abcd"])
     tries, hit = 150, {"runs": 0.0, "variances": 0.0}
@@ -120,14 +120,14 @@ def test_a_lost_cell_takes_the_largest_interaction_with_it() -> None:
     assert fit.lost == (FACTORS,)
     assert fit.empty == ((1, 1, 1, 1),)
     assert len(fit.effects()) == 15
-    assert next(one for one in fit.predicted() if one.cell == (1, 1, 1, 1)).runs == 0
+    assert next(cell for cell in fit.predicted() if cell.cell == (1, 1, 1, 1)).runs == 0
     del runs[0, 0, 0, 0]
     lost = fit_runs(runs, DESIGN).lost
     assert FACTORS in lost
     assert len(lost) == 2
 
 
-def test_a_cell_that_is_infinitely_late_is_left_out_and_named() -> None:
+def test_an_infinitely_late_cell_is_excluded_and_named() -> None:
     runs = {cell: [100.0, 101.0, 103.0] for cell in Factorial(["a", "b"]).cells}
     runs[1, 1] = [100.0, float("inf"), 100.0]
     fit = fit_runs(runs, Factorial(["a", "b"]))
@@ -137,13 +137,13 @@ def test_a_cell_that_is_infinitely_late_is_left_out_and_named() -> None:
 def test_one_run_borrows_its_scatter_from_the_other_cells() -> None:
     runs = {(0, 0): [9.0, 11.0], (0, 1): [19.0, 21.0], (1, 0): [30.0], (1, 1): [39.0, 41.0]}
     effect = fit_runs(runs, Factorial(["a", "b"])).effects()[1]
-    # Three variances of 2 with a degree each: a = 2/2 of its own cell, and 2 from all three.
+    # Three variances of 2 with one degree of freedom each: a = 2/2 of its own cell, and 2 from all three.
     assert effect.error == pytest.approx(np.sqrt(3.0))
     assert effect.degrees == pytest.approx(9.0 / ((5 / 3) ** 2 + (2 / 3) ** 2 + (2 / 3) ** 2))
 
 
-def test_without_a_second_run_the_misfit_of_a_smaller_model_tells_errors() -> None:
-    """Eight cells, one run each, main effects: as ordinary least squares."""
+def test_without_a_second_run_errors_come_from_the_misfit_of_a_smaller_model() -> None:
+    """Eight cells, one run each, main effects: as in ordinary least squares."""
     random = np.random.default_rng(3)
     design = Factorial(["a", "b", "c"], terms=[("a",), ("b",), ("c",)])
     runs = {cell: [float(random.normal(10.0, 1.0))] for cell in design.cells}
@@ -167,7 +167,7 @@ def test_effects_on_logarithms_are_shares() -> None:
         fit_runs(runs, Factorial(["turbo"])).effects()[1].share  # noqa: B018
 
 
-def test_blocks_that_differ_widen_no_comparison() -> None:
+def test_differences_between_blocks_widen_no_comparison() -> None:
     """The host drifts by 20 % over ten blocks, runs scatter by 1 %: coverage and width of intervals."""
     random = np.random.default_rng(10)
     design = Factorial(["a", "b", "c"])
@@ -189,7 +189,7 @@ def test_blocks_that_differ_widen_no_comparison() -> None:
     assert narrower > 0.9 * tries
 
 
-def test_a_block_that_lost_a_run_still_serves() -> None:
+def test_a_block_that_lost_a_run_is_still_used() -> None:
     random = np.random.default_rng(11)
     design = Factorial(["a", "b"])
     drift = np.linspace(0.0, 100.0, 8)
@@ -204,23 +204,25 @@ def test_a_block_that_lost_a_run_still_serves() -> None:
 
 
 def test_the_papers_change_of_sign_is_found() -> None:
-    """Interrupts on all nodes and the governor (Table IV, p99; over all numa and turbo): +27 and -10 us."""
-    found = find_crossings(fit_runs(runs_of(P99, np.random.default_rng(12), 30), DESIGN))
-    nic = next(one for one in found if (one.factor, one.by) == ("nic", "dvfs"))
+    """Interrupts on all nodes and the governor (Table IV, p99; averaged over numa and turbo): +27 and -10 us."""
+    crossings = find_crossings(fit_runs(runs_of(P99, np.random.default_rng(12), 30), DESIGN))
+    nic = next(crossing for crossing in crossings if (crossing.factor, crossing.by) == ("nic", "dvfs"))
     assert nic.shown
     without, with_it = nic.effects
     assert without.low < 27.0 < without.high
     assert with_it.low < -10.25 < with_it.high < 0.0
-    assert all(one.effects[one.lowers_at].value < 0 < one.effects[one.raises_at].value for one in found)
+    for crossing in crossings:
+        lowers, raises_ = crossing.effects[crossing.lowers_at], crossing.effects[crossing.raises_at]
+        assert lowers.value < 0 < raises_.value
 
 
-def test_a_sign_that_does_not_change_is_seldom_called_so() -> None:
+def test_a_sign_that_does_not_change_is_seldom_reported_as_changing() -> None:
     random = np.random.default_rng(13)
     design = Factorial(["a", "b", "c"])
     tries, alarms = 80, 0
     for _ in range(tries):
         runs = {cell: random.normal(100.0 + 6.0 * cell[0] * cell[1], 4.0, 6) for cell in design.cells}
-        alarms += any(one.shown for one in find_crossings(fit_runs(runs, design)))
+        alarms += any(crossing.shown for crossing in find_crossings(fit_runs(runs, design)))
     assert alarms <= 11  # of 80 at 5 %: more in one seed of 1,000
 
 
@@ -238,7 +240,7 @@ def test_a_sign_that_does_not_change_is_seldom_called_so() -> None:
         ),
     ],
 )
-def test_runs_that_cannot_tell_are_refused(runs, options, fields) -> None:
+def test_runs_without_enough_information_are_refused(runs, options, fields) -> None:
     with raises(ArgumentError, "bad-argument", **fields):
         fit_runs(runs, Factorial(["a"]), **options)
 
@@ -253,6 +255,6 @@ def test_runs_that_cannot_tell_are_refused(runs, options, fields) -> None:
         (["a", "b"], [("a", "a")], {"argument": "terms", "name": None, "missing": None}),
     ],
 )
-def test_models_that_cannot_be_meant_are_refused(levels, terms, fields) -> None:
+def test_invalid_models_are_refused(levels, terms, fields) -> None:
     with raises(ArgumentError, "bad-argument", **fields):
         Factorial(levels, terms)

@@ -1,4 +1,4 @@
-"""Questions asked together: false alarms of the whole family, and what the step-down gains."""
+"""Tests made together: false alarms of the whole family, and the gain of the step-down procedure."""
 
 import numpy as np
 import pytest
@@ -9,14 +9,14 @@ from hindmost.stats import Factorial, fit_runs, holm_families, joint_draws, simu
 
 
 def family(random: np.random.Generator, runs: int, shift: float = 0.0) -> list:
-    """Three quantiles of the same runs, correlated .8, of a 2^3 factorial; `shift` is what factor a does."""
+    """Three quantiles of the same runs, correlated .8, of a 2^3 factorial; `shift` is the effect of factor a."""
     design = Factorial(["a", "b", "c"])
     mixing = np.linalg.cholesky(np.full((3, 3), 0.8) + 0.2 * np.eye(3))
     values = {
         cell: 100.0 + shift * cell[0] + 5.0 * random.standard_normal((runs, 3)) @ mixing.T
         for cell in design.cells
     }
-    return [fit_runs({cell: of[:, q] for cell, of in values.items()}, design) for q in range(3)]
+    return [fit_runs({cell: y[:, q] for cell, y in values.items()}, design) for q in range(3)]
 
 
 def statistics(fits: list) -> tuple[list[float], list[float]]:
@@ -39,38 +39,23 @@ def test_false_alarms_of_a_family_stay_below_their_level(runs: int) -> None:
     assert by_steps > 0
 
 
-def test_steps_find_more_than_holm_where_questions_are_correlated() -> None:
+def test_step_down_finds_more_than_holm_if_tests_are_correlated() -> None:
     random = np.random.default_rng(5)
-    found = {"holm": 0, "steps": 0}
+    counts = {"holm": 0, "steps": 0}
     for seed in range(20):
         fits = family(random, 8, shift=7.0)
         t, ps = statistics(fits)
-        mine = [i for i, e in enumerate(e for f in fits for e in f.effects()[1:]) if e.name == "a"]
+        places = [i for i, e in enumerate(e for f in fits for e in f.effects()[1:]) if e.name == "a"]
         steps = step_down(t, joint_draws(fits, draws=1_000, seed=seed))
-        found["holm"] += sum(holm_families([ps])[0][i] < 0.05 for i in mine)
-        found["steps"] += sum(steps[i] < 0.05 for i in mine)
-    assert found["steps"] > found["holm"] > 0
+        counts["holm"] += sum(holm_families([ps])[0][i] < 0.05 for i in places)
+        counts["steps"] += sum(steps[i] < 0.05 for i in places)
+    assert counts["steps"] > counts["holm"] > 0
 
 
 def test_table_iv_keeps_eight_of_nine() -> None:
     """The p99 column of Treadmill's Table IV: nine of 15 p-values below .05, eight after Holm."""
-    ps = [
-        1e-6,
-        1e-4,
-        0.354,
-        1.1e-4,
-        0.0637,
-        1e-6,
-        0.0691,
-        3.3e-4,
-        0.029,
-        1e-6,
-        0.87,
-        0.359,
-        1e-6,
-        0.796,
-        2.5e-4,
-    ]
+    ps = [1e-6, 1e-4, 0.354, 1.1e-4, 0.0637, 1e-6, 0.0691, 3.3e-4, 0.029]
+    ps += [1e-6, 0.87, 0.359, 1e-6, 0.796, 2.5e-4]
     assert sum(p < 0.05 for p in ps) == 9
     (adjusted,) = holm_families([ps])
     assert sum(p < 0.05 for p in adjusted) == 8
@@ -79,9 +64,9 @@ def test_table_iv_keeps_eight_of_nine() -> None:
 
 def test_draws_of_other_runs_are_refused() -> None:
     design = Factorial(["a"])
-    one = fit_runs({(0,): [1.0, 2.0], (1,): [1.0, 2.0]}, design)
+    fit = fit_runs({(0,): [1.0, 2.0], (1,): [1.0, 2.0]}, design)
     other = fit_runs({(0,): [1.0, 2.0, 3.0], (1,): [1.0, 2.0]}, design)
     with raises(ArgumentError, "bad-argument", argument="fits"):
-        joint_draws([one, other])
+        joint_draws([fit, other])
     with raises(ArgumentError, "bad-argument", argument="t"):
-        step_down([1.0, 2.0], joint_draws([one]))
+        step_down([1.0, 2.0], joint_draws([fit]))

@@ -1,7 +1,7 @@
-"""The intervals of a fit cover what was planted: also of rare components, and of times that hang together.
+"""The intervals of a fit cover the planted parameters, also of rare components and of autocorrelated times.
 
-Seeded. The small form allows five of eight (each at .95: one seed in 2,700 has fewer), the nightly form asks for .93
-with 4 standard errors.
+Seeded. The quick form requires five of eight (each at .95: one seed in 2,700 has fewer), the nightly form .93 with 4
+standard errors.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ PLANTED = {"shore": (SHORE, 0.0, 8_000), "moses": (MOSES, 0.0, 20_000), "shore, 
 
 
 def truth(parts):
-    found = {}
+    values = {}
     for place, (weight, median, sigma) in enumerate(parts):
-        found[f"service[{place}].weight"] = weight
-        found[f"service[{place}].law.median_us"] = median
-        found[f"service[{place}].law.sigma_log"] = sigma
-    found["service.mean_us"] = sum(w * m * math.exp(s * s / 2) for w, m, s in parts)
-    return found
+        values[f"service[{place}].weight"] = weight
+        values[f"service[{place}].law.median_us"] = median
+        values[f"service[{place}].law.sigma_log"] = sigma
+    values["service.mean_us"] = sum(w * m * math.exp(s * s / 2) for w, m, s in parts)
+    return values
 
 
-def drawn(parts, rho, n, draws):
-    """Components follow one another like the times within them: through one autoregressive score."""
+def draw_times(parts, rho, n, draws):
+    """Draw times whose components, like the times within them, follow one autoregressive score."""
     from scipy.special import ndtr
 
     scores = autoregressive(draws.standard_normal(n + 200) * math.sqrt(1 - rho * rho), rho)[200:]
@@ -44,34 +44,34 @@ def drawn(parts, rho, n, draws):
 
 def coverage(name, logs, seed):
     parts, rho, n = PLANTED[name]
-    wanted = truth(parts)
+    expected = truth(parts)
     start = Mixture(tuple(w for w, _, _ in parts), tuple(Lognormal(math.log(m), s) for _, m, s in parts))
-    hits = dict.fromkeys(wanted, 0)
+    hits = dict.fromkeys(expected, 0)
     for number in range(logs):
-        us = drawn(parts, rho, n, np.random.default_rng([seed, number]))
+        us = draw_times(parts, rho, n, np.random.default_rng([seed, number]))
         sample = Sample.from_times(us)
         model = mean_matched(sort_components(improve(sample.binned, start)), float(us.mean()))
-        found = intervals(sample, model, "service", seed=number)
-        for key, value in wanted.items():
-            hits[key] += found[key][0] <= value <= found[key][1]
+        bounds = intervals(sample, model, "service", seed=number)
+        for key, value in expected.items():
+            hits[key] += bounds[key][0] <= value <= bounds[key][1]
     return {key: count / logs for key, count in hits.items()}
 
 
 @pytest.mark.parametrize("name", ["moses", "shore, rho .8"])
-def test_intervals_cover_what_was_planted(name):
-    found = coverage(name, 8, 1)
-    assert min(found.values()) >= 5 / 8, found
-    assert np.mean(list(found.values())) >= 0.88, found
+def test_intervals_cover_planted_parameters(name):
+    shares = coverage(name, 8, 1)
+    assert min(shares.values()) >= 5 / 8, shares
+    assert np.mean(list(shares.values())) >= 0.88, shares
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", PLANTED)
 def test_intervals_cover_at_least_93_percent(name):
     logs = 600
-    found = coverage(name, logs, int(np.random.default_rng().integers(1 << 30)))
+    shares = coverage(name, logs, int(np.random.default_rng().integers(1 << 30)))
     error = 4 * math.sqrt(0.93 * 0.07 / logs)
-    assert min(found.values()) >= 0.93 - error, found
-    assert np.mean(list(found.values())) >= 0.93, found
+    assert min(shares.values()) >= 0.93 - error, shares
+    assert np.mean(list(shares.values())) >= 0.93, shares
 
 
 def test_quantiles_of_an_empirical_law_are_covered():

@@ -1,6 +1,6 @@
-"""Whether pauses are the host's or the requests' own is told as often as is stated, and regimes are covered.
+"""Pauses are attributed to the host or to the requests as reliably as stated, and regimes are covered.
 
-Seeded. The small form allows 4 standard errors around the stated rates; the nightly form asks more seeds.
+Seeded. The quick form allows 4 standard errors around the stated rates; the nightly form uses more seeds.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ WORLDS = {
 }
 
 
-def told(whom, name, logs, seed, n=10_000):
-    found: Counter[str] = Counter()
-    covered = 0
+def count_scopes(whom, name, logs, seed, n=10_000):
+    scopes: Counter[str] = Counter()
+    coverage = 0
     for number in range(logs):
         log = queue_with_pauses(whom, [seed, number], n=n, **WORLDS[name])
-        judged = find_pauses(log, demand(log))
-        if isinstance(judged, Note):
-            found["few"] += 1
+        pauses = find_pauses(log, demand(log))
+        if isinstance(pauses, Note):
+            scopes["few"] += 1
             continue
-        found[judged.scope.whom] += 1
-        covered += judged.scope.clock[1] <= (whom == "clock") <= judged.scope.clock[2]
-    return found, covered / max(1, logs - found["few"])
+        scopes[pauses.scope.whom] += 1
+        coverage += pauses.scope.clock[1] <= (whom == "clock") <= pauses.scope.clock[2]
+    return scopes, coverage / max(1, logs - scopes["few"])
 
 
 def judge(whom, name, logs, seed, n):
-    found, covered = told(whom, name, logs, seed, n)
+    scopes, coverage = count_scopes(whom, name, logs, seed, n)
     other = "clock" if whom == "request" else "request"
     wrong = 0.01 + 4 * math.sqrt(0.01 * 0.99 / logs)
-    assert found[other] / logs <= wrong, found
-    # Most logs can tell, and those that cannot say so.
-    assert found[whom] / logs >= 0.6, found
-    assert covered >= 0.99 - 4 * math.sqrt(0.01 * 0.99 / logs), (covered, found)
+    assert scopes[other] / logs <= wrong, scopes
+    # Most logs suffice for a decision; the others are reported as undecided.
+    assert scopes[whom] / logs >= 0.6, scopes
+    assert coverage >= 0.99 - 4 * math.sqrt(0.01 * 0.99 / logs), (coverage, scopes)
 
 
 @pytest.mark.parametrize("whom", ["request", "clock"])
 @pytest.mark.parametrize("name", ["one in 500", "low load", "three threads"])
-def test_pauses_are_taken_for_the_other_sort_in_no_more_logs_than_stated(whom, name):
+def test_pauses_are_misattributed_in_no_more_logs_than_stated(whom, name):
     judge(whom, name, 4, 1, 10_000)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("whom", ["request", "clock"])
 @pytest.mark.parametrize("name", WORLDS)
-def test_pauses_are_taken_for_the_other_sort_in_one_percent_of_many_logs(whom, name):
+def test_pauses_are_misattributed_in_one_percent_of_many_logs(whom, name):
     judge(whom, name, 300, int(np.random.default_rng().integers(1 << 30)), 10_000)
 
 
-def regimes_covered(logs, seed):
-    """Return the share of logs in which regimes are found, and each interval's coverage; not found is missed."""
+def regime_coverage(logs, seed):
+    """Share of logs in which regimes are found, and each interval's coverage; a regime not found counts as missed."""
     hits = dict.fromkeys(("factor", "first", "second"), 0)
-    found = 0
+    found_share = 0
     for number in range(logs):
         draws = np.random.default_rng([seed, number])
         states = np.repeat(np.arange(80) % 2, draws.geometric(1 / np.tile([1_500, 500], 40)))
@@ -74,7 +74,7 @@ def regimes_covered(logs, seed):
         regimes = find_order(us).regimes
         if regimes is None:
             continue
-        found += 1
+        found_share += 1
         both = regimes.intervals(us)
         for key, name, value in (
             ("factor", "order.regimes[1].factor", 1.8),
@@ -82,22 +82,22 @@ def regimes_covered(logs, seed):
             ("second", "order.regimes[1].mean_requests", 500),
         ):
             hits[key] += both[name][0] <= value <= both[name][1]
-    return found / logs, {key: count / logs for key, count in hits.items()}
+    return found_share / logs, {key: count / logs for key, count in hits.items()}
 
 
 def test_regimes_are_covered_by_their_intervals():
-    """At the stated rates, fewer than two of three hold the factor in 0.7 % of seeds, and a stay in 6 %."""
-    found, covered = regimes_covered(3, 1)
-    assert found == 1.0
-    assert covered["factor"] >= 0.5, covered
-    # Stays shorter than a block are not seen, which makes the others look longer: 85 %.
-    assert min(covered.values()) >= 0.5, covered
+    """At the stated rates, fewer than two of three contain the factor in 0.7 % of seeds, and a length in 6 %."""
+    found_share, coverage = regime_coverage(3, 1)
+    assert found_share == 1.0
+    assert coverage["factor"] >= 0.5, coverage
+    # Stays shorter than a block are not noticed, which makes the others look longer: 85 %.
+    assert min(coverage.values()) >= 0.5, coverage
 
 
 @pytest.mark.nightly
 def test_levels_of_regimes_are_covered_by_93_percent_of_intervals():
-    found, covered = regimes_covered(300, int(np.random.default_rng().integers(1 << 30)))
-    # Another form predicts the rest of the log better in 1 of 300.
-    assert found >= 0.98
-    assert covered["factor"] >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / 300), covered
-    assert min(covered.values()) >= 0.8 - 4 * math.sqrt(0.8 * 0.2 / 300), covered
+    found_share, coverage = regime_coverage(300, int(np.random.default_rng().integers(1 << 30)))
+    # Another model predicts the rest of the log better in 1 of 300.
+    assert found_share >= 0.98
+    assert coverage["factor"] >= 0.93 - 4 * math.sqrt(0.93 * 0.07 / 300), coverage
+    assert min(coverage.values()) >= 0.8 - 4 * math.sqrt(0.8 * 0.2 / 300), coverage

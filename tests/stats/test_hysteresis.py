@@ -1,4 +1,4 @@
-"""Hysteresis is told where runs keep a state, and not where each had one stall, burst or slow noise.
+"""Hysteresis is found if runs keep a state, and not if each had one stall, burst or slow noise.
 
 Seeded; false alarms nominal 1 %, bounds allow 4 standard errors.
 """
@@ -31,12 +31,12 @@ def stall(g: np.random.Generator, runs: int) -> np.ndarray:
 def spell(g: np.random.Generator, runs: int) -> np.ndarray:
     table = noise(g, runs)
     for row in table:
-        at = g.integers(0, 16)
-        row[at : at + 5] *= g.uniform(1.2, 3.0)
+        begin = g.integers(0, 16)
+        row[begin : begin + 5] *= g.uniform(1.2, 3.0)
     return table
 
 
-def remembers(coefficient: float) -> World:
+def autocorrelated(coefficient: float) -> World:
     def draw(g: np.random.Generator, runs: int) -> np.ndarray:
         z = np.empty((runs, 20))
         z[:, 0] = g.standard_normal(runs)
@@ -51,43 +51,43 @@ def states(factor: float) -> World:
     return lambda g, runs: stall(g, runs) * np.where(g.random((runs, 1)) < 0.4, factor, 1.0)
 
 
-NOTHING = {"stall": stall, "spell": spell, "AR(.5)": remembers(0.5), "AR(.8)": remembers(0.8)}
+NOTHING = {"stall": stall, "spell": spell, "AR(.5)": autocorrelated(0.5), "AR(.8)": autocorrelated(0.8)}
 
 
-def told(world: World, runs: int, studies: int, seed: int = 1) -> float:
+def share_found(world: World, runs: int, studies: int, seed: int = 1) -> float:
     g = np.random.default_rng(seed)
     return float(np.mean([hysteresis(world(g, runs)).visible is True for _ in range(studies)]))
 
 
 @pytest.mark.parametrize("world", NOTHING)
-def test_restarts_that_do_nothing_are_not_called_hysteresis(world: str) -> None:
-    assert told(NOTHING[world], 12, 60) <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 60)
+def test_restarts_without_effect_are_not_called_hysteresis(world: str) -> None:
+    assert share_found(NOTHING[world], 12, 60) <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 60)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("runs", [10, 20, 30])
 @pytest.mark.parametrize("world", NOTHING)
 def test_false_alarms_are_one_in_a_hundred(world: str, runs: int) -> None:
-    assert told(NOTHING[world], runs, 1_000) <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 1_000)
+    assert share_found(NOTHING[world], runs, 1_000) <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 1_000)
 
 
-def test_states_are_seen_beside_a_stall_in_each_run() -> None:
-    assert told(states(1.3), 20, 40) > 0.7
+def test_states_are_found_in_spite_of_a_stall_in_each_run() -> None:
+    assert share_found(states(1.3), 20, 40) > 0.7
 
 
-def test_slow_drift_is_told_to_fade_rather_than_called_a_state() -> None:
+def test_slow_drift_is_reported_to_fade_and_not_called_a_state() -> None:
     g = np.random.default_rng(2)
-    found = [hysteresis(remembers(0.98)(g, 30)) for _ in range(30)]
-    assert np.mean([one.fades for one in found]) > 0.7
-    assert all(one.visible is None for one in found if one.fades)
-    assert {one.note.code for one in found if one.fades} == {"hysteresis-fades"}
+    results = [hysteresis(autocorrelated(0.98)(g, 30)) for _ in range(30)]
+    assert np.mean([result.fades for result in results]) > 0.7
+    assert all(result.visible is None for result in results if result.fades)
+    assert {result.note.code for result in results if result.fades} == {"hysteresis-fades"}
 
 
-def test_a_server_that_was_not_restarted_and_interference_leave_it_open() -> None:
+def test_without_restarts_or_with_interference_hysteresis_remains_undecided() -> None:
     table = noise(np.random.default_rng(3), 20) * np.where(np.arange(20) % 2, 1.5, 1.0)[:, None]
     managed = hysteresis(table)
-    attached, restless = hysteresis(table, restarted=False), hysteresis(table, isolated=False)
-    assert [(one.visible, one.note.code) for one in (managed, attached, restless)] == [
+    attached, disturbed = hysteresis(table, restarted=False), hysteresis(table, isolated=False)
+    assert [(result.visible, result.note.code) for result in (managed, attached, disturbed)] == [
         (True, "hysteresis-seen"),
         (None, "hysteresis-not-restarted"),
         (None, "hysteresis-interference"),
@@ -95,11 +95,11 @@ def test_a_server_that_was_not_restarted_and_interference_leave_it_open() -> Non
     assert managed.note.values == {"runs": 20, "p": managed.p, "sd": managed.sd}
 
 
-def test_too_few_runs_or_sections_say_nothing() -> None:
+def test_too_few_runs_or_sections_give_no_result() -> None:
     for runs, sections in ((5, 20), (20, 2)):
-        found = hysteresis(np.ones((runs, sections)))
-        assert (found.visible, found.note.code) == (None, "hysteresis-few-runs")
-        assert (found.note.values["runs"], found.note.values["sections"]) == (runs, sections)
+        result = hysteresis(np.ones((runs, sections)))
+        assert (result.visible, result.note.code) == (None, "hysteresis-few-runs")
+        assert (result.note.values["runs"], result.note.values["sections"]) == (runs, sections)
     with raises(ArgumentError, "bad-argument", argument="sections"):
         hysteresis(np.zeros((10, 10)))
 

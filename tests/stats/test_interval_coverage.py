@@ -1,4 +1,4 @@
-"""Do nominal 95 % intervals cover 95 %? Seeded; bounds allow 4 standard errors (1 in 30,000 a side)."""
+"""Nominal 95 % intervals cover 95 %. Seeded; bounds allow 4 standard errors (1 in 30,000 a side)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hindmost.stats.runs.intervals import mean_bounds
 RunLaw = Any
 
 
-def covered(law: RunLaw, runs: int, replications: int, seed: int = 1, *, skew_guard: bool = True) -> float:
+def coverage(law: RunLaw, runs: int, replications: int, seed: int = 1, *, skew_guard: bool = True) -> float:
     x = law.draw(np.random.default_rng(seed), (replications, runs))
     _, low, high = mean_bounds(x, skew_guard=skew_guard)
     return float(((low <= law.mean) & (law.mean <= high)).mean())
@@ -27,25 +27,25 @@ def slack(level: float, replications: int) -> float:
 
 @pytest.mark.parametrize("runs", [10, 30])
 def test_guarded_interval_covers_its_level_on_every_law(run_law: RunLaw, runs: int) -> None:
-    assert covered(run_law, runs, 4_000) >= 0.95 - slack(0.95, 4_000)
+    assert coverage(run_law, runs, 4_000) >= 0.95 - slack(0.95, 4_000)
 
 
 @pytest.mark.parametrize("runs", [5, 10, 30])
 def test_plain_t_covers_exactly_on_nearly_normal_runs(laws: dict[str, RunLaw], runs: int) -> None:
-    assert covered(laws["lognormal 2%"], runs, 4_000, skew_guard=False) == pytest.approx(
+    assert coverage(laws["lognormal 2%"], runs, 4_000, skew_guard=False) == pytest.approx(
         0.95, abs=slack(0.95, 4_000)
     )
 
 
-def test_guard_repairs_what_skew_breaks(laws: dict[str, RunLaw]) -> None:
+def test_the_guard_restores_coverage_of_skewed_runs(laws: dict[str, RunLaw]) -> None:
     law = laws["shifted exponential"]
-    assert covered(law, 10, 4_000, skew_guard=False) < 0.92
-    assert covered(law, 10, 4_000) >= 0.95 - slack(0.95, 4_000)
+    assert coverage(law, 10, 4_000, skew_guard=False) < 0.92
+    assert coverage(law, 10, 4_000) >= 0.95 - slack(0.95, 4_000)
 
 
 def test_five_runs_cannot_cover_two_narrow_states(laws: dict[str, RunLaw]) -> None:
-    """A sample of five shows one state only with probability .7^5 + .3^5 = .17: documented, not hidden."""
-    assert covered(laws["bimodal 2%"], 5, 4_000) == pytest.approx(0.855, abs=slack(0.855, 4_000))
+    """A sample of five shows only one state with probability .7^5 + .3^5 = .17: documented, not hidden."""
+    assert coverage(laws["bimodal 2%"], 5, 4_000) == pytest.approx(0.855, abs=slack(0.855, 4_000))
 
 
 def test_median_interval_covers_for_skewed_runs(laws: dict[str, RunLaw]) -> None:
@@ -57,16 +57,16 @@ def test_median_interval_covers_for_skewed_runs(laws: dict[str, RunLaw]) -> None
     assert hit == pytest.approx(level, abs=slack(level, 400))
 
 
-def off_coverage(share: float, factor: float, runs: int, replications: int) -> tuple[float, float]:
-    """Coverage of mean and median where a share of runs is slower by a factor, runs lognormal with sd 5 %."""
+def coverage_with_outliers(share: float, factor: float, runs: int, replications: int) -> tuple[float, float]:
+    """Coverage of mean and median if a share of runs is slower by a factor; runs are lognormal with sd 5 %."""
     g = np.random.default_rng(runs)
     x = g.lognormal(0.0, 0.05, (replications, runs)) * np.where(
         g.random((replications, runs)) < share, factor, 1.0
     )
     mean = math.exp(0.05**2 / 2.0) * (1.0 + share * (factor - 1.0))
-    middle = math.exp(0.05 * NormalDist().inv_cdf(0.5 / (1.0 - share)))  # those that are off all lie above
+    middle = math.exp(0.05 * NormalDist().inv_cdf(0.5 / (1.0 - share)))  # all outliers lie above the median
     _, low, high = mean_bounds(x)
-    ends = [(one.low, one.high) for one in map(median_interval, x)]
+    ends = [(estimate.low, estimate.high) for estimate in map(median_interval, x)]
     return (
         float(((low <= mean) & (mean <= high)).mean()),
         float(np.mean([a <= middle <= b for a, b in ends])),
@@ -75,12 +75,10 @@ def off_coverage(share: float, factor: float, runs: int, replications: int) -> t
 
 @pytest.mark.parametrize("factor", [2, 5, 20])
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.10])
-def test_median_interval_covers_where_some_runs_are_off_and_the_mean_does_not(
-    share: float, factor: float
-) -> None:
-    mean, median = off_coverage(share, factor, 10, 600)
+def test_median_interval_covers_with_outlying_runs_and_the_mean_does_not(share: float, factor: float) -> None:
+    mean, median = coverage_with_outliers(share, factor, 10, 600)
     assert median >= 0.95 - slack(0.95, 600)
-    if share * factor >= 0.25:  # below, ten runs hardly tell the two means apart
+    if share * factor >= 0.25:  # below, ten runs hardly distinguish the two means
         assert mean < 0.85
 
 
@@ -89,7 +87,7 @@ def test_median_interval_covers_where_some_runs_are_off_and_the_mean_does_not(
 @pytest.mark.parametrize("factor", [2, 5, 20])
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.10])
 def test_median_interval_covers_at_every_number_of_runs(share: float, factor: float, runs: int) -> None:
-    mean, median = off_coverage(share, factor, runs, 4_000)
+    mean, median = coverage_with_outliers(share, factor, runs, 4_000)
     print(f"{share:.0%} x {factor}, {runs} runs: mean {mean:.3f}, median {median:.3f}")
     assert median >= 0.95 - slack(0.95, 4_000)
 
@@ -107,8 +105,8 @@ def test_fixed_design_covers_as_documented(laws: dict[str, RunLaw], runs: int) -
         "bimodal 5%": (0.931, 0.961, 0.965),
         "shifted exponential": (0.939, 0.952, 0.960),
     }
-    at = {5: 0, 10: 1, 30: 2}[runs]
-    measured = {name: covered(laws[name], runs, 20_000, seed=runs) for name in documented}
-    assert measured == pytest.approx({name: row[at] for name, row in documented.items()}, abs=0.0075)
+    column = {5: 0, 10: 1, 30: 2}[runs]
+    measured = {name: coverage(laws[name], runs, 20_000, seed=runs) for name in documented}
+    assert measured == pytest.approx({name: row[column] for name, row in documented.items()}, abs=0.0075)
     if runs >= 10:
         assert min(measured.values()) >= 0.945

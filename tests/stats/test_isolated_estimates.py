@@ -1,6 +1,6 @@
-"""Calm latency: right where thefts are others' doing, raw where there are none, refused where it cannot be known.
+"""Isolated latency is right under interference by others, equals latency without it, and is refused where unknowable.
 
-Truth is the same queue without thefts (`interference_worlds`). Seeded; bounds on coverage allow 4 standard errors.
+The truth is the same queue without interruptions (`interference_worlds`). Seeded; bounds allow 4 standard errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hindmost.stats.requests.isolation import (
 )
 from hindmost.stats.requests.survival import Survival
 from tests.stats import interference_worlds as worlds
-from tests.stats.interference_worlds import SCV, SERVICE_NS, Seen, World
+from tests.stats.interference_worlds import SCV, SERVICE_NS, SimulatedRun, World
 
 LEVELS = (0.5, 0.95, 0.99, 0.999)
 NONE = Interruptions.from_times([], [])
@@ -54,111 +54,114 @@ def service(world: World) -> Service:
     return Service(world.rho, SERVICE_NS, SCV[world.law])
 
 
-def isolated(
-    world: World, seen: Seen, levels: tuple[float, ...] = LEVELS
+def isolate(
+    world: World, run: SimulatedRun, levels: tuple[float, ...] = LEVELS
 ) -> IsolatedLatency | IsolationRefusal:
     return isolated_latency(
-        seen.scheduled, seen.done, Interruptions.from_times(seen.on, seen.off), service(world), levels
+        run.scheduled, run.done, Interruptions.from_times(run.on, run.off), service(world), levels
     )
 
 
 def truth(world: World, levels: tuple[float, ...], requests: int) -> list[float]:
-    if world.law == "exponential":  # M/M/1 by hand
+    if world.law == "exponential":  # closed form of M/M/1
         return [-math.log1p(-level) * SERVICE_NS / (1.0 - world.rho) for level in levels]
-    seen = worlds.simulate(replace(world, share=0.0), requests, seed=99)
-    return [float(x) for x in np.quantile(seen.done - seen.scheduled, levels)]
+    run = worlds.simulate(replace(world, share=0.0), requests, seed=99)
+    return [float(x) for x in np.quantile(run.done - run.scheduled, levels)]
 
 
-def covered(world: World, seeds: int, requests: int, levels: tuple[float, ...]) -> tuple[list[float], float]:
-    """Share of intervals that hold the truth, by level, and how many runs of all got one for each."""
+def coverage(world: World, seeds: int, requests: int, levels: tuple[float, ...]) -> tuple[list[float], float]:
+    """Share of intervals that contain the truth, by level, and share of runs with a result."""
     true = truth(world, levels, 20 * requests)
-    found = [isolated(world, worlds.simulate(world, requests, seed), levels) for seed in range(1, 1 + seeds)]
-    kept = [one.quantiles for one in found if isinstance(one, IsolatedLatency)]
+    results = [isolate(world, worlds.simulate(world, requests, seed), levels) for seed in range(1, 1 + seeds)]
+    rows = [result.quantiles for result in results if isinstance(result, IsolatedLatency)]
     hits = [
-        float(np.mean([row[i].estimate.low <= true[i] <= row[i].estimate.high for row in kept]))
+        float(np.mean([row[i].estimate.low <= true[i] <= row[i].estimate.high for row in rows]))
         for i in range(len(levels))
     ]
-    return hits, len(kept) / seeds
+    return hits, len(rows) / seeds
 
 
-# --- what it is ---
+# --- the estimate ---
 
 
 @pytest.mark.parametrize("world", NOTE[:4:2], ids=lambda world: world.name)
-def test_isolated_p99_is_that_of_the_server_alone_where_raw_is_many_times_it(world: World) -> None:
-    seen = worlds.simulate(world, 200_000, seed=1)
-    found = isolated(world, seen)
-    assert isinstance(found, IsolatedLatency)
-    p99 = found.quantiles[2].estimate
-    true = float(np.quantile(seen.undisturbed - seen.scheduled, 0.99))
-    assert np.quantile(seen.done - seen.scheduled, 0.99) > 3.0 * true
+def test_isolated_p99_equals_that_of_the_server_alone_where_p99_is_many_times_higher(world: World) -> None:
+    run = worlds.simulate(world, 200_000, seed=1)
+    result = isolate(world, run)
+    assert isinstance(result, IsolatedLatency)
+    p99 = result.quantiles[2].estimate
+    true = float(np.quantile(run.undisturbed - run.scheduled, 0.99))
+    assert np.quantile(run.done - run.scheduled, 0.99) > 3.0 * true
     assert p99.value == pytest.approx(true, rel=0.1)
     assert p99.high < 1.3 * p99.low
-    assert 0.2 < found.counted < 0.95
+    assert 0.2 < result.counted < 0.95
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("world", NOTE, ids=lambda world: world.name)
 def test_table_of_the_research_note(world: World) -> None:
-    """1.5 million requests: p50, p95, p99 within 5 % of truth, p99.9 within 15 %, where raw p99 is 1.4 to 80 times."""
+    """1.5 million requests: p50, p95, p99 within 5 % of truth, p99.9 within 15 %; raw p99 is 1.4 to 80 times the truth."""
     true = truth(world, LEVELS, 6_000_000)
-    seen = worlds.simulate(world, 1_500_000, seed=1)
-    found = isolated(world, seen)
-    assert isinstance(found, IsolatedLatency)
-    ratios = [one.estimate.value / x for one, x in zip(found.quantiles, true, strict=True)]
+    run = worlds.simulate(world, 1_500_000, seed=1)
+    result = isolate(world, run)
+    assert isinstance(result, IsolatedLatency)
+    ratios = [quantile.estimate.value / x for quantile, x in zip(result.quantiles, true, strict=True)]
     assert ratios[:3] == pytest.approx([1.0] * 3, abs=0.05)
-    assert found.quantiles[3].too_short or ratios[3] == pytest.approx(1.0, abs=0.15)
-    assert np.quantile(seen.done - seen.scheduled, 0.99) > 1.4 * true[2]
+    assert result.quantiles[3].too_short or ratios[3] == pytest.approx(1.0, abs=0.15)
+    assert np.quantile(run.done - run.scheduled, 0.99) > 1.4 * true[2]
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 10_000), st.integers(0, 2**32), st.sampled_from(LEVELS))
-def test_without_interruptions_isolated_is_raw_to_the_bit(n: int, seed: int, level: float) -> None:
+def test_without_interruptions_isolated_latency_equals_latency_to_the_bit(
+    n: int, seed: int, level: float
+) -> None:
     random = np.random.default_rng(seed)
     scheduled = np.cumsum(random.integers(0, 60_000, n))
     done = scheduled + random.integers(0, 50_000, n)
-    found = isolated_latency(scheduled, done, NONE, Service(0.5, 20_000.0), [level])
-    assert isinstance(found, IsolatedLatency)
+    result = isolated_latency(scheduled, done, NONE, Service(0.5, 20_000.0), [level])
+    assert isinstance(result, IsolatedLatency)
     raw = np.sort(done - scheduled)[math.ceil(level * n - 1e-9) - 1]
-    assert found.quantiles[0].estimate.value == raw
-    assert found.counted == 1.0
+    assert result.quantiles[0].estimate.value == raw
+    assert result.counted == 1.0
 
 
-def test_without_interruptions_the_interval_is_that_within_a_run() -> None:
+def test_without_interruptions_the_interval_equals_that_within_a_run() -> None:
     from hindmost.stats import run_interval
 
-    seen = worlds.simulate(World("exponential", 0.7, 0.0, 3.0), 50_000, seed=3)
-    latency = (seen.done - seen.scheduled).astype(float)
-    ordered, span = np.sort(latency), seen.scheduled[-1] + 1 - seen.scheduled[0]
-    section = (seen.scheduled - seen.scheduled[0]) * 10 // span
+    run = worlds.simulate(World("exponential", 0.7, 0.0, 3.0), 50_000, seed=3)
+    latency = (run.done - run.scheduled).astype(float)
+    ordered, span = np.sort(latency), run.scheduled[-1] + 1 - run.scheduled[0]
+    section = (run.scheduled - run.scheduled[0]) * 10 // span
     plain = run_interval(
         0.95,
         lambda level: float(ordered[max(math.ceil(level * 50_000 - 1e-9), 1) - 1]),
         lambda limit: np.bincount(section, latency > limit, minlength=10).astype(int).tolist(),
         np.bincount(section, minlength=10).tolist(),
     ).estimate
-    found = isolated(World("exponential", 0.7, 0.0, 3.0), seen, (0.95,))
-    assert isinstance(found, IsolatedLatency)
-    mine = found.quantiles[0].estimate
-    assert (mine.value, mine.low, mine.high) == pytest.approx((plain.value, plain.low, plain.high), rel=2e-3)
+    result = isolate(World("exponential", 0.7, 0.0, 3.0), run, (0.95,))
+    assert isinstance(result, IsolatedLatency)
+    estimate = result.quantiles[0].estimate
+    ends = (estimate.value, estimate.low, estimate.high)
+    assert ends == pytest.approx((plain.value, plain.low, plain.high), rel=2e-3)
 
 
-def test_request_in_flight_at_an_interruption_is_censored_and_not_dropped() -> None:
-    """Dropped, the slow ones of short spells go missing: 4 to 8 % of p99 with these services."""
+def test_a_request_in_flight_at_an_interruption_is_censored_and_not_dropped() -> None:
+    """Dropping them would lose slow requests if interruptions are short: 4 to 8 % of p99 with these services."""
     world = World("bimodal", 0.3, 0.05, 0.3)
-    seen = worlds.simulate(world, 300_000, seed=2)
-    watched = censor(seen.scheduled, seen.done, Interruptions.from_times(seen.on, seen.off), service(world))
-    true = float(np.quantile(seen.undisturbed - seen.scheduled, 0.99))
-    assert Survival(watched.times, watched.censored).quantile(0.99) == pytest.approx(true, rel=0.03)
-    assert np.quantile(watched.times[~watched.censored], 0.99) < 0.96 * true
+    run = worlds.simulate(world, 300_000, seed=2)
+    lifetimes = censor(run.scheduled, run.done, Interruptions.from_times(run.on, run.off), service(world))
+    true = float(np.quantile(run.undisturbed - run.scheduled, 0.99))
+    assert Survival(lifetimes.times, lifetimes.censored).quantile(0.99) == pytest.approx(true, rel=0.03)
+    assert np.quantile(lifetimes.times[~lifetimes.censored], 0.99) < 0.96 * true
 
 
-# --- its interval ---
+# --- the interval ---
 
 
 def test_interval_covers() -> None:
-    hits, kept = covered(FIVE[0], 10, 60_000, (0.5, 0.95))
-    assert kept >= 0.7
+    hits, share = coverage(FIVE[0], 10, 60_000, (0.5, 0.95))
+    assert share >= 0.7
     assert min(hits) >= 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / 10)
 
 
@@ -166,65 +169,62 @@ def test_interval_covers() -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", FIVE, ids=lambda world: world.name)
 def test_interval_covers_in_five_worlds(world: World) -> None:
-    hits, kept = covered(world, 500, 200_000, (0.5, 0.95, 0.99))
-    assert kept > 0.95
-    low, high = 0.93, 1.0 if world.law == "bimodal" else 0.985  # services of one length: p50 is met exactly
+    hits, share = coverage(world, 500, 200_000, (0.5, 0.95, 0.99))
+    assert share > 0.95
+    low, high = 0.93, 1.0 if world.law == "bimodal" else 0.985  # with constant services, p50 is met exactly
     slack = 3.0 * math.sqrt(0.95 * 0.05 / 500)
     assert low - slack <= min(hits)
     assert max(hits) <= high + slack
 
 
-def test_waiting_twice_as_long_tells_when_one_wait_was_too_short() -> None:
-    """A utilisation said to be 60 % where it is 70: backlogs are taken for gone that are not."""
+def test_waiting_twice_as_long_shows_when_one_wait_was_too_short() -> None:
+    """Utilisation is stated as 60 % where it is 70 %, so some backlogs are assumed gone too early."""
     world = World("exponential", 0.7, 0.05, 3.0)
-    seen = worlds.simulate(world, 200_000, seed=4)
-    interruptions = Interruptions.from_times(seen.on, seen.off)
-    wrong = isolated_latency(seen.scheduled, seen.done, interruptions, Service(0.6, SERVICE_NS, 1.0), [0.95])
-    right = isolated_latency(seen.scheduled, seen.done, interruptions, service(world), [0.95])
+    run = worlds.simulate(world, 200_000, seed=4)
+    interruptions = Interruptions.from_times(run.on, run.off)
+    wrong = isolated_latency(run.scheduled, run.done, interruptions, Service(0.6, SERVICE_NS, 1.0), [0.95])
+    right = isolated_latency(run.scheduled, run.done, interruptions, service(world), [0.95])
     assert [_only(wrong).settled, _only(right).settled] == [False, True]
 
 
-def _only(found: IsolatedLatency | IsolationRefusal) -> IsolatedQuantile:
-    assert isinstance(found, IsolatedLatency)
-    return found.quantiles[0]
+def _only(result: IsolatedLatency | IsolationRefusal) -> IsolatedQuantile:
+    assert isinstance(result, IsolatedLatency)
+    return result.quantiles[0]
 
 
-# --- when it refuses ---
+# --- refusals ---
 
 
-def test_busy_server_short_spells_and_few_interruptions_are_refused() -> None:
-    seen = worlds.simulate(World("exponential", 0.7, 0.05, 3.0), 20_000, seed=1)
-    interruptions = Interruptions.from_times(seen.on, seen.off)
-    busy = isolated_latency(seen.scheduled, seen.done, interruptions, Service(0.95, SERVICE_NS, 1.0))
+def test_a_busy_server_short_interruptions_and_few_interruptions_are_refused() -> None:
+    run = worlds.simulate(World("exponential", 0.7, 0.05, 3.0), 20_000, seed=1)
+    interruptions = Interruptions.from_times(run.on, run.off)
+    busy = isolated_latency(run.scheduled, run.done, interruptions, Service(0.95, SERVICE_NS, 1.0))
     few = isolated_latency(
-        seen.scheduled,
-        seen.done,
+        run.scheduled,
+        run.done,
         Interruptions(interruptions.on[:5], interruptions.off[:5]),
         Service(0.7, SERVICE_NS, 1.0),
     )
     crowded = World("bimodal", 0.85, 0.1, 0.3)
-    little = isolated(crowded, worlds.simulate(crowded, 50_000, seed=1))
-    found = [one.reason for one in (busy, few, little) if isinstance(one, IsolationRefusal)]
-    assert found == ["utilisation", "spells", "counted"]
+    little = isolate(crowded, worlds.simulate(crowded, 50_000, seed=1))
+    reasons = [result.reason for result in (busy, few, little) if isinstance(result, IsolationRefusal)]
+    assert reasons == ["utilisation", "spells", "counted"]
 
 
-def test_quota_of_the_server_itself_is_refused() -> None:
-    refused = 0
+def test_a_quota_of_the_server_itself_is_refused() -> None:
+    refusals = 0
     for seed in range(1, 5):
-        seen = worlds.throttled(0.5, 0.55, 10.0, 60_000, seed)
-        found = isolated_latency(
-            seen.scheduled,
-            seen.done,
-            Interruptions.from_times(seen.on, seen.off),
-            Service(0.5, SERVICE_NS, 1.0),
+        run = worlds.simulate_quota(0.5, 0.55, 10.0, 60_000, seed)
+        result = isolated_latency(
+            run.scheduled, run.done, Interruptions.from_times(run.on, run.off), Service(0.5, SERVICE_NS, 1.0)
         )
-        refused += isinstance(found, IsolationRefusal) and found.reason in ("dependence", "spells")
-    assert refused == 4
+        refusals += isinstance(result, IsolationRefusal) and result.reason in ("dependence", "spells")
+    assert refusals == 4
 
 
 @pytest.mark.nightly
-def test_quota_is_refused_in_95_of_100_and_interruptions_of_others_in_two_at_most() -> None:
-    quota = [worlds.throttled(0.5, 0.55, 10.0, 100_000, seed) for seed in range(100)]
+def test_a_quota_is_refused_in_95_of_100_and_interruptions_by_others_in_two_at_most() -> None:
+    quota = [worlds.simulate_quota(0.5, 0.55, 10.0, 100_000, seed) for seed in range(100)]
     own = Service(0.5, SERVICE_NS, 1.0)
     alarms = [
         interruption_dependence(
@@ -233,23 +233,23 @@ def test_quota_is_refused_in_95_of_100_and_interruptions_of_others_in_two_at_mos
         for s in quota
     ]
     assert np.mean(alarms) >= 0.95
-    others = World("exponential", 0.7, 0.15, 0.3)
+    world = World("exponential", 0.7, 0.15, 0.3)
     false = 0
     for seed in range(400):
-        seen = worlds.simulate(others, 50_000, seed)
+        run = worlds.simulate(world, 50_000, seed)
         false += interruption_dependence(
             [
                 Onsets.from_requests(
-                    seen.scheduled, seen.done, Interruptions.from_times(seen.on, seen.off), service(others)
+                    run.scheduled, run.done, Interruptions.from_times(run.on, run.off), service(world)
                 )
             ]
         ).depends
     assert false / 400 <= 0.01 + 4.0 * math.sqrt(0.01 * 0.99 / 400)
 
 
-def test_onsets_of_runs_too_short_by_themselves_convict_a_quota_together() -> None:
+def test_onsets_of_several_runs_that_are_too_short_alone_reveal_a_quota_together() -> None:
     own = Service(0.5, SERVICE_NS, 1.0)
-    runs = [worlds.throttled(0.5, 0.6, 10.0, 100_000, seed) for seed in range(4)]
+    runs = [worlds.simulate_quota(0.5, 0.6, 10.0, 100_000, seed) for seed in range(4)]
     tables = [
         Onsets.from_requests(s.scheduled, s.done, Interruptions.from_times(s.on, s.off), own) for s in runs
     ]
@@ -259,7 +259,7 @@ def test_onsets_of_runs_too_short_by_themselves_convict_a_quota_together() -> No
 # --- bad input ---
 
 
-def test_replies_before_their_requests_and_levels_that_are_none_are_refused() -> None:
+def test_replies_before_their_requests_and_invalid_levels_are_refused() -> None:
     with raises(ArgumentError, "bad-argument", argument="completed"):
         isolated_latency([5], [4], NONE, Service(0.5, 1.0))
     with raises(ArgumentError, "bad-argument", argument="levels", value=[1.0]):
@@ -273,13 +273,13 @@ def test_replies_before_their_requests_and_levels_that_are_none_are_refused() ->
     assert nothing.reason == "empty"
 
 
-def test_a_percentile_of_requests_that_were_cut_short_is_not_known() -> None:
-    """Requests of 600 us, all of which a theft cuts short at 200 us, beside others of 100 us."""
+def test_a_percentile_of_requests_that_were_all_interrupted_is_unknown() -> None:
+    """Requests of 600 us, all interrupted at 200 us, among others of 100 us."""
     onsets = np.arange(50_000_000, 2_000_000_000, 20_000_000)
     slow = onsets - 200_000
     scheduled = np.sort(np.concatenate([np.arange(2_000) * 1_000_000, slow]))
     done = scheduled + np.where(np.isin(scheduled, slow), 600_000, 100_000)
-    found = isolated_latency(
+    result = isolated_latency(
         scheduled,
         done,
         Interruptions.from_times(onsets, onsets + 400_000),
@@ -287,23 +287,23 @@ def test_a_percentile_of_requests_that_were_cut_short_is_not_known() -> None:
         [0.5, 0.99],
         dependence=Dependence(False, 1.0, math.nan, 0, "not judged"),
     )
-    assert isinstance(found, IsolatedLatency)
-    known, unknown = (one.estimate for one in found.quantiles)
+    assert isinstance(result, IsolatedLatency)
+    known, unknown = (quantile.estimate for quantile in result.quantiles)
     assert known is not None
     assert known.value == 100_000.0
     assert unknown is None
 
 
-def test_reply_that_never_came_is_slower_than_all_others() -> None:
+def test_a_missing_reply_is_slower_than_all_others() -> None:
     scheduled = np.arange(1_000) * 1_000
     done = scheduled + 100
     done[-20:] = NEVER
-    found = isolated_latency(scheduled, done, NONE, Service(0.5, 100.0), [0.5, 0.99])
-    assert isinstance(found, IsolatedLatency)
-    assert [one.estimate.value for one in found.quantiles] == [100.0, math.inf]
+    result = isolated_latency(scheduled, done, NONE, Service(0.5, 100.0), [0.5, 0.99])
+    assert isinstance(result, IsolatedLatency)
+    assert [quantile.estimate.value for quantile in result.quantiles] == [100.0, math.inf]
 
 
-def test_interruptions_of_two_processors_at_once_are_one_and_are_padded() -> None:
+def test_simultaneous_interruptions_of_two_cpus_are_one_and_are_padded() -> None:
     interruptions = Interruptions.from_times([100, 150, 400], [200, 300, 500], granularity_ns=10)
     assert interruptions.on.tolist() == [90, 390]
     assert interruptions.off.tolist() == [310, 510]

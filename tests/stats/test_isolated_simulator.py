@@ -1,7 +1,7 @@
-"""Calm latency against the engine's simulator: disturbances of scope `server` at known moments are thefts.
+"""Isolated latency against the engine's simulator: disturbances of scope `server` at known times are interruptions.
 
-The same clone, arrivals and random numbers, once with the thefts and once without, is the truth; servers with several
-threads, which the recursion of `interference_worlds` does not know. Bounds: 5 standard errors of the interval within a run.
+The truth is the same clone with the same arrivals and random numbers, but without interruptions. This covers servers with
+several threads, which `interference_worlds` does not. Bounds: 5 standard errors of the interval within a run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INTERRUPTION_US = 2_000.0
 def run(
     arrivals_us: np.ndarray, threads: int, law: dict[str, Any], interruptions_us: list[float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Arrivals and ends in ns."""
+    """Simulate; returns scheduled and completion times in ns."""
     interference = {
         "name": "interference",
         "scope": "server",
@@ -43,11 +43,11 @@ def run(
 
 
 @pytest.mark.parametrize(("threads", "rho"), [(1, 0.5), (4, 0.7)])
-def test_isolated_quantiles_are_those_of_the_undisturbed_clone(threads: int, rho: float) -> None:
+def test_isolated_quantiles_equal_those_of_the_undisturbed_clone(threads: int, rho: float) -> None:
     random = np.random.default_rng(threads)
     mean_us, requests = 40.0, 130_000
     arrivals = np.cumsum(random.exponential(mean_us / (rho * threads), requests))
-    # 5 % of time, apart from each other so that each has its length.
+    # 5 % of the time, without overlap, so that each has its full length.
     interruptions = np.cumsum(
         INTERRUPTION_US
         + random.exponential(19.0 * INTERRUPTION_US, int(arrivals[-1] / (20.0 * INTERRUPTION_US)))
@@ -56,16 +56,17 @@ def test_isolated_quantiles_are_those_of_the_undisturbed_clone(threads: int, rho
     scheduled, done = run(arrivals, threads, law, interruptions.tolist())
     _, alone = run(arrivals, threads, law, [])
     on = np.rint(1e3 * interruptions).astype(np.int64)
-    found = isolated_latency(
+    result = isolated_latency(
         scheduled,
         done,
         Interruptions.from_times(on, on + int(1e3 * INTERRUPTION_US)),
         Service(rho, 1e3 * mean_us, 1.0, threads),
         (0.5, 0.95, 0.99),
     )
-    assert isinstance(found, IsolatedLatency)
-    true = np.quantile(alone - scheduled, [one.level for one in found.quantiles])
-    raw = np.quantile(done - scheduled, [one.level for one in found.quantiles])
-    for one, expected in zip(found.quantiles, true, strict=True):
-        assert abs(one.estimate.value - expected) <= 2.5 * max(one.estimate.half_width, 0.01 * expected)
+    assert isinstance(result, IsolatedLatency)
+    true = np.quantile(alone - scheduled, [quantile.level for quantile in result.quantiles])
+    raw = np.quantile(done - scheduled, [quantile.level for quantile in result.quantiles])
+    for quantile, expected in zip(result.quantiles, true, strict=True):
+        estimate = quantile.estimate
+        assert abs(estimate.value - expected) <= 2.5 * max(estimate.half_width, 0.01 * expected)
     assert raw[2] > 4.0 * true[2]

@@ -1,4 +1,4 @@
-"""Published fits, and the errors that belong to them. Figures: R 4.2.2 with quantreg 5.94."""
+"""Published fits and their errors. Figures: R 4.2.2 with quantreg 5.94."""
 
 import itertools
 import shutil
@@ -36,9 +36,9 @@ def test_engels_households_are_fitted_as_by_quantreg(tau, intercept, slope, obje
     assert model.coef_[0] == pytest.approx(slope, abs=1e-7)
 
 
-def test_errors_of_independent_samples_are_those_of_nid() -> None:
+def test_errors_of_independent_samples_equal_those_of_nid() -> None:
     model = QuantileRegression(quantile=0.5).fit(ENGEL[:, :1], ENGEL[:, 1])
-    errors = [one.error for one in model.coefficients_]
+    errors = [coefficient.error for coefficient in model.coefficients_]
     assert errors == pytest.approx([19.2506603, 0.0282772], rel=1e-5)
 
 
@@ -94,14 +94,15 @@ WARPBREAKS = {
     ],
 )
 def test_a_factor_of_three_levels_is_fitted_as_by_quantreg(tau, coefficients) -> None:
-    """Columns (1, woolB, tensionM, tensionH, woolB:tensionM, woolB:tensionH), by both ways of ours."""
+    """Columns (1, woolB, tensionM, tensionH, woolB:tensionM, woolB:tensionH), by both of our methods."""
     design = Factorial({"wool": 2, "tension": 3})
     y = np.concatenate([WARPBREAKS[cell] for cell in design.cells]).astype(float)
     model = QuantileRegression(quantile=tau).fit(np.repeat(design.matrix(design.cells)[:, 1:], 9, axis=0), y)
     assert [model.intercept_, *model.coef_] == pytest.approx(coefficients)
-    # Each value as a run of its own: the pooled quantile is the same.
+    # With each value as a separate run, the pooled quantile is the same.
     requests = Requests.of_samples({cell: [[v] for v in values] for cell, values in WARPBREAKS.items()})
-    assert [one.value for one in fit_pooled(requests, design, tau).effects()] == pytest.approx(coefficients)
+    effects = fit_pooled(requests, design, tau).effects()
+    assert [effect.value for effect in effects] == pytest.approx(coefficients)
 
 
 BARRO = {
@@ -109,38 +110,38 @@ BARRO = {
     0.50: [0.12501408, -0.01510370, 0.00439243, -0.19697786, 0.14906222, -0.14366494],
     0.75: [0.13103018, -0.01488524, -0.00026452, 0.00399984, 0.14526663, -0.13504643],
 }
-"""Growth of 161 countries (Koenker and Machado 1999): real covariates. The data are quantreg's, under the GPL,
-hence read from the installed package and not kept here."""
+"""Growth of 161 countries (Koenker and Machado 1999), with real covariates. The data belong to quantreg, under the GPL,
+so they are read from the installed package and not stored here."""
 
 
 @pytest.mark.parametrize("tau", BARRO)
 def test_growth_of_countries_is_fitted_as_by_quantreg(tau: float) -> None:
     rscript = shutil.which("Rscript")
     if rscript is None:
-        pytest.skip("no R here: apt install r-cran-quantreg")
+        pytest.skip("R is not installed: apt install r-cran-quantreg")
     code = (
         'if (!requireNamespace("quantreg", quietly = TRUE)) quit(status = 3); data(barro, package = "quantreg");'
         'write.csv(barro[c("y.net", "lgdp2", "fse2", "gedy2", "Iy2", "gcony2")], row.names = FALSE)'
     )
-    called = subprocess.run([rscript, "-e", code], capture_output=True, text=True, check=False)
-    if called.returncode == 3:
-        pytest.skip("R is here, but without quantreg: apt install r-cran-quantreg")
-    table = np.loadtxt(called.stdout.splitlines(), delimiter=",", skiprows=1)
+    process = subprocess.run([rscript, "-e", code], capture_output=True, text=True, check=False)
+    if process.returncode == 3:
+        pytest.skip("R has no quantreg: apt install r-cran-quantreg")
+    table = np.loadtxt(process.stdout.splitlines(), delimiter=",", skiprows=1)
     model = QuantileRegression(quantile=tau).fit(table[:, 1:], table[:, 0])
     assert [model.intercept_, *model.coef_] == pytest.approx(BARRO[tau], abs=1e-8)
 
 
 @pytest.mark.parametrize("cases", [40, pytest.param(1_000, marks=pytest.mark.nightly)])
-def test_objectives_are_those_of_an_independent_exact_solver(cases: int) -> None:
-    """A linear programme of its own (HiGHS) for random designs, ties and weights."""
+def test_objectives_equal_those_of_an_independent_exact_solver(cases: int) -> None:
+    """A separate linear programme (HiGHS) for random designs, ties and weights."""
     from scipy.optimize import linprog
 
     random = np.random.default_rng(5)
-    solved = 0
+    solvable = 0
     for case in range(cases):
         n, p = int(random.integers(8, 60)), int(random.integers(1, 4))
         x = random.integers(0, 3, (n, p)).astype(float) if case % 2 else random.normal(size=(n, p))
-        if case % 4 == 3:  # -1 and +1, as experimenters code
+        if case % 4 == 3:  # -1 and +1, the usual coding of experiments
             x = 2.0 * (x > 0.0) - 1.0
         y = np.round(random.lognormal(3.0, 0.5, n), int(random.integers(-1, 3)))
         weight = random.integers(1, 4, n).astype(float)
@@ -148,17 +149,17 @@ def test_objectives_are_those_of_an_independent_exact_solver(cases: int) -> None
         design = np.column_stack([np.ones(n), x])
         if np.linalg.matrix_rank(design) < p + 1:
             continue
-        found = QuantileRegression(quantile=tau).fit(x, y, sample_weight=weight)
+        model = QuantileRegression(quantile=tau).fit(x, y, sample_weight=weight)
         cost = np.concatenate([np.zeros(p + 1), tau * weight, (1 - tau) * weight])
         sums = np.hstack([design, np.eye(n), -np.eye(n)])
         bounds = [(None, None)] * (p + 1) + [(0, None)] * (2 * n)
         oracle = linprog(cost, A_eq=sums, b_eq=y, bounds=bounds, method="highs")
-        assert found.objective_ == pytest.approx(oracle.fun, rel=1e-9, abs=1e-9), (case, tau)
-        solved += 1
-    assert solved > 0.9 * cases
+        assert model.objective_ == pytest.approx(oracle.fun, rel=1e-9, abs=1e-9), (case, tau)
+        solvable += 1
+    assert solvable > 0.9 * cases
 
 
-def test_errors_that_know_of_runs_cover_and_others_do_not() -> None:
+def test_errors_that_account_for_runs_cover_and_others_do_not() -> None:
     """Runs that differ by 5 %: nominal 95 % intervals of a difference of medians that is 0."""
     random = np.random.default_rng(3)
     covered = {"clusters": 0, "naive": 0}
@@ -187,13 +188,13 @@ def test_few_clusters_are_covered_too(clusters: int) -> None:
         size = random.integers(0, 4, run.size).astype(float)
         y = 10.0 + size + random.normal(0.0, 1.0, 2 * clusters)[run] + random.normal(0.0, 1.0, run.size)
         alone = QuantileRegression(quantile=0.5).fit(side[:, None], y - size, clusters=run).coefficients_[1]
-        beside = QuantileRegression(quantile=0.5).fit(np.column_stack([side, size]), y, clusters=run)
+        both = QuantileRegression(quantile=0.5).fit(np.column_stack([side, size]), y, clusters=run)
         hit[0] += alone.low <= 0.0 <= alone.high
-        hit[1] += beside.coefficients_[1].low <= 0.0 <= beside.coefficients_[1].high
+        hit[1] += both.coefficients_[1].low <= 0.0 <= both.coefficients_[1].high
     assert min(hit) >= 69  # of 80 at 95 %: fewer in one seed of 1,600
 
 
-def test_one_cluster_that_alone_determines_a_coefficient_tells_no_error() -> None:
+def test_one_cluster_that_alone_determines_a_coefficient_gives_no_error() -> None:
     x = np.array([[0.0]] * 6 + [[1.0]] * 3)
     y = np.array([1.0, 2, 3, 2, 3, 4, 7, 8, 9])
     model = QuantileRegression().fit(x, y, clusters=[0, 0, 0, 1, 1, 1, 2, 2, 2])

@@ -1,4 +1,4 @@
-"""What data scientists expect of QuantileRegression: names, several quantiles, p-values, clear errors, odd samples."""
+"""QuantileRegression's interface: names, several quantiles, p-values, clear errors, unusual samples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Y = 3.0 + X @ [1.0, -2.0] + RANDOM.exponential(1.0, 400)
 
 
 class Frame(dict):
-    """As little of a data frame as is looked at: columns, and an array."""
+    """The part of a data frame that is used: columns, and an array."""
 
     @property
     def columns(self) -> list[str]:
@@ -40,26 +40,26 @@ def test_columns_in_another_order_predict_the_same() -> None:
         model.predict(np.ones((1, 3)))
 
 
-def test_several_quantiles_are_those_fitted_one_by_one() -> None:
+def test_several_quantiles_equal_those_fitted_one_by_one() -> None:
     taus = [0.5, 0.9, 0.99]
     several = QuantileRegression(taus).fit(X, Y)
     for i, tau in enumerate(taus):
-        one = QuantileRegression(tau).fit(X, Y)
-        assert several.coef_[i] == pytest.approx(one.coef_)
-        assert several.intercept_[i] == pytest.approx(one.intercept_)
+        single = QuantileRegression(tau).fit(X, Y)
+        assert several.coef_[i] == pytest.approx(single.coef_)
+        assert several.intercept_[i] == pytest.approx(single.intercept_)
     assert several.predict(X).shape == (400, 3)
     assert several.summary().count("objective") == 3
-    assert [one.quantile for one in several.coefficients_] == [tau for tau in taus for _ in range(3)]
+    assert [c.quantile for c in several.coefficients_] == [tau for tau in taus for _ in range(3)]
 
 
-def test_p_values_are_those_of_the_intervals() -> None:
+def test_p_values_agree_with_the_intervals() -> None:
     model = QuantileRegression(0.5).fit(np.column_stack([X, RANDOM.normal(size=400)]), Y)
-    for one in model.coefficients_:
-        assert (one.p < 0.05) == (not one.low <= 0.0 <= one.high)
+    for coefficient in model.coefficients_:
+        assert (coefficient.p < 0.05) == (not coefficient.low <= 0.0 <= coefficient.high)
     assert "<0.0001" in model.summary()
 
 
-def test_settings_are_told_taken_and_checked() -> None:
+def test_settings_can_be_read_set_and_are_checked() -> None:
     model = QuantileRegression(0.9)
     assert repr(model) == "QuantileRegression(quantile=0.9, fit_intercept=True, jitter=0.0, random_state=1)"
     assert QuantileRegression(**model.get_params()).quantile == 0.9
@@ -68,7 +68,7 @@ def test_settings_are_told_taken_and_checked() -> None:
         model.set_params(tau=0.5)
 
 
-def test_score_is_one_less_the_share_of_the_loss_that_is_left() -> None:
+def test_score_is_one_minus_the_remaining_share_of_the_loss() -> None:
     model = QuantileRegression(0.5).fit(X, Y)
     constant = np.abs(Y - np.median(Y)).sum() / 2.0
     assert model.score(X, Y) == pytest.approx(1.0 - model.objective_ / constant)
@@ -76,7 +76,7 @@ def test_score_is_one_less_the_share_of_the_loss_that_is_left() -> None:
 
 
 @each_row("call", ["predict", "summary", "table"])
-def test_before_fit_everything_says_so(call: str) -> None:
+def test_every_method_before_fit_is_refused(call: str) -> None:
     model = QuantileRegression()
     with raises(ArgumentError, "not-fitted"):
         model.predict(X) if call == "predict" else getattr(model, call)()
@@ -88,14 +88,14 @@ def test_shapes_that_do_not_fit_are_refused(x: object, y: object) -> None:
         QuantileRegression().fit(x, y)  # type: ignore[arg-type]
 
 
-def test_constant_y_is_fitted_by_itself() -> None:
+def test_constant_y_is_fitted_exactly() -> None:
     model = QuantileRegression(0.9).fit(X, np.full(400, 7.0))
     assert model.intercept_ == pytest.approx(7.0)
     assert model.coef_ == pytest.approx([0.0, 0.0], abs=1e-9)
     assert model.objective_ == pytest.approx(0.0, abs=1e-6)
 
 
-def test_samples_far_from_zero_are_fitted_as_near_it() -> None:
+def test_samples_far_from_zero_are_fitted_like_those_near_it() -> None:
     near, far = (QuantileRegression(0.9).fit(X, Y + shift) for shift in (0.0, 1e12))
     assert far.coef_ == pytest.approx(near.coef_, abs=1e-3)  # 1e12 keeps 1e-4
     assert far.intercept_ - 1e12 == pytest.approx(near.intercept_, abs=1e-2)
@@ -103,7 +103,7 @@ def test_samples_far_from_zero_are_fitted_as_near_it() -> None:
 
 @pytest.mark.parametrize("unit", [1e-9, 1e-12])
 def test_intervals_do_not_depend_on_the_unit(unit: float) -> None:
-    ours, theirs = (QuantileRegression(0.9).fit(X, Y * one).coefficients_ for one in (unit, 1.0))
+    ours, theirs = (QuantileRegression(0.9).fit(X, Y * scale).coefficients_ for scale in (unit, 1.0))
     for mine, other in zip(ours, theirs, strict=True):
         assert mine.error / unit == pytest.approx(other.error, rel=1e-3)
 
@@ -130,8 +130,8 @@ def test_heaps_reach_the_same_optimum_as_all_rows(tau: float, tied: bool) -> Non
     weight = random.integers(1, 4, n).astype(float)
 
     def loss(coefficients: np.ndarray) -> float:
-        rest = y - design @ coefficients
-        return float((weight * rest * (tau - (rest < 0.0))).sum())
+        residuals = y - design @ coefficients
+        return float((weight * residuals * (tau - (residuals < 0.0))).sum())
 
     heaps = preprocessing.solve_large(design, y, weight, tau, _exact)
     assert loss(heaps) == pytest.approx(loss(_exact(design, y, weight, tau)), rel=1e-9)

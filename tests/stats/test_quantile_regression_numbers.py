@@ -1,4 +1,4 @@
-"""QuantileRegression on numbers of any size and unit, and what it says of columns, weights and indices."""
+"""QuantileRegression with numbers of any size and unit, and its handling of columns, weights and indices."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Y = 3.0 + 0.5 * I + NOISE
 
 
 def loss(x: np.ndarray, y: np.ndarray, model: QuantileRegression, tau: float) -> float:
-    rest = y - model.predict(x)
-    return float((rest * (tau - (rest < 0.0))).sum())
+    residuals = y - model.predict(x)
+    return float((residuals * (tau - (residuals < 0.0))).sum())
 
 
 @each_row(
@@ -47,7 +47,7 @@ def test_errors_by_clusters_do_not_depend_on_the_zero_of_a_covariate() -> None:
 
 @each_row("tau", [0.5, 0.9])
 @each_row("far", [1e6, 1e9, 1e13, 1e300])
-def test_one_sample_far_away_counts_by_its_side_alone(far: float, tau: float) -> None:
+def test_one_sample_far_away_counts_only_by_its_side(far: float, tau: float) -> None:
     y = Y.copy()
     y[7] = 1e3
     usual = QuantileRegression(tau).fit(I[:, None], y)
@@ -57,8 +57,8 @@ def test_one_sample_far_away_counts_by_its_side_alone(far: float, tau: float) ->
     assert model.intercept_ == pytest.approx(usual.intercept_, rel=1e-9)
 
 
-def test_samples_far_away_are_fitted_where_the_level_is_theirs() -> None:
-    """A tenth of the requests of late rows timed out at 1e9; p95 of these rows is the timeout."""
+def test_samples_far_away_are_fitted_if_the_level_reaches_them() -> None:
+    """A tenth of the requests of the last rows timed out at 1e9, so their p95 is the timeout."""
     x = np.repeat([0.0, 1.0, 2.0], 100)
     y = np.tile(NOISE, 3)
     y[290:] = 1e9
@@ -73,7 +73,7 @@ def test_samples_far_away_are_fitted_where_the_level_is_theirs() -> None:
 
 
 @each_row("heavy", [1e6, 1e12, 1e15])
-def test_a_sample_of_huge_weight_is_on_the_fit_and_the_others_still_count(heavy: float) -> None:
+def test_a_sample_of_huge_weight_lies_on_the_fit_and_the_others_still_count(heavy: float) -> None:
     weight = np.ones(100)
     weight[0] = heavy
     model = QuantileRegression(0.9).fit(I[:, None], Y, sample_weight=weight)
@@ -86,9 +86,9 @@ def test_a_sample_of_weight_two_counts_as_two_and_one_of_weight_zero_not_at_all(
     weight = RANDOM.integers(0, 3, 100)
     weighted = QuantileRegression(0.5).fit(I[:, None], Y, sample_weight=weight)
     repeated = QuantileRegression(0.5).fit(np.repeat(I, weight)[:, None], np.repeat(Y, weight))
-    for one, other in zip(weighted.coefficients_, repeated.coefficients_, strict=True):
-        assert one.value == pytest.approx(other.value)
-        assert one.error == pytest.approx(other.error)
+    for coefficient, other in zip(weighted.coefficients_, repeated.coefficients_, strict=True):
+        assert coefficient.value == pytest.approx(other.value)
+        assert coefficient.error == pytest.approx(other.error)
     with raises(ArgumentError, "bad-argument", argument="sample_weight", line=3, value=-1.0):
         QuantileRegression().fit(I[:, None], Y, sample_weight=np.where(I == 3, -1.0, 1.0))
 
@@ -104,7 +104,7 @@ def test_a_column_that_depends_on_others_is_named() -> None:
         QuantileRegression().fit(frame, Y)
 
 
-def test_rows_are_not_taken_in_the_order_of_another_index() -> None:
+def test_rows_with_a_different_index_are_refused() -> None:
     frame = pd.DataFrame({"rate": I})
     other = pd.Series(Y, index=I[::-1])
     fitted = QuantileRegression().fit(frame, pd.Series(Y))
@@ -116,7 +116,7 @@ def test_rows_are_not_taken_in_the_order_of_another_index() -> None:
         QuantileRegression().fit(frame, other)
 
 
-def test_scikit_learn_takes_it_in_pipelines_and_cross_validation() -> None:
+def test_scikit_learn_accepts_it_in_pipelines_and_cross_validation() -> None:
     from sklearn.base import clone, is_regressor
     from sklearn.model_selection import GridSearchCV, cross_val_score
     from sklearn.pipeline import make_pipeline
@@ -125,8 +125,8 @@ def test_scikit_learn_takes_it_in_pipelines_and_cross_validation() -> None:
     model = QuantileRegression([0.5, 0.9])
     assert is_regressor(model)
     assert clone(model).get_params() == model.get_params()
-    piped = make_pipeline(StandardScaler(), model).fit(I[:, None], Y)
-    assert piped.predict(I[:, None]) == pytest.approx(model.fit(I[:, None], Y).predict(I[:, None]))
+    pipeline = make_pipeline(StandardScaler(), model).fit(I[:, None], Y)
+    assert pipeline.predict(I[:, None]) == pytest.approx(model.fit(I[:, None], Y).predict(I[:, None]))
     assert (cross_val_score(make_pipeline(StandardScaler(), model), I[:, None], Y) <= 1.0).all()
-    found = GridSearchCV(QuantileRegression(), {"fit_intercept": [True, False]}).fit(I[:, None], Y)
-    assert found.best_params_ == {"fit_intercept": True}
+    search = GridSearchCV(QuantileRegression(), {"fit_intercept": [True, False]}).fit(I[:, None], Y)
+    assert search.best_params_ == {"fit_intercept": True}

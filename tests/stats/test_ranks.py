@@ -1,4 +1,4 @@
-"""Intervals by ranks of few and of many values, against the law by which they are made and scipy's tests."""
+"""Rank intervals of few and of many values, against their exact distribution and scipy's tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hindmost.stats.shifts import _unequal, shift_interval
 
 
 @pytest.mark.parametrize(("m", "n"), [(100, 100), (60, 140), (20, 180)])
-def test_the_normal_law_takes_over_where_it_gives_the_same(m: int, n: int) -> None:
+def test_the_normal_law_replaces_the_exact_one_where_they_agree(m: int, n: int) -> None:
     normal = ranks._normal_cut(m * n / 2.0, m * n * (m + n + 1) / 12.0, 0.025)
     assert abs(ranks._rank_sum_cut(m, n, 0.025) - normal) <= 1
     k = ranks.EXACT
@@ -35,15 +35,15 @@ def test_the_ends_are_where_the_tests_begin_to_reject(m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize(("m", "n"), [(12, 30), (300, 500)])
-def test_shifts_of_sides_that_scatter_differently_are_those_of_brunner_and_munzels_test(
+def test_shifts_of_samples_with_different_scatter_equal_those_of_the_brunner_munzel_test(
     m: int, n: int
 ) -> None:
     g = np.random.default_rng(n)
     x, y = g.normal(0.0, 3.0, m), g.normal(1.0, 1.0, n)
-    found = _unequal(x, y, 0.95)
-    assert found is not None
-    for end, way in zip(found, (-1.0, 1.0), strict=True):
-        step = 0.002 * way
+    ends = _unequal(x, y, 0.95)
+    assert ends is not None
+    for end, sign in zip(ends, (-1.0, 1.0), strict=True):
+        step = 0.002 * sign
         assert brunnermunzel(x + end - step, y).pvalue > 0.05
         assert brunnermunzel(x + end + step, y).pvalue < 0.05
 

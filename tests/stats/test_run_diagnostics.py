@@ -60,8 +60,8 @@ def test_unknown_aggregate_lists_the_right_ones() -> None:
     ("above", "total", "owner"),
     [
         ([4_000, 1_000], [50_000, 50_000], 0),
-        ([600, 400], [50_000, 50_000], None),  # 60 % of two: does not matter enough
-        ([50, 20], [3_500, 3_500], None),  # 71 % but too few bursts to tell
+        ([600, 400], [50_000, 50_000], None),  # 60 % of two: too little to matter
+        ([50, 20], [3_500, 3_500], None),  # 71 %, but too few bursts to decide
         ([100, 100, 700, 100], [25_000] * 4, 2),
         ([400, 200, 200, 200], [25_000] * 4, None),
         ([9_000, 1_000], [900_000, 100_000], None),  # 90 % of the slowest, but it sends 90 %
@@ -70,26 +70,26 @@ def test_unknown_aggregate_lists_the_right_ones() -> None:
         ([0, 0], [100, 100], None),
     ],
 )
-def test_owner_is_named_when_it_matters_and_is_not_chance(
+def test_an_owner_is_named_if_it_matters_and_is_not_chance(
     above: list[int], total: list[int], owner: int | None
 ) -> None:
     assert find_owner(above, total).owner == owner
 
 
-def test_a_state_that_changes_owner_from_run_to_run_is_no_owner() -> None:
+def test_a_tail_that_changes_owner_from_run_to_run_has_no_owner() -> None:
     total = np.full((6, 2), 50_000)
     moving = [[950, 50], [60, 940], [900, 100], [930, 70], [940, 60], [920, 80]]
     steady = [[750, 250], [740, 260], [800, 200], [730, 270], [780, 220], [760, 240]]
-    found = find_owner(moving, total)
-    assert (found.owner, max(found.shares) > 2 / 3) == (None, True)
+    result = find_owner(moving, total)
+    assert (result.owner, max(result.shares) > 2 / 3) == (None, True)
     assert find_owner(steady, total).owner == 0
 
 
 def test_bursts_on_fair_clients_raise_no_false_alarm() -> None:
-    """10 runs x 4 fair instances, bursts of mean 40, 300 trials: 0.1 % nominal (more than two: one seed in 280), and it
-    must matter too.
+    """10 runs x 4 fair clients, bursts of mean 40, 300 trials: 0.1 % nominal (more than two: one seed in 280), and the
+    difference must matter as well.
 
-    A plain chi-square test at the same level alarms in most trials.
+    A plain chi-square test at the same level raises an alarm in most trials.
     """
     g = np.random.default_rng(12)
     total = np.full((10, 4), 25_000)
@@ -169,7 +169,7 @@ def test_unknown_variance_stays_unknown() -> None:
         variance_components([1.0, 2.0], [1.0])
 
 
-def test_short_runs_may_not_be_cut_for_the_far_tail() -> None:
+def test_short_runs_may_not_be_divided_for_the_far_tail() -> None:
     assert sections_allowed(100_000, 0.5) == 20
     assert sections_allowed(100_000, 0.999) == 5
     assert sections_allowed(10_000, 0.9999) == 0
@@ -179,19 +179,19 @@ def test_short_runs_may_not_be_cut_for_the_far_tail() -> None:
 
 
 @each_row("runs", [6, 11, 30, 64, 100])
-def test_two_states_are_rarely_seen_in_one_normal_state(runs: int) -> None:
+def test_two_states_are_rarely_found_in_one_normal_state(runs: int) -> None:
     """False-alarm rate 1 %: 8,000 samples, bound 5 standard errors plus 10 % for the interpolated table."""
     x = np.sort(np.random.default_rng(runs).normal(size=(8_000, runs)), axis=1)
     alarms = float((best_split(x)[0] > critical_separation(runs)).mean())
     assert alarms == pytest.approx(0.01, abs=0.001 + 5.0 * math.sqrt(0.01 * 0.99 / 8_000))
 
 
-def test_two_clear_states_are_seen_from_ten_runs(laws: dict[str, RunLaw]) -> None:
+def test_two_clear_states_are_found_from_ten_runs(laws: dict[str, RunLaw]) -> None:
     x = np.sort(laws["bimodal 2%"].draw(np.random.default_rng(1), (2_000, 10)), axis=1)
     assert float((best_split(x)[0] > critical_separation(10)).mean()) > 0.78
 
 
-def test_heavy_tails_are_not_taken_for_two_states(laws: dict[str, RunLaw]) -> None:
+def test_heavy_tails_are_not_mistaken_for_two_states(laws: dict[str, RunLaw]) -> None:
     x = np.sort(laws["t3"].draw(np.random.default_rng(1), (4_000, 30)), axis=1)
     assert float((best_split(x)[0] > critical_separation(30)).mean()) < 0.012
 
@@ -202,7 +202,7 @@ def test_one_odd_run_is_an_outlier_not_a_state() -> None:
     assert not note.bimodal
 
 
-def test_modality_is_silent_when_it_cannot_know() -> None:
+def test_modality_gives_no_result_for_too_few_or_infinite_runs() -> None:
     assert modality([1.0, 2.0, 3.0, 4.0, 5.0]) is None
     assert modality([1.0, 2.0, 3.0, 4.0, 5.0, math.inf]) is None
     note = modality([7.0] * 8)
@@ -213,7 +213,7 @@ def test_modality_is_silent_when_it_cannot_know() -> None:
 # --- order
 
 
-def test_exact_law_of_kendalls_score_matches_every_permutation() -> None:
+def test_exact_distribution_of_kendalls_score_matches_every_permutation() -> None:
     n = 6
     i, j = np.triu_indices(n, k=1)
     scores = np.array([int(np.sign(p[j] - p[i]).sum()) for p in map(np.array, permutations(range(n)))])
@@ -221,7 +221,7 @@ def test_exact_law_of_kendalls_score_matches_every_permutation() -> None:
         assert _exact_p(int(score), n) == pytest.approx(min(1.0, float((np.abs(scores) >= score).mean())))
 
 
-def test_kendalls_p_is_that_of_printed_tables() -> None:
+def test_kendalls_p_equals_that_of_printed_tables() -> None:
     # Kendall, Rank Correlation Methods, appendix table 1: n = 10, S = 23 has an upper tail of .023.
     assert _exact_p(23, 10) == pytest.approx(2 * 0.0233, abs=2e-4)
 
@@ -233,7 +233,7 @@ def test_exchangeable_runs_seldom_look_like_drift() -> None:
     assert alarms <= 5 + 4 * math.sqrt(5)
 
 
-def test_drift_of_one_sd_over_the_study_is_seen_with_thirty_runs() -> None:
+def test_drift_of_one_sd_over_the_study_is_found_with_thirty_runs() -> None:
     g = np.random.default_rng(6)
     effect = order_effect(100.0 + 0.2 * np.arange(30) + g.normal(0.0, 1.5, 30))
     assert effect is not None

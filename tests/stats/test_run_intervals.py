@@ -1,4 +1,4 @@
-"""Closed forms of the intervals over runs, and how they speak of what they cannot know."""
+"""Closed forms of the intervals over runs, and their results where nothing can be known."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ def test_t_interval_reproduces_fishers_analysis_of_darwins_maize() -> None:
     ("degrees", "probability", "expected"),
     [(1, 0.975, 12.7062), (4, 0.975, 2.7764), (9, 0.975, 2.2622), (9, 0.95, 1.8331), (29, 0.995, 2.7564)],
 )
-def test_t_quantiles_are_those_of_printed_tables(degrees: int, probability: float, expected: float) -> None:
+def test_t_quantiles_equal_those_of_printed_tables(degrees: int, probability: float, expected: float) -> None:
     assert t_quantile(degrees, probability) == pytest.approx(expected, abs=5e-5)
 
 
-def test_two_runs_have_the_huge_interval_that_two_runs_deserve() -> None:
+def test_two_runs_have_a_huge_interval() -> None:
     estimate = mean_interval([99.0, 101.0])
     assert estimate.half_width == pytest.approx(12.7062, abs=1e-3)  # sd / sqrt(2) = 1
 
 
 def test_symmetric_runs_need_no_guard() -> None:
     values = [98.0, 99.0, 100.0, 101.0, 102.0]
-    guarded, plain = mean_interval(values), mean_interval(values, skew_guard=False)
-    assert (guarded.low, guarded.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
+    with_guard, plain = mean_interval(values), mean_interval(values, skew_guard=False)
+    assert (with_guard.low, with_guard.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
 
 
-def test_guard_lengthens_towards_the_longer_tail_only() -> None:
+def test_guard_extends_the_interval_towards_the_longer_tail_only() -> None:
     right = [30.1, 31.0, 30.4, 33.9, 30.6, 30.2, 30.3, 30.5]
-    guarded, plain = mean_interval(right), mean_interval(right, skew_guard=False)
-    assert guarded.low == plain.low
-    assert guarded.high > plain.high
+    with_guard, plain = mean_interval(right), mean_interval(right, skew_guard=False)
+    assert with_guard.low == plain.low
+    assert with_guard.high > plain.high
     mirrored = mean_interval([-v for v in right])
-    assert (mirrored.low, mirrored.high) == pytest.approx((-guarded.high, -guarded.low))
+    assert (mirrored.low, mirrored.high) == pytest.approx((-with_guard.high, -with_guard.low))
 
 
 def test_guard_solves_halls_transformation() -> None:
@@ -72,7 +72,7 @@ def test_one_run_has_no_interval() -> None:
         assert estimate.relative_half_width == math.inf
 
 
-def test_equal_runs_have_an_interval_of_no_width() -> None:
+def test_equal_runs_have_an_interval_of_zero_width() -> None:
     estimate = mean_interval([0.1] * 11)
     assert estimate.half_width == pytest.approx(0.0, abs=1e-15)
 
@@ -86,7 +86,7 @@ def test_one_censored_run_makes_the_mean_infinite_but_bounds_it_below() -> None:
     assert estimate.relative_half_width == math.inf
 
 
-def test_all_censored_runs_say_infinite_throughout() -> None:
+def test_only_censored_runs_are_infinite_throughout() -> None:
     estimate = mean_interval([math.inf, math.inf])
     assert (estimate.value, estimate.low, estimate.high) == (math.inf, math.inf, math.inf)
 
@@ -99,7 +99,7 @@ def test_all_censored_runs_say_infinite_throughout() -> None:
         *((20, 0.95, 6), (30, 0.95, 10), (10, 0.99, 1), (15, 0.99, 3)),
     ],
 )
-def test_median_interval_takes_the_order_statistics_of_the_sign_test(
+def test_median_interval_uses_the_order_statistics_of_the_sign_test(
     n: int, confidence: float, rank: int
 ) -> None:
     estimate = median_interval(list(range(1, n + 1)), confidence)
@@ -107,7 +107,7 @@ def test_median_interval_takes_the_order_statistics_of_the_sign_test(
 
 
 @each_row("confidence", [0.8, 0.9, 0.95, 0.99])
-def test_smallest_n_for_the_median_is_exactly_where_intervals_begin(confidence: float) -> None:
+def test_smallest_n_for_the_median_is_the_first_with_an_interval(confidence: float) -> None:
     n = smallest_n_for_median(confidence)
     assert median_interval(list(range(n)), confidence).known
     assert not median_interval(list(range(n - 1)), confidence).known
@@ -139,6 +139,6 @@ def test_contradictory_estimates_cannot_be_made(args: tuple[float, ...], argumen
         Estimate(*args)  # type: ignore[arg-type]
 
 
-def test_scipy_is_not_paid_for_until_an_interval_is_asked_for() -> None:
+def test_scipy_is_not_loaded_before_an_interval_is_computed() -> None:
     code = "import sys, hindmost.stats; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,6 +1,6 @@
-"""Do the intervals of simulations cover? M/M/1, whose latency is exponential, against 95 %.
+"""The intervals of simulations cover: M/M/1, whose latency is exponential, against 95 %.
 
-With 100 simulations, a coverage of 95 % gives less than 87 % in one seed of 2,000.
+With 100 simulations, a true coverage of 95 % gives less than 87 % in one seed of 2,000.
 """
 
 import json
@@ -25,13 +25,15 @@ def clone(us):
 @pytest.fixture(scope="module")
 def simulations():
     points = [{"seed": seed, "load": {"rate_per_s": 6_000}} for seed in range(RUNS)]
-    return [one.prediction["latency_us"] for one in run_points(clone(100), points, Design(requests=40_000))]
+    outcomes = run_points(clone(100), points, Design(requests=40_000))
+    return [outcome.prediction["latency_us"] for outcome in outcomes]
 
 
 @pytest.mark.parametrize(("name", "share"), [("mean", None), ("p50", 0.5), ("p99", 0.01)])
 def test_intervals_of_a_simulation_cover(simulations, name, share):
     expected = 250.0 * (1.0 if share is None else -math.log(share))
-    assert sum(one[name]["low"] <= expected <= one[name]["high"] for one in simulations) >= LEAST
+    covered = sum(latency[name]["low"] <= expected <= latency[name]["high"] for latency in simulations)
+    assert covered >= LEAST
 
 
 def test_paired_ratios_cover_and_are_narrower_than_unpaired_ones():
@@ -41,8 +43,8 @@ def test_paired_ratios_cover_and_are_narrower_than_unpaired_ones():
     expected = (1 / (1 / 110 - 0.006)) / (1 / (1 / 100 - 0.006))
     covered, width, alone = 0, 0.0, 0.0
     for old, new in zip(before, after, strict=True):
-        values = [one.prediction["latency_us"]["mean"]["value"] for one in (new, old)]
-        sections = [one.sections_us["mean"] for one in (new, old)]
+        values = [outcome.prediction["latency_us"]["mean"]["value"] for outcome in (new, old)]
+        sections = [outcome.sections_us["mean"] for outcome in (new, old)]
         ratio = paired_ratio(*values, *sections)
         covered += ratio.low <= expected <= ratio.high
         width += ratio.relative_half_width
@@ -52,7 +54,7 @@ def test_paired_ratios_cover_and_are_narrower_than_unpaired_ones():
     assert width < 0.6 * alone, json.dumps([width, alone])
 
 
-def test_what_cannot_be_paired_is_refused():
+def test_values_that_cannot_be_paired_are_refused():
     with raises(ArgumentError, "bad-argument", argument="new_sections"):
         paired_ratio(1.0, 1.0, [1.0] * 3, [1.0] * 2)
     with raises(ArgumentError, "bad-argument", argument="old", value=0.0):
