@@ -1,4 +1,4 @@
-"""What the guides and README tell people to type is true: snippets run, commands are understood, quick ones run."""
+"""The guides and the README are correct: snippets run, options exist, and quick commands run."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ NOT_RUN = {
     "sudo hindmost explain": "takes minutes: tests/servers/test_tutorial.py runs it",
     "hindmost explain": "takes minutes: tests/servers/test_explain_memcached.py runs it",
     "hindmost trace": "needs a busy server of the reader's, and root: tests/servers/test_trace.py runs it",
-    "hindmost watch": "needs a running application, or its ring: tests/unit/test_watch.py has both",
+    "hindmost watch": "needs a running application or its ring: see tests/unit/test_watch.py",
     "hindmost diagnose": "needs a slow server of the reader's: tests/unit/test_diagnosis_procedure.py, benches/blind_diagnosis.py",
-    "python examples/diagnosis/": "puts something wrong with a server, as root, for minutes",
+    "python examples/diagnosis/": "injects a fault as root, for minutes",
     "kubectl proxy": "a cluster of the reader's: tests/unit/test_extender.py has its API",
     "hindmost colocate": "needs the reader's programs and root: tests/servers/test_supervise.py and tests/unit/test_colocat*",
     "hindmost attribute": "takes an hour: tests/servers/test_attribute.py runs it; --dry-run is run here",
-    "hindmost clone fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet beside it is run here",
-    "hindmost clone serve": "lasts until Ctrl-C: tests/servers/test_serve_clone.py runs it; --integrated is run here",
+    "hindmost clone fit": "needs the reader's logs: tests/unit/fitting run it, and the snippet next to it is run here",
+    "hindmost clone serve": "runs until Ctrl-C: tests/servers/test_serve_clone.py runs it; --integrated is run here",
     "hindmost host doctor memcached": "needs a server of the reader's",
     "hindmost host knobs set": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
     "hindmost host knobs restore": "changes the host: tests/servers/test_knobs_kills.py sets and restores",
-    "hindmost extender": "answers until Ctrl-C: tests/unit/test_extender.py asks it",
+    "hindmost extender": "runs until Ctrl-C: tests/unit/test_extender.py tests it",
     "hindmost harvest": "needs the reader's traces: tests/unit/test_harvest.py runs it",
     "setup/hadoop.sh ": "tests/servers/test_hadoop.py runs it",
     "hdfs ": "a name node of the reader's",
     "java -cp": "a resource manager of the reader's: tests/servers/test_hadoop_daemons.py starts it",
-    "protoc ": "a compiler of the reader's: tests/servers/test_grpc.py has descriptors without it",
-    "make ": "tests/golden/test_readme.py holds the targets against the Makefile",
-    "for ": "a loop of the shell; what it repeats is read like any other command",
+    "protoc ": "a compiler of the reader's: tests/servers/test_grpc.py has descriptors",
+    "make ": "tests/golden/test_readme.py checks the targets of the Makefile",
+    "for ": "a shell loop; its body is parsed like any other command",
 }
-"""Commands that are read but not run here, by how they begin, and why."""
+"""Commands that are parsed but not run here, by their first words, with the reason."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -57,7 +57,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> Iterator[tuple[str, str]]:
-    """Page and command of every line that a reader would type, without the comment behind it."""
+    """Yield page and command of every line that a reader would type, without comments."""
     for page in PAGES:
         for block in blocks(page, "console"):
             for line in re.findall(r"^[$>] +(.*)$", block, re.MULTILINE):
@@ -69,51 +69,53 @@ COMMANDS = list(dict.fromkeys(commands()))
 OURS = [(page, command) for page, command in COMMANDS if command.startswith("hindmost")]
 
 
-def why_not(command: str) -> str | None:
+def reason_not_to_run(command: str) -> str | None:
     if "--dry-run" in command or "--integrated" in command:
         return None
     return next((why for begins, why in NOT_RUN.items() if command.startswith(begins)), None)
 
 
-RUN = list({command: page for page, command in OURS if why_not(command) is None}.items())
+RUN = list({command: page for page, command in OURS if reason_not_to_run(command) is None}.items())
 
 
-def words(command: str) -> list[str]:
-    """As a shell would split it, up to a redirection."""
+def split_command(command: str) -> list[str]:
+    """Split the command like a shell, up to a redirection."""
     return shlex.split(command.partition(" > ")[0])[1:]
 
 
 def options_of(command: str) -> tuple[str, ...]:
-    """The verb and the names of its options: what a command shares with those that are parsed alike."""
-    said = words(command)
-    names = {word.partition("=")[0] for word in said if word.startswith("-")}
-    verb = said[:1]
+    """Return the verb and the names of its options: commands that share these are parsed alike."""
+    arguments = split_command(command)
+    names = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    verb = arguments[:1]
     while " ".join(verb) in list_subcommands():
-        verb = said[: len(verb) + 1]
+        verb = arguments[: len(verb) + 1]
     return (*verb, *sorted(names))
 
 
-def test_every_command_of_the_guides_has_the_options_that_it_names():
+def test_every_option_in_the_guides_exists():
     for page, command in {options_of(command): (page, command) for page, command in OURS}.values():
-        _, bound, unused, *_ = app.parse_known_args(words(command))
+        _, bound, unused, *_ = app.parse_known_args(split_command(command))
         assert not unused, f"{page}: {command}"
         assert bound.arguments or command == "hindmost host doctor" or " knobs " in command
 
 
-def test_every_command_is_run_here_or_has_a_reason():
-    left = [
+def test_every_command_is_run_or_has_a_reason_not_to():
+    unexplained = [
         command
         for _, command in COMMANDS
-        if command.startswith("hindmost") is False and why_not(command) is None
+        if command.startswith("hindmost") is False and reason_not_to_run(command) is None
     ]
-    assert [one for one in left if one not in ("done",)] == []
-    used = {begins for begins in NOT_RUN if any(command.startswith(begins) for _, command in COMMANDS)}
-    assert used == set(NOT_RUN), "a reason for what nobody is told any more"
+    assert [command for command in unexplained if command != "done"] == []
+    used_reasons = {
+        begins for begins in NOT_RUN if any(command.startswith(begins) for _, command in COMMANDS)
+    }
+    assert used_reasons == set(NOT_RUN), "a reason for a command that is no longer in the guides"
 
 
-@pytest.mark.parametrize(("command", "page"), RUN, ids=lambda one: one[:60])
+@pytest.mark.parametrize(("command", "page"), RUN, ids=lambda value: value[:60])
 def test_quick_commands_of_the_guides_run(command, page, monkeypatch, capsys, tmp_path):
-    # With as many requests as are asked for, twenty seconds of a processor.
+    # The requested number would take twenty seconds of CPU time.
     command = command.replace("--requests 100000", "--requests 2000")
     if command.startswith(("hindmost clone simulate", "hindmost clone sweep")):
         command += " --requests 10000"
@@ -124,21 +126,21 @@ def test_quick_commands_of_the_guides_run(command, page, monkeypatch, capsys, tm
         monkeypatch.chdir(tmp_path)
     else:
         monkeypatch.chdir(ROOT)
-    code = main(words(command))
-    said = capsys.readouterr()
-    assert said.out
-    assert code == 0 or (command == "hindmost host doctor" and code == 5), said.err
+    code = main(split_command(command))
+    output = capsys.readouterr()
+    assert output.out
+    assert code == 0 or (command == "hindmost host doctor" and code == 5), output.err
 
 
 def write_log(path: Path, rate_per_s: float, seed: int, requests: int = 2_000) -> None:
-    """What a server of one thread would log that serves for 100 us in the mean, one after the other."""
+    """Write the log of a server with one thread whose services take 100 us on average."""
     random = np.random.default_rng(seed)
     arrival = np.cumsum(random.exponential(1e9 / rate_per_s, requests)).astype(int)
     service = random.lognormal(np.log(9e4), 0.45, requests).astype(int)
     start, end, free = np.zeros_like(arrival), np.zeros_like(arrival), 0
-    for one in range(requests):
-        start[one] = max(arrival[one], free)
-        end[one] = free = start[one] + service[one]
+    for index in range(requests):
+        start[index] = max(arrival[index], free)
+        end[index] = free = start[index] + service[index]
     columns = {"arrival_ns": arrival, "start_ns": start, "end_ns": end, "thread": np.zeros_like(arrival)}
     pytest.importorskip("polars").DataFrame(columns).write_csv(path)
 
@@ -146,7 +148,7 @@ def write_log(path: Path, rate_per_s: float, seed: int, requests: int = 2_000) -
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
 )
-def test_snippets_of_a_guide_run_one_after_the_other(page, tmp_path, monkeypatch):
+def test_snippets_of_a_guide_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     if page.stem == "python":
