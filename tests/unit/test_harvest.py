@@ -1,4 +1,4 @@
-"""Harvesting: formats of traces, classes as a document, decisions, and input that cannot be meant."""
+"""Harvesting: formats of traces, classes as a document, decisions, and invalid input."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def write_columns(path, servers: dict[str, np.ndarray], name: str = "cpu") -> No
 
 @pytest.fixture
 def folder(tmp_path):
-    """Four tenants of two servers: daily, daily, constant, noise; one server of each pair is off balance."""
+    """Four tenants of two servers: daily, daily, constant, noise. One server of each pair is above average."""
     random = np.random.default_rng(1)
     kinds = {
         "web": daily(),
@@ -73,7 +73,7 @@ def classes(folder):
     return classify(read_traces(folder))
 
 
-def test_servers_are_averaged_by_tenant_before_anything_is_told(folder):
+def test_servers_are_averaged_by_tenant(folder):
     traces = read_traces(folder)
     assert traces.slot_s == SLOT
     assert [(one.name, len(one.servers), one.space) for one in traces.tenants][:2] == [
@@ -83,7 +83,7 @@ def test_servers_are_averaged_by_tenant_before_anything_is_told(folder):
     assert np.allclose(traces.cpu[0], daily(), atol=1e-4)
 
 
-def test_classes_say_pattern_period_shares_and_stability(classes):
+def test_classes_have_pattern_period_shares_and_stability(classes):
     found = {one["name"]: one for one in classes["tenants"]}
     assert [found[name]["pattern"] for name in ("web", "crawl", "test")] == [
         "periodic",
@@ -94,7 +94,7 @@ def test_classes_say_pattern_period_shares_and_stability(classes):
     assert classes["shares"]["periodic"] == {"tenants": 0.5, "servers": 0.5, "stable": 1.0}
 
 
-def test_the_columns_are_told_as_they_were_understood(classes, tmp_path):
+def test_the_document_names_the_columns_that_were_read(classes, tmp_path):
     assert classes["columns"] == [
         {"format": "columns", "files": 1, "time": "time", "server": "server", "load": "cpu", "unit": "share"}
     ]
@@ -105,7 +105,7 @@ def test_the_columns_are_told_as_they_were_understood(classes, tmp_path):
     ]
 
 
-def test_servers_that_are_busy_in_turn_are_constant_and_have_their_own_peak(tmp_path):
+def test_servers_with_opposite_load_are_constant_with_their_own_peak(tmp_path):
     day = MOMENTS % 86_400 < 43_200
     servers = {"a-0": np.where(day, 0.7, 0.18), "a-1": np.where(day, 0.18, 0.7)}
     write_columns(tmp_path / "t.csv", servers)
@@ -115,7 +115,7 @@ def test_servers_that_are_busy_in_turn_are_constant_and_have_their_own_peak(tmp_
     assert found["classes"][0]["peak"] == pytest.approx(0.7)
 
 
-def test_a_server_whose_clock_is_far_off_is_named_and_spoils_no_other(tmp_path):
+def test_a_server_with_a_wrong_clock_is_reported_and_left_out(tmp_path):
     write_columns(tmp_path / "t.csv", {"a": daily(), "b": daily(1.0)})
     lines = (tmp_path / "t.csv").read_text().splitlines()
     today = [lines[0]] + [
@@ -129,7 +129,7 @@ def test_a_server_whose_clock_is_far_off_is_named_and_spoils_no_other(tmp_path):
     assert found["slots"] == len(MOMENTS)
 
 
-def test_classes_of_nobody_are_not_written(tmp_path, capsys):
+def test_without_a_complete_trace_no_classes_are_written(tmp_path, capsys):
     gaps = np.where(MOMENTS % 7200 < 1800, 0.3, np.nan)
     write_columns(tmp_path / "t.csv", {"a": gaps})
     out = tmp_path / "classes.json"
@@ -138,7 +138,7 @@ def test_classes_of_nobody_are_not_written(tmp_path, capsys):
     assert not out.exists()
 
 
-def test_what_only_half_of_the_time_shows_is_unpredictable(tmp_path):
+def test_a_pattern_in_half_of_the_time_is_unpredictable(tmp_path):
     late = np.where(MOMENTS < DAYS * 43_200, 0.4, daily() * 1.2)
     write_columns(tmp_path / "t.csv", {"late": late, "always": daily()})
     found = {one["name"]: one for one in classify(read_traces(tmp_path))["tenants"]}
@@ -147,7 +147,7 @@ def test_what_only_half_of_the_time_shows_is_unpredictable(tmp_path):
     assert found["always"]["confidence"] > 0.99
 
 
-def check_format(tmp_path, name: str, text: str, servers: list[str], first: float) -> None:
+def assert_format(tmp_path, name: str, text: str, servers: list[str], first: float) -> None:
     (tmp_path / name).write_text(text)
     traces = read_traces(tmp_path)
     assert [one.name for one in traces.tenants] == servers
@@ -171,11 +171,11 @@ def check_format(tmp_path, name: str, text: str, servers: list[str], first: floa
         ("machine_usage.csv", "m_1,0,7,87,,,43,33,8\nm_1,10,8,87,,,43,33,8\n", ["m_1"], 0.07),
     ],
 )
-def test_formats_are_told_by_their_first_line(tmp_path, name, text, servers, first):
-    check_format(tmp_path, name, text, servers, first)
+def test_formats_are_recognised_by_their_first_line(tmp_path, name, text, servers, first):
+    assert_format(tmp_path, name, text, servers, first)
 
 
-def test_a_format_is_forced_where_no_check_fits(tmp_path):
+def test_a_format_can_be_given(tmp_path):
     (tmp_path / "a.csv").write_text("0,17,1,2,3\n300,17,1,2,3\n")
     with raises(UsageError, "bad-file", line=1):
         read_traces(tmp_path)
@@ -184,7 +184,7 @@ def test_a_format_is_forced_where_no_check_fits(tmp_path):
         read_traces(tmp_path, format_="azur")
 
 
-def test_tasks_of_google_are_not_taken_for_servers(tmp_path):
+def test_google_tasks_are_not_taken_for_servers(tmp_path):
     (tmp_path / "part-00000-of-00500.csv").write_text(
         ",".join(["600000000", "900000000", *["1"] * 18]) + "\n"
     )
@@ -192,7 +192,7 @@ def test_tasks_of_google_are_not_taken_for_servers(tmp_path):
         read_traces(tmp_path)
 
 
-def test_readings_in_the_middle_of_slots_have_a_slot_each(tmp_path):
+def test_readings_between_slot_borders_have_one_slot_each(tmp_path):
     jitter = np.random.default_rng(1).integers(-2, 3, 50)
     rows = [f"{k * 300},a,0.2\n{k * 300 + 150 + late},b,0.4" for k, late in enumerate(jitter)]
     (tmp_path / "a.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
@@ -217,7 +217,7 @@ def test_latin_1_is_read_in_tenants_and_in_traces(tmp_path):
 
 @pytest.mark.parametrize("compression", ["uncompressed", "snappy"])
 @pytest.mark.parametrize("real", ["Float64", "Float32"])
-def test_parquet_says_what_the_same_columns_in_csv_say(folder, compression, real):
+def test_parquet_is_read_like_csv_traces(folder, compression, real):
     polars = pytest.importorskip("polars")
     from_csv = read_traces(folder)
     table = polars.read_csv(folder / "traces.csv").with_columns(polars.col("cpu").cast(getattr(polars, real)))
@@ -233,7 +233,7 @@ def test_parquet_says_what_the_same_columns_in_csv_say(folder, compression, real
     assert found.slot_s == from_csv.slot_s
 
 
-def test_parquet_that_has_no_load_or_cannot_be_read_is_refused_with_its_name(folder):
+def test_unusable_parquet_is_refused_with_its_path(folder):
     polars = pytest.importorskip("polars")
     path = folder / "traces.parquet"
     polars.DataFrame({"time": [0.0, 1.0], "server": ["a", "a"], "load1": [0.1, 0.2]}).write_parquet(path)
@@ -258,7 +258,7 @@ def test_azure_deployments_are_tenants(tmp_path):
     assert traces.unowned == 1
 
 
-def test_unequal_lengths_gaps_and_torn_lines_are_missing_and_not_wrong(tmp_path):
+def test_short_traces_gaps_and_torn_lines_are_missing_values(tmp_path):
     gaps = daily()
     gaps[50:60] = np.nan
     write_columns(tmp_path / "a.csv", {"whole": daily(), "gaps": gaps, "late": daily()[:400]})
@@ -275,9 +275,9 @@ def test_unequal_lengths_gaps_and_torn_lines_are_missing_and_not_wrong(tmp_path)
 
 
 @pytest.mark.parametrize("shift", [0.4 * SLOT, -7.3 * SLOT])
-def test_a_clock_that_is_off_or_set_anew_moves_readings_and_loses_no_pattern(tmp_path, shift):
+def test_a_shifted_clock_does_not_hide_a_pattern(tmp_path, shift):
     rows = [f"{at},right,{load:.4f}" for at, load in zip(MOMENTS, daily(), strict=True)]
-    # Set in the middle: some slots twice, which are averaged, or some never, which are missing.
+    # The clock is set in the middle: readings of some slots are averaged, and some slots are missing.
     rows += [
         f"{at + (shift if number > 240 else 0):.0f},shifted,{load:.4f}"
         for number, (at, load) in enumerate(zip(MOMENTS, daily(), strict=True))
@@ -293,7 +293,7 @@ def test_a_clock_that_is_off_or_set_anew_moves_readings_and_loses_no_pattern(tmp
 
 
 @pytest.mark.parametrize("wrong", ["nan", "NaN", "inf", "-inf", "-0.5", ""])
-def test_what_is_no_load_is_missing_and_not_a_load(tmp_path, wrong):
+def test_an_invalid_load_is_a_missing_value(tmp_path, wrong):
     rows = [
         f"{at},a,{wrong if number % 10 == 3 else f'{load:.4f}'}"
         for number, (at, load) in enumerate(zip(MOMENTS, daily(), strict=True))
@@ -306,7 +306,7 @@ def test_what_is_no_load_is_missing_and_not_a_load(tmp_path, wrong):
 
 
 @pytest.mark.parametrize("tenants", [1, 2, 4])
-def test_fewer_tenants_than_cells_hold_blocks_as_far_apart_as_they_can(tmp_path, tenants):
+def test_few_tenants_get_blocks_as_far_apart_as_possible(tmp_path, tenants):
     write_columns(tmp_path / "a.csv", {f"s{at}-{k}": daily(at) for at in range(tenants) for k in range(3)})
     rows = [f"s{at}-{k},t{at}" for at in range(tenants) for k in range(3)]
     (tmp_path / "tenants.csv").write_text("\n".join(["server,tenant", *rows]) + "\n")
@@ -357,7 +357,7 @@ def test_fewer_tenants_than_cells_hold_blocks_as_far_apart_as_they_can(tmp_path,
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_name(tmp_path, files, code, wrong, fields):
+def test_invalid_traces_are_refused_with_path_and_line(tmp_path, files, code, wrong, fields):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     path = None if wrong is None else str(tmp_path / wrong)
@@ -414,7 +414,7 @@ def test_thresholds_are_learnt_from_past_runs(classes):
     assert learn_thresholds(classes, []) is None
 
 
-def test_verbs_go_from_traces_to_decisions(folder, capsys):
+def test_the_commands_lead_from_traces_to_decisions(folder, capsys):
     out = folder / "classes.json"
     assert main(["harvest", "classify", str(folder), "--out", str(out)]) == 0
     shares = {line.split()[0]: line.split()[1:3] for line in capsys.readouterr().out.splitlines() if line}
@@ -438,10 +438,10 @@ def test_verbs_go_from_traces_to_decisions(folder, capsys):
     )
 
 
-def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys):
+def test_the_hadoop_configuration_is_complete(folder, classes, capsys):
     (folder / "classes.json").write_text(json.dumps(classes))
-    asked = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
-    assert main([*asked, "--name-nodes", "nn1,nn2"]) == 0
+    command = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
+    assert main([*command, "--name-nodes", "nn1,nn2"]) == 0
     written = [Path(line) for line in capsys.readouterr().out.split()]
     head, _, end = written[0].read_text().rpartition("end\t")
     assert int(end, 16) == zlib.crc32(head.encode())
@@ -456,13 +456,13 @@ def test_config_for_hadoop_is_whole_and_replaces_at_once(folder, classes, capsys
     site = written[2].read_text()
     assert "<value>nn1:9879,nn2:9879</value>" in site
     assert "HarvestPlacementPolicy" in site
-    assert main([*asked, "--name-nodes", ","]) == 2
+    assert main([*command, "--name-nodes", ","]) == 2
     classes["tenants"][0]["servers"] = ["web 0"]
     with raises(UsageError, "bad-value", key="server", value="web 0"):
         tenants_text(classes)
 
 
-def owned(racks: dict[str, str]) -> dict:
+def document_with_racks(racks: dict[str, str]) -> dict:
     tenant = {
         "name": "web",
         "environment": "a",
@@ -477,7 +477,7 @@ def owned(racks: dict[str, str]) -> dict:
     }
 
 
-def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_path):
+def test_the_topology_script_finds_hosts_by_name_and_address(tmp_path):
     script, getent = tmp_path / "topology.sh", tmp_path / "getent"
     getent.write_text(
         '#!/bin/sh\ncase $2 in 10.0.0.1) echo "10.0.0.1 WEB-1.example.com";; 10.0.0.2) echo "10.0.0.2 x db.example.com";;'
@@ -491,7 +491,7 @@ def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_pat
         "mail.two.org": "r4",
         "10.0.0.9": "/r5",
     }
-    script.write_text(topology_text(owned(racks)))
+    script.write_text(topology_text(document_with_racks(racks)))
     expected = {
         "web-1": "/r1", "WEB-1": "/r1", "web-1.example.com.": "/r1", "10.0.0.1": "/r1",
         "db.example.com": "/r2", "db": "/r2", "10.0.0.2": "/r2", "db.other.com": "/default-rack",
@@ -501,13 +501,13 @@ def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_pat
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     done = subprocess.run(["sh", script, *expected], env=env, capture_output=True, text=True, check=True)
     assert dict(zip(expected, done.stdout.split(), strict=True)) == expected
-    assert len(done.stderr.splitlines()) == 5  # a line of each host that is unknown
+    assert len(done.stderr.splitlines()) == 5  # one line for each unknown host
     table = HostTable(racks.items())
     for host, rack in expected.items():
         if not host.startswith("10.0.0.") and host != "nine":
             assert (table.get(host) or "default-rack").strip("/") == rack.strip("/")
 
-    script.write_text(topology_text(owned({"a": "dc1/r1", "b": "/dc2/r1"})))
+    script.write_text(topology_text(document_with_racks({"a": "dc1/r1", "b": "/dc2/r1"})))
     done = subprocess.run(["sh", script, "a", "nobody"], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["/dc1/r1", "/default/default-rack"]
 
@@ -525,26 +525,26 @@ def test_the_topology_script_knows_a_host_by_all_its_names_and_addresses(tmp_pat
         ({"a": "/r1", "A.": "/r2"}, "duplicate-name", "A."),
     ],
 )
-def test_racks_that_hadoop_refuses_are_refused_before_they_are_written(racks, code, value):
+def test_racks_that_hadoop_would_refuse_are_refused(racks, code, value):
     with raises(UsageError, code, value=value):
-        topology_text(owned(racks))
+        topology_text(document_with_racks(racks))
 
 
-def keys_of(path) -> dict[str, str]:
+def read_properties(path) -> dict[str, str]:
     found = ElementTree.parse(path).getroot()
     return {one.findtext("name"): one.findtext("value") for one in found.iter("property")}
 
 
-def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder, classes, capsys):
+def test_the_yarn_configuration_matches_keys_and_classes_of_the_plugins(folder, classes, capsys):
     (folder / "classes.json").write_text(json.dumps(classes))
-    asked = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
-    asked += ["--name-nodes", "nn1"]
-    assert main(asked) == 0
+    command = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
+    command += ["--name-nodes", "nn1"]
+    assert main(command) == 0
     assert not (folder / "conf" / "yarn-site-hindmost.xml").exists()
     yarn = ["--yarn-load-file", "/run/<load>/%h", "--reserve", "0.25", "--grace", "1500ms"]
-    assert main([*asked, *yarn]) == 0
+    assert main([*command, *yarn]) == 0
     written = [path for line in capsys.readouterr().out.split() if (path := Path(line)).suffix == ".xml"][-3:]
-    hdfs, site, scheduler = map(keys_of, written)
+    hdfs, site, scheduler = map(read_properties, written)
     assert site == {
         "hindmost.harvest.utilisation.file": "/run/<load>/%h",
         "hindmost.harvest.reserve": "0.25",
@@ -577,7 +577,7 @@ def test_config_for_yarn_has_the_keys_and_classes_that_the_plug_ins_have(folder,
     assert all((java / f"{one.replace('.', '/')}.java").is_file() for one in named)
 
 
-def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_an_order_of_its_own(tmp_path):
+def test_the_yarn_configuration_covers_heartbeats_and_queues(tmp_path):
     texts = yarn_texts(
         "/run/load",
         0.3,
@@ -589,7 +589,7 @@ def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_
     )
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    site, scheduler = (keys_of(tmp_path / name) for name in texts)
+    site, scheduler = (read_properties(tmp_path / name) for name in texts)
     assert site["yarn.nodemanager.resource-calculator.class"] == "hindmost.hadoop.PrimaryTenantCalculator"
     assert site["hindmost.harvest.keeper.source"] == "heartbeats"
     assert site["yarn.nodemanager.container-executor.class"] == "hindmost.hadoop.IdleExecutor"
@@ -614,21 +614,21 @@ def test_nodes_that_read_their_own_load_report_it_and_a_queue_of_one_length_has_
         ("/run/%h", 0.3, {"queues": {"root.a": ""}}, "--queues", "root.a="),
     ],
 )
-def test_keys_for_yarn_that_cannot_be_meant_are_refused(load_file, reserve, more, option, value):
+def test_invalid_options_for_yarn_are_refused(load_file, reserve, more, option, value):
     with raises(UsageError, "bad-value", option=option, value=value):
         yarn_texts(load_file, reserve, 0, installed=Path("/etc/hadoop/conf"), **more)
 
 
-def test_a_refused_key_for_yarn_writes_nothing(folder, classes, capsys):
+def test_a_refused_option_for_yarn_writes_nothing(folder, classes, capsys):
     (folder / "classes.json").write_text(json.dumps(classes))
-    asked = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--name-nodes", "nn1"]
-    asked += ["--out", str(folder / "conf"), "--yarn-load-file", "/run/%h", "--queues", "root.a"]
-    assert main(asked) == 2
+    command = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--name-nodes", "nn1"]
+    command += ["--out", str(folder / "conf"), "--yarn-load-file", "/run/%h", "--queues", "root.a"]
+    assert main(command) == 2
     assert capsys.readouterr().err.startswith("error[bad-value]")
     assert not (folder / "conf").exists()
 
 
-def test_simulations_say_that_they_are_synthetic_and_refuse_what_they_do_not_know(capsys):
+def test_simulations_are_marked_synthetic_and_refuse_invalid_settings(capsys):
     small = ["--servers", "300", "--json"]
     assert main(["harvest", "simulate", "durability", "--setting", "blocks=5000", *small]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -640,14 +640,14 @@ def test_simulations_say_that_they_are_synthetic_and_refuse_what_they_do_not_kno
     assert_refused(words, capsys, 2, "bad-value", option="--center", value=10, most=9)
 
 
-def test_simulators_run_on_traces_as_they_were_recorded(folder, capsys):
+def test_simulators_run_on_recorded_traces(folder, capsys):
     traces = read_traces(folder)
     assert traces.balance["web-0"] > 1.05 > 0.95 > traces.balance["web-1"]
-    asked = ["harvest", "simulate", "availability", "--traces", str(folder), "--setting", "blocks=400"]
-    assert main([*asked, "--json"]) == 0
+    command = ["harvest", "simulate", "availability", "--traces", str(folder), "--setting", "blocks=400"]
+    assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["synthetic"], found["request"]["days"]) == (False, 5.0)
-    # Half of ten days, every block each hour; test alone is above two thirds, a third of the time, on two of
+    # Half of ten days, every block once an hour. Only `test` exceeds two thirds, a third of the time, on two of
     # eight servers.
     assert found["result"]["accesses"] == 400 * 120
     assert found["result"]["busy"] == pytest.approx(2 * 0.33 / 8, abs=0.02)
@@ -674,7 +674,7 @@ def test_simulators_run_on_traces_as_they_were_recorded(folder, capsys):
         (None, "scheduling", {"step_s": 0.0}, "harvest-range", {}),
     ],
 )
-def test_traces_that_cannot_answer_are_told_so(folder, change, kind, settings, code, fields):
+def test_unsuitable_traces_are_refused(folder, change, kind, settings, code, fields):
     traces = read_traces(folder)
     for tenant in traces.tenants:
         tenant.reimages = 0.0 if change == "reimages" else tenant.reimages
@@ -685,17 +685,17 @@ def test_traces_that_cannot_answer_are_told_so(folder, change, kind, settings, c
     assert settings.items() <= refused.value.fields.get("settings", {}).items()
 
 
-def test_an_interrupted_classification_leaves_the_older_file_whole_and_none_beside_it(folder, monkeypatch):
+def test_an_interrupted_classification_keeps_the_old_file(folder, monkeypatch):
     out = folder / "out" / "found.json"
     out.parent.mkdir()
     out.write_text("older")
 
-    def interrupted(self, target):
+    def interrupt(self, target):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "replace", interrupted)
-    asked = ["harvest", "classify", str(folder), "--out", str(out)]
+    monkeypatch.setattr(Path, "replace", interrupt)
+    command = ["harvest", "classify", str(folder), "--out", str(out)]
     with suppress(KeyboardInterrupt):
-        main(asked)
+        main(command)
     assert out.read_text() == "older"
     assert list(out.parent.iterdir()) == [out]

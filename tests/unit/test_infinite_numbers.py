@@ -1,4 +1,4 @@
-"""Infinite, unknown and missing are three things: written, read again, shown, and read of older versions."""
+"""Infinite, unknown and missing values differ: written, read, shown, and read from older versions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hindmost.store.schema import schemas
 from hindmost.studies.comparison.targets import compare
 from tests.golden import sample_attributions, sample_results
 
-SILENT = pytest.mark.parametrize("value", [math.inf, None])
+EACH_VALUE = pytest.mark.parametrize("value", [math.inf, None])
 STEP = {
     "rate_per_s": 1e4,
     "outcome": "holds",
@@ -45,13 +45,13 @@ PARTS = ("latency_us", "isolated", "loads", "sides", "against", "steps")
 NUMBERS = {"value", "low", "high", "value_us", "low_us", "high_us"}
 
 
-def again(document: dict[str, Any]) -> dict[str, Any]:
+def round_trip(document: dict[str, Any]) -> dict[str, Any]:
     text = encode(document)
     json.loads(text, parse_constant=pytest.fail)
     return revive(json.loads(text))
 
 
-def test_what_is_written_is_read_again_and_a_word_stays_a_word():
+def test_a_document_is_read_back_and_the_text_inf_stays_a_text():
     document: dict[str, Any] = {
         "schema": "hindmost.attribution/2",
         "name": "inf",
@@ -68,10 +68,10 @@ def test_what_is_written_is_read_again_and_a_word_stays_a_word():
             }
         ],
     }
-    assert again(document) == document
+    assert round_trip(document) == document
 
 
-def test_numbers_of_an_older_version_are_told_apart_by_the_runs_that_were_censored(tmp_path):
+def test_older_versions_distinguish_infinite_values_by_censored_runs(tmp_path):
     late = {"value": None, "low": 90.0, "high": None, "runs": 9, "censored_runs": 2}
     document = {
         "schema": "hindmost.measure/2",
@@ -94,7 +94,7 @@ def test_numbers_of_an_older_version_are_told_apart_by_the_runs_that_were_censor
     assert [one["value_us"] for one in search["steps"]] == [None, math.inf]
 
 
-def test_the_schema_allows_the_word_where_a_number_may_be_infinite_and_nowhere_else():
+def test_the_schema_allows_inf_only_for_numbers_that_can_be_infinite():
     document = json.loads(encode(sample_results.SAMPLES["censored"]()))
     check = jsonschema.Draft202012Validator(schemas()["measure"]).is_valid
     assert document["latency_us"]["p99.9"]["value"] == "inf"
@@ -104,16 +104,16 @@ def test_the_schema_allows_the_word_where_a_number_may_be_infinite_and_nowhere_e
     assert not check(document)
 
 
-def places(part: Any) -> Iterator[tuple[Any, Any]]:
-    """Where a figure or an end of one stands: what holds it, and its key there."""
+def figure_places(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the container and the key of every figure and interval end."""
     for key, one in part.items() if isinstance(part, dict) else enumerate(part):
         if isinstance(one, dict | list):
-            yield from places(one)
+            yield from figure_places(one)
         elif key in NUMBERS or (isinstance(key, str) and key[0] == "p" and key[1:2].isdigit()):
             yield part, key
 
 
-def compared(tmp_path: Path) -> dict[str, Any]:
+def make_comparison(tmp_path: Path) -> dict[str, Any]:
     isolated = {"p99": runs_of(3)["p99"]}
     sides = [
         write_study(tmp_path / name, runs_of(n, n / 10), isolated=isolated)
@@ -122,14 +122,14 @@ def compared(tmp_path: Path) -> dict[str, Any]:
     return dict(compare(sides, fail_if=["p99>+5%"]))
 
 
-@SILENT
+@EACH_VALUE
 @each_row("missing", [False, True])
-def test_every_document_is_shown_whatever_is_infinite_unknown_or_missing(tmp_path, value, missing):
+def test_every_document_is_shown_with_infinite_unknown_or_missing_values(tmp_path, value, missing):
     rows: list[tuple[Any, Any]] = [
         (sample_results.SAMPLES["valid"](), lambda one: render_terminal(one, width=80, color=False)),
         (sample_results.SAMPLES["valid"](), render_markdown),
         (sample_attributions.SAMPLES["small"](), render_attribution),
-        (compared(tmp_path / str(missing)), render_comparison),
+        (make_comparison(tmp_path / str(missing)), render_comparison),
         (SEARCH, render_search),
     ]
     for document, render in rows:
@@ -138,13 +138,13 @@ def test_every_document_is_shown_whatever_is_infinite_unknown_or_missing(tmp_pat
         for name in list(of_runs)[1:2]:
             del of_runs[name]
         for part in [changed[key] for key in PARTS if key in changed]:
-            for holder, key in places(part or {}):
+            for holder, key in figure_places(part or {}):
                 if isinstance(holder[key], float):
                     holder[key] = value
         assert render(revive(json.loads(encode(changed))))
 
 
-def test_a_side_of_an_older_version_is_compared_as_one_of_this(tmp_path):
+def test_a_study_of_an_older_version_is_compared_like_a_new_one(tmp_path):
     values = runs_of(2, 1.2)
     for name, late in (("old", None), ("new", "inf")):
         write_study(tmp_path / name, {**values, "p99": [late] * 10} if late is None else values)

@@ -1,4 +1,4 @@
-"""An interruption is told as one, whatever wraps or swallows it."""
+"""An interruption is reported as such, even if other code wraps or swallows it."""
 
 import sys
 import time
@@ -10,38 +10,38 @@ from hindmost.exits import Exit
 
 
 class SchemaError(Exception):
-    """As pydantic's."""
+    """Like pydantic's error."""
 
 
-def test_an_interruption_within_a_validator_is_an_interruption(monkeypatch, capsys):
-    def interrupted(*_: object, **__: object) -> int:
+def test_an_interruption_inside_a_validator_is_reported(monkeypatch, capsys):
+    def raise_wrapped(*_: object, **__: object) -> int:
         raise SchemaError('Error building "model" validator:\n  KeyboardInterrupt: ')
 
-    monkeypatch.setattr(app, "app", interrupted)
+    monkeypatch.setattr(app, "app", raise_wrapped)
     assert app.run(["host", "doctor"]) == Exit.INTERRUPTED
     assert "interrupted" in capsys.readouterr().err
 
 
 def test_any_other_error_of_a_validator_is_not_hidden(monkeypatch):
-    def broken(*_: object, **__: object) -> int:
+    def raise_other(*_: object, **__: object) -> int:
         raise SchemaError("Unknown schema type")
 
-    monkeypatch.setattr(app, "app", broken)
+    monkeypatch.setattr(app, "app", raise_other)
     with pytest.raises(SchemaError):
         app.run(["host", "doctor"])
 
 
-class Careless:
-    """Interrupted while it is put away."""
+class InterruptedDestructor:
+    """Raises an interruption when it is destroyed."""
 
     def __del__(self) -> None:
         raise KeyboardInterrupt
 
 
-def test_an_interruption_that_a_destructor_swallows_comes_again(monkeypatch, capsys):
+def test_an_interruption_that_a_destructor_swallows_is_repeated(monkeypatch, capsys):
     def work(*_: object, **__: object) -> int:
-        Careless()
-        time.sleep(60.0)  # ended by what comes again
+        InterruptedDestructor()
+        time.sleep(60.0)  # ended by the repeated interruption
         return 0
 
     monkeypatch.setattr(app, "app", work)

@@ -1,4 +1,4 @@
-"""Settings that need no server: commands of one's own, files of groups, an interface of one's own; all are put back."""
+"""Settings that need no server: commands, files of control groups, an interface; all are restored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def target() -> Managed:
     return found
 
 
-def made(target: Managed, journal: Path, **what: object) -> Knob:
+def make_knob(target: Managed, journal: Path, **what: object) -> Knob:
     return knob_of(kind_of(what), what, target, journal)
 
 
@@ -37,39 +37,39 @@ def test_commands_write_and_undo_what_was_read(target, tmp_path) -> None:
     file.write_text("one\n")
     writer = shlex.join(["sh", "-c", f'echo "$1" > {shlex.quote(str(file))}', "sh"])
     what = {"command": f"{writer} {{level}}", "read": shlex.join(["cat", str(file)])}
-    knob = made(target, tmp_path / "journal", **what)
+    knob = make_knob(target, tmp_path / "journal", **what)
     knob.attempt("two")
     with knob.before("two; $(touch no)"):
         assert file.read_text() == "two; $(touch no)\n"
         entry = json.loads((tmp_path / "journal" / "knobs.jsonl").read_text())
         assert (entry["found"], entry["steps"][0]["command"][-1]) == ("one", "one")
     assert file.read_text() == "one\n"
-    undone = made(target, tmp_path / "journal", **what, undo=f"{writer} 'was {{found}}'")
-    with pytest.raises(KeyboardInterrupt), undone.before("three"):
+    with_undo = make_knob(target, tmp_path / "journal", **what, undo=f"{writer} 'was {{found}}'")
+    with pytest.raises(KeyboardInterrupt), with_undo.before("three"):
         raise KeyboardInterrupt
     assert file.read_text() == "was one\n"
 
 
-def test_commands_that_fail_are_told(target, tmp_path) -> None:
+def test_failing_commands_are_reported(target, tmp_path) -> None:
     for what, code in (
         ({"command": "false {level}", "undo": "true"}, "command-failed"),
         ({"command": "true {level}", "read": "echo other"}, "setting-differs"),
         ({"command": "true {level}", "undo": "false"}, "not-restored"),
     ):
-        with raises(HindmostError, code), made(target, tmp_path / code, **what).before("x"):
+        with raises(HindmostError, code), make_knob(target, tmp_path / code, **what).before("x"):
             pass
     with raises(HostUnfit, "command-failed"):
-        made(target, tmp_path, command="true {level}", read="no-such-program").attempt("x")
+        make_knob(target, tmp_path, command="true {level}", read="no-such-program").attempt("x")
 
 
 @pytest.mark.parametrize("key", ["command", "read", "undo"])
 @pytest.mark.parametrize(
     "command", ["true {level} > x", "true {level}; x", "true '{level}", "true {level}&&x"]
 )
-def test_what_only_a_shell_understands_is_refused(target, tmp_path, key, command) -> None:
+def test_shell_syntax_in_commands_is_refused(target, tmp_path, key, command) -> None:
     what = {"command": "true {level}", "read": "true", key: command}
     with raises(UsageError, "bad-value", key=key):
-        made(target, tmp_path, **what)
+        make_knob(target, tmp_path, **what)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_what_only_a_shell_understands_is_refused(target, tmp_path, key, command
         """sh -c 'sh -c "read x < FIFO; echo $1 > FILE" & wait' sh {level}""",
     ],
 )
-def test_a_command_does_not_write_after_its_undo(tmp_path, write) -> None:
-    """Its study is killed in mid-write: the shell ends with it, and what the shell has started is waited for."""
+def test_a_command_cannot_write_after_its_undo(tmp_path, write) -> None:
+    """The study is killed during a write: the shell ends with it, and the undo waits for the shell's children."""
     file, fifo, journal = tmp_path / "setting", tmp_path / "fifo", tmp_path / "journal"
     file.write_text("found\n")
     os.mkfifo(fifo)
@@ -96,16 +96,16 @@ def test_a_command_does_not_write_after_its_undo(tmp_path, write) -> None:
     with subprocess.Popen([sys.executable, "-c", code, json.dumps(what), str(journal)]) as study:
         writing = os.open(fifo, os.O_WRONLY)  # as soon as the command waits for it
         study.kill()
-    with contextlib.suppress(BrokenPipeError):  # nobody reads where the shell itself did
+    with contextlib.suppress(BrokenPipeError):  # the shell itself was the reader, and has ended
         os.write(writing, b"go on\n")
     os.close(writing)
     assert [one["failure"] for one in recover(journal)] == [None]
     assert file.read_text() == "found\n"
 
 
-def test_what_a_group_does_not_take_is_refused_and_no_group_stays(target, tmp_path) -> None:
+def test_an_invalid_group_setting_is_refused_and_leaves_no_group(target, tmp_path) -> None:
     try:
-        made(target, tmp_path, cgroup="cpu.max").attempt("max 100000")
+        make_knob(target, tmp_path, cgroup="cpu.max").attempt("max 100000")
     except HostUnfit as refusal:
         pytest.skip(f"{refusal}")
     for file, level, codes in (
@@ -114,23 +114,23 @@ def test_what_a_group_does_not_take_is_refused_and_no_group_stays(target, tmp_pa
         ("nothing.max", "1", {"setting-unavailable"}),
         ("cpu.weight", "heavy", {"bad-value", "setting-refused"}),
     ):
-        knob = made(target, tmp_path, cgroup=file)
+        knob = make_knob(target, tmp_path, cgroup=file)
         with pytest.raises(HindmostError) as caught:
             (knob.check(level), knob.attempt(level))
         assert caught.value.code in codes, file
         assert not list(cgroup.hierarchy("cpu").top.glob(f"hindmost-*{os.getpid()}-*"))
 
 
-def test_what_accepted_sockets_do_not_inherit_is_refused(target, tmp_path) -> None:
-    knob = made(target, tmp_path, socket="incoming_cpu")
-    # Which processor takes a connection in is the host's business: one that is asked for may be the one.
+def test_a_socket_option_that_is_not_inherited_is_refused(target, tmp_path) -> None:
+    knob = make_knob(target, tmp_path, socket="incoming_cpu")
+    # The kernel chooses the CPU that accepts a connection, so one requested CPU may happen to match.
     for cpu in [*sorted(os.sched_getaffinity(0))[:2]] * 5:
         try:
             knob.check(str(cpu))
         except HostUnfit as refused:
             assert_error(refused, "setting-differs", value=cpu)
             return
-    pytest.skip("this kernel hands incoming_cpu down")
+    pytest.skip("accepted sockets inherit incoming_cpu on this kernel")
 
 
 IN_A_NAMESPACE = """
@@ -159,14 +159,14 @@ print(json.dumps(said))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a namespace")
-@pytest.mark.skipif(shutil.which("ip") is None, reason="no ip here: iproute2")
-def test_queues_and_offloads_of_an_interface_of_our_own(tmp_path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create a namespace")
+@pytest.mark.skipif(shutil.which("ip") is None, reason="ip (iproute2) is not installed")
+def test_queues_and_offloads_of_an_interface_are_set_and_restored(tmp_path) -> None:
     need_private_mounts()
-    words = ["unshare", "--net", "--mount", sys.executable, "-c", IN_A_NAMESPACE, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["inside"] == ["on", "1\n"]
-    assert said["after"] == said["before"] == ["off", "0\n"]
-    assert said["coalescing"] == "unknown-name"
+    command = ["unshare", "--net", "--mount", sys.executable, "-c", IN_A_NAMESPACE, str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    values = json.loads(process.stdout)
+    assert values["inside"] == ["on", "1\n"]
+    assert values["after"] == values["before"] == ["off", "0\n"]
+    assert values["coalescing"] == "unknown-name"

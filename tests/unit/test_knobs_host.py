@@ -1,4 +1,4 @@
-"""Settings of the host inside a study: journalled with their owner, undone on any exit, recovered after a kill."""
+"""Host settings of a study: journalled with their owner, undone on every exit, recovered after a kill."""
 
 import json
 import os
@@ -35,7 +35,7 @@ FILES = {
 
 
 class Host:
-    """A host of files."""
+    """A host made of files."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.journal = root, root / "journal"
@@ -60,44 +60,44 @@ class Host:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Host:
+def host_tree(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
 SWAPPINESS, NO_TURBO = "proc/sys/vm/swappiness", "sys/devices/system/cpu/intel_pstate/no_turbo"
 
 
-def test_a_setting_holds_inside_and_is_gone_outside(tree) -> None:
-    with tree.knob("turbo").before("off"), tree.knob("swappiness").before("10"):
-        assert (tree.read(NO_TURBO), tree.read(SWAPPINESS)) == ("1", "10")
-        owners = {entry["owner"]["pid"] for entry in tree.entries()}
+def test_a_setting_is_in_force_inside_the_context_only(host_tree) -> None:
+    with host_tree.knob("turbo").before("off"), host_tree.knob("swappiness").before("10"):
+        assert (host_tree.read(NO_TURBO), host_tree.read(SWAPPINESS)) == ("1", "10")
+        owners = {entry["owner"]["pid"] for entry in host_tree.entries()}
         assert owners == {os.getpid()}
-        assert tree.recover() == [], "its owner lives"
-        assert (tree.read(NO_TURBO), tree.read(SWAPPINESS)) == ("1", "10")
-    assert (tree.read(NO_TURBO), tree.read(SWAPPINESS)) == ("0", "60")
-    assert tree.entries() == []
+        assert host_tree.recover() == [], "its owner is alive"
+        assert (host_tree.read(NO_TURBO), host_tree.read(SWAPPINESS)) == ("1", "10")
+    assert (host_tree.read(NO_TURBO), host_tree.read(SWAPPINESS)) == ("0", "60")
+    assert host_tree.entries() == []
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
-def test_it_is_undone_however_the_study_ends(tree, failure) -> None:
-    with pytest.raises(failure), tree.knob("governor").before("performance"):
+def test_a_setting_is_undone_however_the_study_ends(host_tree, failure) -> None:
+    with pytest.raises(failure), host_tree.knob("governor").before("performance"):
         raise failure
-    assert tree.read("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor") == "powersave"
-    assert tree.entries() == []
+    assert host_tree.read("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor") == "powersave"
+    assert host_tree.entries() == []
 
 
-def test_what_a_person_set_by_hand_is_found_by_a_study_and_stays(tree, capsys) -> None:
+def test_a_study_restores_a_value_that_was_set_by_hand(host_tree, capsys) -> None:
     from hindmost import _engine
 
-    _engine.set_knob("swappiness", "10", str(tree.journal), str(tree.root))
-    with tree.knob("swappiness").before("90"):
-        assert tree.read(SWAPPINESS) == "90"
-    assert tree.read(SWAPPINESS) == "10"
-    assert tree.recover() == []
-    assert tree.read(SWAPPINESS) == "10"
-    done = json.loads(_engine.restore_knobs(str(tree.journal), str(tree.root)))
-    assert [one["value"] for one in done] == ["60"]
-    assert tree.read(SWAPPINESS) == "60"
+    _engine.set_knob("swappiness", "10", str(host_tree.journal), str(host_tree.root))
+    with host_tree.knob("swappiness").before("90"):
+        assert host_tree.read(SWAPPINESS) == "90"
+    assert host_tree.read(SWAPPINESS) == "10"
+    assert host_tree.recover() == []
+    assert host_tree.read(SWAPPINESS) == "10"
+    restored = json.loads(_engine.restore_knobs(str(host_tree.journal), str(host_tree.root)))
+    assert [setting["value"] for setting in restored] == ["60"]
+    assert host_tree.read(SWAPPINESS) == "60"
 
 
 VICTIM = """
@@ -116,78 +116,78 @@ with knob.before(sys.argv[2]):
 """
 
 
-def ended_while_it_held(tree: Host, level: str, number: int) -> None:
-    words = [sys.executable, "-c", VICTIM, str(tree.root), level]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as victim:
+def end_study(host_tree: Host, level: str, number: int) -> None:
+    command = [sys.executable, "-c", VICTIM, str(host_tree.root), level]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as victim:
         assert victim.stdout is not None
         assert victim.stdout.readline() == "set\n"
-        assert tree.read(SWAPPINESS) == level
-        held = {"name": "swappiness", "pid": victim.pid}
-        with raises(HindmostError, "setting-in-use", **held), tree.knob("swappiness").before("1"):
+        assert host_tree.read(SWAPPINESS) == level
+        owner = {"name": "swappiness", "pid": victim.pid}
+        with raises(HindmostError, "setting-in-use", **owner), host_tree.knob("swappiness").before("1"):
             pass
-        assert tree.read(SWAPPINESS) == level, "what another study holds is left alone"
+        assert host_tree.read(SWAPPINESS) == level, "a setting of another study is left alone"
         victim.send_signal(number)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_study_that_is_asked_to_end_puts_everything_back_itself(tree, number) -> None:
-    ended_while_it_held(tree, "7", number)
-    assert tree.read(SWAPPINESS) == "60"
-    assert tree.entries() == []
+def test_a_terminated_study_restores_everything_itself(host_tree, number) -> None:
+    end_study(host_tree, "7", number)
+    assert host_tree.read(SWAPPINESS) == "60"
+    assert host_tree.entries() == []
 
 
-def test_what_a_killed_study_left_is_undone_by_the_next(tree) -> None:
-    ended_while_it_held(tree, "7", signal.SIGKILL)
-    assert tree.read(SWAPPINESS) == "7"
-    assert tree.recover() == [{"name": "swappiness", "value": "60", "failure": None}]
-    assert tree.read(SWAPPINESS) == "60"
-    assert tree.recover() == []
+def test_settings_of_a_killed_study_are_undone_by_the_next(host_tree) -> None:
+    end_study(host_tree, "7", signal.SIGKILL)
+    assert host_tree.read(SWAPPINESS) == "7"
+    assert host_tree.recover() == [{"name": "swappiness", "value": "60", "failure": None}]
+    assert host_tree.read(SWAPPINESS) == "60"
+    assert host_tree.recover() == []
 
 
-def test_a_setting_of_a_dead_owner_is_never_taken_for_what_was_found(tree) -> None:
-    ended_while_it_held(tree, "7", signal.SIGKILL)
-    with tree.knob("swappiness").before("90"):
-        assert tree.read(SWAPPINESS) == "90"
-    assert tree.read(SWAPPINESS) == "60"
+def test_a_setting_of_a_killed_study_is_never_taken_for_the_original(host_tree) -> None:
+    end_study(host_tree, "7", signal.SIGKILL)
+    with host_tree.knob("swappiness").before("90"):
+        assert host_tree.read(SWAPPINESS) == "90"
+    assert host_tree.read(SWAPPINESS) == "60"
 
 
-def test_what_cannot_be_restored_is_reported_and_stays_in_the_journal(tree) -> None:
-    knob = tree.knob("swappiness")
+def test_a_setting_that_cannot_be_restored_stays_in_the_journal(host_tree) -> None:
+    knob = host_tree.knob("swappiness")
     with raises(HindmostError, "not-restored", names=["swappiness"]), knob.before("10"):
-        (tree.root / SWAPPINESS).unlink()
-    assert len(tree.entries()) == 1
-    (tree.root / SWAPPINESS).write_text("10\n")
+        (host_tree.root / SWAPPINESS).unlink()
+    assert len(host_tree.entries()) == 1
+    (host_tree.root / SWAPPINESS).write_text("10\n")
     with knob.before("20"):
-        assert tree.read(SWAPPINESS) == "20"
-    assert tree.read(SWAPPINESS) == "60"
+        assert host_tree.read(SWAPPINESS) == "20"
+    assert host_tree.read(SWAPPINESS) == "60"
 
 
 class OwnFailure(Exception):
     """A failure of the study itself."""
 
 
-def test_a_failure_in_the_body_is_not_hidden_by_one_of_the_undo(tree) -> None:
-    def spoil() -> None:
-        (tree.root / SWAPPINESS).unlink()
+def test_a_failure_of_the_undo_does_not_hide_one_of_the_study(host_tree) -> None:
+    def fail() -> None:
+        (host_tree.root / SWAPPINESS).unlink()
         raise OwnFailure
 
-    with pytest.raises(OwnFailure) as caught, tree.knob("swappiness").before("10"):
-        spoil()
+    with pytest.raises(OwnFailure) as caught, host_tree.knob("swappiness").before("10"):
+        fail()
     (note,) = caught.value.__notes__
     assert "swappiness" in note
 
 
-def test_a_level_that_does_not_verify_is_refused_and_taken_back(tree) -> None:
-    governor = tree.root / "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
+def test_a_level_that_is_not_in_force_is_refused_and_undone(host_tree) -> None:
+    governor = host_tree.root / "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
     governor.unlink()
-    governor.symlink_to("/dev/null")  # takes everything, and is empty whenever it is read
+    governor.symlink_to("/dev/null")  # accepts every write and is always read as empty
     with (
         raises(HostUnfit, "setting-differs", name="governor", value="performance"),
-        tree.knob("governor").before("performance"),
+        host_tree.knob("governor").before("performance"),
     ):
         pytest.fail("the body must not run")
-    assert tree.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave"
-    assert tree.entries() == []
+    assert host_tree.read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave"
+    assert host_tree.entries() == []
 
 
 @pytest.mark.parametrize(
@@ -199,16 +199,18 @@ def test_a_level_that_does_not_verify_is_refused_and_taken_back(tree) -> None:
         ("boost", "on", HostUnfit, "setting-unavailable"),
     ],
 )
-def test_a_level_is_checked_before_anything_starts(tree, name, level, kind, code) -> None:
+def test_a_level_is_checked_before_anything_starts(host_tree, name, level, kind, code) -> None:
     with raises(kind, code, name=name, value=level):
-        tree.knob(name).check(level)
-    assert not tree.journal.exists()
+        host_tree.knob(name).check(level)
+    assert not host_tree.journal.exists()
 
 
-def test_knobs_that_share_files_meet(tree) -> None:
-    assert tree.knob("turbo").sets == {"host:turbo"}
-    assert not tree.knob("turbo").sets & tree.knob("governor").sets
-    assert tree.knob("irqs@eth0").sets == tree.knob("irq@40").sets == {"host:irqs@eth0", "host:irq@40"}
+def test_knobs_that_share_files_have_common_settings(host_tree) -> None:
+    assert host_tree.knob("turbo").sets == {"host:turbo"}
+    assert not host_tree.knob("turbo").sets & host_tree.knob("governor").sets
+    assert (
+        host_tree.knob("irqs@eth0").sets == host_tree.knob("irq@40").sets == {"host:irqs@eth0", "host:irq@40"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,16 +224,16 @@ def test_knobs_that_share_files_meet(tree) -> None:
         ("rx_usecs@eth0", "0", "ethtool/eth0/rx-usecs", "0"),
     ],
 )
-def test_hardware_that_is_absent_here_is_set_and_put_back_in_a_tree(tree, name, level, path, written) -> None:
-    before = tree.read(path)
-    knob = tree.knob(name)
+def test_settings_of_made_up_hardware_are_set_and_restored(host_tree, name, level, path, written) -> None:
+    before = host_tree.read(path)
+    knob = host_tree.knob(name)
     knob.check(level)
     with knob.before(level):
-        assert tree.read(path) == written
-    assert tree.read(path) == before
+        assert host_tree.read(path) == written
+    assert host_tree.read(path) == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root changes settings")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change settings")
 @pytest.mark.parametrize(
     ("name", "level", "other"),
     [
@@ -243,7 +245,7 @@ def test_hardware_that_is_absent_here_is_set_and_put_back_in_a_tree(tree, name, 
         ("tcp_rmem", "4096 131072 6291456", "4096 65536 6291456"),
     ],
 )
-def test_this_kernel_is_set_and_put_back(tmp_path, capsys, name, level, other) -> None:
+def test_settings_of_this_kernel_are_set_and_restored(tmp_path, capsys, name, level, other) -> None:
     target = parse_target("memcached")
     assert isinstance(target, Managed)
     try:
@@ -256,8 +258,8 @@ def test_this_kernel_is_set_and_put_back(tmp_path, capsys, name, level, other) -
         assert main(["host", "knobs", "get", name, "--json", "--journal", str(tmp_path)]) == 0
         return str(json.loads(capsys.readouterr().out)["knobs"][0]["value"]).replace("\t", " ")
 
-    found = value()
-    for wanted in (level, other, level):
-        with knob.before(wanted):
-            assert value() == wanted
-        assert value() == found
+    original = value()
+    for new_value in (level, other, level):
+        with knob.before(new_value):
+            assert value() == new_value
+        assert value() == original

@@ -1,4 +1,4 @@
-"""Settings without a server: what a factor's table may say, and what each level does to the target."""
+"""Settings without a server: valid tables of factors, and the effect of each level on the target."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def target() -> Managed:
     return found
 
 
-def made(target: Managed, **what: object) -> Knob:
+def make_knob(target: Managed, **what: object) -> Knob:
     return knob_of(kind_of(what), what, target, Path("/nonexistent"))
 
 
@@ -47,9 +47,9 @@ def made(target: Managed, **what: object) -> Knob:
         ({"env": "A=B"}, "bad-value", {"key": "env", "value": "A=B"}),
     ],
 )
-def test_a_table_that_is_not_valid_is_refused(target, what, code, fields) -> None:
+def test_an_invalid_table_is_refused(target, what, code, fields) -> None:
     with raises(UsageError, code, **fields):
-        made(target, **what)
+        make_knob(target, **what)
 
 
 @pytest.mark.parametrize(
@@ -71,29 +71,29 @@ def test_a_table_that_is_not_valid_is_refused(target, what, code, fields) -> Non
     ],
 )
 def test_a_value_that_a_setting_cannot_have_is_refused(target, what, level) -> None:
-    knob = made(target, **what)
+    knob = make_knob(target, **what)
     with raises(UsageError, "bad-value", name=knob.name, value=level):
         knob.check(level)
 
 
-def test_a_cpu_or_a_program_that_is_not_there_is_refused(target) -> None:
-    with pytest.raises(HindmostError) as refused:
-        made(target, cpus=True).check("8191")
-    assert refused.value.code in CODES
+def test_a_missing_cpu_or_program_is_refused(target) -> None:
+    with pytest.raises(HindmostError) as caught:
+        make_knob(target, cpus=True).check("8191")
+    assert caught.value.code in CODES
     with raises(HostUnfit, "missing-program", name="no-such-program-at-all"):
-        made(target, interference="no-such-program-at-all").check("on")
+        make_knob(target, interference="no-such-program-at-all").check("on")
 
 
-def test_options_are_those_of_the_command_line(target) -> None:
-    check = made(target, option="memory_mib")
+def test_options_have_the_names_of_the_command_line(target) -> None:
+    check = make_knob(target, option="memory_mib")
     check.check("512")
     assert check.spec(target.spec, "512").options["memory_mib"] == 512
-    assert made(target, option="threads").spec(target.spec, "3").threads == 3
-    assert target.spec.threads is None, "the target itself stays as it was"
+    assert make_knob(target, option="threads").spec(target.spec, "3").threads == 3
+    assert target.spec.threads is None, "the target itself is unchanged"
 
 
 @pytest.mark.parametrize(
-    ("template", "level", "words"),
+    ("template", "level", "arguments"),
     [
         ("-o no_lru_maintainer", "on", ["-o", "no_lru_maintainer"]),
         ("-o no_lru_maintainer", "off", []),
@@ -103,24 +103,24 @@ def test_options_are_those_of_the_command_line(target) -> None:
         ("--limit={level} -v", "", []),
     ],
 )
-def test_arguments_follow_the_command(target, template, level, words) -> None:
-    knob = made(target, argument=template)
+def test_arguments_follow_the_command(target, template, level, arguments) -> None:
+    knob = make_knob(target, argument=template)
     knob.check(level)
-    assert knob.spec(target.spec, level).command == [*target.spec.command, *words]
+    assert knob.spec(target.spec, level).command == [*target.spec.command, *arguments]
 
 
-def test_variables_and_processors_go_into_the_start(target) -> None:
-    env = made(target, env="MALLOC_ARENA_MAX")
+def test_variables_and_cpus_are_set_at_the_start(target) -> None:
+    env = make_knob(target, env="MALLOC_ARENA_MAX")
     assert env.spec(target.spec, "1").env == {"MALLOC_ARENA_MAX": "1"}
     assert env.spec(target.spec, "") == target.spec
-    cpus = made(target, cpus=True)
+    cpus = make_knob(target, cpus=True)
     first = min(os.sched_getaffinity(0))
     cpus.check(str(first))
     assert cpus.spec(target.spec, str(first)).cpus == [first]
     assert cpus.spec(target.spec, "free").cpus is None
 
 
-def test_the_same_knob_sets_the_same_and_another_something_else(target) -> None:
+def test_equal_knobs_set_the_same_and_different_knobs_do_not(target) -> None:
     pairs = [
         ({"option": "threads"}, {"option": "memory_mib"}),
         ({"argument": "-o a"}, {"argument": "-o b"}),
@@ -128,12 +128,12 @@ def test_the_same_knob_sets_the_same_and_another_something_else(target) -> None:
         ({"interference": "spin", "on": "0"}, {"interference": "spin", "on": "1"}),
         ({"cpus": True}, {"pinning": True}),
     ]
-    for one, other in pairs:
-        assert made(target, **one).sets == made(target, **one).sets
-        assert not made(target, **one).sets & made(target, **other).sets, (one, other)
+    for first, second in pairs:
+        assert make_knob(target, **first).sets == make_knob(target, **first).sets
+        assert not make_knob(target, **first).sets & make_knob(target, **second).sets, (first, second)
 
 
-def test_every_kind_has_an_example_that_is_of_it() -> None:
+def test_every_kind_has_a_valid_example() -> None:
     import tomllib
 
     for name, kind in KINDS.items():
@@ -144,7 +144,7 @@ def test_every_kind_has_an_example_that_is_of_it() -> None:
         assert why is None or why.code in CODES
 
 
-def test_memory_policies_stand_before_the_command(target, tmp_path, monkeypatch) -> None:
+def test_memory_policies_precede_the_command(target, tmp_path, monkeypatch) -> None:
     nodes = tmp_path / numa.NODES
     nodes.parent.mkdir(parents=True)
     nodes.write_text("0-1\n")
@@ -157,14 +157,14 @@ def test_memory_policies_stand_before_the_command(target, tmp_path, monkeypatch)
     with raises(HostUnfit, "missing-program", name="numactl"):
         knob.check("local")
     monkeypatch.setenv("PATH", str(tool.parent))
-    for level, words in [
+    for level, arguments in [
         ("local", ["numactl", "--localalloc"]),
         ("interleave", ["numactl", "--interleave=all"]),
         ("node:1", ["numactl", "--membind=1"]),
         ("free", []),
     ]:
         knob.check(level)
-        assert knob.spec(target.spec, level).command == [*words, *target.spec.command]
+        assert knob.spec(target.spec, level).command == [*arguments, *target.spec.command]
     with raises(UsageError, "bad-value", name="numa", value="node:2", known=[0, 1]):
         knob.check("node:2")
     with raises(UsageError, "bad-value", name="numa", value="bind"):
@@ -175,7 +175,7 @@ def test_memory_policies_stand_before_the_command(target, tmp_path, monkeypatch)
 
 
 @each_row(
-    ("level", "found", "fits"),
+    ("level", "policy", "fits"),
     [
         ("local", "default", True),
         ("interleave", "interleave:0-1", True),
@@ -184,13 +184,13 @@ def test_memory_policies_stand_before_the_command(target, tmp_path, monkeypatch)
         ("node:1", "bind:0", False),
     ],
 )
-def test_a_policy_is_read_as_the_kernel_tells_it(level, found, fits) -> None:
-    assert numa.fits(level, found) is fits
-    assert numa.policy(os.getpid()), "this kernel tells it"
+def test_a_policy_is_parsed_from_the_kernels_format(level, policy, fits) -> None:
+    assert numa.fits(level, policy) is fits
+    assert numa.policy(os.getpid()), "this kernel reports the policy"
 
 
 @each_row(
-    ("asked", "found", "same"),
+    ("requested", "read_back", "same"),
     [
         ("50000 100000", "50000 100000", True),
         ("50000", "50000 100000", True),
@@ -204,8 +204,8 @@ def test_a_policy_is_read_as_the_kernel_tells_it(level, found, fits) -> None:
         ("-1", "9223372036854771712", True),
     ],
 )
-def test_a_groups_file_is_read_as_the_kernel_spells_it(asked, found, same) -> None:
-    assert cgroup.same(asked, found) is same
+def test_equal_values_of_a_group_file_are_recognised(requested, read_back, same) -> None:
+    assert cgroup.same(requested, read_back) is same
 
 
 @each_row(

@@ -44,80 +44,85 @@ def finding(root: Path) -> dict:
 
 def rows(root: Path) -> list[tuple[object, ...]]:
     return [
-        (one["name"], one["set"], one["found"], one["by"]) for one in list_left(root / "journal", str(root))
+        (setting["name"], setting["set"], setting["found"], setting["by"])
+        for setting in list_left(root / "journal", str(root))
     ]
 
 
-def values(told: dict) -> set[str]:
-    return set(re.findall(r"\w+", told["value"]))
+def values(reported: dict) -> set[str]:
+    return set(re.findall(r"\w+", reported["value"]))
 
 
-def test_nothing_changed_is_fine(root: Path) -> None:
+def test_without_changes_the_finding_is_fine(root: Path) -> None:
     assert finding(root)["mark"] == "fine"
     assert list_left(root / "journal", str(root)) == []
 
 
-def test_what_a_killed_study_left_is_reported_with_its_old_value_and_the_command(root: Path) -> None:
+def test_a_setting_of_a_killed_study_is_reported_with_value_and_command(root: Path) -> None:
     set_by_a_killed_study(root)
-    told = finding(root)
-    assert told["mark"] == "mind"
-    assert values(told) >= {"swappiness", "7", "60"}
+    reported = finding(root)
+    assert reported["mark"] == "mind"
+    assert values(reported) >= {"swappiness", "7", "60"}
     assert rows(root) == [("swappiness", "7", "60", "nobody")]
-    assert told["hint"] == f"hindmost host knobs restore --journal {root / 'journal'}"
+    assert reported["hint"] == f"hindmost host knobs restore --journal {root / 'journal'}"
     assert (root / "proc/sys/vm/swappiness").read_text() == "7", "reporting restores nothing"
 
 
-def test_what_was_set_by_hand_or_by_a_running_study_is_reported_as_such(root: Path) -> None:
+def test_settings_made_by_hand_or_by_a_running_study_are_marked(root: Path) -> None:
     journal, tree = str(root / "journal"), str(root)
     _engine.set_knob("swappiness", "7", journal, tree)
     assert (finding(root)["mark"], rows(root)) == ("fine", [("swappiness", "7", "60", "person")])
     _engine.set_knob("turbo", "off", journal, tree, os.getpid())
-    told = finding(root)
-    assert told["mark"] == "mind"
-    assert values(told) >= {"turbo", "off", "on"}
-    assert "swappiness" not in values(told)
-    assert str(os.getpid()) in told["why"]
+    reported = finding(root)
+    assert reported["mark"] == "mind"
+    assert values(reported) >= {"turbo", "off", "on"}
+    assert "swappiness" not in values(reported)
+    assert str(os.getpid()) in reported["why"]
     assert rows(root)[1:] == [("turbo", "off", "on", "running")]
 
 
-def test_a_line_of_another_version_is_reported(root: Path) -> None:
+def test_a_journal_entry_of_another_version_is_reported(root: Path) -> None:
     set_by_a_killed_study(root)
     file = root / "journal" / "knobs.jsonl"
     file.write_text('{"schema": "hindmost.journal/9"}\n' + file.read_text())
-    readable, other = list_left(root / "journal", str(root))
+    readable, unread = list_left(root / "journal", str(root))
     assert readable["name"] == "swappiness"
-    assert "hindmost.journal/9" in other["unread"]
+    assert "hindmost.journal/9" in unread["unread"]
     assert "hindmost.journal/9" in finding(root)["value"]
 
 
 def test_a_journal_that_others_can_write_is_reported_with_the_repair(root: Path) -> None:
     set_by_a_killed_study(root)
     (root / "journal").chmod(0o777)
-    told = finding(root)
-    assert told["mark"] == "mind"
-    assert f"chmod go-w {root / 'journal'}" in told["hint"]
+    reported = finding(root)
+    assert reported["mark"] == "mind"
+    assert f"chmod go-w {root / 'journal'}" in reported["hint"]
 
 
-def test_a_measurement_notes_it_beside_its_verdict(root: Path) -> None:
+def test_a_measurement_notes_settings_that_were_left(root: Path) -> None:
     set_by_a_killed_study(root)
-    (reason,) = [one for one in judge(evidence(findings=[finding(root)])) if one.code == "settings-left"]
+    (reason,) = [
+        reason for reason in judge(evidence(findings=[finding(root)])) if reason.code == "settings-left"
+    ]
     assert reason.level == "note"
     assert values(finding(root)) <= set(re.findall(r"\w+", reason.text))
     assert "hindmost host knobs restore" in reason.hint
-    assert not [one for one in judge(evidence(findings=[])) if one.code == "settings-left"]
+    assert not [reason for reason in judge(evidence(findings=[])) if reason.code == "settings-left"]
 
 
-def test_doctor_and_studies_ask(monkeypatch: pytest.MonkeyPatch, root: Path, capsys) -> None:
+def test_doctor_and_studies_report_settings_that_were_left(
+    monkeypatch: pytest.MonkeyPatch, root: Path, capsys
+) -> None:
     from hindmost.cli import main
     from hindmost.knobs import leftovers as room
     from hindmost.studies import begin
 
     set_by_a_killed_study(root)
-    told = finding(root)
+    reported = finding(root)
     monkeypatch.setattr(room, "FOLDER", root / "journal")
     monkeypatch.setattr(room.list_left, "__defaults__", (root / "journal", str(root)))
     monkeypatch.setattr(room.finding, "__defaults__", (root / "journal", str(root)))
     main(["host", "doctor", "--json", "--spin", "10ms"])
-    found = json.loads(capsys.readouterr().out)["findings"]
-    assert [one["value"] for one in found if one["id"] == "knobs_left"] == [told["value"]]
-    assert [one for one in begin._diagnosis(looks=1)["findings"] if one["id"] == "knobs_left"]
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert [row["value"] for row in findings if row["id"] == "knobs_left"] == [reported["value"]]
+    assert [row for row in begin._diagnosis(looks=1)["findings"] if row["id"] == "knobs_left"]

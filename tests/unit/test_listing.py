@@ -20,7 +20,7 @@ from hindmost.studies.listing import FILES, listing
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two of one target, one of another load, one deeper, one broken, one without an answer."""
+    """Six studies: two of one target, others with another load, in a subfolder, without a result, and a broken one."""
     write_study(tmp_path / "second", runs_of(2), started="2026-02-02T00:00:00Z")
     write_study(tmp_path / "first", runs_of(1), started="2026-01-01T00:00:00Z")
     write_study(tmp_path / "faster", runs_of(3), plan={"rate_per_s": 9_000.0}, started="2026-03-01T00:00:00Z")
@@ -36,9 +36,16 @@ def folder(tmp_path):
 
 
 def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
-    found = listing(folder)["studies"]
-    assert [one["folder"] for one in found] == ["broken", "first", "second", "faster", "deep/er", "begun"]
-    first = found[1]
+    studies = listing(folder)["studies"]
+    assert [study["folder"] for study in studies] == [
+        "broken",
+        "first",
+        "second",
+        "faster",
+        "deep/er",
+        "begun",
+    ]
+    first = studies[1]
     assert (first["kind"], first["verdict"], first["runs"], first["page"]) == (
         "measure",
         "valid",
@@ -46,15 +53,15 @@ def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
         "report.html",
     )
     assert first["latency_us"]["p99"]["low"] < 400 < first["latency_us"]["p99"]["high"]
-    assert (found[-1]["verdict"], found[-1]["latency_us"]) == (None, {})
+    assert (studies[-1]["verdict"], studies[-1]["latency_us"]) == (None, {})
 
 
-def test_what_cannot_be_read_is_a_line_and_no_error(folder, capsys):
+def test_an_unreadable_study_is_listed_without_an_error(folder, capsys):
     (folder / "second/result.json").write_text('{"verdict": 3}')
     assert main(["study", "list", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + 4 + 2
-    faults = {one["folder"]: one["fault"] for one in listing(folder)["studies"] if one["fault"]}
+    faults = {study["folder"]: study["fault"] for study in listing(folder)["studies"] if study["fault"]}
     assert {name: fault["code"] for name, fault in faults.items()} == {
         "broken": "bad-file",
         "second": "bad-file",
@@ -65,10 +72,10 @@ def test_what_cannot_be_read_is_a_line_and_no_error(folder, capsys):
     )
 
 
-def test_a_study_that_is_being_written_is_busy(folder):
+def test_a_locked_study_is_listed_as_busy(folder):
     with (folder / "second/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert [one["folder"] for one in listing(folder)["studies"] if one["busy"]] == ["second"]
+        assert [study["folder"] for study in listing(folder)["studies"] if study["busy"]] == ["second"]
         busy = render_listing(listing(folder))
     assert busy != render_listing(listing(folder))
 
@@ -83,13 +90,13 @@ def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_
     assert "5000/s" in page
 
 
-def test_an_empty_folder_and_none_are_told_apart(tmp_path, capsys):
+def test_an_empty_folder_is_accepted_and_a_missing_one_refused(tmp_path, capsys):
     assert main(["study", "list", str(tmp_path)]) == 0
     assert str(tmp_path) in capsys.readouterr().out
     assert main(["study", "list", str(tmp_path / "nosuch")]) == 2
 
 
-def test_no_run_is_read(folder, monkeypatch):
+def test_listing_reads_no_runs(folder, monkeypatch):
     from hindmost.store import Study
 
     monkeypatch.setattr(Study, "runs", lambda self: pytest.fail("read a run"))
@@ -98,20 +105,20 @@ def test_no_run_is_read(folder, monkeypatch):
 
 def test_every_manifest_and_answer_is_read_once(folder, monkeypatch):
     read: list[Path] = []
-    real = os.open
+    original_open = os.open
 
-    def counted(path, *args, **options):
+    def recording_open(path, *args, **options):
         read.append(path)
-        return real(path, *args, **options)
+        return original_open(path, *args, **options)
 
-    monkeypatch.setattr(os, "open", counted)
+    monkeypatch.setattr(os, "open", recording_open)
     listing(folder)
     read = [path for path in read if Path(path).suffix == ".json"]
     assert len(read) == len(set(read)) == 6 + 4  # manifests, answers
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
+def test_the_list_is_a_frame_with_a_row_for_each_study(folder, library):
     pytest.importorskip(library)
     found = hindmost.list_studies(str(folder), frames=library)
     assert type(found).__module__.partition(".")[0] == library
@@ -121,7 +128,7 @@ def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
     ]
     first = rows[1]
     assert (Path(rows[2]["folder"]) / "manifest.json").exists(), (
-        "a path, whatever the folder it is called from"
+        "a path that is valid from any working folder"
     )
     assert (first["kind"], first["verdict"], first["runs"], first["created"].year) == (
         "measure",
@@ -133,7 +140,7 @@ def test_from_python_the_list_is_a_frame_with_a_row_a_study(folder, library):
     assert [row["folder"] for row in rows if row["fault_code"] == "bad-file"] == [str(folder / "broken")]
 
 
-def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_empty_folder_has_columns(
+def test_an_unanswered_percentile_is_infinite_in_the_frame(
     tmp_path,
 ):
     pytest.importorskip("polars")
@@ -155,15 +162,15 @@ def test_a_percentile_that_was_never_answered_is_infinite_in_the_frame_and_an_em
     ],
 )
 def test_every_kind_of_study_shows_its_verdict(tmp_path, kind, file, verdict):
-    place = tmp_path / "study"
-    place.mkdir()
+    study_folder = tmp_path / "study"
+    study_folder.mkdir()
     manifest = {"schema": "hindmost.study/1", "kind": kind, "plan": {"target": "memcached"}, "host": {}}
-    (place / "manifest.json").write_text(json.dumps(manifest))
-    (place / file).write_text(json.dumps({"verdict": verdict}))
-    (place / "report.html").touch()
-    (one,) = listing(tmp_path)["studies"]
-    assert (one["kind"], one["verdict"], one["page"]) == (kind, verdict, "report.html")
+    (study_folder / "manifest.json").write_text(json.dumps(manifest))
+    (study_folder / file).write_text(json.dumps({"verdict": verdict}))
+    (study_folder / "report.html").touch()
+    (study,) = listing(tmp_path)["studies"]
+    assert (study["kind"], study["verdict"], study["page"]) == (kind, verdict, "report.html")
 
 
-def test_the_list_knows_the_files_of_every_kind():
+def test_the_list_has_the_files_of_every_kind():
     assert set(GO_ON) <= set(FILES)

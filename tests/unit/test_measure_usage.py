@@ -1,4 +1,4 @@
-"""`hindmost measure` refuses what cannot be meant: exit code 2, one error with a hint, before anything starts."""
+"""Usage errors of `hindmost measure`: exit code 2 and one error with a hint, before anything starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from measuring import descendants
 from hindmost.cli import main
 
 pytestmark = pytest.mark.usefixtures("clean_folder")
-BOTH = "memcached://127.0.0.1:1,127.0.0.1:2"
+TWO_SERVERS = "memcached://127.0.0.1:1,127.0.0.1:2"
 HTTPS = "https://127.0.0.1:1/"
 GRPC = "grpc://127.0.0.1:1/shop.Orders/Get"
 
@@ -34,25 +34,25 @@ def clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         signal.signal(number, handler)
 
 
-def asked(capsys: pytest.CaptureFixture[str], *arguments: str, exit_code: int) -> dict[str, Any]:
-    """Run it in this process: one error with a hint, no traceback; returns the document."""
+def run_failing(capsys: pytest.CaptureFixture[str], *arguments: str, exit_code: int) -> dict[str, Any]:
+    """Run a command in this process; check for one error with a hint and no traceback; return the error."""
     code = main([*arguments, "--json"])
-    said = capsys.readouterr()
-    assert code == exit_code, said.err
-    assert len(re.findall(r"^error\[[a-z0-9-]+\]: ", said.err, re.MULTILINE)) == 1, said.err
-    assert len(re.findall(r"^hint: ", said.err, re.MULTILINE)) == 1, said.err
-    assert "Traceback" not in said.err
-    document: dict[str, Any] = json.loads(said.out)
+    output = capsys.readouterr()
+    assert code == exit_code, output.err
+    assert len(re.findall(r"^error\[[a-z0-9-]+\]: ", output.err, re.MULTILINE)) == 1, output.err
+    assert len(re.findall(r"^hint: ", output.err, re.MULTILINE)) == 1, output.err
+    assert "Traceback" not in output.err
+    document: dict[str, Any] = json.loads(output.out)
     assert document["schema"] == "hindmost.error/1"
     return document
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """Measure: exit code 2, no study, no child process."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """Run `measure`, which must fail with exit code 2 without a study or a child process; return the error."""
     files, processes = set(Path.cwd().iterdir()), set(descendants())
-    document = asked(capsys, "measure", *arguments, exit_code=2)
-    assert set(descendants()) <= processes, "nothing was started"
-    assert set(Path.cwd().iterdir()) == files, "no study was made"
+    document = run_failing(capsys, "measure", *arguments, exit_code=2)
+    assert set(descendants()) <= processes, "no process may start"
+    assert set(Path.cwd().iterdir()) == files, "no study may be created"
     return document
 
 
@@ -62,33 +62,33 @@ def assert_refused(document: dict[str, Any], error: tuple[str, dict[str, Any]]) 
     assert {name: document["fields"].get(name) for name in fields} == fields
 
 
-def bad(name: str, value: object, by: str = "name") -> tuple[str, dict[str, Any]]:
-    """What an impossible value is refused with."""
+def bad_value(name: str, value: object, by: str = "name") -> tuple[str, dict[str, Any]]:
+    """Return the error for an impossible value."""
     return "bad-value", {by: name, "value": value}
 
 
 @pytest.mark.parametrize(
     ("flags", "error"),
     [
-        (["--rate", "0"], bad("rate", "0")),
-        (["--rate=-5"], bad("rate", "-5")),
-        (["--rate", "nan"], bad("rate", "nan")),
-        (["--rate", "50q"], bad("rate", "50q")),
-        (["--runs", "3..2"], bad("runs", "3..2")),
-        (["--quantiles", "100"], bad("percentile", "100")),
-        (["--quantiles", ""], bad("percentile", "")),
-        (["--duration=-1s"], bad("duration", "-1s")),
-        (["--duration", "2d"], bad("duration", "2d")),
-        (["--duration", "1e300s"], bad("duration", "1e300s")),
-        (["--timeout", "0s"], bad("timeout", "0s")),
-        (["--precision", "150%"], bad("precision", "150%")),
-        (["--clients", "0"], bad("--clients", 0, "option")),
-        (["--connections", "x"], bad("--connections", "x", "option")),
-        (["--connections", "100001"], bad("--connections", 100001, "option")),
-        (["--server-cpus", "8000"], bad("--server-cpus", 8000, "option")),
-        (["--client-cpus", "3-1"], bad("--client-cpus", "3-1", "option")),
+        (["--rate", "0"], bad_value("rate", "0")),
+        (["--rate=-5"], bad_value("rate", "-5")),
+        (["--rate", "nan"], bad_value("rate", "nan")),
+        (["--rate", "50q"], bad_value("rate", "50q")),
+        (["--runs", "3..2"], bad_value("runs", "3..2")),
+        (["--quantiles", "100"], bad_value("percentile", "100")),
+        (["--quantiles", ""], bad_value("percentile", "")),
+        (["--duration=-1s"], bad_value("duration", "-1s")),
+        (["--duration", "2d"], bad_value("duration", "2d")),
+        (["--duration", "1e300s"], bad_value("duration", "1e300s")),
+        (["--timeout", "0s"], bad_value("timeout", "0s")),
+        (["--precision", "150%"], bad_value("precision", "150%")),
+        (["--clients", "0"], bad_value("--clients", 0, "option")),
+        (["--connections", "x"], bad_value("--connections", "x", "option")),
+        (["--connections", "100001"], bad_value("--connections", 100001, "option")),
+        (["--server-cpus", "8000"], bad_value("--server-cpus", 8000, "option")),
+        (["--client-cpus", "3-1"], bad_value("--client-cpus", "3-1", "option")),
         (["--arrivals", "weekly"], ("unknown-name", {"option": "--arrivals", "name": "weekly"})),
-        (["--require", "p99"], bad("limit", "p99")),
+        (["--require", "p99"], bad_value("limit", "p99")),
         (["--require", "p97<1ms"], ("unmeasured-percentile", {"name": "p97"})),
         (
             ["--require", "p99<1ms", "--require", "p99>2ms"],
@@ -111,14 +111,14 @@ def bad(name: str, value: object, by: str = "name") -> tuple[str, dict[str, Any]
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_meant_is_refused(
+def test_an_impossible_option_is_refused(
     flags: list[str], error: tuple[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert_refused(refused(capsys, "synth", *flags), error)
+    assert_refused(run_refused(capsys, "synth", *flags), error)
 
 
 @pytest.mark.parametrize(
-    ("words", "error"),
+    ("arguments", "error"),
     [
         ([], ("missing-argument", {"argument": "TARGET"})),
         ([""], ("missing-argument", {"argument": "TARGET"})),
@@ -129,12 +129,12 @@ def test_what_cannot_be_meant_is_refused(
         (["memcached://"], ("missing-argument", {"name": "host"})),
         (["memcached://a:0"], ("bad-value", {"name": "port", "port": "0"})),
         (["memcached://127.0.0.1:1,127.0.0.1:1"], ("duplicate-name", {"name": "127.0.0.1:1"})),
-        ([BOTH, "--closed", "--rate", "100"], bad("load.loop", "closed", "key")),
-        (["synth", "--sharding", "ketama"], bad("--sharding", "ketama", "option")),
+        ([TWO_SERVERS, "--closed", "--rate", "100"], bad_value("load.loop", "closed", "key")),
+        (["synth", "--sharding", "ketama"], bad_value("--sharding", "ketama", "option")),
         (["memcached://127.0.0.1:1", "--user", "ada"], ("unsupported", {"option": "--user"})),
         (["http://127.0.0.1:1/", "--ca", "ca.pem"], ("unsupported", {"option": "--ca"})),
         ([HTTPS, "--ca", "absent.pem"], ("tls-file", {})),
-        ([HTTPS, "--io", "io_uring"], bad("io", "io_uring", "key")),
+        ([HTTPS, "--io", "io_uring"], bad_value("io", "io_uring", "key")),
         ([HTTPS, "--verify-wire"], ("unsupported", {"option": "--verify-wire", "transport": "tls"})),
         (
             ["dns://127.0.0.1:1/x", "--verify-wire"],
@@ -147,14 +147,14 @@ def test_what_cannot_be_meant_is_refused(
         (["ws://127.0.0.1:1/", "--method", "POST"], ("unsupported", {"option": "--method"})),
         ([GRPC, "--accept", "2xx"], ("unsupported", {"option": "--accept", "protocol": "grpc"})),
         ([GRPC, "--body", '{"id": 1}'], ("missing-argument", {"option": "--descriptors"})),
-        (["grpc://127.0.0.1:1"], bad("path", "/", "key")),
+        (["grpc://127.0.0.1:1"], bad_value("path", "/", "key")),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_target_or_an_option_that_does_not_fit_it_is_refused(
-    words: list[str], error: tuple[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+def test_an_impossible_target_or_option_for_it_is_refused(
+    arguments: list[str], error: tuple[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert_refused(refused(capsys, *words), error)
+    assert_refused(run_refused(capsys, *arguments), error)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_contradictory_workload_is_refused(
     text: str, code: str, key: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("workload.json").write_text(text)
-    document = refused(capsys, "synth", "--workload", "workload.json")
+    document = run_refused(capsys, "synth", "--workload", "workload.json")
     assert (document["code"], document["fields"].get("key")) == (code, key)
 
 
@@ -188,7 +188,7 @@ def test_an_unreadable_target_file_is_refused(
     text: bytes, code: str, key: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("target.toml").write_bytes(text)
-    document = refused(capsys, "target.toml")
+    document = run_refused(capsys, "target.toml")
     assert (document["code"], document["fields"].get("key")) == (code, key)
     assert document["fields"]["path"] == "target.toml"
 
@@ -196,33 +196,33 @@ def test_an_unreadable_target_file_is_refused(
 def test_a_folder_that_is_not_empty_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("full").mkdir()
     Path("full/precious").write_text("data")
-    assert refused(capsys, "synth", "--out", "full")["code"] == "folder-in-use"
+    assert run_refused(capsys, "synth", "--out", "full")["code"] == "folder-in-use"
     assert Path("full/precious").read_text() == "data"
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("")
-    asked(capsys, "measure", "synth", "--out", "file/study", exit_code=1)
+    run_failing(capsys, "measure", "synth", "--out", "file/study", exit_code=1)
 
 
 @pytest.mark.parametrize(
-    ("manifest", "way"),
+    ("manifest", "hint"),
     [
         ('{"schema": "hindmost.study/1", "host": {}, "plan": {}}', "--resume study"),
         ("{}", "--out"),
     ],
-    ids=["a study", "what this version cannot read"],
+    ids=["a study", "an unreadable manifest"],
 )
-def test_a_folder_that_holds_a_study_is_refused_with_the_command_that_continues_it(
-    manifest: str, way: str, capsys: pytest.CaptureFixture[str]
+def test_a_folder_with_a_study_is_refused_with_the_command_to_resume_it(
+    manifest: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("study/runs/0001").mkdir(parents=True)
     Path("study/manifest.json").write_text(manifest)
     Path("study/runs/0001/run.json").write_text("{}")
-    assert way in refused(capsys, "synth", "--out", "study")["hint"]
+    assert hint in run_refused(capsys, "synth", "--out", "study")["hint"]
 
 
-PLANNED = '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", %s}}'
+MANIFEST = '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth", %s}}'
 
 
 @pytest.mark.parametrize(
@@ -233,24 +233,24 @@ PLANNED = '{"schema": "hindmost.study/1", "host": {}, "plan": {"target": "synth"
         ("[]", "unsupported-format", "unsupported-format"),
         ('{"schema": "hindmost.study/99"}', "unsupported-format", "unsupported-format"),
         ('{"schema": "hindmost.study/1"}', "bad-file", "bad-file"),
-        (PLANNED % '"colour": 1', "bad-file", "no-finished-runs"),
-        (PLANNED % '"rate_per_s": "x"', "bad-file", "no-finished-runs"),
+        (MANIFEST % '"colour": 1', "bad-file", "no-finished-runs"),
+        (MANIFEST % '"rate_per_s": "x"', "bad-file", "no-finished-runs"),
     ],
 )
-def test_a_study_that_cannot_be_read_is_an_error(
+def test_an_unreadable_study_is_an_error(
     manifest: str | None, resumed: str, reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("study").mkdir()
     if manifest is not None:
         Path("study/manifest.json").write_text(manifest)
-    assert asked(capsys, "measure", "--resume", "study", exit_code=1)["code"] == resumed
-    assert asked(capsys, "study", "report", "study", exit_code=1)["code"] == reported
+    assert run_failing(capsys, "measure", "--resume", "study", exit_code=1)["code"] == resumed
+    assert run_failing(capsys, "study", "report", "study", exit_code=1)["code"] == reported
 
 
 @pytest.mark.parametrize(
     ("damage", "content"), [("run.json", "{}"), ("client-0.json", ""), ("client-0.hlog", "\0\1\2")]
 )
-def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_run_is_reported(damage: str, content: str, capsys: pytest.CaptureFixture[str]) -> None:
     run = Path("study/runs/0001")
     run.mkdir(parents=True)
     manifest = {
@@ -264,16 +264,16 @@ def test_a_damaged_run_is_named(damage: str, content: str, capsys: pytest.Captur
     (run / "client-0.json").write_text('{"schema": "hindmost.client/1"}')
     (run / "client-0.hlog").write_text("")
     (run / damage).write_text(content)
-    document = asked(capsys, "study", "report", "study", exit_code=1)
+    document = run_failing(capsys, "study", "report", "study", exit_code=1)
     assert document["code"] == "damaged-run"
     assert "study/runs/0001" in document["hint"]
 
 
 def test_the_installed_command_refuses_as_well() -> None:
     program = Path(sys.executable).with_name("hindmost")
-    done = subprocess.run(
+    process = subprocess.run(
         [program, "measure", "memcached", "--rate", "0"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error["), done.stderr
-    assert "\nhint: " in done.stderr
+    assert process.returncode == 2
+    assert process.stderr.startswith("error["), process.stderr
+    assert "\nhint: " in process.stderr

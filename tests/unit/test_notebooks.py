@@ -1,4 +1,4 @@
-"""The notebooks of the docs run from top to bottom without a screen, and are kept with what they gave."""
+"""The notebooks of the docs run from top to bottom without a display, and are stored with their outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = {
     'BLOCKS, DURATION = 8, "1s"': ('BLOCKS, DURATION = 3, "200ms"', 'BLOCKS, DURATION = 10, "2s"'),
     "REQUESTS = 50_000": ("REQUESTS = 5_000", "REQUESTS = 1_000_000"),
 }
-"""Those that notebooks are kept with; shorter ones, as forms alone are compared; those that they recommend."""
+"""Settings in the stored notebooks; shorter ones for tests; those that the notebooks recommend."""
 PATIENCE_S = 300
 
 
@@ -27,7 +27,7 @@ def read(path: Path) -> Any:
     return pytest.importorskip("nbformat").read(path, as_version=4)
 
 
-def code(notebook: Any) -> list[Any]:
+def code_cells(notebook: Any) -> list[Any]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
@@ -40,74 +40,76 @@ def run(notebook: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ).execute()
 
 
-def set_to(notebook: Any, place: int) -> None:
-    """Use the shorter settings (0), or those that the notebook itself names for figures to rely on (1)."""
-    changed = 0
-    for cell in code(notebook):
-        for kept, others in SETTINGS.items():
-            changed += kept in cell.source
-            cell.source = cell.source.replace(kept, others[place])
-    assert changed == 1
+def use_settings(notebook: Any, place: int) -> None:
+    """Use the shorter settings (0), or those that the notebook recommends (1)."""
+    changes = 0
+    for cell in code_cells(notebook):
+        for stored, alternatives in SETTINGS.items():
+            changes += stored in cell.source
+            cell.source = cell.source.replace(stored, alternatives[place])
+    assert changes == 1
 
 
-def kinds(cell: Any) -> list[tuple[str, list[str]]]:
-    """What a cell gave, by kind: figures differ from host to host, their form does not."""
-    return [(one.output_type, sorted(one.get("data", {}))) for one in cell.outputs]
+def output_kinds(cell: Any) -> list[tuple[str, list[str]]]:
+    """Return the kinds of a cell's outputs: figures differ between hosts, kinds do not."""
+    return [(output.output_type, sorted(output.get("data", {}))) for output in cell.outputs]
 
 
-def test_kept_notebooks_have_their_outputs_and_no_error():
+def test_stored_notebooks_have_outputs_and_no_errors():
     assert [path.stem for path in NOTEBOOKS] == ["find-the-cause", "measure-and-compare", "what-if"]
     for path in NOTEBOOKS:
-        cells = code(read(path))
-        assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run in one go"
-        given = [one for cell in cells for one in cell.outputs]
-        assert not [one for one in given if one.output_type == "error"]
-        assert any("image/svg+xml" in str(one.get("data", {})) for one in given), "a figure is shown"
-        assert not any("/work/" in str(one) or "/home/" in str(one) for one in given)
+        cells = code_cells(read(path))
+        assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), (
+            "cells were not run in order"
+        )
+        outputs = [output for cell in cells for output in cell.outputs]
+        assert not [output for output in outputs if output.output_type == "error"]
+        assert any("image/svg+xml" in str(output.get("data", {})) for output in outputs), "no figure is shown"
+        assert not any("/work/" in str(output) or "/home/" in str(output) for output in outputs)
 
 
 SHORTENED = [
     pytest.param(path, id=path.stem, marks=[] if path.stem == "what-if" else [pytest.mark.nightly])
     for path in NOTEBOOKS
 ]
-"""Two of them measure for half a minute; ``test_from_python.py`` makes the same calls every time."""
+"""Two of them measure for half a minute. ``test_from_python.py`` always makes the same calls."""
 
 
-def shown(source: str, space: dict[str, object]) -> list[tuple[str, list[str]]]:
-    """What a cell gives in this process: the forms of its last value, as a kernel would send them."""
+def run_cell(source: str, space: dict[str, object]) -> list[tuple[str, list[str]]]:
+    """Run a cell in this process; return the kinds of its output, as a kernel would send them."""
     formatters = pytest.importorskip("IPython.core.formatters")
     parsed = ast.parse(source)
     last = parsed.body.pop() if parsed.body and isinstance(parsed.body[-1], ast.Expr) else None
-    with redirect_stdout(StringIO()) as said:
+    with redirect_stdout(StringIO()) as output:
         exec(compile(parsed, "cell", "exec"), space)
         value = eval(compile(ast.Expression(last.value), "cell", "eval"), space) if last else None
-    found = [("stream", [])] if said.getvalue() else []
+    kinds_shown = [("stream", [])] if output.getvalue() else []
     if value is not None:
         data, _ = formatters.DisplayFormatter().format(value)
-        found.append(("execute_result", sorted(data)))
-    return found
+        kinds_shown.append(("execute_result", sorted(data)))
+    return kinds_shown
 
 
 @pytest.mark.parametrize("path", SHORTENED)
-def test_a_notebook_runs_and_gives_what_is_kept(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_and_gives_the_stored_kinds_of_output(path, tmp_path, monkeypatch):
     for library in ("polars", "pandas"):
         pytest.importorskip(library)
-    kept, now = read(path), read(path)
-    set_to(now, 0)
+    stored, shortened = read(path), read(path)
+    use_settings(shortened, 0)
     monkeypatch.chdir(tmp_path)
-    for cell in code(now):  # real runs of a server that spins
+    for cell in code_cells(shortened):  # real runs of a server that spins
         cell.source = cell.source.replace("runs=3", "runs=2").replace('"500ms"', '"200ms"')
     space: dict[str, object] = {}
-    for before, after in zip(code(kept), code(now), strict=True):
-        assert shown(after.source, space) == kinds(before), after.source
+    for before, after in zip(code_cells(stored), code_cells(shortened), strict=True):
+        assert run_cell(after.source, space) == output_kinds(before), after.source
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.timeout(3 * PATIENCE_S)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_with_the_settings_that_it_recommends(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_with_its_recommended_settings(path, tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     notebook = read(path)
-    set_to(notebook, 1)
+    use_settings(notebook, 1)
     run(notebook, tmp_path, monkeypatch)

@@ -13,10 +13,10 @@ from hindmost.run.status import RepeatBudget
 from hindmost.studies.pairs import NoMoreRuns, Step, draw_order, interleave
 
 NAMES = ("original", "clone", "again")
-STOLEN = Note("steal-time", "the hypervisor took 3 %")
+STEAL = Note("steal-time", "the hypervisor took 3 %")
 
 
-class ScriptedArm:
+class FakeArm:
     """An arm whose runs of some rounds are excluded, or that fails in one round."""
 
     def __init__(
@@ -36,11 +36,11 @@ class ScriptedArm:
         self.runs.append(number)
 
     def excluded(self, number: int) -> Note | None:
-        return STOLEN if number in self.bad else None
+        return STEAL if number in self.bad else None
 
 
-def arms(log: list[str], **excluded: tuple[int, ...]) -> dict[str, ScriptedArm]:
-    return {name: ScriptedArm(name, log, excluded.get(name, ())) for name in NAMES}
+def arms(log: list[str], **excluded: tuple[int, ...]) -> dict[str, FakeArm]:
+    return {name: FakeArm(name, log, excluded.get(name, ())) for name in NAMES}
 
 
 def test_every_round_has_each_arm_once_in_random_order():
@@ -55,7 +55,7 @@ def test_every_round_has_each_arm_once_in_random_order():
 
 @each_row("number", range(1, 30))
 def test_orders_are_the_same_in_every_version(number):
-    """A stored study must resume with the orders that it began with."""
+    """A stored study must resume with its original orders."""
     order = list(NAMES)
     random.Random(f"1 0.5 {number}").shuffle(order)
     assert draw_order(arms([]), "1 0.5", number) == order
@@ -68,7 +68,7 @@ def test_a_round_with_one_excluded_run_is_repeated_whole():
     log: list[str] = []
     rounds = interleave(arms(log, clone=(2,), again=(2, 3)), "seed", RepeatBudget(3))
     assert rounds.counted == [1, 4, 5]
-    assert rounds.excluded == {2: STOLEN, 3: STOLEN}
+    assert rounds.excluded == {2: STEAL, 3: STEAL}
     assert len(log) == 15
 
 
@@ -83,11 +83,11 @@ def test_stored_runs_are_not_repeated_wherever_a_study_stopped():
     interleave(arms(whole, original=(2,)), "seed", RepeatBudget(3))
     for stop in range(len(whole)):
         log: list[str] = []
-        made = arms(log, original=(2,))
+        remaining_arms = arms(log, original=(2,))
         for line in whole[:stop]:
             name, number = line.split()
-            made[name].runs.append(int(number))
-        rounds = interleave(made, "seed", RepeatBudget(3))
+            remaining_arms[name].runs.append(int(number))
+        rounds = interleave(remaining_arms, "seed", RepeatBudget(3))
         assert log == whole[stop:]
         assert rounds.counted == [1, 3, 4]
 
@@ -102,8 +102,8 @@ def test_progress_reports_every_run_and_the_expected_total():
 
 def test_an_arm_that_fails_ends_the_study():
     log: list[str] = []
-    made = arms(log)
-    made["clone"].lost = 2
-    assert interleave(made, "seed", RepeatBudget(5)).counted == [1]
+    remaining_arms = arms(log)
+    remaining_arms["clone"].lost = 2
+    assert interleave(remaining_arms, "seed", RepeatBudget(5)).counted == [1]
     assert "clone 2" not in log
     assert len(log) <= 5

@@ -1,4 +1,4 @@
-"""What the benches make of measurements: shares of a processor, medians, ratios, tables."""
+"""Figures that the benches compute from measurements: shares of a CPU, medians, ratios and tables."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def row(number: int, peer: str, mode: str, **more: Any) -> dict[str, Any]:
     return found | {"report": report | more.pop("report", {})} | more
 
 
-def test_start_up_and_printing_are_not_the_load() -> None:
-    # A second of start-up at full speed, keys, a pause, then a load at 30 % of a processor, then a second of sorting.
+def test_start_up_and_reporting_do_not_count_as_load() -> None:
+    # A second of start-up at full speed, keys, a pause, a load at 30 % of a CPU, then a second of sorting.
     cpu = np.cumsum([0, *[100] * 10, 100, *[0] * 5, *[30] * 20, *[100] * 10]) * 1_000_000
     sent = np.cumsum([0, *[0] * 10, 900, *[0] * 5, *[1000] * 20, *[0] * 10])
     ticks = [Tick(100_000_000 * i, int(c), int(b)) for i, (c, b) in enumerate(zip(cpu, sent, strict=True))]
     assert share_of_load(ticks) == pytest.approx(0.3)
 
 
-def test_a_load_that_was_not_seen_has_no_share() -> None:
+def test_an_unobserved_load_has_no_share() -> None:
     assert np.isnan(share_of_load([]))
     assert np.isnan(share_of_load([Tick(0, 0, 0), Tick(1, 1, 0), Tick(2, 2, 5)]))
 
 
-def test_ratios_pair_what_was_measured_in_the_same_round() -> None:
-    # The host is twice as fast in round 2: only pairs see that ours needs half of theirs in both.
+def test_ratios_are_paired_by_round() -> None:
+    # The host is twice as fast in round 2. Only pairs show that our CPU use is half of wrk's in both rounds.
     rows = [row(n, "hindmost", "flat", cpu_share=0.25 / n) for n in (1, 2)]
     rows += [row(n, "wrk", "flat", cpu_share=0.5 / n) for n in (1, 2)] + [
         row(3, "wrk", "flat", cpu_share=0.001)
@@ -61,46 +61,46 @@ def test_ratios_pair_what_was_measured_in_the_same_round() -> None:
     assert (found.value, found.low, found.high, found.n) == (2.0, 2.0, 2.0, 2)
 
 
-def test_processor_time_of_a_request() -> None:
+def test_cpu_time_of_a_request() -> None:
     assert cost_us(row(1, "wrk", "flat", cpu_share=0.8)) == pytest.approx(1600.0)
     assert cost_us(row(1, "wrk", "flat", cpu_share=None)) is None
 
 
-def test_an_error_is_reported_less_captured() -> None:
-    seen = row(
+def test_an_error_is_the_reported_minus_the_captured_latency() -> None:
+    measured = row(
         1, "oha", "10%", report={"latency_us": {"p99": 90.0}}, wire={"latency_us": {"p99": 60.0, "p50": 1.0}}
     )
-    assert error_us("latency", "p99")(seen) == 30.0
-    assert error_us("latency", "p50")(seen) is None, "not reported"
+    assert error_us("latency", "p99")(measured) == 30.0
+    assert error_us("latency", "p50")(measured) is None, "p50 is not reported"
 
 
-def test_the_right_answer_to_a_freeze_is_that_of_a_simulated_open_loop() -> None:
+def test_the_right_answer_to_a_freeze_agrees_with_a_simulated_open_loop() -> None:
     frozen, total, rate, capacity, usual = 0.1, 4.0, 2000.0, 40_000.0, 100e-6
     scheduled = np.arange(0.0, total, 1.0 / rate)
-    free, done = 0.0, np.empty(scheduled.size)
+    free, completed = 0.0, np.empty(scheduled.size)
     for i, at in enumerate(scheduled):
         begin = max(at, free)
         if 2.0 <= begin < 2.0 + frozen:
             begin = 2.0 + frozen
         free = begin + 1.0 / capacity
-        done[i] = begin + usual
-    simulated = figures((done - scheduled) * 1e6)
+        completed[i] = begin + usual
+    simulated = figures((completed - scheduled) * 1e6)
     for name, value in right_answer(frozen, total, rate, capacity, usual * 1e6).items():
         assert simulated[name] == pytest.approx(value, rel=0.005)
 
 
-def test_what_a_freeze_should_have_shown_is_the_measure() -> None:
-    seen = row(
+def test_a_peer_is_compared_with_the_right_answer_to_a_freeze() -> None:
+    measured = row(
         1, "wrk", "freeze", frozen_s=0.1, seconds=4.0, report={"latency_us": {"p50": 0.0, "p99": 30_000.0}}
     )
-    assert of_right("p99", 50_000.0)(seen) == pytest.approx(0.5)
+    assert of_right("p99", 50_000.0)(measured) == pytest.approx(0.5)
 
 
 def test_a_median_of_nothing_is_none() -> None:
     assert middle([None, float("nan")]).n == 0
 
 
-def test_each_round_has_everybody_in_an_order_of_its_own() -> None:
+def test_each_round_has_every_peer_in_its_own_order() -> None:
     blocks = list(steps(PEERS, 2, 1, seed=3))
     keys = [step.key for block in blocks for step in block]
     assert len(keys) == len(set(keys))
@@ -110,60 +110,66 @@ def test_each_round_has_everybody_in_an_order_of_its_own() -> None:
     assert orders[0] != orders[3], "the order is drawn anew"
 
 
-def test_a_contest_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
+def test_an_interrupted_contest_resumes(tmp_path: Path) -> None:
     path = tmp_path / "rounds.jsonl"
     Contest(path, SETTING, {}, {"host": "here", "versions": {}})
     whole = path.read_text()
     path.write_text(
         whole + '{"key": [1, "http", "flat", "wrk"], "peer": "wrk"}\n' + '{"key": [1, "http", "fl'
     )
-    again = Contest(path, SETTING, {}, {})
-    assert [one["peer"] for one in again.rows] == ["wrk"]
-    assert load(path)[1] == again.rows
+    resumed = Contest(path, SETTING, {}, {})
+    assert [row["peer"] for row in resumed.rows] == ["wrk"]
+    assert load(path)[1] == resumed.rows
     with pytest.raises(SettingDiffers):
         Contest(path, Setting(3.0, 16, 0, 1), {}, {})
 
 
-def test_the_tables_name_everybody_also_who_failed_or_is_absent() -> None:
+def test_the_tables_include_failed_and_absent_peers() -> None:
     peers = [peer for peer in PEERS if peer.protocol == "http"]
     rows = [row(1, "hindmost", "flat"), row(1, "wrk", "flat", cpu_share=1.0)]
     rows.append(
-        {"key": [1, "http", "flat", "oha"], "round": 1, "mode": "flat", "peer": "oha", "failure": "it fell"}
+        {
+            "key": [1, "http", "flat", "oha"],
+            "round": 1,
+            "mode": "flat",
+            "peer": "oha",
+            "failure": "it crashed",
+        }
     )
     text = page({"about": {"host": "a host", "versions": {"wrk": "4"}}}, rows, peers, ABSENT)
     for name in [peer.name for peer in peers] + list(ABSENT):
         assert name in text
-    assert "it fell" in text
+    assert "it crashed" in text
     assert "| http | wrk | 500 | 2.00 | 2000.00 |" in text
 
 
 @each_row(
-    ("ratios", "said"),
+    ("ratios", "verdict"),
     [([1.2, 1.1, 1.3], "held"), ([0.8, 1.05, 1.0], "broken"), ([1.0, 1.2, 1.1], "undecided")],
 )
-def test_a_claim_is_decided_only_where_all_rounds_agree(ratios: list[float], said: str) -> None:
+def test_a_claim_is_decided_only_if_all_rounds_agree(ratios: list[float], verdict: str) -> None:
     row = Claim("redis", "redis-benchmark", ratios, 1.1).row()
-    assert row.endswith(f"| 1.1 | {said} |")
+    assert row.endswith(f"| 1.1 | {verdict} |")
     assert f"{sorted(ratios)[1]:.2f} [{min(ratios):.2f}, {max(ratios):.2f}]" in row
 
 
 GHZ = """{"date":"2026-11-25T04:46:33Z","endReason":"timeout","count":208,"total":1059977067,"average":76100914,
 "rps":196.23066052616778,"errorDistribution":{},"statusCodeDistribution":{"OK":208},"details":[]}"""
-"""What ghz 0.93.0 said of a busy host's server, without its latencies."""
+"""The report of ghz 0.93.0 on a server of a busy host, without latencies."""
 
 
-def test_ghz_is_read_by_its_codes_and_a_call_that_failed_is_no_figure() -> None:
+def test_failed_calls_in_a_report_of_ghz_are_refused() -> None:
     assert ghz.read(GHZ) == 208
-    for said in (
+    for report in (
         GHZ.replace('"OK":208', '"OK":200,"Unavailable":8'),
         GHZ.replace('"OK":208', ""),
         "rpc error",
     ):
         with pytest.raises(SystemExit):
-            ghz.read(said)
+            ghz.read(report)
 
 
-def test_what_ghz_asks_is_what_we_ask() -> None:
+def test_ghz_sends_the_same_request_as_hindmost() -> None:
     message = json_format.Parse('{"id": 7}', _order())
     assert message.SerializeToString() == ghz.MESSAGE
     assert bytes.fromhex(ghz.CALL["body"]["hex"]) == b"\0\0\0\0\x02" + ghz.MESSAGE

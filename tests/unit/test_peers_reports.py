@@ -1,6 +1,6 @@
-"""What the benches read out of other load testers' output: recorded from the versions that are pinned.
+"""Parsers of the benches for reports of other load testers, on recorded output of the pinned versions.
 
-Expected values were read off the files in ``peers/`` by eye, or with other tools than the parsers under test.
+Expected values were read from the files in ``peers/`` by eye, or with tools other than the parsers under test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from benches.peers.peer import Job, Peer, Unreadable
 from benches.peers.registry import PEERS
 
-RECORDED = Path(__file__).parent / "peers"
+RECORDINGS = Path(__file__).parent / "peers"
 FOREIGN = {peer.name: peer for peer in PEERS if peer.source.kind != "here"}
 
 REPORTS = {
@@ -38,45 +38,47 @@ def job(folder: Path, rate: float | None = None) -> Job:
     return Job("127.0.0.1:8080", 16, 2.0, rate, 50_000.0, folder)
 
 
-def recorded(peer: Peer, folder: Path) -> tuple[Job, str]:
-    shutil.copytree(RECORDED / peer.name, folder, dirs_exist_ok=True)
+def read_recording(peer: Peer, folder: Path) -> tuple[Job, str]:
+    shutil.copytree(RECORDINGS / peer.name, folder, dirs_exist_ok=True)
     out = folder / "stdout"
     return job(folder), out.read_text() if out.exists() else ""
 
 
 def test_every_foreign_peer_has_a_recorded_output() -> None:
-    assert set(REPORTS) == set(FOREIGN) == {path.name for path in RECORDED.iterdir()}
+    assert set(REPORTS) == set(FOREIGN) == {path.name for path in RECORDINGS.iterdir()}
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_recorded_output_is_read_as_it_says(name: str, tmp_path: Path) -> None:
+def test_a_recorded_report_is_parsed(name: str, tmp_path: Path) -> None:
     requests, per_s, latency_us = REPORTS[name]
-    found = FOREIGN[name].read(*recorded(FOREIGN[name], tmp_path))
-    assert (found.requests, found.errors) == (requests, 0)
-    assert found.per_s == pytest.approx(per_s, rel=1e-4)
-    assert dict(found.latency_us) == pytest.approx(latency_us, rel=1e-4)
+    report = FOREIGN[name].read(*read_recording(FOREIGN[name], tmp_path))
+    assert (report.requests, report.errors) == (requests, 0)
+    assert report.per_s == pytest.approx(per_s, rel=1e-4)
+    assert dict(report.latency_us) == pytest.approx(latency_us, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_an_output_without_its_summary_is_refused(name: str, tmp_path: Path) -> None:
     peer = FOREIGN[name]
-    asked, _ = recorded(peer, tmp_path)
+    recorded_job, _ = read_recording(peer, tmp_path)
     for path in tmp_path.glob("summary.json"):
         path.unlink()
     with pytest.raises(Unreadable, match=name):
-        peer.read(asked, "nothing that it would say\n")
+        peer.read(recorded_job, "not a report\n")
 
 
 @pytest.mark.parametrize("name", [name for name, peer in FOREIGN.items() if peer.paced])
-def test_a_rate_stands_in_the_command_of_those_that_take_one(name: str, tmp_path: Path) -> None:
-    def said(rate: float | None) -> str:
-        words = " ".join(FOREIGN[name].command(job(tmp_path, rate), name))
-        return words + "".join(path.read_text() for path in sorted(tmp_path.glob("script*")))
+def test_the_rate_is_in_the_command_of_paced_peers(name: str, tmp_path: Path) -> None:
+    def command_and_script(rate: float | None) -> str:
+        command = " ".join(FOREIGN[name].command(job(tmp_path, rate), name))
+        return command + "".join(path.read_text() for path in sorted(tmp_path.glob("script*")))
 
-    paced = said(3200.0)
-    assert "3200" in paced or "200.000000" in paced, "the whole rate, or that of each of 16 connections"
-    assert said(None) != paced
+    paced = command_and_script(3200.0)
+    assert "3200" in paced or "200.000000" in paced, (
+        "neither the total rate nor that of each of 16 connections"
+    )
+    assert command_and_script(None) != paced
 
 
-def test_what_counts_requests_is_asked_for_so_many_as_fill_the_time(tmp_path: Path) -> None:
+def test_redis_benchmark_gets_enough_requests_for_the_duration(tmp_path: Path) -> None:
     assert "100000" in FOREIGN["redis-benchmark"].command(job(tmp_path), "redis-benchmark")

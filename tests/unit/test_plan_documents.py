@@ -1,4 +1,4 @@
-"""Workload files and the measure plan: what reaches the engine, and what is refused before it does."""
+"""Workload files and the measure plan: what reaches the engine, and what is refused earlier."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_a_workload_without_kind_is_key_value(tmp_path):
     [b"", b"{", b"\xff\xfe", b"[]", b"3", b" " * (16 << 20) + b"{}"],
     ids=["empty", "cut", "bytes", "list", "number", "huge"],
 )
-def test_files_that_are_no_workload_are_refused_by_name(tmp_path, content):
+def test_invalid_workload_files_are_refused_by_path(tmp_path, content):
     file = tmp_path / "w.json"
     file.write_bytes(content)
     with raises(UsageError, "bad-file", path=str(file)):
@@ -51,7 +51,7 @@ def test_an_absent_or_unreadable_workload_file_is_refused(tmp_path):
         ({"kind": "key-value", "get_ratio": float("nan")}, "bad-value", {}),
     ],
 )
-def test_the_engine_names_the_field_of_a_workload_that_it_refuses(workload, code, fields):
+def test_the_engine_names_the_invalid_field_of_a_workload(workload, code, fields):
     with raises(UsageError, code, **fields):
         engine_plans(MeasurePlan(target="memcached", workload=workload))
 
@@ -60,23 +60,26 @@ def test_the_engine_names_the_field_of_a_workload_that_it_refuses(workload, code
     ("connections", "clients", "each"),
     [(16, 1, [16]), (16, 3, [6, 5, 5]), (2, 4, [1, 1, 1, 1]), (7, 7, [1] * 7)],
 )
-def test_connections_are_shared_out_whole(connections, clients, each):
+def test_connections_are_divided_among_clients(connections, clients, each):
     plan = MeasurePlan(target="memcached", connections=connections, clients=clients)
-    assert [one["connections"] for one in engine_plans(plan)] == each
+    assert [client["connections"] for client in engine_plans(plan)] == each
 
 
-def test_every_client_stores_its_share_of_the_keys_and_none_over_http():
+def test_every_client_preloads_keys_but_not_over_http():
     plan = MeasurePlan(target="memcached", clients=3)
-    assert [one["preload"] for one in engine_plans(plan)] == [True, True, True]
+    assert [client["preload"] for client in engine_plans(plan)] == [True, True, True]
     http = MeasurePlan(target="nginx", workload={"kind": "http", "paths": ["/"]})
-    assert [one["preload"] for one in engine_plans(http, protocol="http")] == [False]
+    assert [client["preload"] for client in engine_plans(http, protocol="http")] == [False]
 
 
 def test_clients_of_a_run_share_a_seed_and_runs_do_not():
     plan = MeasurePlan(target="memcached", clients=2, seed=5)
-    assert [one["seed"] for one in engine_plans(plan, run=1)] == [5, 5]
-    assert [one["seed"] for one in engine_plans(plan, run=3)] == [7, 7]
-    assert [one["client"] for one in engine_plans(plan)] == [{"index": 0, "of": 2}, {"index": 1, "of": 2}]
+    assert [client["seed"] for client in engine_plans(plan, run=1)] == [5, 5]
+    assert [client["seed"] for client in engine_plans(plan, run=3)] == [7, 7]
+    assert [client["client"] for client in engine_plans(plan)] == [
+        {"index": 0, "of": 2},
+        {"index": 1, "of": 2},
+    ]
 
 
 def test_the_same_plan_gives_the_same_bytes():
@@ -101,23 +104,23 @@ def test_the_same_plan_gives_the_same_bytes():
         ({"pacing": "sleep"}, ("pacing",), "sleep"),
     ],
 )
-def test_what_the_plan_says_reaches_the_engine(fields, path, value):
-    found = engine_plans(MeasurePlan(target="memcached", **fields))[0]
+def test_fields_of_the_plan_reach_the_engine(fields, path, value):
+    plan_part = engine_plans(MeasurePlan(target="memcached", **fields))[0]
     for key in path:
-        found = found[key]
-    assert found == value
+        plan_part = plan_part[key]
+    assert plan_part == value
 
 
-def test_a_plan_survives_its_manifest():
+def test_a_plan_is_restored_from_its_manifest():
     plan = MeasurePlan(target="memcached", clients=2, client_cpus=((1,), (2,)), warmup=1.0, runs=(2, 5))
     assert MeasurePlan.model_validate(json.loads(json.dumps(plan.model_dump(mode="json")))) == plan
 
 
-def test_a_plan_is_frozen_and_knows_its_fields():
+def test_a_plan_is_frozen_and_refuses_unknown_fields():
     plan = MeasurePlan(target="memcached")
     with pytest.raises(ValidationError):
         plan.rate_per_s = 3.0
     with pytest.raises(ValidationError) as caught:
         MeasurePlan(target="memcached", colour="red")
-    assert [one["loc"] for one in caught.value.errors()] == [("colour",)]
+    assert [error["loc"] for error in caught.value.errors()] == [("colour",)]
     assert plan.labels == ("p50", "p95", "p99", "p99.9")

@@ -1,4 +1,4 @@
-"""Study files of ``hindmost attribute``: what is read, and what is refused in which words."""
+"""Study files of ``hindmost attribute``: how they are read, and how mistakes are refused."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -38,7 +38,7 @@ def read(tmp_path, text):
     return load_study_file(file)
 
 
-def test_levels_are_texts_and_what_is_set_is_kept(tmp_path):
+def test_levels_and_settings_are_read(tmp_path):
     study = read(tmp_path, GOOD)
     assert [factor.levels for factor in study.factor] == [["1", "2"], ["madvise", "always"]]
     assert [factor.setting for factor in study.factor] == [{"option": "threads"}, {"knob": "thp"}]
@@ -69,16 +69,16 @@ def test_a_wrong_file_is_refused_with_key_and_value(tmp_path, before, after, cod
         read(tmp_path, GOOD.replace(before, after, 1))
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with raises(UsageError, "no-such-file", path=str(tmp_path / "none.toml")):
         load_study_file(tmp_path / "none.toml")
 
 
 @each_row("path", STUDIES, ids=lambda path: path.stem)
-def test_every_study_that_we_ship_can_be_read_and_says_what_it_sets(path):
+def test_every_example_study_can_be_read(path):
     study = load_study_file(path)
     assert all(kind_of(factor.setting, factor.name) for factor in study.factor)
 
 
-def test_what_a_study_file_may_give_to_measure_is_an_option_of_measure():
+def test_options_for_measure_in_a_study_file_are_options_of_measure():
     assert set(FOR_MEASURE) <= {option.name for option in fields(MeasureRequest)}

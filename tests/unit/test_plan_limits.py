@@ -1,4 +1,4 @@
-"""Limits as people write them: what is read, what contradicts itself, what cannot be told of a plan."""
+"""Limits as text: parsing, contradictions, and limits that a plan cannot decide."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hindmost.plan.objective import parse_objective
         ("failed[checkout]<1%", "failed[checkout]", 0.01, "share", False),
     ],
 )
-def test_limits_are_read_in_their_unit(text, key, limit, unit, above):
+def test_limits_are_parsed_with_their_unit(text, key, limit, unit, above):
     term = parse_term(text)
     assert (term.key, term.unit, term.above, term.text) == (key, unit, above, text)
     assert term.limit == pytest.approx(limit)
@@ -91,21 +91,21 @@ def test_limits_that_contradict_each_other_are_refused(texts, value, other):
         ["p99<2ms", "p99>1ms"],
         ["p50<1ms", "p99>2ms"],
         ["p99[a]<1ms", "p99[b]>2ms", "p99>3ms"],
-        ["isolated p99<1ms", "p99>2ms"],  # a host may add as much
+        ["isolated p99<1ms", "p99>2ms"],  # interference may add the difference
         ["errors<1%", "unanswered>5%"],
         ["mean<1ms", "p99>2ms", "p99<3ms", "p99<4ms"],
     ],
 )
-def test_limits_that_can_hold_together_are_taken(texts):
+def test_compatible_limits_are_accepted(texts):
     assert len(parse_limits(texts)) == sum(text.count(",") + 1 for text in texts)
 
 
-def test_a_comma_between_brackets_belongs_to_a_name():
+def test_a_comma_in_brackets_belongs_to_a_name():
     terms = parse_limits(["p99[get:/a?b=1,2]<1ms,failed[c,d]<1%"])
     assert [term.request for term in terms] == ["get:/a?b=1,2", "c,d"]
 
 
-def test_what_a_plan_cannot_tell_is_refused_before_anything_runs():
+def test_limits_that_a_plan_cannot_decide_are_refused():
     plan = MeasurePlan(target="memcached", rate_per_s=50_000.0)
     assert check_limits(plan, parse_limits(["p99<5ms", "errors<1%", "throughput>49k"])) is plan
     known = ["p50", "p95", "p99", "p99.9"]
@@ -119,9 +119,9 @@ def test_what_a_plan_cannot_tell_is_refused_before_anything_runs():
     assert "--quantiles" not in (caught.value.hint or "")
 
 
-def test_a_request_that_the_workload_does_not_have_is_refused():
-    listed = [{"path": "/a,b", "name": "checkout"}, {"path": "/c"}]
-    plan = MeasurePlan(target="http://h/", rate_per_s=10.0, workload={"kind": "http", "requests": listed})
+def test_a_request_outside_the_workload_is_refused():
+    requests = [{"path": "/a,b", "name": "checkout"}, {"path": "/c"}]
+    plan = MeasurePlan(target="http://h/", rate_per_s=10.0, workload={"kind": "http", "requests": requests})
     assert check_limits(plan, parse_limits(["p99[checkout]<5ms, errors[get:/c]<1%"])) is plan
     with raises(UsageError, "unknown-name", option="--require", name="chekout", known=["checkout", "get:/c"]):
         check_limits(plan, parse_limits(["p99[chekout]<5ms"]))
@@ -129,6 +129,6 @@ def test_a_request_that_the_workload_does_not_have_is_refused():
 
 
 @each_row("read", [parse_objective, partial(parse_term, what="promise")])
-def test_what_is_no_limit_of_a_measurement_is_about_all_requests(read):
+def test_objectives_and_promises_apply_to_all_requests(read):
     with raises(UsageError, "unsupported", name="p99"):
         read("p99[checkout]<5ms")

@@ -1,4 +1,4 @@
-"""Secrets of a plan: documents hold where they are found, clients get the words."""
+"""Secrets of a plan: documents contain references, and clients get the values."""
 
 from __future__ import annotations
 
@@ -11,36 +11,34 @@ from rows import each_row
 from hindmost.errors import UsageError
 from hindmost.plan import secrets
 
-WORDS = "s3cret-words"
+SECRET = "s3cret-words"
 
 
-def test_a_document_holds_no_words_of_a_secret_and_an_client_gets_them():
-    written = {
+def test_a_document_has_references_to_secrets_and_a_client_gets_the_values():
+    workload = {
         "kind": "http",
-        "headers": {"Authorization": f"Bearer {WORDS}", "Accept": "text/plain"},
-        "requests": [{"headers": {"cookie": f"session={WORDS}; a=b", "X-Api-Key": WORDS}}, {"path": "/x"}],
+        "headers": {"Authorization": f"Bearer {SECRET}", "Accept": "text/plain"},
+        "requests": [{"headers": {"cookie": f"session={SECRET}; a=b", "X-Api-Key": SECRET}}, {"path": "/x"}],
     }
-    stored = secrets.conceal(written)
-    assert WORDS not in str(stored)
+    stored = secrets.conceal(workload)
+    assert SECRET not in str(stored)
     assert stored["headers"]["Authorization"].startswith("Bearer given:Authorization-")
     assert stored["headers"]["Accept"] == "text/plain"
-    assert secrets.reveal(stored) == written
+    assert secrets.reveal(stored) == workload
     assert secrets.conceal(stored) == stored
-    assert secrets.conceal(written) == stored, "the same words have the same reference"
+    assert secrets.conceal(workload) == stored, "equal secrets have equal references"
 
 
-def test_variables_and_files_are_looked_up_wherever_they_are_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    monkeypatch.setenv("TOKEN_OF_TEST", WORDS)
-    (tmp_path / "key").write_text(f"{WORDS}\nmore")
+def test_references_to_variables_and_files_are_resolved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("TOKEN_OF_TEST", SECRET)
+    (tmp_path / "key").write_text(f"{SECRET}\nmore")
     headers = {"Authorization": "Bearer env:TOKEN_OF_TEST", "X-Tenant": f"file:{tmp_path}/key"}
     assert secrets.conceal_headers(headers) == headers
     secrets.trust(headers)
-    assert secrets.reveal_headers(headers) == {"Authorization": f"Bearer {WORDS}", "X-Tenant": WORDS}
+    assert secrets.reveal_headers(headers) == {"Authorization": f"Bearer {SECRET}", "X-Tenant": SECRET}
 
 
-def test_a_field_of_a_template_is_no_secret():
+def test_a_template_field_is_not_a_secret():
     headers = {"Authorization": "Bearer {{data.token}}"}
     assert secrets.conceal_headers(headers) == headers
 
@@ -53,7 +51,7 @@ def test_a_field_of_a_template_is_no_secret():
         ("given:Authorization-999", "secret-not-stored", {}),
     ],
 )
-def test_a_reference_that_leads_nowhere_is_refused_with_its_header(reference: str, code: str, fields: dict):
+def test_an_unresolvable_reference_is_refused_with_its_header(reference: str, code: str, fields: dict):
     secrets.trust(reference)
     with raises(UsageError, code, field="header Authorization", **fields):
         secrets.reveal_headers({"Authorization": reference})

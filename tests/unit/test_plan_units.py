@@ -1,4 +1,4 @@
-"""What people write: rates, times, shares, runs, percentiles and thresholds; read, or refused with a hint."""
+"""Rates, times, shares, runs, percentiles and thresholds as text: parsed, or refused with a hint."""
 
 import math
 
@@ -31,7 +31,7 @@ from hindmost.plan.units import format_us, label
         ("100M", 1e8),
     ],
 )
-def test_rates_are_read(text, rate):
+def test_rates_are_parsed(text, rate):
     assert parse_rate(text) == pytest.approx(rate)
 
 
@@ -56,7 +56,7 @@ def test_rates_are_read(text, rate):
         "k",
     ],
 )
-def test_rates_that_cannot_be_meant_are_refused_with_an_example(text):
+def test_impossible_rates_are_refused_with_an_example(text):
     with raises(UsageError, "bad-value", name="rate", value=text) as caught:
         parse_rate(text)
     assert "50k" in caught.value.hint
@@ -94,7 +94,7 @@ def test_times_need_a_unit_and_fit_in_a_day(text, seconds):
         assert parse_duration(text) == pytest.approx(seconds)
 
 
-def test_a_time_below_its_least_is_refused_by_its_name():
+def test_a_time_below_its_minimum_is_refused():
     with raises(UsageError, "bad-value", name="timeout", value="500us", least=0.001, most=86_400.0):
         parse_duration("500us", "timeout", 0.001)
     assert parse_duration("1ms", "timeout", 0.001) == pytest.approx(0.001)
@@ -104,7 +104,7 @@ def test_a_time_below_its_least_is_refused_by_its_name():
     ("text", "share"),
     [("5%", 0.05), ("0.05", 0.05), ("99.9%", 0.999), ("0%", None), ("100%", None), ("1", None), ("5", None)],
 )
-def test_shares_lie_strictly_between_nothing_and_all(text, share):
+def test_shares_are_strictly_between_0_and_1(text, share):
     if share is None:
         with raises(UsageError, "bad-value", name="precision", value=text):
             parse_percent(text)
@@ -156,7 +156,7 @@ def test_runs_are_one_number_or_a_rising_pair(text, runs):
         ("median", None),
     ],
 )
-def test_percentiles_are_sorted_and_lie_inside(text, levels):
+def test_percentiles_are_sorted_and_between_0_and_100(text, levels):
     if levels is None:
         with raises(UsageError, "bad-value", name="percentile"):
             parse_quantiles(text)
@@ -184,5 +184,5 @@ def test_levels_are_named_by_their_percentile(level, name):
         (math.inf, "infinitely late"),
     ],
 )
-def test_microseconds_are_written_in_the_unit_that_suits(us, text):
+def test_microseconds_are_formatted_in_a_suitable_unit(us, text):
     assert format_us(us) == text
