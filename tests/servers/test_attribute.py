@@ -28,7 +28,6 @@ class StoppedStudy:
     first: Answer
     finished: dict[Path, int]
     answer: Answer
-    answer: Answer
 
 
 @pytest.fixture(scope="module")
