@@ -52,7 +52,7 @@ class ArmResult:
 def ticks(cpu: int) -> tuple[int, int]:
     """Total and idle time of a CPU."""
     line = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith(f"cpu{cpu} "))
-    times = [int(word) for word in line.split()[1:9]]
+    times = [int(field) for field in line.split()[1:9]]
     return sum(times), times[3] + times[4]
 
 

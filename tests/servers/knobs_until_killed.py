@@ -98,10 +98,10 @@ def guards_of(pid: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
+                arguments = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"guard.py" in b" ".join(words) and str(pid).encode() in words:
+            if b"guard.py" in b" ".join(arguments) and str(pid).encode() in arguments:
                 guards.append(int(entry.name))
     return guards
 

@@ -146,7 +146,9 @@ def test_more_load_is_present_while_in_force_and_a_workload_until_its_end(tmp_pa
     workload = tmp_path / "w.json"
     workload.write_text('{"kind": "key-value", "keys": 20}')
     with ManagedServer(TARGET.spec) as server:
-        more = MoreLoad("load", Load({"protocol": "memcached", "address": server.address}), 100.0, 1_500.0)
+        extra_load = MoreLoad(
+            "load", Load({"protocol": "memcached", "address": server.address}), 100.0, 1_500.0
+        )
 
         def connections() -> int:
             lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
@@ -157,11 +159,11 @@ def test_more_load_is_present_while_in_force_and_a_workload_until_its_end(tmp_pa
         assert_refused(command, capsys, 2, "missing-argument", option="--normal")
 
         before = connections()
-        more.remove()
-        assert more.is_gone()
+        extra_load.remove()
+        assert extra_load.is_gone()
         assert connections() > before
-        more.give_back()
-        assert not more.is_gone()
+        extra_load.give_back()
+        assert not extra_load.is_gone()
         with (
             start_session(tmp_path / "j"),
             Load({"protocol": "memcached", "address": server.address}, workload).running(300.0),
@@ -223,8 +225,8 @@ def test_a_separate_network_needs_exactly_the_capabilities_of_its_row(tmp_path):
     command = "the same, with a network of its own"
     capabilities = next(row.capabilities for row in NEEDS if row.command == command)
     for missing in ("", *capabilities):
-        kept = [f"+{name.removeprefix('CAP_').lower()}" for name in capabilities if name != missing]
-        limits = [f"--bounding-set={','.join(['-all', *kept])}", "--inh-caps=-all"]
+        remaining = [f"+{name.removeprefix('CAP_').lower()}" for name in capabilities if name != missing]
+        limits = [f"--bounding-set={','.join(['-all', *remaining])}", "--inh-caps=-all"]
         program = [sys.executable, "-c", INSIDE, str(tmp_path / f"j{missing}"), "synth"]
         done = subprocess.run(
             ["unshare", "--mount", "setpriv", *limits, *program],

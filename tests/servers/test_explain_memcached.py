@@ -27,13 +27,13 @@ def test_a_small_budget_covers_every_step_and_a_larger_one_continues(tmp_path: P
     assert (study / "report.html").stat().st_size > 5_000
     runs = sorted(study.glob("**/runs/[0-9]*/run.json"))
 
-    more = hindmost("explain", study, "--budget", "7s", "--json", "--quiet", study=study)
-    assert more.code in (0, 4), more.err
+    continued = hindmost("explain", study, "--budget", "7s", "--json", "--quiet", study=study)
+    assert continued.code in (0, 4), continued.err
     assert set(runs) <= set(study.glob("**/runs/[0-9]*/run.json"))
-    labels = [[trial["label"] for trial in result["trials"]] for result in (more.result, document)]
+    labels = [[trial["label"] for trial in result["trials"]] for result in (continued.result, document)]
     assert labels[0] == labels[1]
     report = hindmost("study", "report", study, "--json", study=study)
-    assert {**report.result, "created": ""} == {**more.result, "created": ""}
+    assert {**report.result, "created": ""} == {**continued.result, "created": ""}
     assert Study(study).hidden_files() == []
     conflict = hindmost("explain", study, "--rate", "5k", "--json", study=study)
     conflict.assert_error(2, "fixed-option", option="--rate")

@@ -45,9 +45,9 @@ def assert_nothing_left(two):
 
 def start_study(two, url, out, *options):
     """Start a study, and wait until its first run measures on both machines."""
-    words = ("--json", "--out", out, "--fleet", two.hosts_file(), *LOAD)
-    words += ("--duration", "3s", "--warmup", "0.3s", "--runs", "1")
-    process = start("measure", url, *words, *options)
+    arguments = ("--json", "--out", out, "--fleet", two.hosts_file(), *LOAD)
+    arguments += ("--duration", "3s", "--warmup", "0.3s", "--runs", "1")
+    process = start("measure", url, *arguments, *options)
     wait_for(
         lambda: all(any("client" in c for c in host.commands().values()) for host in two.loads), "clients"
     )
@@ -163,8 +163,8 @@ def test_workers_of_a_scheduler_measure_in_silence_and_a_lost_one_is_named(url, 
     out = tmp_path / "study"
     with scheduler("north", "south") as (address, workers):
         wait_for(lambda: count_workers(address) == 2, "both workers")
-        words = ("--json", "--out", out, "--fleet", address, *LOAD, "--duration", "1s", "--runs", "100")
-        process = start("measure", url, *words, "--warmup", "0.3s")
+        arguments = ("--json", "--out", out, "--fleet", address, *LOAD, "--duration", "1s", "--runs", "100")
+        process = start("measure", url, *arguments, "--warmup", "0.3s")
         wait_for(lambda: list(out.glob("runs/0001/run.json")), "a finished run")
         workers[0].kill()
         finish(process, out).assert_error(1, "host-lost", host="north")

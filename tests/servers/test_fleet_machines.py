@@ -98,10 +98,10 @@ def test_points_of_a_lost_host_are_computed_by_another_and_fail_without_any_host
         pieces = spread(job_of(clone, DESIGN), points(4_000))
         _, first = next(pieces)
         two.by_name["b"].kill(WORKER)
-        with raises(ClientError, "no-host-left") as caught:
+        with raises(ClientError, "no-host-left") as error:
             list(pieces)
         assert first
-        assert caught.value.fields["of"] == 4_000
+        assert error.value.fields["of"] == 4_000
     wait_for(lambda: not any(host.commands() for host in two.loads), "no process is left", 30.0)
 
 
@@ -111,11 +111,11 @@ def test_several_machines_measure_the_same_as_one_process(two, tmp_path):
     hosts = hosts_with_server(two)
     both = f"0-{len(os.sched_getaffinity(0)) - 1}"  # as many threads as on the load machines
     alone = ("--clients", "1", "--server-cpus", both, "--client-cpus", both)
-    one = measure(SERVER, tmp_path / "one", *LOAD, *load, *alone)
+    single = measure(SERVER, tmp_path / "one", *LOAD, *load, *alone)
     many = measure(SERVER, tmp_path / "many", "--fleet", hosts, *LOAD, *load)
     assert many.code in (0, 4, 6), many.err
     for name in ("p50", "p90"):
-        here, there = (answer.result["latency_us"][name] for answer in (one, many))
+        here, there = (answer.result["latency_us"][name] for answer in (single, many))
         assert here["low"] <= there["high"], (name, here, there)
         assert there["low"] <= here["high"], (name, here, there)
 

@@ -62,9 +62,9 @@ def test_a_measurement_from_python_equals_the_study_of_the_command_line(few_keys
         hindmost.measure("synth", rate=200, runs=1, workload=few_keys, out=out)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with raises(TargetError, "not-listening") as caught:
+    with raises(TargetError, "not-listening") as error:
         hindmost.measure(f"memcached://127.0.0.1:{port}", runs=1, out=tmp_path / "none")
-    assert caught.value.hint
+    assert error.value.hint
     assert not (tmp_path / "none").exists()
 
 

@@ -40,7 +40,7 @@ def web(code: int, *, failing_every: int = 0) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(b"ok")
 
-        def log_message(self, *words: object) -> None:
+        def log_message(self, *arguments: object) -> None:
             """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -69,9 +69,9 @@ def test_a_start_is_changed_by_options_arguments_variables_and_cpus(memcached, t
         for knob, level in knobs:
             with knob.on_server(level, server):
                 pass
-        words = Path(f"/proc/{server.pid}/cmdline").read_text().split("\0")
-        assert words[words.index("-t") + 1] == "3"
-        assert words[-3:] == ["-o", "no_lru_maintainer", ""]
+        arguments = Path(f"/proc/{server.pid}/cmdline").read_text().split("\0")
+        assert arguments[arguments.index("-t") + 1] == "3"
+        assert arguments[-3:] == ["-o", "no_lru_maintainer", ""]
         assert "HINDMOST_TEST=here" in Path(f"/proc/{server.pid}/environ").read_text().split("\0")
         assert os.sched_getaffinity(server.pid) == {first}
 

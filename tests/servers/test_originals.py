@@ -158,8 +158,8 @@ def test_the_log_is_consistent_and_agrees_with_the_clients(
 
 def test_a_seed_repeats_its_requests_however_they_are_sent(program: str, tmp_path: Path) -> None:
     path, count = tmp_path / "log.csv", 150
-    words = ("--integrated", "--requests", count, "--log", path)
-    assert originals(program, *words, "--seed", 5).returncode == 0
+    options = ("--integrated", "--requests", count, "--log", path)
+    assert originals(program, *options, "--seed", 5).returncode == 0
     kinds = read_log(path)["kind"].to_list()
     assert_consistent(read_log(path), 1)
     with run_program(program, "--seed", 5, "--log", path) as server:
@@ -172,7 +172,7 @@ def test_a_seed_repeats_its_requests_however_they_are_sent(program: str, tmp_pat
         numbered = [reply.split()[0] for reply in numbered]
         unnumbered = [reply.split()[0] for reply in unnumbered]
     assert numbered == unnumbered
-    assert originals(program, *words, "--seed", 6).returncode == 0
+    assert originals(program, *options, "--seed", 6).returncode == 0
     assert read_log(path)["kind"].to_list() != kinds
 
 

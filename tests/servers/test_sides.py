@@ -62,11 +62,11 @@ def test_targets_in_turn_have_their_known_ratio_and_more_rounds_can_be_added(
     times = {file: file.stat().st_mtime_ns for file in study.glob("*/runs/*/run.json")}
     assert len(times) == 4
     limit = "p50>+900%"
-    more = hindmost("compare", study, "--pairs", 3, "--fail-if", limit, "--json", "--quiet", study=study)
-    assert more.code in (0, 3, 4, 6), more.err
+    extended = hindmost("compare", study, "--pairs", 3, "--fail-if", limit, "--json", "--quiet", study=study)
+    assert extended.code in (0, 3, 4, 6), extended.err
     assert {file: file.stat().st_mtime_ns for file in times} == times
     assert len(list(study.glob("*/runs/*/run.json"))) == 6
-    assert [entry["text"] for entry in more.result["limits"]] == [limit]
+    assert [entry["text"] for entry in extended.result["limits"]] == [limit]
     assert Stored.open(study).manifest["comparison"]["fail_if"] == [limit]
     conflict = hindmost("compare", study, "--rate", "5k", "--json", study=study)
     conflict.assert_error(2, "fixed-option", option="--rate")

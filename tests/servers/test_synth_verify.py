@@ -108,11 +108,11 @@ def test_a_complete_verification_repeats_no_run_and_refuses_other_clones_and_log
     truth, log_options, slower, tmp_path
 ):
     runs = times(slower.study)
-    again = finish(
+    answer = finish(
         begin(slower.study, write_clone(truth.parent, 2.0), synth_target(truth), *log_options), slower.study
     )
     assert times(slower.study) == runs
-    assert again.result["points"] == slower.answer.result["points"]
+    assert answer.result["points"] == slower.answer.result["points"]
     different = finish(begin(slower.study, write_clone(truth.parent, 1.1), synth_target(truth)), slower.study)
     different.assert_error(2, "study-differs")
     no_log = finish(begin(tmp_path / "study", truth, synth_target(truth), "--logged", truth.parent), tmp_path)

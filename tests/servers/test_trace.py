@@ -392,12 +392,12 @@ def trace_slow_redis(tmp_path, connect, function):
     slow = b"*3\r\n$5\r\nDEBUG\r\n$5\r\nSLEEP\r\n$5\r\n0.004\r\n"
     echo = b"*2\r\n$4\r\nECHO\r\n$4\r\nid-0\r\n"
     with run_program(command, port):
-        client, other = connect(port), connect(port)
+        client, second = connect(port), connect(port)
         with trace(port, "redis", tmp_path, begun=(program, function)) as results:
             for _ in range(30):
-                other.sock.sendall(echo * 2)  # read between two batches of the first client
+                second.sock.sendall(echo * 2)  # read between two batches of the first client
                 client.ask(echo + slow + echo, len(client.got) + 25)
-                other.ask(b"", len(other.got) + 20)
+                second.ask(b"", len(second.got) + 20)
             client.ask(echo, len(client.got) + 10)
     (result,) = results
     check_counts(result)

@@ -62,8 +62,8 @@ def test_every_measured_request_is_captured_and_lies_within_our_stamps(
         assert (wire > 0).mean() > 0.9
     out = tmp_path / "study"
     assert hindmost("study", "report", out, "--json", study=out).result["capture"] == proof
-    more = hindmost("measure", "--resume", out, "--runs", 2, "--json", study=out)
-    assert more.result["capture"]["runs"] == 2
+    resumed = hindmost("measure", "--resume", out, "--runs", 2, "--json", study=out)
+    assert resumed.result["capture"]["runs"] == 2
 
 
 @pytest.mark.nightly  # the matching of connections has its own tests in crates/capture

@@ -188,9 +188,9 @@ def bean(port: int, name: str) -> dict:
 def free_ports(n: int) -> list[int]:
     """TCP ports that are free now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 

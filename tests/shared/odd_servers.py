@@ -40,8 +40,8 @@ class Connection:
             if not received:
                 raise ConnectionResetError
             self.buffer.extend(received)
-        request, _, rest = bytes(self.buffer).partition(end)
-        self.buffer[:] = rest
+        request, _, remainder = bytes(self.buffer).partition(end)
+        self.buffer[:] = remainder
         return request + end
 
     def receive_exactly(self, count: int) -> bytes:

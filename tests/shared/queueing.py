@@ -62,11 +62,11 @@ def drawn_services(seed: int, count: int, mean: float) -> Floats:
     """
     step, service = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
 
-    def mix(words: Any) -> Any:
-        words = words + step
-        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return words ^ (words >> np.uint64(31))
+    def mix(bits: Any) -> Any:
+        bits = bits + step
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return bits ^ (bits >> np.uint64(31))
 
     numbers = np.arange(count, dtype=np.uint64)
     base = mix(mix(np.full(1, seed, dtype=np.uint64)) ^ (numbers * step))

@@ -82,14 +82,14 @@ class StealingTeam:
         """Nothing to record."""
         return {}
 
-    def _all(self, word: str) -> list[Heard]:
-        end = {"who": "an instance", "status": 0, "words": ""} if word == "ended" else {}
-        return [Heard(index, {"event": word, **end}) for index in range(len(self.offsets_ns))]
+    def _all(self, event: str) -> list[Heard]:
+        end = {"who": "an instance", "status": 0, "words": ""} if event == "ended" else {}
+        return [Heard(index, {"event": event, **end}) for index in range(len(self.offsets_ns))]
 
     def order(self, index: int, command: dict[str, Any]) -> None:
         if index == 0:
-            words = ["warm"] if "go" in command else ["completed", "ended"]
-            self._messages.extend(self._all(word) for word in words)
+            events = ["warm"] if "go" in command else ["completed", "ended"]
+            self._messages.extend(self._all(event) for event in events)
 
     def hear(self, timeout_s: float) -> list[Heard]:
         return self._messages.popleft()
@@ -208,7 +208,7 @@ def watch(
     record = {"cpu": SERVER_CPU, "period_ns": PERIOD_NS, "late_ns": 50_000, "spans_ns": spans, "missed": 0}
     record |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "cpu_ns": 0}
     (folder / SENTINEL).write_text(json.dumps([record]), encoding="utf-8")
-    scheduled, sent, completed = (np.rint(one * 1e9).astype(np.int64) - zero for one in requests)
+    scheduled, sent, completed = (np.rint(times * 1e9).astype(np.int64) - zero for times in requests)
     columns = {"scheduled_ns": scheduled, "sent_ns": sent, "completed_ns": completed}
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame(columns).with_columns(status=pl.lit("hit"))

@@ -91,14 +91,14 @@ def our_detector(values: Series, alarms_a_week: float, history: int = TAIL_BLOCK
     whole = len(values) // multiple
     # The maximum of the blocks stands for the quantile of the merged block: as correlated, and never lower.
     merged = values[: whole * multiple].reshape(whole, multiple).max(axis=1)
-    at = np.arange(whole) * BLOCK_S * multiple
+    times_s = np.arange(whole) * BLOCK_S * multiple
     detector = Detector(block_s=BLOCK_S * multiple, alarms_a_week=alarms_a_week, least_ratio=1.0)
     alarms, blocks_judged = 0, 0
     # Process as much at a time as a detector follows, with the history that it uses.
     for begin in range(0, whole, EPISODE_BLOCKS):
         part = slice(max(0, begin - TAIL_BLOCKS), begin + EPISODE_BLOCKS)
-        kinds = [change.kind for change in detector.follow(at[part], merged[part])]
-        kinds = kinds[-(len(at[begin : part.stop])) :]
+        kinds = [change.kind for change in detector.follow(times_s[part], merged[part])]
+        kinds = kinds[-(len(times_s[begin : part.stop])) :]
         alarms += sum(now == "anomaly" != before for before, now in pairwise(["none", *kinds]))
         blocks_judged += len(kinds)
     return alarms / blocks_judged * WEEK_BLOCKS / multiple, multiple
@@ -146,10 +146,10 @@ def other_detectors(values: Series) -> dict[str, float]:
 def coverage(values: Series, step: int = 41) -> tuple[float, float]:
     """Share of t intervals and of block bootstrap intervals that contain the true ratio of 1."""
     by_t, by_blocks, trials = 0, 0, 0
-    at = np.arange(len(values)) * BLOCK_S
+    times_s = np.arange(len(values)) * BLOCK_S
     for end in range(BASELINE, len(values), step):
         part = values[end - BASELINE : end]
-        change = Detector().judge(at[:BASELINE], part)
+        change = Detector().judge(times_s[:BASELINE], part)
         low, high = interval_by_blocks(part, seed=end)
         by_t += change.low <= 1.0 <= change.high
         by_blocks += low <= 1.0 <= high

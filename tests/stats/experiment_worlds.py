@@ -64,16 +64,16 @@ def reproduces_innocent(rng: Rng) -> bool:
     return reproduction.outcome == "reproduced"
 
 
-def likeness(rng: Rng, left: float) -> bool | None:
+def likeness(rng: Rng, remaining: float) -> bool | None:
     """Whether a suspect that leaves a share of the shift of three metrics has the anomaly's signature."""
     shift = np.where(np.arange(METRICS) < METRICS // 2, 2.5, 0.0)
 
     def rows(log: NDArray[np.float64], n: int, spread: float) -> NDArray[np.float64]:
         return np.asarray(1_000.0 * np.exp(log + rng.normal(0.0, spread, (n, METRICS))))
 
-    there, gone = rows(shift, PAIRS, 0.3), rows(left * shift, PAIRS, 0.3)
+    present, without = rows(shift, PAIRS, 0.3), rows(remaining * shift, PAIRS, 0.3)
     normal = Normal(tuple(map(str, range(METRICS))), rows(0.0 * shift, BLOCKS, 0.1))
-    return signature_of(normal, there, there, gone, paired=True).fits
+    return signature_of(normal, present, present, without, paired=True).fits
 
 
 def ranks_unrelated_metric(rng: Rng) -> bool:
@@ -92,7 +92,7 @@ ROWS: dict[str, tuple[float, float, Callable[[Rng], bool]]] = {
     "interval of an effect misses it, skewed": (0.05, 0.09, lambda rng: misses(rng, skewed=True)),
     "a sham fires": (0.01, 0.01, void),
     "an innocent is named, the cause struck": (0.02, 0.02, names_innocent),
-    "an innocent is reproduced on a twin": (0.02, 0.02, reproduces_innocent),
+    "an innocent is reproduced on a replica": (0.02, 0.02, reproduces_innocent),
     "the cause has another signature": (0.02, 0.02, lambda rng: likeness(rng, 0.0) is False),
     "who leaves 60 % has the signature": (0.02, 0.03, lambda rng: likeness(rng, 0.6) is True),
     "an unrelated metric moved with it": (0.05, 0.12, ranks_unrelated_metric),

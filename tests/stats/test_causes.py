@@ -15,9 +15,9 @@ LOG_3 = math.log(3)
 def pairs(rng, log_ratio, spread=0.15, n=PAIRS):
     """Switch-backs of a suspect with a given effect, on a host that drifts."""
     drift = np.cumsum(rng.normal(size=n) * 0.2)
-    there = np.exp(drift + log_ratio + rng.normal(size=n) * spread / math.sqrt(2))
-    gone = np.exp(drift + rng.normal(size=n) * spread / math.sqrt(2))
-    return effect_of(there, gone)
+    present = np.exp(drift + log_ratio + rng.normal(size=n) * spread / math.sqrt(2))
+    absent = np.exp(drift + rng.normal(size=n) * spread / math.sqrt(2))
+    return effect_of(present, absent)
 
 
 def rulings(truths, anomaly=LOG_3, trials=120, seed=1, n=PAIRS):

@@ -106,13 +106,13 @@ def test_the_bootstrap_s_interval_moves_with_the_last_blocks():
 def test_a_change_above_the_noise_is_found_in_two_blocks(rho, ratio):
     rng = np.random.default_rng(3)
     # Four hours of history; after one hour the tail is less certain, and half as much again is needed.
-    at = np.arange(4 * 120 + 3) * BLOCK_S
-    found = 0
+    times_s = np.arange(4 * 120 + 3) * BLOCK_S
+    hits = 0
     for _ in range(20):
-        values = ar1(rng, len(at), rho)
+        values = ar1(rng, len(times_s), rho)
         values[-2:] *= ratio
-        found += Detector().judge(at, values).kind == "anomaly"
-    assert found >= 17
+        hits += Detector().judge(times_s, values).kind == "anomaly"
+    assert hits >= 17
 
 
 @pytest.mark.parametrize("world", ["rho 0.2", "rho 0.6", "rho 0.9", "rho 0.97", "queue at 70 %"])
@@ -165,23 +165,23 @@ def test_a_small_change_is_not_an_anomaly_however_certain():
 
 def test_slow_growth_is_not_an_anomaly():
     rng = np.random.default_rng(5)
-    at = np.arange(BASELINE) * BLOCK_S
+    times_s = np.arange(BASELINE) * BLOCK_S
     for growth in (0.5, 1.2, 3.0):
         values = ar1(rng, BASELINE, 0.0) * np.exp(np.linspace(0, growth, BASELINE))
-        assert Detector().judge(at, values).kind in ("none", "drift")
+        assert Detector().judge(times_s, values).kind in ("none", "drift")
 
 
 def test_a_change_that_recurs_at_this_time_of_day_is_rhythm():
     rng = np.random.default_rng(5)
     blocks = int(1.5 * DAY_S / BLOCK_S)
-    at = np.arange(blocks) * BLOCK_S
+    times_s = np.arange(blocks) * BLOCK_S
     values = ar1(rng, blocks, 0.0)
-    nightly = (at % DAY_S >= DAY_S / 2 - 60) & (at % DAY_S < DAY_S / 2 + 3600)
+    nightly = (times_s % DAY_S >= DAY_S / 2 - 60) & (times_s % DAY_S < DAY_S / 2 + 3600)
     values[nightly] *= 2
-    end = int(np.searchsorted(at, DAY_S * 1.5)) - 1
+    end = int(np.searchsorted(times_s, DAY_S * 1.5)) - 1
     values[end - 1 : end + 1] *= 2 if not nightly[end] else 1
     assert nightly.sum() > 100
-    change = Detector().judge(at[: end + 1], values[: end + 1])
+    change = Detector().judge(times_s[: end + 1], values[: end + 1])
     assert change.kind == "rhythm", change
 
 

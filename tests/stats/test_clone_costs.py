@@ -80,7 +80,9 @@ def test_intervals_are_narrower_and_cover_at_their_level(share, repeats, least, 
         late = cost_ratios(CLONE, rate, costs, range(PAIRS), logged)
         factors = [np.sqrt(late[n]["original"]["mean"] * late[n]["again"]["mean"]) for n in range(PAIRS)]
         raw.append(equivalence(ours, theirs, 0.05))
-        fair.append(equivalence(ours, [us / by for us, by in zip(theirs, factors, strict=True)], 0.05))
+        fair.append(
+            equivalence(ours, [us / factor for us, factor in zip(theirs, factors, strict=True)], 0.05)
+        )
     covered = sum(result.low < 1.0 < result.high for result in fair)
     assert covered >= least, covered
     widths = [np.median([result.high - result.low for result in results]) for results in (raw, fair)]
@@ -98,7 +100,7 @@ def test_a_law_of_another_shape_stays_different():
     rate = 0.6 / CLONE.mean_busy_us * 1e6
     law = {"kind": "lognormal", "mean_us": CLONE.mean_busy_us, "sigma_log": 1.4}
     other = Clone.from_document(CLONE.document | {"service": [{"law": law, "weight": 1.0}]})
-    costs = {who: {1: record(1.1)} for who in ("original", "again")} | {"clone": {1: record(1.0)}}
+    costs = {side: {1: record(1.1)} for side in ("original", "again")} | {"clone": {1: record(1.0)}}
     late = cost_ratios(CLONE, rate, costs, [1], LoggedCost((rate,), (OUTSIDE_US,), CLONE.mean_busy_us))
     expected = (1.1 * CLONE.mean_busy_us + OUTSIDE_US) / (CLONE.mean_busy_us + OUTSIDE_US)
     assert late[1]["original"][COST] == pytest.approx(expected)
@@ -125,7 +127,9 @@ def test_cost_outside_services_is_interpolated_between_the_logged_rates():
     assert logged.cost_at(CLONE, 2_000.0) == pytest.approx(120.0)
     assert logged.cost_at(CLONE, 9_000.0) == pytest.approx(110.0)
     busy = Clone.from_document(CLONE.document | {"load": {"time": -0.2}})
-    low, high = (logged.cost_at(busy, rate) - beside for rate, beside in ((1_000.0, 30.0), (3_000.0, 10.0)))
+    low, high = (
+        logged.cost_at(busy, rate) - outside_us for rate, outside_us in ((1_000.0, 30.0), (3_000.0, 10.0))
+    )
     assert low > 100.0 > high
     assert 0.25 * low + 0.75 * high == pytest.approx(100.0), (
         "the mean of the logs is the mean over their requests"

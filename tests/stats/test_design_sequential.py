@@ -37,8 +37,8 @@ RULE = Sequential(10, 30, 5)
     ],
 )
 def test_boundaries_are_the_published_ones(looks: int, published: list[float]) -> None:
-    found = boundaries([(i + 1) / looks for i in range(looks)])
-    assert found == pytest.approx(published, abs=4e-4)
+    bounds = boundaries([(i + 1) / looks for i in range(looks)])
+    assert bounds == pytest.approx(published, abs=4e-4)
 
 
 def test_looks_fall_after_the_first_then_every_batch_then_at_the_cap() -> None:

@@ -206,8 +206,8 @@ def test_one_cluster_that_alone_determines_a_coefficient_gives_no_error() -> Non
 def test_jitter_is_small_and_can_be_repeated() -> None:
     plain = QuantileRegression().fit(ENGEL[:, :1], ENGEL[:, 1])
     jittered = QuantileRegression(jitter=0.01).fit(ENGEL[:, :1], ENGEL[:, 1])
-    again = QuantileRegression(jitter=0.01).fit(ENGEL[:, :1], ENGEL[:, 1])
-    assert plain.coef_[0] != jittered.coef_[0] == again.coef_[0]
+    repeated = QuantileRegression(jitter=0.01).fit(ENGEL[:, :1], ENGEL[:, 1])
+    assert plain.coef_[0] != jittered.coef_[0] == repeated.coef_[0]
     assert jittered.coef_[0] == pytest.approx(plain.coef_[0], rel=0.02)
 
 

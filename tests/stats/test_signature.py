@@ -21,12 +21,12 @@ def seconds(rng, times, n, spread=0.1):
     return level * np.exp(rng.normal(0.0, spread, (n, len(NAMES))))
 
 
-def signature(rng, left=None, direct=frozenset()):
+def signature(rng, remaining=None, direct=frozenset()):
     """The signature of a suspect whose removal leaves metrics at `left` times normal."""
-    back = np.ones(4) if left is None else left
-    there, gone = seconds(rng, SICK, PAIRS), seconds(rng, back, PAIRS)
+    back = np.ones(4) if remaining is None else remaining
+    present, absent = seconds(rng, SICK, PAIRS), seconds(rng, back, PAIRS)
     normal = Normal(NAMES, seconds(rng, np.ones(4), BLOCKS, 0.05))
-    return signature_of(normal, there, there, gone, direct, paired=True)
+    return signature_of(normal, present, present, absent, direct, paired=True)
 
 
 def share(trials, seed, outcome):
@@ -59,11 +59,11 @@ def test_a_metric_that_the_experiment_sets_is_no_evidence():
 
 def test_units_do_not_count():
     rng = np.random.default_rng(4)
-    there, gone = seconds(rng, SICK, PAIRS), seconds(rng, np.ones(4), PAIRS)
+    present, absent = seconds(rng, SICK, PAIRS), seconds(rng, np.ones(4), PAIRS)
     base = seconds(rng, np.ones(4), BLOCKS, 0.05)
     units = np.array([1.0, 50.0, 7.0, 1.0])
     plain, scaled = (
-        signature_of(Normal(NAMES, base * u), there * u, there * u, gone * u, paired=True)
+        signature_of(Normal(NAMES, base * u), present * u, present * u, absent * u, paired=True)
         for u in (np.ones(4), units)
     )
     assert plain.residual == pytest.approx(scaled.residual, abs=0.02)
@@ -71,22 +71,22 @@ def test_units_do_not_count():
 
 def test_too_little_data_or_a_small_shift_gives_no_result():
     rng = np.random.default_rng(5)
-    there, gone = seconds(rng, SICK, PAIRS), seconds(rng, np.ones(4), PAIRS)
+    present, absent = seconds(rng, SICK, PAIRS), seconds(rng, np.ones(4), PAIRS)
     base = seconds(rng, np.ones(4), BLOCKS, 0.05)
-    few = signature_of(Normal(NAMES, base[:5]), there, there, gone, paired=True)
+    few = signature_of(Normal(NAMES, base[:5]), present, present, absent, paired=True)
     assert (few.fits, note_of(few), few.note.values["blocks"]) == (None, "few-normal-blocks", 5)
-    assert note_of(signature_of(Normal(NAMES, base), there, there[:3], gone[:3])) == "few-pairs"
+    assert note_of(signature_of(Normal(NAMES, base), present, present[:3], absent[:3])) == "few-pairs"
     unmoved = seconds(rng, np.ones(4), PAIRS)
-    assert note_of(signature_of(Normal(NAMES, base), unmoved, unmoved, gone, paired=True)) == "no-shift"
+    assert note_of(signature_of(Normal(NAMES, base), unmoved, unmoved, absent, paired=True)) == "no-shift"
     # Autocorrelated blocks are worth fewer than their number.
     drifting = base * np.exp(np.cumsum(rng.normal(0, 0.3, (BLOCKS, 1)), axis=0))
-    few = signature_of(Normal(NAMES, drifting), there, there, gone, paired=True)
+    few = signature_of(Normal(NAMES, drifting), present, present, absent, paired=True)
     assert (note_of(few), few.note.values["blocks"]) == ("few-normal-blocks", BLOCKS)
 
 
 def effect(rng, log_ratio, spread=0.15):
-    there = np.exp(log_ratio + rng.normal(size=PAIRS) * spread)
-    return effect_of(there, np.exp(rng.normal(size=PAIRS) * spread))
+    present = np.exp(log_ratio + rng.normal(size=PAIRS) * spread)
+    return effect_of(present, np.exp(rng.normal(size=PAIRS) * spread))
 
 
 def test_latency_that_comes_back_without_its_signature_is_an_unknown_factor():
@@ -162,9 +162,9 @@ def test_latency_near_normal_is_not_reproduced():
 
 def test_noise_is_not_mistaken_for_a_remaining_shift():
     def cause(rng):
-        there, gone = seconds(rng, SICK, PAIRS, 1.2), seconds(rng, np.ones(4), PAIRS, 1.2)
+        present, absent = seconds(rng, SICK, PAIRS, 1.2), seconds(rng, np.ones(4), PAIRS, 1.2)
         normal = Normal(NAMES[:2], seconds(rng, np.ones(4), BLOCKS)[:, :2])
-        return signature_of(normal, there[:, :2], there[:, :2], gone[:, :2], paired=True).fits is True
+        return signature_of(normal, present[:, :2], present[:, :2], absent[:, :2], paired=True).fits is True
 
     rate = share(80, 12, cause)
     assert rate >= 0.5

@@ -156,10 +156,10 @@ class Simulation:
 
     @staticmethod
     def _stop(rule: PrecisionRule, narrow: list[bool]) -> int:
-        at, scheduled = 0, rule.next_look(narrow.__getitem__, 0)
+        stop, scheduled = 0, rule.next_look(narrow.__getitem__, 0)
         while scheduled is not None:
-            at, scheduled = scheduled, rule.next_look(narrow.__getitem__, scheduled)
-        return at
+            stop, scheduled = scheduled, rule.next_look(narrow.__getitem__, scheduled)
+        return stop
 
 
 def test_simulated_schedule_is_the_one_that_decides(laws: dict[str, RunLaw]) -> None:

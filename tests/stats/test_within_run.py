@@ -168,9 +168,9 @@ def test_a_run_of_the_length_it_needed_gets_its_interval() -> None:
 def test_few_effective_requests_stretch_the_far_end_only() -> None:
     g = np.random.default_rng(3)
     ends = [iid(g, 3_500).interval(0.99) for _ in range(200)]
-    known = [e.estimate for e in ends if not e.too_short]
-    far = float(np.mean([e.high - e.value for e in known]))
-    near = float(np.mean([e.value - e.low for e in known]))
+    estimates = [e.estimate for e in ends if not e.too_short]
+    far = float(np.mean([e.high - e.value for e in estimates]))
+    near = float(np.mean([e.value - e.low for e in estimates]))
     assert far > 1.5 * near
 
 
