@@ -86,9 +86,7 @@ class Host:
     """
 
     def __init__(
-        self,
-        observe: Callable[[Callable[[], object]], HostActivity],
-        check: Callable[[], HostActivity],
+        self, observe: Callable[[Callable[[], object]], HostActivity], check: Callable[[], HostActivity]
     ) -> None:
         self._observe, self._check = observe, check
         self._waited_s = 0.0

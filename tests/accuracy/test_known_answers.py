@@ -222,8 +222,7 @@ def describe(law: str, load: float) -> str:
 
 
 @pytest.mark.parametrize(
-    ("law", "load"),
-    [("deterministic", 0.8), pytest.param("exponential", 0.5, marks=pytest.mark.nightly)],
+    ("law", "load"), [("deterministic", 0.8), pytest.param("exponential", 0.5, marks=pytest.mark.nightly)]
 )
 def test_reported_percentiles_agree_with_theory(law: str, load: float, claim: Claim, tmp_path: Path) -> None:
     tries = itertools.count()

@@ -49,11 +49,7 @@ def programs() -> dict[str, Path]:
     for name in CLAIMS:
         command += ["--test", name]
     process = subprocess.run(
-        [*command, "--message-format=json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=BUILD_S,
+        [*command, "--message-format=json"], cwd=ROOT, capture_output=True, text=True, timeout=BUILD_S
     )
     assert process.returncode == 0, process.stderr
     artifacts = [json.loads(line) for line in process.stdout.splitlines()]

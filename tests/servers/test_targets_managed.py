@@ -14,13 +14,7 @@ from measuring import REAL, need
 from messages import raises
 
 from hindmost.errors import TargetError
-from hindmost.targets import (
-    ManagedServer,
-    cpu_affinity,
-    identify,
-    load_target_file,
-    local_owner,
-)
+from hindmost.targets import ManagedServer, cpu_affinity, identify, load_target_file, local_owner
 from hindmost.targets.spec import Stop
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"

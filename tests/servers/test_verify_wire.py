@@ -8,14 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from measuring import (
-    VERDICTS,
-    ProcessTracker,
-    assert_counts_add_up,
-    hindmost,
-    measure,
-    need,
-)
+from measuring import VERDICTS, ProcessTracker, assert_counts_add_up, hindmost, measure, need
 
 from hindmost.capture import find_capture_fault
 from hindmost.capture.tcpdump import tcpdump_path

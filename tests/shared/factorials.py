@@ -44,12 +44,7 @@ HOLD = factor("hold", 200, 5, option="hold_us")
 
 
 def study_file(
-    folder,
-    *parts,
-    target=PLANTED,
-    design='[design]\nblocks = "3"\n',
-    confirm="skip = true",
-    duration="400ms",
+    folder, *parts, target=PLANTED, design='[design]\nblocks = "3"\n', confirm="skip = true", duration="400ms"
 ):
     file = folder / "study.toml"
     (folder / "few.json").write_text('{"kind": "key-value", "keys": 100}')  # storing each takes a service

@@ -37,11 +37,7 @@ log4j.appender.A.layout.ConversionPattern=%d %p %c{1}: %m%n
 def run_setup(*arguments: str, root: Path = ROOT.parent) -> str:
     """Run a step of ``setup/hadoop.sh`` and return its output; skips on a host without Java or Maven."""
     process = subprocess.run(
-        [root / "setup/hadoop.sh", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=580,
-        check=False,
+        [root / "setup/hadoop.sh", *arguments], capture_output=True, text=True, timeout=580, check=False
     )
     if process.returncode == 77:
         pytest.skip(process.stderr.strip().removeprefix("setup: "))

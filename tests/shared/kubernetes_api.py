@@ -46,11 +46,7 @@ class Api:
 
     def add_node(self, name: str, cores: int, **annotations: str) -> None:
         size = {"cpu": str(cores), "memory": "32Gi", "pods": "110"}
-        status = {
-            "capacity": size,
-            "allocatable": size,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        }
+        status = {"capacity": size, "allocatable": size, "conditions": [{"type": "Ready", "status": "True"}]}
         labels = {"kubernetes.io/hostname": name}
         metadata = {"name": name, "labels": labels, "annotations": annotations}
         self.put("nodes", {"metadata": metadata, "spec": {}, "status": status})

@@ -235,10 +235,7 @@ def test_shapes_and_numbers_that_do_not_fit_are_refused(x, y, fields) -> None:
 
 @pytest.mark.parametrize(
     ("x", "y"),
-    [
-        ([[1.0], [2.0]], [1.0, float("inf")]),
-        ([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], [1.0, 2.0, 3.0]),
-    ],
+    [([[1.0], [2.0]], [1.0, float("inf")]), ([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], [1.0, 2.0, 3.0])],
     ids=["infinite sample", "rank 2 of 3"],
 )
 def test_the_engine_refuses_what_it_cannot_fit(x, y) -> None:

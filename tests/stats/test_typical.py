@@ -14,13 +14,7 @@ from messages import raises
 from rows import each_row
 
 from hindmost.errors import ArgumentError
-from hindmost.stats import (
-    PrecisionRule,
-    mean_interval,
-    outlying_runs,
-    positive_mean_interval,
-    summarise_runs,
-)
+from hindmost.stats import PrecisionRule, mean_interval, outlying_runs, positive_mean_interval, summarise_runs
 from hindmost.stats.runs.intervals import mean_bounds
 from tests.stats.conftest import ALL_LAWS
 
