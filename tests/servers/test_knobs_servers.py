@@ -233,7 +233,7 @@ def test_a_server_is_moved_into_a_group_and_out_of_it_again(memcached, tmp_path)
             assert not list(place.top.glob(f"hindmost-*{os.getpid()}-*"))
         assert server.alive()
     if not attempts:
-        pytest.skip("no control group can be made here")
+        pytest.skip("no cgroup can be made here")
     assert not (tmp_path / "knobs.jsonl").read_text()
 
 
