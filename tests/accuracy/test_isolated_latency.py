@@ -1,4 +1,4 @@
-"""HostActivity latency equals the latency without interference: memcached, with and without an interferer in alternation."""
+"""Isolated latency equals the latency without interference: memcached, with and without an interferer in alternation."""
 
 from __future__ import annotations
 

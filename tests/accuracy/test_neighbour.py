@@ -13,7 +13,7 @@ from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding
 
 CLOSE = 0.05
-"""Share of the client's time: the neighbour used the CPU while the client waited, except for kernel threads."""
+"""Tolerance, as a share of the client's time: kernel threads took the rest of the time that it waited."""
 
 
 def attempt(place: Path) -> Finding:
