@@ -1,4 +1,4 @@
-"""A mistake in a clone document is refused by key, and by the line of the text that was written."""
+"""A mistake in a clone document is refused with its key and its line."""
 
 import json
 
@@ -37,7 +37,7 @@ HEAD = 'schema = "hindmost.clone/1"\nname = "x"  # [[service]]\n'
         ),
     ],
 )
-def test_a_mistake_is_refused_by_line_and_key_of_the_toml(tmp_path, text, line, key):
+def test_a_mistake_in_toml_is_refused_by_line_and_key(tmp_path, text, line, key):
     path = tmp_path / "mine.toml"
     path.write_text(HEAD + text)
     with pytest.raises(UsageError) as caught:
@@ -46,7 +46,7 @@ def test_a_mistake_is_refused_by_line_and_key_of_the_toml(tmp_path, text, line, 
     assert (fields["path"], fields["line"], fields["key"]) == (str(path), line, key)
 
 
-def test_the_line_is_that_of_the_json_as_it_was_indented(tmp_path):
+def test_a_mistake_in_json_is_refused_by_line_and_key(tmp_path):
     path = tmp_path / "mine.json"
     document = {"schema": "hindmost.clone/1", "name": "x", "threads": 0, "service": []}
     path.write_text(json.dumps(document, indent=2))
@@ -54,13 +54,13 @@ def test_the_line_is_that_of_the_json_as_it_was_indented(tmp_path):
         load_clone(path)
 
 
-def test_applications_know_the_line_of_each_of_their_fields():
+def test_the_line_of_every_field_of_an_application_is_found():
     from hindmost.models import APPLICATIONS, read_source
     from hindmost.models.parameters import known_paths
 
     for name in APPLICATIONS:
         text = read_source(name)
-        written = [path for path in known_paths(load_clone(name).document) if path.startswith("service[")]
-        for path in written:
+        paths = [path for path in known_paths(load_clone(name).document) if path.startswith("service[")]
+        for path in paths:
             leaf = path.rpartition(".")[2]
             assert leaf in text.splitlines()[line_of(text, path, toml=True) - 1] or leaf not in text

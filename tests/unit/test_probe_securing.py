@@ -1,4 +1,4 @@
-"""A server that goes along with TLS once, and not again: each way has a code, none is a traceback."""
+"""A server that accepts TLS only once: each kind of failure has a code and no traceback."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from hindmost.plan.tls import Tls
 from hindmost.targets import identify
 
 LONG_S = 60.0
-"""How long a silent server stays silent, unless the probe is over."""
-Then = Callable[[socket.socket, threading.Event], object]
+"""How long a silent server stays silent, unless the probe has ended."""
+Handler = Callable[[socket.socket, threading.Event], object]
 
 
 @contextmanager
-def once(folder, then: Then, *, asked: bool) -> Iterator[str]:
-    """Secures the first connection that says something, asked for it if `asked`; what follows is `then`'s."""
+def secure_once(folder, then: Handler, *, on_request: bool) -> Iterator[str]:
+    """Secure the first connection that sends data, on request if `on_request`; pass later connections to `then`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
-    over = threading.Event()
+    ended = threading.Event()
 
     def serve() -> None:
         first = True
-        while not over.is_set():
+        while not ended.is_set():
             with contextlib.suppress(OSError):
                 connection, _ = listener.accept()
                 connection.settimeout(LONG_S)
                 with connection:
-                    if asked and not connection.recv(8):
+                    if on_request and not connection.recv(8):
                         continue
-                    if not asked and not connection.recv(1, socket.MSG_PEEK):
+                    if not on_request and not connection.recv(1, socket.MSG_PEEK):
                         continue
                     if not first:
-                        then(connection, over)
+                        then(connection, ended)
                         continue
                     first = False
-                    if asked:
+                    if on_request:
                         connection.sendall(b"S")
-                    with context.wrap_socket(connection, server_side=True) as there:
-                        there.recv(1)
+                    with context.wrap_socket(connection, server_side=True) as secured:
+                        secured.recv(1)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.1)
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{listener.getsockname()[1]}"
-        over.set()
+        ended.set()
         thread.join(10)
 
 
@@ -65,11 +65,11 @@ def reset(connection: socket.socket, _: threading.Event) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def says(answer: bytes, *, waits: bool = False) -> Then:
-    def then(connection: socket.socket, over: threading.Event) -> None:
+def reply_with(answer: bytes, *, waits: bool = False) -> Handler:
+    def then(connection: socket.socket, ended: threading.Event) -> None:
         connection.sendall(answer)
         if waits:
-            over.wait(LONG_S)
+            ended.wait(LONG_S)
 
     return then
 
@@ -82,20 +82,20 @@ def certificates(tmp_path_factory):
 @pytest.mark.parametrize(
     ("protocol", "then", "code", "fields"),
     [
-        ("postgresql", lambda _, over: over.wait(LONG_S), "no-answer", {"limit": 0.6}),
-        ("postgresql", says(b"S", waits=True), "no-answer", {"limit": 0.6}),
-        ("postgresql", says(b""), "second-connection-refused", {"reply": ""}),
-        ("postgresql", says(b"N"), "second-connection-refused", {"reply": "N"}),
-        ("postgresql", says(b"E", waits=True), "second-connection-refused", {"reply": "E"}),
-        ("memcached", lambda _, over: over.wait(LONG_S), "no-answer", {"limit": 0.6}),
+        ("postgresql", lambda _, ended: ended.wait(LONG_S), "no-answer", {"limit": 0.6}),
+        ("postgresql", reply_with(b"S", waits=True), "no-answer", {"limit": 0.6}),
+        ("postgresql", reply_with(b""), "second-connection-refused", {"reply": ""}),
+        ("postgresql", reply_with(b"N"), "second-connection-refused", {"reply": "N"}),
+        ("postgresql", reply_with(b"E", waits=True), "second-connection-refused", {"reply": "E"}),
+        ("memcached", lambda _, ended: ended.wait(LONG_S), "no-answer", {"limit": 0.6}),
         ("memcached", reset, "second-connection-refused", {}),
     ],
-    ids=["silent", "grants, then silent", "hangs up", "denies", "says else", "stalls", "resets"],
+    ids=["silent", "grants, then silent", "hangs up", "denies", "replies otherwise", "stalls", "resets"],
 )
-def test_a_server_that_secures_only_one_connection_is_refused(certificates, protocol, then, code, fields):
+def test_a_server_that_accepts_tls_only_once_is_refused(certificates, protocol, then, code, fields):
     tls = Tls(ca=str(certificates / "ca.pem"))
-    with once(certificates, then, asked=protocol == "postgresql") as address:
-        begun = time.monotonic()
+    with secure_once(certificates, then, on_request=protocol == "postgresql") as address:
+        start = time.monotonic()
         with raises(TargetError, code, address=address, **fields):
             identify(address, protocol, timeout_s=0.6, tls=tls)
-    assert time.monotonic() - begun < LONG_S, "it waited for the server's end"
+    assert time.monotonic() - start < LONG_S, "the probe waited until the server ended"

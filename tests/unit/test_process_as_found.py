@@ -1,4 +1,4 @@
-"""What a verb that was called in this process did to it is over when the next test begins."""
+"""Changes that a command made to this process are undone before the next test."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Iterator
 
 import pytest
 
-ALL = os.sched_getaffinity(0)
+ALL_CPUS = os.sched_getaffinity(0)
 
 
 @pytest.fixture(scope="module")
-def pinned() -> Iterator[threading.Thread]:
-    """As a study that several tests share: made before any of them, and it started a thread."""
-    over = threading.Event()
-    os.sched_setaffinity(0, {min(ALL)})
+def pinned_thread() -> Iterator[threading.Thread]:
+    """Like a shared study: it changed this process and started a thread before any test."""
+    ended = threading.Event()
+    os.sched_setaffinity(0, {min(ALL_CPUS)})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    thread = threading.Thread(target=over.wait)
+    thread = threading.Thread(target=ended.wait)
     thread.start()
     yield thread
-    over.set()
+    ended.set()
     thread.join()
 
 
-@pytest.mark.skipif(len(ALL) < 2, reason="one processor is all of them")
-def test_a_test_whose_fixture_pinned_the_process_has_all_processors_in_every_thread(pinned) -> None:
-    assert os.sched_getaffinity(0) == ALL
-    assert os.sched_getaffinity(pinned.native_id) == ALL
+@pytest.mark.skipif(len(ALL_CPUS) < 2, reason="only one CPU")
+def test_all_threads_have_all_cpus_after_a_fixture_pinned_the_process(pinned_thread) -> None:
+    assert os.sched_getaffinity(0) == ALL_CPUS
+    assert os.sched_getaffinity(pinned_thread.native_id) == ALL_CPUS
 
 
-def test_an_ignored_interruption_is_heard_again(pinned) -> None:
+def test_an_ignored_interruption_is_handled_again(pinned_thread) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,4 +1,4 @@
-"""A process may have any bytes in its name, such as half a letter; it is looked at like any other."""
+"""A process name may contain any bytes, such as half a UTF-8 character."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BURN = (
 
 
 @pytest.fixture
-def odd() -> Iterator[int]:
+def odd_process() -> Iterator[int]:
     with subprocess.Popen([sys.executable, "-P", "-c", BURN], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -29,17 +29,17 @@ def odd() -> Iterator[int]:
         process.kill()
 
 
-def test_a_process_with_half_a_letter_in_its_name_is_seen(odd):
-    assert odd in {pid for share, pid, _ in busy_processes(0.3) if share > 0.0}
-    assert process_name(odd).startswith("aaaaaaaaaaaaaa")
-    assert process_tree(odd) == [odd]
-    assert start_time(odd) is not None
-    assert not has_thread([odd], {"other"})
+def test_a_process_with_half_a_character_in_its_name_is_found(odd_process):
+    assert odd_process in {pid for share, pid, _ in busy_processes(0.3) if share > 0.0}
+    assert process_name(odd_process).startswith("aaaaaaaaaaaaaa")
+    assert process_tree(odd_process) == [odd_process]
+    assert start_time(odd_process) is not None
+    assert not has_thread([odd_process], {"other"})
 
 
-def test_the_watch_counts_its_work(odd):
+def test_the_watch_samples_a_process_with_an_odd_name(odd_process):
     names = [name for name, _, _ in _engine.watch_counters()]
-    sampler = _engine.Sampler(odd)
+    sampler = _engine.Sampler(odd_process)
     before = dict(zip(names, sampler.now(), strict=True))
     time.sleep(0.3)
     after = dict(zip(names, sampler.now(), strict=True))

@@ -1,4 +1,4 @@
-"""The quarantine of tests ends by itself."""
+"""The quarantine of a test ends on its date."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.conftest import quarantined
 TODAY = datetime.date(2026, 11, 26)
 
 
-@each_row(("days", "kept"), [(0, True), (30, True), (-1, False)])
-def test_a_test_is_quarantined_until_its_date(days: int, kept: bool):
+@each_row(("days", "is_quarantined"), [(0, True), (30, True), (-1, False)])
+def test_a_test_is_quarantined_until_its_date(days: int, is_quarantined: bool):
     entry = {"test": "a::b", "reason": "slow", "expires": TODAY + datetime.timedelta(days)}
-    assert quarantined([entry], TODAY) == ({"a::b": "slow"} if kept else {})
+    assert quarantined([entry], TODAY) == ({"a::b": "slow"} if is_quarantined else {})
 
 
 @pytest.mark.parametrize("entry", [{"reason": "", "days": 1}, {"reason": "slow", "days": 31}])

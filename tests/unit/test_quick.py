@@ -1,4 +1,4 @@
-"""``--quick``: what it stands for, what contradicts it, and the words that say what it cannot know."""
+"""``--quick``: its settings, what contradicts it, and the notes about its limits."""
 
 from evidence import evidence, run
 from messages import raises
@@ -11,10 +11,10 @@ from hindmost.run.verdict import causes, headline, judge, overall
 from hindmost.stats import Decision
 
 WIDE = Decision(True, False, "p99 is known to ±40 %", None, 3, "p99", 0.4)
-OTHER = {"runs": "5", "duration": "3s", "warmup": "auto", "remake": "50%"}
+CONTRADICTIONS = {"runs": "5", "duration": "3s", "warmup": "auto", "remake": "50%"}
 
 
-def test_a_quick_look_makes_three_short_runs_and_promises_no_precision():
+def test_quick_makes_three_short_runs_without_a_precision():
     plan = MeasureRequest(target="synth", quick=True).plan()
     assert (plan.quick, plan.runs, plan.duration_s, plan.warmup, plan.remake) == (
         True,
@@ -27,15 +27,15 @@ def test_a_quick_look_makes_three_short_runs_and_promises_no_precision():
     assert plan.middle == "median", "it promises no interval"
 
 
-def test_percentiles_and_load_may_be_given_beside_it():
+def test_percentiles_and_load_can_be_given_with_quick():
     plan = MeasureRequest(target="synth", quick=True, quantiles="50,99.9", rate="30k").plan()
     assert (plan.labels, plan.rate_per_s) == (("p50", "p99.9"), 30_000.0)
 
 
 @each_row("name", sorted(set(SETTINGS) - set(FREE) - {"warmup"}))
-def test_what_it_decides_itself_is_refused_beside_it(name):
+def test_options_that_quick_decides_are_refused(name):
     with raises(UsageError, "conflicting-options", options=[f"--{name}", "--quick"]):
-        MeasureRequest(target="synth", quick=True, **{name: OTHER[name]}).plan()
+        MeasureRequest(target="synth", quick=True, **{name: CONTRADICTIONS[name]}).plan()
 
 
 def quick_evidence(decision=WIDE):
@@ -43,14 +43,14 @@ def quick_evidence(decision=WIDE):
     return evidence(plan={"quick": True, "runs": (3, 3)}, runs=runs, decision=decision)
 
 
-def quick(decision=WIDE):
+def judge_quick(decision=WIDE):
     e = quick_evidence(decision)
     reasons = judge(e)
     return overall(reasons), causes(e, reasons)
 
 
-def test_wide_intervals_of_a_quick_look_are_said_and_not_held_against_it():
-    verdict, found = quick()
+def test_wide_intervals_of_a_quick_look_are_a_note():
+    verdict, found = judge_quick()
     assert verdict == "valid"
     assert [one.codes for one in found] == [("quick-look",)]
     line = headline(verdict, found, "FIGURES")
@@ -60,8 +60,8 @@ def test_wide_intervals_of_a_quick_look_are_said_and_not_held_against_it():
     assert (reason.values["runs"], reason.values["name"], reason.values["half_width"]) == (3, "p99", 0.4)
 
 
-def test_a_quick_look_that_was_cut_short_is_inconclusive():
-    alone = Decision(True, False, "one run carries no interval", None, 1, "p99", float("inf"))
-    verdict, found = quick(alone)
+def test_an_interrupted_quick_look_is_inconclusive():
+    one_run = Decision(True, False, "one run carries no interval", None, 1, "p99", float("inf"))
+    verdict, found = judge_quick(one_run)
     assert verdict == "inconclusive"
     assert ("wide-intervals",) in [one.codes for one in found]

@@ -1,4 +1,4 @@
-"""Doses of a twin: what a suspect of the host becomes there, over made-up files and real processes."""
+"""Doses of a replica: how a suspect of the host is applied to it, on made-up files and real processes."""
 
 import errno
 import math
@@ -17,21 +17,21 @@ from hindmost.studies.diagnosis.replica.loads import Load
 from hindmost.studies.diagnosis.suspects import Suspects
 
 NEEDS_US = 20_000
-"""Of each 100 ms, by a made-up server: below that it is held back for ever longer."""
+"""CPU time that the made-up server needs in each 100 ms; with less it is throttled longer and longer."""
 
 
 @pytest.fixture
 def group(tmp_path, monkeypatch):
-    """A cgroup whose server is held back as its quota says, at a time of its own."""
+    """A cgroup whose server is throttled according to its quota, with a fake clock."""
     (tmp_path / "cpu.cfs_quota_us").write_text("-1\n")
     (tmp_path / "cpu.stat").write_text("nr_periods 0\nthrottled_time 0\n")
 
     def sleep(seconds: float) -> None:
         quota = int((tmp_path / "cpu.cfs_quota_us").read_text())
-        lacks = 0.0 if quota < 0 else max(0.0, 1.2 - quota / NEEDS_US)
+        shortage = 0.0 if quota < 0 else max(0.0, 1.2 - quota / NEEDS_US)
         so_far = int((tmp_path / "cpu.stat").read_text().split()[-1])
         (tmp_path / "cpu.stat").write_text(
-            f"nr_periods 9\nthrottled_time {so_far + int(1e9 * seconds * lacks)}\n"
+            f"nr_periods 9\nthrottled_time {so_far + int(1e9 * seconds * shortage)}\n"
         )
 
     monkeypatch.setattr(quotas.time, "sleep", sleep)
@@ -39,7 +39,7 @@ def group(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("first", [14_000, 20_000, 27_000], ids=["too little", "about right", "too much"])
-def test_a_quota_is_fitted_until_it_holds_the_replica_back_as_the_host_is_held_back(group, first):
+def test_a_quota_is_tuned_until_the_replica_is_throttled_like_the_host(group, first):
     path = group / "cpu.cfs_quota_us"
     dose = quotas.tune_quota(File("quota", "x", path, "-1", str(first)), 100_000, 0.2)
     assert 0.2 / quotas.ALIKE <= 1.2 - int(dose.wanted) / NEEDS_US <= 0.2 * quotas.ALIKE
@@ -47,20 +47,20 @@ def test_a_quota_is_fitted_until_it_holds_the_replica_back_as_the_host_is_held_b
     assert path.read_text().strip() == "-1"
 
 
-def test_a_quota_that_holds_nobody_back_stays_what_it_is(group):
+def test_a_quota_without_throttling_is_unchanged(group):
     dose = File("quota", "x", group / "cpu.cfs_quota_us", "-1", "500")
     assert quotas.tune_quota(dose, 100_000, 0.0) is dose
     assert quotas.throttled_share(group, 1.0) == 0.0
 
 
-def scene(pids, **more):
-    told = {"work": 0.1, "host_work": 0.1, "rate": 500.0, "normal_rate": math.nan, "network": None}
-    return Scene(pids, load=Load({"protocol": "memcached", "address": "127.0.0.1:1"}), **{**told, **more})
+def make_scene(pids, **more):
+    usual = {"work": 0.1, "host_work": 0.1, "rate": 500.0, "normal_rate": math.nan, "network": None}
+    return Scene(pids, load=Load({"protocol": "memcached", "address": "127.0.0.1:1"}), **{**usual, **more})
 
 
-def other(name, *, client):
-    way = Pause(1, name, "0", "client" if client else "neighbour")
-    return Neighbour(way, name, [1], client, 0.5)
+def make_neighbour(name, *, client):
+    pause = Pause(1, name, "0", "client" if client else "neighbour")
+    return Neighbour(pause, name, [1], client, 0.5)
 
 
 @pytest.fixture
@@ -70,37 +70,42 @@ def replica():
         process.kill()
 
 
-def test_places_of_the_host_become_places_of_the_replica_and_are_left_again(replica):
+def test_placement_on_the_host_is_applied_to_the_replica_and_undone(replica):
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        pytest.skip("one processor")
-    held = {1: frozenset({cpus[1]}), 2: frozenset({cpus[1]}), 3: frozenset({cpus[0]})}
-    suspects = Suspects({"threads": Places("threads", "spread", held, frozenset(cpus))})
-    found = doses_of(suspects, scene([replica.pid]))
-    dose = found.interventions["threads"]
+        pytest.skip("only one CPU")
+    places = {1: frozenset({cpus[1]}), 2: frozenset({cpus[1]}), 3: frozenset({cpus[0]})}
+    suspects = Suspects({"threads": Places("threads", "spread", places, frozenset(cpus))})
+    doses = doses_of(suspects, make_scene([replica.pid]))
+    dose = doses.interventions["threads"]
     dose.remove()
     assert os.sched_getaffinity(replica.pid) == {cpus[1]}
     dose.give_back()
     assert os.sched_getaffinity(replica.pid) == set(cpus)
     os.sched_setaffinity(replica.pid, {cpus[1]})
-    note = doses_of(suspects, scene([replica.pid])).left_out["threads"]
+    note = doses_of(suspects, make_scene([replica.pid])).left_out["threads"]
     assert (note.code, note.values) == ("dose-in-force", {"value": str(cpus[1])})
 
 
 def neighbours():
-    both = {one.change.name: one for one in (other("batch", client=False), other("build", client=False))}
-    return both, Suspects({name: one.change for name, one in both.items()}, programs=both)
+    programs = {
+        neighbour.change.name: neighbour
+        for neighbour in (make_neighbour("batch", client=False), make_neighbour("build", client=False))
+    }
+    return programs, Suspects(
+        {name: neighbour.change for name, neighbour in programs.items()}, programs=programs
+    )
 
 
-def test_neighbours_are_given_by_leaving_the_replica_among_them(replica):
+def test_neighbours_are_applied_by_removing_the_replicas_shield(replica):
     if why := Shield("x", [replica.pid], ["y"]).refusal():
         pytest.skip(f"{why.code}: {why}")
-    both, suspects = neighbours()
-    found = doses_of(suspects, scene([replica.pid]))
-    assert found.shields == {TOGETHER}
+    programs, suspects = neighbours()
+    doses = doses_of(suspects, make_scene([replica.pid]))
+    assert doses.shields == {TOGETHER}
     assert os.sched_getscheduler(replica.pid) == os.SCHED_OTHER
-    assert sorted(found.members[TOGETHER]) == sorted(both)
-    shield = found.interventions[TOGETHER]
+    assert sorted(doses.members[TOGETHER]) == sorted(programs)
+    shield = doses.interventions[TOGETHER]
     shield.remove()
     assert os.sched_getscheduler(replica.pid) == os.SCHED_RR
     assert shield.is_gone()
@@ -112,21 +117,21 @@ def test_neighbours_are_given_by_leaving_the_replica_among_them(replica):
         Shield("x", [replica.pid], ["y"]).remove()
 
 
-def test_neighbours_are_left_out_where_the_kernel_refuses_real_time_priority(replica, monkeypatch):
-    """As in each control group of version 2 under CONFIG_RT_GROUP_SCHED, and without CAP_SYS_NICE."""
+def test_neighbours_are_left_out_if_real_time_priority_is_refused(replica, monkeypatch):
+    """This happens in version 2 control groups under CONFIG_RT_GROUP_SCHED, and without CAP_SYS_NICE."""
     schedule = os.sched_setscheduler
 
-    def refusing(tid, policy, param):
+    def refuse_real_time(tid, policy, param):
         if policy == os.SCHED_RR:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
         schedule(tid, policy, param)
 
-    monkeypatch.setattr(os, "sched_setscheduler", refusing)
-    both, suspects = neighbours()
-    found = doses_of(suspects, scene([replica.pid]))
-    assert (found.interventions, found.shields) == ({}, set())
-    assert {name: note.code for name, note in found.left_out.items()} == dict.fromkeys(
-        both, "real-time-refused"
+    monkeypatch.setattr(os, "sched_setscheduler", refuse_real_time)
+    programs, suspects = neighbours()
+    doses = doses_of(suspects, make_scene([replica.pid]))
+    assert (doses.interventions, doses.shields) == ({}, set())
+    assert {name: note.code for name, note in doses.left_out.items()} == dict.fromkeys(
+        programs, "real-time-refused"
     )
     assert os.sched_getscheduler(replica.pid) == os.SCHED_OTHER
 
@@ -134,20 +139,21 @@ def test_neighbours_are_left_out_where_the_kernel_refuses_real_time_priority(rep
 @pytest.mark.parametrize(
     ("normal", "why"), [(math.nan, "normal-load-unknown"), (500.0, "normal-load"), (200.0, None)]
 )
-def test_load_is_given_only_where_there_is_known_to_be_more_of_it(replica, normal, why):
-    client = other("load", client=True)
+def test_load_is_applied_only_if_it_is_known_to_have_grown(replica, normal, why):
+    client = make_neighbour("load", client=True)
     name = client.change.name
-    found = doses_of(
-        Suspects({name: client.change}, programs={name: client}), scene([replica.pid], normal_rate=normal)
+    doses = doses_of(
+        Suspects({name: client.change}, programs={name: client}),
+        make_scene([replica.pid], normal_rate=normal),
     )
     if why is None:
-        description = found.interventions[name].description
+        description = doses.interventions[name].description
         assert description.index("500") < description.index("200")
     else:
-        assert found.left_out[name].code == why
-        assert found.interventions == {}
+        assert doses.left_out[name].code == why
+        assert doses.interventions == {}
 
 
-def test_a_suspect_that_cannot_be_brought_to_a_replica_is_left_out(replica, tmp_path):
+def test_a_suspect_without_a_dose_is_left_out(replica, tmp_path):
     suspects = Suspects({"turbo": File("turbo", "allow it", Path(tmp_path / "boost"), "0", "1")})
-    assert doses_of(suspects, scene([replica.pid])).left_out["turbo"].code == "no-dose"
+    assert doses_of(suspects, make_scene([replica.pid])).left_out["turbo"].code == "no-dose"

@@ -1,4 +1,4 @@
-"""`MeasureRequest`: one place for the options of ``hindmost measure``, whoever gives them."""
+"""`MeasureRequest` holds the options of ``hindmost measure`` for all interfaces."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from hindmost.errors import UsageError
 from hindmost.run.request import OPTIONS, MeasureRequest
 
 
-def test_the_verb_has_an_option_for_each_field_with_its_default():
+def test_the_command_has_an_option_for_each_field_with_its_default():
     options = inspect.signature(measure).parameters
     assert set(OPTIONS) < set(options)
     assert {name: options[name].default for name in OPTIONS} == vars(MeasureRequest())
 
 
-def test_what_is_asked_for_in_python_is_what_the_command_line_asks_for(monkeypatch):
+def test_python_and_the_command_line_make_the_same_plan(monkeypatch):
     from hindmost.studies import begin, kind
 
     plans = []
 
-    class Begun(Exception):
-        """As far as this goes."""
+    class StudyStarted(Exception):
+        """Ends the call before a study begins."""
 
-    def begun(plan, out, name, **more):
+    def start_study(plan, out, name, **more):
         plans.append(plan)
-        raise Begun
+        raise StudyStarted
 
-    monkeypatch.setattr(begin, "begin", begun)
+    monkeypatch.setattr(begin, "begin", start_study)
     monkeypatch.setattr(kind, "carry_out", None)
-    with pytest.raises(Begun):
+    with pytest.raises(StudyStarted):
         measure("synth", rate="5k", quantiles="50,99", runs="3..5", precision="2%")
-    asked = MeasureRequest(target="synth", rate="5k", quantiles="50,99", runs="3..5", precision="2%")
-    assert plans == [asked.plan()]
+    request = MeasureRequest(target="synth", rate="5k", quantiles="50,99", runs="3..5", precision="2%")
+    assert plans == [request.plan()]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_asked_for_in_python_is_what_the_command_line_asks_for(monkeypat
         ("grpc://127.0.0.1:1/a.B/C", 100.0),
     ],
 )
-def test_a_web_server_that_somebody_else_runs_is_loaded_lightly_unless_told_otherwise(target, rate):
+def test_a_running_web_server_gets_a_low_default_rate(target, rate):
     assert MeasureRequest(target=target).plan().rate_per_s == rate
     assert MeasureRequest(target=target, rate="7k").plan().rate_per_s == 7_000.0
 
@@ -77,20 +77,20 @@ def test_a_value_that_an_option_cannot_have_is_refused(options, code, fields):
     assert caught.value.hint
 
 
-def test_a_file_may_write_numbers_for_text_and_text_for_paths():
-    asked = MeasureRequest.from_options(
+def test_numbers_in_a_file_become_texts_and_texts_become_paths():
+    request = MeasureRequest.from_options(
         {"server_cpus": 0, "duration": "2s", "stamps": 8, "workload": "mix.json"}
     )
-    assert (asked.server_cpus, asked.stamps, asked.workload) == ("0", "8", Path("mix.json"))
+    assert (request.server_cpus, request.stamps, request.workload) == ("0", "8", Path("mix.json"))
 
 
-def test_only_runs_precision_and_remaking_may_change_in_a_study_that_goes_on():
-    assert [name for name, one in OPTIONS.items() if one.option.may_change] == [
+def test_a_resumed_study_may_change_only_runs_precision_and_repetition():
+    assert [name for name, field in OPTIONS.items() if field.option.may_change] == [
         "runs",
         "precision",
         "remake",
     ]
-    asked = MeasureRequest(runs="3..5", precision="2%", remake="0", server_cpus="0", seed=2)
-    assert asked.fixed_options() == ["--server-cpus", "--seed"]
-    assert asked.stopping_options() == {"runs": (3, 5), "precision": pytest.approx(0.02), "remake": 0.0}
+    request = MeasureRequest(runs="3..5", precision="2%", remake="0", server_cpus="0", seed=2)
+    assert request.fixed_options() == ["--server-cpus", "--seed"]
+    assert request.stopping_options() == {"runs": (3, 5), "precision": pytest.approx(0.02), "remake": 0.0}
     assert MeasureRequest(seed=1).fixed_options() == [], "the default changes nothing"

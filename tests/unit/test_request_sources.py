@@ -1,4 +1,4 @@
-"""Files of other tools as lists of requests: vegeta targets, HAR, OpenAPI."""
+"""Lists of requests from files of other tools: vegeta targets, HAR, OpenAPI."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(tmp_path: Path, name: str, text: str) -> list[dict]:
 
 
 def read_with_notes(tmp_path: Path, name: str, text: str) -> tuple[list[dict], dict[str, dict]]:
-    """The requests, and the values of notes by their codes."""
+    """Return the requests, and the values of notes by code."""
     (tmp_path / name).write_text(text)
     workload, notes = read_requests(tmp_path / name)
     plan = {
@@ -45,19 +45,19 @@ def read_with_notes(tmp_path: Path, name: str, text: str) -> tuple[list[dict], d
         "load": {"loop": "open", "rate_per_s": 1.0},
         "workload": workload,
     }
-    _engine.check_plan(json.dumps(plan))  # the engine takes what is read
-    return workload["requests"], {one.code: dict(one.values) for one in notes}
+    _engine.check_plan(json.dumps(plan))  # the engine accepts the requests
+    return workload["requests"], {note.code: dict(note.values) for note in notes}
 
 
 def left_out(notes: dict[str, dict]) -> list[tuple]:
-    """Where each entry stands that a note shows, and the code of why."""
+    """Return the position of each entry that the note lists, and the code of its reason."""
     return [
-        (one.get("line") or one.get("entry") or one.get("operation"), one["code"])
-        for one in notes["requests-left-out"]["first"]
+        (entry.get("line") or entry.get("entry") or entry.get("operation"), entry["code"])
+        for entry in notes["requests-left-out"]["first"]
     ]
 
 
-def test_targets_of_vegeta_are_requests_and_those_that_are_alike_have_their_number_as_weight(tmp_path: Path):
+def test_equal_targets_of_vegeta_are_one_request_with_a_weight(tmp_path: Path):
     (tmp_path / "order.json").write_text("{}")
     first, second = read(tmp_path, "targets.txt", VEGETA)
     assert first == {"method": "GET", "path": "/items?page=1", "headers": {"X-Tenant": "a"}, "weight": 2}
@@ -68,9 +68,9 @@ def test_targets_of_vegeta_are_requests_and_those_that_are_alike_have_their_numb
 def test_targets_of_vegeta_in_json_have_their_bodies_in_base64(tmp_path: Path):
     body = base64.b64encode(b'{"a":{{1}}}').decode()
     line = {"method": "PUT", "url": "http://h/x", "header": {"A": ["1", "2"]}, "body": body}
-    (one,) = read(tmp_path, "targets.json", json.dumps(line) + "\n")
-    assert one["headers"] == {"A": "1, 2"}
-    assert one["body"] == '{"a":{{{{1}}}', "what looks like a field is none"
+    (request,) = read(tmp_path, "targets.json", json.dumps(line) + "\n")
+    assert request["headers"] == {"A": "1, 2"}
+    assert request["body"] == '{"a":{{{{1}}}', "text like a template field is escaped"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_targets_of_vegeta_in_json_have_their_bodies_in_base64(tmp_path: Path):
         ("", "bad-file", {"line": None}),
     ],
 )
-def test_a_file_with_no_request_is_refused_by_its_first_wrong_line(
+def test_a_file_without_requests_is_refused_by_its_first_wrong_line(
     tmp_path: Path, text: str, code: str, fields: dict
 ):
     (tmp_path / "targets.txt").write_text(text)
@@ -96,15 +96,15 @@ def test_a_file_with_no_request_is_refused_by_its_first_wrong_line(
 def test_a_wrong_target_is_left_out_by_its_line_and_the_others_are_read(tmp_path: Path):
     text = "GET http://h/a\n\n# odd\nX: y\n\nget http://h/b\n\nPOST http://h/c\nnonsense\nA: b\n\nGET http://i/\n"
     requests, notes = read_with_notes(tmp_path, "targets.txt", text)
-    assert [(one["method"], one["path"]) for one in requests] == [("GET", "/a"), ("GET", "/b")]
+    assert [(request["method"], request["path"]) for request in requests] == [("GET", "/a"), ("GET", "/b")]
     assert left_out(notes) == [(4, "bad-file"), (9, "bad-file"), (12, "other-host")]
     assert (notes["requests-left-out"]["count"], notes["requests-left-out"]["of"]) == (3, 5)
 
 
-def test_targets_in_json_may_stand_in_a_list_and_bodies_may_be_binary(tmp_path: Path):
+def test_targets_in_json_can_be_a_list_with_binary_bodies(tmp_path: Path):
     targets = [{"method": "POST", "url": "http://h/", "body": "//79", "header": {"A": "12"}}, 7]
-    (one,), notes = read_with_notes(tmp_path, "targets.json", json.dumps(targets))
-    assert (one["body"], one["headers"]) == ({"hex": "fffefd"}, {"A": "12"})
+    (request,), notes = read_with_notes(tmp_path, "targets.json", json.dumps(targets))
+    assert (request["body"], request["headers"]) == ({"hex": "fffefd"}, {"A": "12"})
     assert left_out(notes) == [(2, "bad-file")]
 
 
@@ -138,7 +138,7 @@ ODD = [
 @pytest.mark.parametrize("odd", ODD)
 def test_an_odd_entry_of_a_har_file_is_left_out_and_the_others_are_read(tmp_path: Path, odd):
     requests, notes = read_har(tmp_path, entry("https://shop/a"), odd)
-    assert ([one["path"] for one in requests], left_out(notes)) == (["/a"], [(2, "bad-file")])
+    assert ([request["path"] for request in requests], left_out(notes)) == (["/a"], [(2, "bad-file")])
 
 
 def form(kind: str, *pairs: tuple[str, str], **more: object) -> dict:
@@ -163,30 +163,30 @@ FORM = "application/x-www-form-urlencoded"
         ),
     ],
 )
-def test_a_har_body_is_sent_as_it_was(tmp_path: Path, data, body):
-    (one,), notes = read_har(tmp_path, entry("https://shop/", "POST", postData=data))
-    assert (one.get("body"), notes) == (body, {})
+def test_a_har_body_is_sent_unchanged(tmp_path: Path, data, body):
+    (request,), notes = read_har(tmp_path, entry("https://shop/", "POST", postData=data))
+    assert (request.get("body"), notes) == (body, {})
     kind = (data or {}).get("mimeType")
-    assert one["headers"].get("Content-Type") == kind
+    assert request["headers"].get("Content-Type") == kind
 
 
-def test_headers_of_a_har_file_are_joined_as_their_names_ask(tmp_path: Path):
+def test_repeated_headers_of_a_har_file_are_joined(tmp_path: Path):
     headers = [{"name": name, "value": value} for name, value in (("Cookie", "a=1"), ("cookie", "b=2"))]
     headers += [
         {"name": "X", "value": "1"},
         {"name": "x", "value": "2"},
         {"name": "Content-Length", "value": "9"},
     ]
-    (both, none, only), _ = read_har(
+    (with_both, without_headers, cookies_only), _ = read_har(
         tmp_path,
         {"request": {"method": "get", "url": "https://shop/a b?c=é", "headers": headers}},
         {"request": {"method": "GET", "url": "https://shop:443/n", "headers": None}},
         {"request": {"method": "GET", "url": "https://shop/c", "cookies": [{"name": "s", "value": "1"}]}},
     )
-    assert both["headers"] == {"Cookie": "a=1; b=2", "X": "1, 2"}
-    assert (both["method"], both["path"]) == ("GET", "/a%20b?c=%C3%A9")
-    assert "headers" not in none
-    assert only["headers"] == {"Cookie": "s=1"}
+    assert with_both["headers"] == {"Cookie": "a=1; b=2", "X": "1, 2"}
+    assert (with_both["method"], with_both["path"]) == ("GET", "/a%20b?c=%C3%A9")
+    assert "headers" not in without_headers
+    assert cookies_only["headers"] == {"Cookie": "s=1"}
 
 
 def test_requests_of_a_har_file_are_those_to_its_most_frequent_host(tmp_path: Path):
@@ -239,23 +239,23 @@ def test_operations_of_an_openapi_document_are_requests_with_values_of_their_sch
 
 
 def openapi(operations: dict, **more: object) -> str:
-    """A document with these GET operations by path."""
+    """Return a document with these GET operations by path."""
     paths = {path: {"get": {"responses": {"200": {}}, **one}} for path, one in operations.items()}
     return json.dumps({"openapi": "3.0.3", "paths": paths, **more})
 
 
-def test_bodies_alike_are_written_once_and_no_others(tmp_path: Path, monkeypatch):
-    written = []
+def test_equal_bodies_are_encoded_once(tmp_path: Path, monkeypatch):
+    encoded = []
     reader = openapi_source._Reader
-    write = reader.encode
-    monkeypatch.setattr(reader, "encode", lambda *given: written.append(1) or write(*given))
+    encode = reader.encode
+    monkeypatch.setattr(reader, "encode", lambda *arguments: encoded.append(1) or encode(*arguments))
     values = [True, 1, 1.0, "1", True, 1]
-    schemas = [{"type": "object", "properties": {"a": {"default": one}}} for one in values]
-    bodies = [{"content": {"application/json": {"schema": one}}} for one in schemas]
-    text = openapi({f"/{at}": {"requestBody": one} for at, one in enumerate(bodies)})
-    found = [one["body"] for one in read(tmp_path, "api.json", text)]
-    assert [repr(json.loads(one)["a"]) for one in found] == [repr(one) for one in values]
-    assert len(written) == 4
+    schemas = [{"type": "object", "properties": {"a": {"default": value}}} for value in values]
+    bodies = [{"content": {"application/json": {"schema": schema}}} for schema in schemas]
+    text = openapi({f"/{at}": {"requestBody": body} for at, body in enumerate(bodies)})
+    sent = [request["body"] for request in read(tmp_path, "api.json", text)]
+    assert [repr(json.loads(body)["a"]) for body in sent] == [repr(value) for value in values]
+    assert len(encoded) == 4
 
 
 def query(schema: object, **more: object) -> dict:
@@ -281,9 +281,9 @@ def query(schema: object, **more: object) -> dict:
         ({"allOf": [{"type": "integer"}, {"minimum": 3, "maximum": 4}]}, "{{int:3..4}}"),
     ],
 )
-def test_a_value_keeps_to_the_bounds_of_its_schema(tmp_path: Path, schema, value):
-    (one,) = read(tmp_path, "api.json", openapi({"/a": query(schema)}))
-    assert one["path"] == f"/a?q={value}"
+def test_a_value_is_within_the_bounds_of_its_schema(tmp_path: Path, schema, value):
+    (request,) = read(tmp_path, "api.json", openapi({"/a": query(schema)}))
+    assert request["path"] == f"/a?q={value}"
 
 
 @pytest.mark.parametrize(
@@ -305,16 +305,16 @@ def test_an_odd_operation_is_left_out_and_the_others_are_read(tmp_path: Path, od
     document = json.loads(openapi({"/ok": {}}))
     document["paths"]["/odd"] = {"get": odd}
     requests, notes = read_with_notes(tmp_path, "api.json", json.dumps(document))
-    assert ([one["path"] for one in requests], left_out(notes)) == (["/ok"], [("GET /odd", code)])
+    assert ([request["path"] for request in requests], left_out(notes)) == (["/ok"], [("GET /odd", code)])
 
 
-def test_a_path_parameter_that_is_not_described_leaves_its_operation_out(tmp_path: Path):
+def test_an_operation_with_an_undescribed_path_parameter_is_left_out(tmp_path: Path):
     _, notes = read_with_notes(tmp_path, "api.json", openapi({"/ok": {}, "/{id}": {}}))
     assert left_out(notes) == [("GET /{id}", "bad-file")]
 
 
 @pytest.mark.parametrize(
-    ("kind", "media", "sent", "body"),
+    ("kind", "media", "content_type", "body"),
     [
         (FORM, {"schema": {"properties": {"a": {"enum": ["x y"]}, "b": {"type": "boolean"}}}}, FORM,
          "a=x%20y&b={{choice:true|false}}"),
@@ -328,12 +328,12 @@ def test_a_path_parameter_that_is_not_described_leaves_its_operation_out(tmp_pat
          "{{string:8..8}}\r\n--hindmost-boundary--\r\n"),
     ],
 )  # fmt: skip
-def test_a_body_is_written_in_its_media_type(tmp_path: Path, kind, media, sent, body):
-    (one,) = read(tmp_path, "api.json", openapi({"/a": {"requestBody": {"content": {kind: media}}}}))
-    assert (one["body"], one["headers"]["Content-Type"]) == (body, sent)
+def test_a_body_is_written_in_its_media_type(tmp_path: Path, kind, media, content_type, body):
+    (request,) = read(tmp_path, "api.json", openapi({"/a": {"requestBody": {"content": {kind: media}}}}))
+    assert (request["body"], request["headers"]["Content-Type"]) == (body, content_type)
 
 
-def test_parameters_stand_where_they_belong_and_in_their_style(tmp_path: Path):
+def test_parameters_follow_their_location_and_style(tmp_path: Path):
     parameters = [
         {"name": "s", "in": "cookie", "required": True, "example": "1"},
         {"name": "l", "in": "query", "required": True, "example": [1, 2]},
@@ -341,9 +341,9 @@ def test_parameters_stand_where_they_belong_and_in_their_style(tmp_path: Path):
         {"name": "d", "in": "query", "required": True, "example": {"k": 1}, "style": "deepObject"},
         {"name": "p", "in": "path", "required": True, "schema": {"example": "a/b"}},
     ]
-    (one,) = read(tmp_path, "api.json", openapi({"/{p}": {"parameters": parameters}}))
-    assert one["path"] == "/a%2Fb?l=1&l=2&c=1,2&d%5Bk%5D=1"
-    assert one["headers"] == {"Cookie": "s=1"}
+    (request,) = read(tmp_path, "api.json", openapi({"/{p}": {"parameters": parameters}}))
+    assert request["path"] == "/a%2Fb?l=1&l=2&c=1,2&d%5Bk%5D=1"
+    assert request["headers"] == {"Cookie": "s=1"}
 
 
 def test_a_form_of_swagger_2_is_sent(tmp_path: Path):
@@ -352,8 +352,8 @@ def test_a_form_of_swagger_2_is_sent(tmp_path: Path):
         "responses": {},
     }
     document = {"swagger": "2.0", "basePath": "/v1", "paths": {"/a": {"post": form}}}
-    (one,) = read(tmp_path, "api.json", json.dumps(document))
-    assert (one["path"], one["body"], one["headers"]) == ("/v1/a", "a=b", {"Content-Type": FORM})
+    (request,) = read(tmp_path, "api.json", json.dumps(document))
+    assert (request["path"], request["body"], request["headers"]) == ("/v1/a", "a=b", {"Content-Type": FORM})
 
 
 @pytest.mark.parametrize(
@@ -376,10 +376,10 @@ def test_the_path_of_the_server_comes_first(tmp_path: Path, servers, path):
         with raises(UsageError, "bad-file", key="servers"):
             read_requests(tmp_path / "api.json")
     else:
-        assert [one["path"] for one in read(tmp_path, "api.json", text)] == [path]
+        assert [request["path"] for request in read(tmp_path, "api.json", text)] == [path]
 
 
-def test_yaml_is_read_as_openapi_asks_dates_and_no_are_text(tmp_path: Path):
+def test_dates_and_no_in_yaml_are_texts(tmp_path: Path):
     pytest.importorskip("yaml")
     text = """\
 openapi: 3.0.0
@@ -394,21 +394,24 @@ paths:
         - {name: i, in: query, required: true, example: 010}
       responses: {200: {}, 3XX: {}}
 """
-    (one,) = read(tmp_path, "api.yaml", text)
-    assert one["path"] == "/a?d=2020-01-31&t=2020-01-31T10%3A00%3A00Z&n=NO&s=12%3A30&i=10"
-    assert one["accept"] == [200, "3xx"]
+    (request,) = read(tmp_path, "api.yaml", text)
+    assert request["path"] == "/a?d=2020-01-31&t=2020-01-31T10%3A00%3A00Z&n=NO&s=12%3A30&i=10"
+    assert request["accept"] == [200, "3xx"]
 
 
-def test_operations_of_one_name_are_called_by_method_and_path(tmp_path: Path):
-    one = {"operationId": "same", "responses": {"200": {}}}
-    document = {"openapi": "3.0.0", "paths": {"/a": {"get": one, "post": one}, "/b": {"get": one}}}
+def test_operations_with_a_common_name_are_unnamed(tmp_path: Path):
+    operation = {"operationId": "same", "responses": {"200": {}}}
+    document = {
+        "openapi": "3.0.0",
+        "paths": {"/a": {"get": operation, "post": operation}, "/b": {"get": operation}},
+    }
     assert not any("name" in request for request in read(tmp_path, "api.json", json.dumps(document)))
 
 
-def test_a_name_too_long_for_results_is_cut_and_stays_its_own(tmp_path: Path):
+def test_long_names_are_shortened_and_stay_distinct(tmp_path: Path):
     long = "x" * 200
     requests, _ = read_har(tmp_path, entry(f"https://shop/{long}a"), entry(f"https://shop/{long}b"))
-    assert len({one["name"] for one in requests}) == 2
+    assert len({request["name"] for request in requests}) == 2
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.har", "a.yaml", "a.txt"])
@@ -418,7 +421,7 @@ def test_deep_nesting_is_refused(tmp_path: Path, name: str):
         read_requests(tmp_path / name)
 
 
-def test_a_schema_that_holds_itself_ends(tmp_path: Path):
+def test_a_recursive_schema_ends(tmp_path: Path):
     node = {
         "allOf": [{"$ref": "#/components/schemas/N"}],
         "properties": {"n": {"$ref": "#/components/schemas/N"}},
@@ -430,22 +433,22 @@ def test_a_schema_that_holds_itself_ends(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["targets.txt", "targets.json"])
-def test_a_byte_order_mark_is_no_part_of_the_first_request(tmp_path: Path, name: str):
+def test_a_byte_order_mark_is_ignored(tmp_path: Path, name: str):
     text = "GET http://h/" if name.endswith("txt") else '{"method":"GET","url":"http://h/"}'
-    (one,) = read(tmp_path, name, "\ufeff" + text)
-    assert one["path"] == "/"
+    (request,) = read(tmp_path, name, "\ufeff" + text)
+    assert request["path"] == "/"
 
 
-def test_a_reference_that_leads_nowhere_is_told(tmp_path: Path):
+def test_an_unresolvable_reference_is_refused(tmp_path: Path):
     document = {"openapi": "3.1.0", "paths": {"/": {"get": {"$ref": "#/not/there"}}}}
     (tmp_path / "api.json").write_text(json.dumps(document))
     with raises(UsageError, "bad-file", path=str(tmp_path / "api.json"), key="#/not/there"):
         read_requests(tmp_path / "api.json")
 
 
-def test_more_names_than_the_engine_keeps_apart_are_counted_by_method(tmp_path: Path):
+def test_too_many_names_are_counted_by_method(tmp_path: Path):
     lines = "\n\n".join(f"{'GET' if n % 2 else 'PUT'} http://h/{n}" for n in range(100))
     requests, notes = read_with_notes(tmp_path, "targets.txt", lines)
     assert len(requests) == 100
     assert notes["requests-counted-together"] == {"have": 100, "limit": 64}
-    assert {one["name"] for one in requests} == {"get", "put"}
+    assert {request["name"] for request in requests} == {"get", "put"}

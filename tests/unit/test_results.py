@@ -1,4 +1,4 @@
-"""Results as Python users get them: frames, figures, pages and documents, from real and from sample documents."""
+"""Results for Python users: frames, figures, pages and documents, from real and sample documents."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def pandas() -> Any:
 
 
 @pytest.fixture(scope="module")
-def opened(made_study: tuple[Path, Diary], pl: Any) -> MeasureResult:
-    found = hindmost.open_study(made_study[0])
-    assert isinstance(found, MeasureResult)
-    return found
+def stored_result(made_study: tuple[Path, Diary], pl: Any) -> MeasureResult:
+    result = hindmost.open_study(made_study[0])
+    assert isinstance(result, MeasureResult)
+    return result
 
 
-def measured(name: str = "valid") -> MeasureResult:
+def sample_result(name: str = "valid") -> MeasureResult:
     return MeasureResult(sample_results.SAMPLES[name]())
 
 
-def test_a_stored_study_opens_as_the_result_of_its_kind_from_text_or_path(opened):
-    again = hindmost.open_study(str(opened.study)).document
-    assert {**again, "created": ""} == {**opened.document, "created": ""}
-    assert opened.verdict == opened.document["verdict"]
-    assert opened.study == Path(opened.study)
+def test_a_stored_study_opens_as_a_result_of_its_kind(stored_result):
+    reopened = hindmost.open_study(str(stored_result.study)).document
+    assert {**reopened, "created": ""} == {**stored_result.document, "created": ""}
+    assert stored_result.verdict == stored_result.document["verdict"]
+    assert stored_result.study == Path(stored_result.study)
 
 
 def test_every_kind_of_study_has_a_result():
@@ -67,54 +67,54 @@ def test_opening_a_study_writes_and_prints_nothing(made_study, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_folder_without_a_study_is_an_error_with_a_hint_and_no_exit(tmp_path):
+def test_a_folder_without_a_study_is_an_error_with_a_hint(tmp_path):
     with raises(StudyError, "no-such-study", path=str(tmp_path)) as caught:
         hindmost.open_study(tmp_path)
     assert caught.value.hint
 
 
-def test_latency_is_tidy_and_what_the_document_says(opened, pl):
-    frame = opened.latency
+def test_the_latency_frame_has_the_values_of_the_document(stored_result, pl):
+    frame = stored_result.latency
     assert frame.columns == TINY
     p99 = frame.row(by_predicate=(pl.col("of") == "latency") & (pl.col("quantile") == "p99"), named=True)
-    said = opened.document["latency_us"]["p99"]
-    figures = [said[name] for name in ("value", "low", "high")]
+    expected_values = stored_result.document["latency_us"]["p99"]
+    figures = [expected_values[name] for name in ("value", "low", "high")]
     assert [p99[name] for name in ("value", "low", "high")] == figures
 
 
-def test_isolated_latency_stands_beside_latency_in_rows_of_its_own(pl):
-    found = measured("stolen")
-    isolated = found.latency.filter(pl.col("of") == "isolated")
-    assert isolated["quantile"].to_list() == list(found.document["isolated"]["latency_us"])
+def test_isolated_latency_has_its_own_rows(pl):
+    result = sample_result("stolen")
+    isolated = result.latency.filter(pl.col("of") == "isolated")
+    assert isolated["quantile"].to_list() == list(result.document["isolated"]["latency_us"])
 
 
-def test_what_was_never_answered_is_infinite_and_not_missing(pl):
-    found = measured("censored")
-    late = {name for name, one in found.document["latency_us"].items() if one["value"] == math.inf}
-    rows = found.latency.filter(pl.col("quantile").is_in(sorted(late)) & (pl.col("of") == "latency"))
+def test_an_unanswered_percentile_is_infinite_and_not_missing(pl):
+    result = sample_result("censored")
+    late = {name for name, figure in result.document["latency_us"].items() if figure["value"] == math.inf}
+    rows = result.latency.filter(pl.col("quantile").is_in(sorted(late)) & (pl.col("of") == "latency"))
     assert late
     assert rows["value"].to_list() == [math.inf] * len(late)
 
 
-def test_parts_of_latency_are_frames_as_latency_is(opened):
-    assert opened.parts.columns == TINY
-    assert {"service", "send_delay"} <= set(opened.parts["of"])
+def test_parts_of_latency_have_the_columns_of_latency(stored_result):
+    assert stored_result.parts.columns == TINY
+    assert {"service", "send_delay"} <= set(stored_result.parts["of"])
 
 
-def test_runs_have_a_row_each_with_rates_counts_and_quantiles(opened):
-    runs = opened.runs
+def test_runs_have_a_row_each_with_rates_counts_and_quantiles(stored_result):
+    runs = stored_result.runs
     assert runs["run"].to_list() == [1, 2]
     assert (runs["scheduled"] == runs["completed"] + runs["errors"] + runs["timeouts"] + runs["unsent"]).all()
-    assert runs["p50_us"].to_list() == [run["latency_us"]["p50"] for run in opened.document["runs"]]
+    assert runs["p50_us"].to_list() == [run["latency_us"]["p50"] for run in stored_result.document["runs"]]
 
 
-@pytest.mark.parametrize("kept", ["samples", "worst"])
-def test_requests_are_read_lazily_and_with_their_place(opened, kept, pl):
-    frame = opened.requests(kept)
+@pytest.mark.parametrize("kind", ["samples", "worst"])
+def test_requests_are_read_lazily_with_run_and_client(stored_result, kind, pl):
+    frame = stored_result.requests(kind)
     assert isinstance(frame, pl.LazyFrame)
     rows = frame.collect()
     stored = pl.concat(
-        [pl.read_parquet(path) for path in sorted(opened.study.glob(f"runs/*/{kept}-*.parquet"))]
+        [pl.read_parquet(path) for path in sorted(stored_result.study.glob(f"runs/*/{kind}-*.parquet"))]
     )
     assert rows.height == stored.height
     assert set(rows["run"]) == {1, 2}
@@ -123,130 +123,136 @@ def test_requests_are_read_lazily_and_with_their_place(opened, kept, pl):
     assert sorted(rows["latency_us"].drop_nulls()) == pytest.approx(sorted(late.drop_nulls()))
 
 
-def test_a_pandas_user_gets_pandas_with_the_same_figures(opened, pandas):
-    same = hindmost.open_study(opened.study, frames="pandas")
+def test_a_pandas_user_gets_pandas_with_the_same_figures(stored_result, pandas):
+    same = hindmost.open_study(stored_result.study, frames="pandas")
     assert isinstance(same.latency, pandas.DataFrame)
-    assert same.latency["value"].to_list() == opened.latency["value"].to_list()
-    requests, ours = same.requests(), opened.requests().collect()
+    assert same.latency["value"].to_list() == stored_result.latency["value"].to_list()
+    requests, expected = same.requests(), stored_result.requests().collect()
     assert isinstance(requests, pandas.DataFrame)
-    assert requests["scheduled_ns"].to_list() == ours["scheduled_ns"].to_list()
-    assert requests["wire_out_ns"].isna().to_list() == ours["wire_out_ns"].is_null().to_list()
-    assert requests["latency_us"].to_list() == pytest.approx(ours["latency_us"].to_list())
+    assert requests["scheduled_ns"].to_list() == expected["scheduled_ns"].to_list()
+    assert requests["wire_out_ns"].isna().to_list() == expected["wire_out_ns"].is_null().to_list()
+    assert requests["latency_us"].to_list() == pytest.approx(expected["latency_us"].to_list())
 
 
-def test_without_polars_pandas_is_taken_and_without_both_it_is_an_error(opened, monkeypatch, pandas):
+def test_without_polars_pandas_is_used_and_without_both_it_is_an_error(stored_result, monkeypatch, pandas):
     monkeypatch.setitem(sys.modules, "polars", None)
-    assert isinstance(opened.latency, pandas.DataFrame)
-    assert isinstance(opened.requests(), pandas.DataFrame)
+    assert isinstance(stored_result.latency, pandas.DataFrame)
+    assert isinstance(stored_result.requests(), pandas.DataFrame)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with raises(UsageError, "missing-library"):
-        _ = opened.latency
+        _ = stored_result.latency
     with raises(UsageError, "missing-library"):
-        opened.requests()
+        stored_result.requests()
 
 
-def test_requests_that_were_not_stored_and_a_wrong_word_are_errors(opened, tmp_path):
+def test_missing_requests_and_a_wrong_kind_are_errors(stored_result, tmp_path):
     with raises(UsageError, "unknown-name", name="worts", known=["samples", "worst"]):
-        opened.requests("worts")
-    copied = shutil.copytree(opened.study, tmp_path / "study", ignore=shutil.ignore_patterns("*.parquet"))
+        stored_result.requests("worts")
+    copied = shutil.copytree(
+        stored_result.study, tmp_path / "study", ignore=shutil.ignore_patterns("*.parquet")
+    )
     with raises(StudyError, "no-requests", path=str(copied)):
-        MeasureResult(opened.document, copied).requests()
+        MeasureResult(stored_result.document, copied).requests()
     with raises(StudyError, "no-requests"):
         hindmost.clone.simulate("silo", requests=1_000).requests()
 
 
-def test_figures_are_those_of_the_page_and_stand_alone():
-    found = measured()
-    names = [one.name for one in found.figures]
+def test_figures_are_those_of_the_page_and_self_contained():
+    result = sample_result()
+    names = [figure.name for figure in result.figures]
     assert names[:3] == ["summary", "tail", "runs"]
-    for one in found.figures:
-        root = ElementTree.fromstring(one.svg)
+    for figure in result.figures:
+        root = ElementTree.fromstring(figure.svg)
         assert root.tag.endswith("svg")
-        assert root.get("width"), "it has a size of its own"
-        assert "var(--latency)" not in one.svg or "--latency:" in one.svg, "its colours are inside"
-        assert "http" not in one.svg.replace("http://www.w3.org/2000/svg", "")
+        assert root.get("width"), "the figure has no size"
+        assert "var(--latency)" not in figure.svg or "--latency:" in figure.svg, (
+            "the figure refers to colours of the page"
+        )
+        assert "http" not in figure.svg.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_a_figure_is_found_by_name_or_words_and_a_wrong_one_is_an_error():
-    found = measured()
-    assert found.plot() is found.plot("summary")
-    assert found.plot("each run") is found.plot("runs")
-    with raises(UsageError, "unknown-name", name="serie", known=[one.name for one in found.figures]):
-        found.plot("serie")
+def test_a_figure_is_found_by_name_or_title():
+    result = sample_result()
+    assert result.plot() is result.plot("summary")
+    assert result.plot("each run") is result.plot("runs")
+    with raises(UsageError, "unknown-name", name="serie", known=[figure.name for figure in result.figures]):
+        result.plot("serie")
 
 
-def test_save_writes_the_page_that_the_command_line_writes(tmp_path):
-    found = measured()
-    assert found.save(tmp_path / "page.html").read_text() == hindmost.render_page(found.document)
+def test_save_writes_the_page_of_the_command_line(tmp_path):
+    result = sample_result()
+    assert result.save(tmp_path / "page.html").read_text() == hindmost.render_page(result.document)
     with raises(StudyError, "unwritable-file", path=str(tmp_path / "no/page.html")) as caught:
-        found.save(str(tmp_path / "no" / "page.html"))
+        result.save(str(tmp_path / "no" / "page.html"))
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("result", [measured("hostile"), AttributionResult(sample_attributions.hostile())])
-def test_a_notebook_shows_nothing_that_a_server_could_have_written_as_markup(result):
-    shown = result._repr_html_()
-    assert "<script" not in shown
-    assert "<b onload" not in shown
-    assert "\x1b" not in shown
+@pytest.mark.parametrize(
+    "result", [sample_result("hostile"), AttributionResult(sample_attributions.hostile())]
+)
+def test_a_notebook_shows_no_markup_from_a_server(result):
+    html = result._repr_html_()
+    assert "<script" not in html
+    assert "<b onload" not in html
+    assert "\x1b" not in html
 
 
 def test_a_notebook_shows_verdict_figures_and_a_picture():
-    found = measured()
-    shown = found._repr_html_()
-    assert ">valid</b>" in shown
-    assert "<td>p99.9</td>" in shown
-    assert 'src="data:image/svg+xml;base64,' in shown
-    assert repr(found) == "<MeasureResult: valid>"
-    assert str(found) == hindmost.render_terminal(found.document)
+    result = sample_result()
+    html = result._repr_html_()
+    assert ">valid</b>" in html
+    assert "<td>p99.9</td>" in html
+    assert 'src="data:image/svg+xml;base64,' in html
+    assert repr(result) == "<MeasureResult: valid>"
+    assert str(result) == hindmost.render_terminal(result.document)
 
 
 def test_an_attribution_gives_effects_runs_and_confirmations(pl):
-    found = AttributionResult(sample_attributions.full())
-    effects = found.effects.filter((pl.col("quantile") == "p99") & (pl.col("coding") == "average"))
-    load = found.document["loads"][0]
-    said = {one["term"]: one["value"] for one in load["quantiles"]["p99"]["average"]}
-    restored_affinity = effects.filter(pl.col("load") == load["name"])
-    assert dict(zip(restored_affinity["term"], restored_affinity["value"], strict=True)) == said
-    assert {one["name"] for one in found.document["factors"]} <= set(found.runs.columns)
-    assert found.confirmations["ratio"].len() == sum(
-        len(one["ratio"]) for one in found.document["confirmations"]
+    result = AttributionResult(sample_attributions.full())
+    effects = result.effects.filter((pl.col("quantile") == "p99") & (pl.col("coding") == "average"))
+    load = result.document["loads"][0]
+    expected_values = {effect["term"]: effect["value"] for effect in load["quantiles"]["p99"]["average"]}
+    at_load = effects.filter(pl.col("load") == load["name"])
+    assert dict(zip(at_load["term"], at_load["value"], strict=True)) == expected_values
+    assert {factor["name"] for factor in result.document["factors"]} <= set(result.runs.columns)
+    assert result.confirmations["ratio"].len() == sum(
+        len(confirmation["ratio"]) for confirmation in result.document["confirmations"]
     )
-    assert found.recommendation["levels"] == found.document["recommendation"]["levels"]
-    assert found.figures
+    assert result.recommendation["levels"] == result.document["recommendation"]["levels"]
+    assert result.figures
 
 
-def test_a_search_says_the_rate_and_its_steps_by_rate(pl):
+def test_a_search_has_the_rate_and_its_steps_by_rate(pl):
     step = {"outcome": "holds", "value_us": 100.0, "low_us": 90.0, "high_us": 110.0, "runs": 5}
     late = {"outcome": "fails", "value_us": math.inf, "low_us": None, "high_us": None, "runs": 5}
     document = {"objective": "p99<500us", "rate_per_s": 1e4, "finished": True, "headline": "10k/s hold"}
-    found = SearchResult({**document, "steps": [{"rate_per_s": 2e4, **late}, {"rate_per_s": 1e4, **step}]})
-    assert (found.verdict, found.rate_per_s) == ("found", 1e4)
-    assert found.latency["rate_per_s"].to_list() == [1e4, 2e4]
-    assert found.latency["value"].to_list() == [100.0, math.inf]
-    assert found.latency["quantile"].to_list() == ["p99", "p99"]
-    assert SearchResult({**copy.deepcopy(found.document), "rate_per_s": None}).verdict == "open"
+    result = SearchResult({**document, "steps": [{"rate_per_s": 2e4, **late}, {"rate_per_s": 1e4, **step}]})
+    assert (result.verdict, result.rate_per_s) == ("found", 1e4)
+    assert result.latency["rate_per_s"].to_list() == [1e4, 2e4]
+    assert result.latency["value"].to_list() == [100.0, math.inf]
+    assert result.latency["quantile"].to_list() == ["p99", "p99"]
+    assert SearchResult({**copy.deepcopy(result.document), "rate_per_s": None}).verdict == "open"
 
 
-def test_a_sweep_is_long_and_wide_and_answers(pl):
-    found = hindmost.clone.sweep("silo", {"threads": (1, 2)}, utilisation=[0.3, "60%"], requests=2_000)
-    assert found.points.height == 4
-    assert found.latency.height == 4 * 5
-    assert found.points["threads"].to_list() == [1, 1, 2, 2]
-    assert found.points["load"].to_list() == pytest.approx([0.3, 0.6] * 2)
-    assert found.figures
-    asked = hindmost.clone.sweep(
+def test_a_sweep_has_points_latencies_and_a_found_value(pl):
+    result = hindmost.clone.sweep("silo", {"threads": (1, 2)}, utilisation=[0.3, "60%"], requests=2_000)
+    assert result.points.height == 4
+    assert result.latency.height == 4 * 5
+    assert result.points["threads"].to_list() == [1, 1, 2, 2]
+    assert result.points["load"].to_list() == pytest.approx([0.3, 0.6] * 2)
+    assert result.figures
+    search = hindmost.clone.sweep(
         "xapian", find="p99<10ms", by="threads", between=(1, 16), rate=2_000, requests=5_000
     )
-    assert asked.found["by"].to_list() == ["threads"]
-    assert asked.headline == asked.headline.strip()
-    assert asked.verdict == "found"
+    assert search.found["by"].to_list() == ["threads"]
+    assert search.headline == search.headline.strip()
+    assert search.verdict == "found"
 
 
-def test_numbers_and_words_ask_for_the_same():
-    asked = {"requests": 2_000, "seed": 3}
-    by_number = hindmost.clone.simulate("silo", rate=10_000, **asked)
-    assert by_number.document == hindmost.clone.simulate("silo", rate="10k", **asked).document
+def test_numbers_and_texts_are_equivalent_options():
+    options = {"requests": 2_000, "seed": 3}
+    by_number = hindmost.clone.simulate("silo", rate=10_000, **options)
+    assert by_number.document == hindmost.clone.simulate("silo", rate="10k", **options).document
     assert by_number.figures
 
 
@@ -256,44 +262,44 @@ def test_a_wrong_option_is_refused_before_anything_starts():
     assert {"rate", "connections"} <= set(caught.value.fields["known"])
 
 
-def test_the_signature_of_measure_tells_every_option():
+def test_the_signature_of_measure_has_every_option():
     import inspect
 
     from hindmost.run.request import OPTIONS
 
-    shown = inspect.signature(hindmost.measure).parameters
-    assert {name: one.default for name, one in OPTIONS.items() if name != "target"}.items() <= {
-        name: one.default for name, one in shown.items()
+    parameters = inspect.signature(hindmost.measure).parameters
+    assert {name: option.default for name, option in OPTIONS.items() if name != "target"}.items() <= {
+        name: parameter.default for name, parameter in parameters.items()
     }.items()
 
 
-def test_measuring_leaves_this_process_on_its_processors():
+def test_measuring_restores_the_cpus_of_this_process():
     from hindmost.results.api import restored_affinity
 
-    mine = os.sched_getaffinity(0)
+    cpus = os.sched_getaffinity(0)
     with restored_affinity():
-        os.sched_setaffinity(0, {min(mine)})
-    assert os.sched_getaffinity(0) == mine
+        os.sched_setaffinity(0, {min(cpus)})
+    assert os.sched_getaffinity(0) == cpus
 
 
-def test_limits_of_a_stored_study_are_judged_and_a_wrong_one_is_refused(opened):
-    found = hindmost.open_study(opened.study, require=["p50<1h", "mean<1ns"])
-    assert found.limits["limit"].to_list() == ["p50<1h", "mean<1ns"]
-    assert found.limits["result"].to_list()[1] != "held"
-    assert opened.limits.height == 0
-    assert "result" in opened.limits.columns
+def test_limits_are_checked_on_a_stored_study(stored_result):
+    result = hindmost.open_study(stored_result.study, require=["p50<1h", "mean<1ns"])
+    assert result.limits["limit"].to_list() == ["p50<1h", "mean<1ns"]
+    assert result.limits["result"].to_list()[1] != "held"
+    assert stored_result.limits.height == 0
+    assert "result" in stored_result.limits.columns
     with pytest.raises(UsageError) as caught:
-        hindmost.open_study(opened.study, require=["p77<1ms"])
+        hindmost.open_study(stored_result.study, require=["p77<1ms"])
     assert caught.value.code in CODES
 
 
-def test_a_study_compared_with_itself_has_ratios_of_one(opened, tmp_path):
-    other = shutil.copytree(opened.study, tmp_path / "other")
-    found = hindmost.compare(opened, other, fail_if=["p50>+50%"], anyway=True)
-    assert set(found.ratios["ratio"].drop_nulls()) == {1.0}
-    assert found.limits.height == 1
-    assert found.latency["side"].n_unique() == 2
-    assert found.page()
-    assert str(found)
+def test_a_study_compared_with_itself_has_ratios_of_one(stored_result, tmp_path):
+    copied = shutil.copytree(stored_result.study, tmp_path / "copy")
+    result = hindmost.compare(stored_result, copied, fail_if=["p50>+50%"], anyway=True)
+    assert set(result.ratios["ratio"].drop_nulls()) == {1.0}
+    assert result.limits.height == 1
+    assert result.latency["side"].n_unique() == 2
+    assert result.page()
+    assert str(result)
     with raises(UsageError, "conflicting-options", option="rate"):
-        hindmost.compare(opened, other, rate=100)
+        hindmost.compare(stored_result, copied, rate=100)

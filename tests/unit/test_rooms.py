@@ -1,11 +1,11 @@
-"""Which rooms of the laboratory may import which: arrows point down the table, never up."""
+"""Which packages of the laboratory may import which: only packages above them in the table."""
 
 import ast
 from collections import Counter
 from pathlib import Path
 
-LAB = Path(__file__).parents[2] / "python/hindmost"
-OUTSIDE = {
+LABORATORY = Path(__file__).parents[2] / "python/hindmost"
+MODULES = {
     "codes",
     "documents",
     "errors",
@@ -21,8 +21,8 @@ OUTSIDE = {
     "__version__",
     "agent",
 }
-"""Leaves of the package: they import no room."""
-MAY: dict[str, set[str]] = {
+"""Modules that import no package."""
+ALLOWED: dict[str, set[str]] = {
     "stats": set(),
     "design": set(),
     "kubernetes": set(),
@@ -31,7 +31,7 @@ MAY: dict[str, set[str]] = {
     "report": {"plan", "store"},
     "targets": {"plan"},
     "knobs": {"plan", "store", "targets"},
-    "fleet": {"plan", "targets", "knobs"},  # a load host may start the server, and set what is set there
+    "fleet": {"plan", "targets", "knobs"},  # a load host may start the server and set its settings
     "capture": set(),
     "models": {"plan", "stats", "store"},
     "harvest": {"plan", "stats", "store", "design", "kubernetes"},
@@ -75,56 +75,62 @@ MAY: dict[str, set[str]] = {
         ),
     },
 }
-"""`cli` and the package's face (`clone.py` is of it) may import all of them."""
+"""`cli` and the public interface, including `clone.py`, may import all packages."""
 
 
-def imports(path: Path) -> set[str]:
-    """Rooms and leaves of hindmost that a file imports, wherever in it."""
-    found = set()
+def imports_of(path: Path) -> set[str]:
+    """Return the packages and modules of hindmost that a file imports, anywhere in it."""
+    imported = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "hindmost":
-            found |= {alias.name for alias in node.names}
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hindmost."):
-            found.add((node.module or "").split(".")[1])
+            imported.add((node.module or "").split(".")[1])
         elif isinstance(node, ast.Import):
-            found |= {one.name.split(".")[1] for one in node.names if one.name.startswith("hindmost.")}
-    return found
+            imported |= {
+                alias.name.split(".")[1] for alias in node.names if alias.name.startswith("hindmost.")
+            }
+    return imported
 
 
-def rooms() -> list[str]:
-    return sorted(path.name for path in LAB.iterdir() if any(path.rglob("*.py")))
+def packages() -> list[str]:
+    return sorted(path.name for path in LABORATORY.iterdir() if any(path.rglob("*.py")))
 
 
-def test_every_room_stands_in_the_table_and_the_table_has_no_circle():
-    assert set(rooms()) == {*MAY, "cli", "codes"}
-    above: list[str] = []
-    for room in MAY:
-        assert MAY[room] <= set(above), f"{room} stands above what it imports"
-        above.append(room)
+def test_the_table_lists_every_package_and_has_no_circle():
+    assert set(packages()) == {*ALLOWED, "cli", "codes"}
+    earlier: list[str] = []
+    for package in ALLOWED:
+        assert ALLOWED[package] <= set(earlier), f"{package} precedes a package that it imports"
+        earlier.append(package)
 
 
-def test_imports_go_the_way_that_the_table_allows():
-    wrong = [
-        f"{path.relative_to(LAB)} imports {name}"
-        for room in MAY
-        for path in sorted((LAB / room).rglob("*.py"))
+def test_packages_import_only_allowed_packages():
+    violations = [
+        f"{path.relative_to(LABORATORY)} imports {name}"
+        for package in ALLOWED
+        for path in sorted((LABORATORY / package).rglob("*.py"))
         for name in sorted(
-            imports(path) - MAY[room] - OUTSIDE - {room} - ({"cli"} if path.stem == "cli" else set())
+            imports_of(path)
+            - ALLOWED[package]
+            - MODULES
+            - {package}
+            - ({"cli"} if path.stem == "cli" else set())
         )
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not violations, "\n".join(violations)
 
 
-def test_leaves_import_no_room():
+def test_modules_import_no_package():
     for name in ("errors", "exits", "laws", "names", "notes", "privileges", "progress", "testing"):
-        assert imports(LAB / f"{name}.py") - {"store"} <= OUTSIDE  # of `store` a type alone
-    for path in (LAB / "codes").glob("*.py"):
-        assert imports(path) <= {"codes"}
-    # A load host has the wheel and none of its dependencies; of a clone the agent needs the document alone.
-    assert imports(LAB / "agent.py") <= {*OUTSIDE, "models"}
+        assert imports_of(LABORATORY / f"{name}.py") - {"store"} <= MODULES  # `store` for a type only
+    for path in (LABORATORY / "codes").glob("*.py"):
+        assert imports_of(path) <= {"codes"}
+    # A load host has the wheel without its dependencies; the agent needs only the document of a clone.
+    assert imports_of(LABORATORY / "agent.py") <= {*MODULES, "models"}
 
 
-def test_no_two_files_of_tests_have_one_name():
-    """Pytest takes one for the other where both are in one session, as in the slow ring."""
-    names = Counter(path.name for path in (LAB.parents[1] / "tests").rglob("test_*.py"))
+def test_test_files_have_distinct_names():
+    """Pytest confuses such files in one session, as in the nightly suite."""
+    names = Counter(path.name for path in (LABORATORY.parents[1] / "tests").rglob("test_*.py"))
     assert [name for name, files in names.items() if files > 1] == []

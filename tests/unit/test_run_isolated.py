@@ -1,4 +1,4 @@
-"""Calm latency of a run: thefts put together from what saw them, figures, and every refusal with its reason."""
+"""Isolated latency of a run: interruptions from all observers, figures, and refusals with their reasons."""
 
 from pathlib import Path
 from typing import Any
@@ -18,51 +18,63 @@ from hindmost.studies.measure import Procedure
 from tests.stats.interference_worlds import World, simulate
 
 MS = 1_000_000
-ZERO = 7_000_000_000_000
-"""When the measurement began, by the clock of the host."""
+START_NS = 7_000_000_000_000
+"""Start of the measurement on the host's clock, ns."""
 PLAN = MeasurePlan(target="memcached", client_cpus=((1,),), server_cpus=(0,), duration_s=40.0)
 RAW = {"p50": 14.0, "p95": 60.0, "p99": 90.0, "p99.9": 140.0, "mean": 20.0}
-ALONE = [{name: Estimate(value, 0.9 * value, 1.1 * value, 1) for name, value in RAW.items()}]
+ESTIMATES = [{name: Estimate(value, 0.9 * value, 1.1 * value, 1) for name, value in RAW.items()}]
 
 
-def watched(*spans: tuple[int, int, int], **changes: Any) -> dict[str, Any]:
-    """A sentinel on processor 0 that watched longer than was measured; spans in ns of the measurement."""
-    told = {"cpu": 0, "from_ns": ZERO - MS, "to_ns": ZERO + 41_000 * MS, "period_ns": MS, "late_ns": 100_000}
-    return told | {"missed": 0, "spans_ns": [[ZERO + at for at in span] for span in spans]} | changes
+def sentinel_record(*spans: tuple[int, int, int], **changes: Any) -> dict[str, Any]:
+    """Return the record of a sentinel on CPU 0 that watched the whole measurement; spans in ns of it."""
+    usual = {
+        "cpu": 0,
+        "from_ns": START_NS - MS,
+        "to_ns": START_NS + 41_000 * MS,
+        "period_ns": MS,
+        "late_ns": 100_000,
+    }
+    return usual | {"missed": 0, "spans_ns": [[START_NS + at for at in span] for span in spans]} | changes
 
 
-def away(*spans: tuple[int, int], **changes: Any) -> dict[str, Any]:
+def spin_gaps(*spans: tuple[int, int], **changes: Any) -> dict[str, Any]:
     return {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": list(spans)} | changes
 
 
 def result(*threads: dict[str, Any], **changes: Any) -> dict[str, Any]:
     host = {"throttled": {"periods": 0}}
-    told = {"measured_from_ns": ZERO, "achieved_per_s": 25_000.0, "host": host}
-    return told | {"threads": [{"away": one} for one in threads or (away(),)]} | changes
+    usual = {"measured_from_ns": START_NS, "achieved_per_s": 25_000.0, "host": host}
+    return usual | {"threads": [{"away": thread} for thread in threads or (spin_gaps(),)]} | changes
 
 
 def record(*sentinels: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    told = {"server_cpu_share": 0.5, "target": {"cpus": [0]}, "sentinel": list(sentinels or (watched(),))}
-    return told | changes
+    usual = {
+        "server_cpu_share": 0.5,
+        "target": {"cpus": [0]},
+        "sentinel": list(sentinels or (sentinel_record(),)),
+    }
+    return usual | changes
 
 
-def isolated(
-    of: dict[str, Any] | None = None,
+def find_isolated(
+    run_record: dict[str, Any] | None = None,
     results: list[Any] | None = None,
     requests: RequestTimes | None = None,
     **changes: Any,
 ) -> RunIsolated | None:
     plan = PLAN.model_copy(update=changes)
-    nothing = np.empty(0, np.int64)
-    read = lambda _folder, _index: requests or RequestTimes(nothing, nothing, nothing)  # noqa: E731
-    return run_isolated(Path("run"), of or record(), results or [result()], plan, RAW, ALONE, read)
+    empty = np.empty(0, np.int64)
+    read = lambda _folder, _index: requests or RequestTimes(empty, empty, empty)  # noqa: E731
+    return run_isolated(
+        Path("run"), run_record or record(), results or [result()], plan, RAW, ESTIMATES, read
+    )
 
 
 FAULT = {"code": "needs-root", "fault": "Operation not permitted", "hint": "run as root"}
 
 
-def test_without_an_interruption_isolated_is_raw_to_the_bit_and_no_request_is_read():
-    found = isolated()
+def test_without_an_interruption_isolated_equals_measured_latency():
+    found = find_isolated()
     assert found is not None
     assert found.values == {name: RAW[name] for name in PLAN.labels}
     assert [found.intervals["p99"].low, found.intervals["p99"].high] == [0.9 * 90.0, 1.1 * 90.0]
@@ -71,41 +83,45 @@ def test_without_an_interruption_isolated_is_raw_to_the_bit_and_no_request_is_re
     assert find_refusal([found]) is None
 
 
-def test_interruptions_of_server_and_client_are_put_together_and_both_at_once_is_one():
-    known = find_interference(
-        record(watched((10 * MS, 11 * MS, 14 * MS))),
-        [result(away((12 * MS, 13 * MS)), away((20 * MS, 21 * MS)))],
+def test_simultaneous_interruptions_of_server_and_client_are_merged():
+    interference = find_interference(
+        record(sentinel_record((10 * MS, 11 * MS, 14 * MS))),
+        [result(spin_gaps((12 * MS, 13 * MS)), spin_gaps((20 * MS, 21 * MS)))],
         PLAN,
     )
-    assert not isinstance(known, Refusal)
-    assert [known.interruptions.on.tolist(), known.interruptions.off.tolist()] == [
+    assert not isinstance(interference, Refusal)
+    assert [interference.interruptions.on.tolist(), interference.interruptions.off.tolist()] == [
         [10 * MS, 20 * MS],
         [14 * MS, 21 * MS],
     ]
-    # The likeliest begin is half-way between the last sign of life and the waking that was due.
-    assert known.taken == pytest.approx((3.5 + 1.0) / 40_000)
-    assert known.from_server == pytest.approx(3.0 / 40_000), "how late it woke is sure"
-    assert known.sources == ("sentinel", "spin gaps")
-
-
-def test_of_clients_that_sleep_the_sentinel_alone_says_something():
-    known = find_interference(
-        record(), [result(away((12 * MS, 13 * MS), missed=3))], PLAN.model_copy(update={"pacing": "sleep"})
+    # The most likely start is half-way between the last sign of life and the scheduled wake-up.
+    assert interference.taken == pytest.approx((3.5 + 1.0) / 40_000)
+    assert interference.from_server == pytest.approx(3.0 / 40_000), (
+        "the delay of the sentinel's wake-up is certain"
     )
-    assert not isinstance(known, Refusal)
-    assert not len(known.interruptions)
-    assert known.sources == ("sentinel",)
+    assert interference.sources == ("sentinel", "spin gaps")
 
 
-def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
-    """5 % in spells of 3 ms: raw p99 is 20 times the truth."""
+def test_only_the_sentinel_observes_sleeping_clients():
+    interference = find_interference(
+        record(),
+        [result(spin_gaps((12 * MS, 13 * MS), missed=3))],
+        PLAN.model_copy(update={"pacing": "sleep"}),
+    )
+    assert not isinstance(interference, Refusal)
+    assert not len(interference.interruptions)
+    assert interference.sources == ("sentinel",)
+
+
+def test_isolated_latency_is_close_to_the_truth_under_steal_time():
+    """Steal time of 5 % in spells of 3 ms; the measured p99 is 20 times the truth."""
     run = simulate(World("exponential", 0.5, 0.05, 3.0), 800_000, seed=7)
     begin = run.scheduled[0]
     spans = [(int(on - begin), int(off - begin)) for on, off in zip(run.on, run.off, strict=True)]
-    used = record(server_cpu_share=0.5 * (1.0 - 0.05))
-    found = isolated(
-        used,
-        [result(away(*spans))],
+    run_record = record(server_cpu_share=0.5 * (1.0 - 0.05))
+    found = find_isolated(
+        run_record,
+        [result(spin_gaps(*spans))],
         RequestTimes(run.scheduled - begin, run.scheduled - begin, run.done - begin),
     )
     assert found is not None
@@ -123,27 +139,35 @@ def test_a_run_that_was_stolen_from_says_what_it_would_have_been():
 
 
 @each_row(
-    ("code", "values", "given"),
+    ("code", "values", "changes"),
     [
         ("closed-loop", {}, {"loop": "closed"}),
         ("shared-cpus", {}, {"client_cpus": ((0, 1),)}),
         ("shared-cpus", {}, {"client_cpus": ((),)}),
-        ("unknown-server-cpus", {}, {"of": record(target={"cpus": None})}),
-        ("no-sentinel", {"code": "needs-root"}, {"of": record(sentinel=FAULT)}),
-        ("no-sentinel", {}, {"of": record(sentinel=[])}),
-        ("clock-mismatch", {"cpu": 0}, {"of": record(watched(from_ns=ZERO + MS))}),
-        ("clock-mismatch", {"cpu": 0}, {"of": record(watched(to_ns=ZERO + 39_000 * MS))}),
-        ("too-many-interruptions", {"missed": 9, "seen": 1}, {"results": [result(away((0, MS), missed=9))]}),
+        ("unknown-server-cpus", {}, {"run_record": record(target={"cpus": None})}),
+        ("no-sentinel", {"code": "needs-root"}, {"run_record": record(sentinel=FAULT)}),
+        ("no-sentinel", {}, {"run_record": record(sentinel=[])}),
+        ("clock-mismatch", {"cpu": 0}, {"run_record": record(sentinel_record(from_ns=START_NS + MS))}),
+        ("clock-mismatch", {"cpu": 0}, {"run_record": record(sentinel_record(to_ns=START_NS + 39_000 * MS))}),
+        (
+            "too-many-interruptions",
+            {"missed": 9, "seen": 1},
+            {"results": [result(spin_gaps((0, MS), missed=9))]},
+        ),
         ("throttled", {"periods": 4}, {"results": [result(host={"throttled": {"periods": 4}})]}),
-        ("cpu-neighbors", {"share": pytest.approx(0.2)}, {"of": record(server_busy_share=0.7)}),
-        ("unknown-cpu-time", {}, {"of": record(watched((0, MS, 3 * MS)), server_cpu_share=None)}),
-        ("no-requests", {}, {"of": record(watched((0, MS, 3 * MS)))}),
+        ("cpu-neighbors", {"share": pytest.approx(0.2)}, {"run_record": record(server_busy_share=0.7)}),
+        (
+            "unknown-cpu-time",
+            {},
+            {"run_record": record(sentinel_record((0, MS, 3 * MS)), server_cpu_share=None)},
+        ),
+        ("no-requests", {}, {"run_record": record(sentinel_record((0, MS, 3 * MS)))}),
     ],
 )
-def test_what_cannot_be_known_is_refused_with_the_reason_and_what_would_help(
-    code: str, values: dict[str, Any], given: dict[str, Any]
+def test_unknown_isolated_latency_is_refused_with_reason_and_remedy(
+    code: str, values: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    found = isolated(**given)
+    found = find_isolated(**changes)
     assert found is not None
     assert found.refused is not None
     assert not found.values
@@ -164,8 +188,8 @@ def requests(n: int = 1000) -> RequestTimes:
         ("few-counted-requests", 0.5, [(k * 40 * MS - MS, k * 40 * MS + MS) for k in range(1, 1000)]),
     ],
 )
-def test_what_statistics_refuse_is_told_with_its_figures(code, share, spans):
-    found = isolated(record(server_cpu_share=share), [result(away(*spans))], requests())
+def test_a_refusal_of_the_statistics_is_reported_with_its_figures(code, share, spans):
+    found = find_isolated(record(server_cpu_share=share), [result(spin_gaps(*spans))], requests())
     assert found is not None
     assert found.refused is not None
     assert found.refused.code == code
@@ -174,113 +198,124 @@ def test_what_statistics_refuse_is_told_with_its_figures(code, share, spans):
 
 
 SPANS = [(k * 100 * MS, k * 100 * MS + 10 * MS) for k in range(400)]
-LATE = watched(*((on, on, off) for on, off in SPANS))
+LATE = sentinel_record(*((on, on, off) for on, off in SPANS))
 """A tenth of the time, taken from a client or from the server."""
 
 
 @each_row(
-    ("of", "results", "share"),
+    ("run_record", "results", "share"),
     [
         (record(server_busy_share=0.54), None, None),
         (record(LATE, server_busy_share=0.62), None, None),
         (
             record(server_busy_share=0.62),
-            [result(away(*SPANS))],
+            [result(spin_gaps(*SPANS))],
             0.12,
-        ),  # the client's CPU is not the server's
-        (record(LATE, server_busy_share=0.62, server_steal_share=0.1), None, 0.12),  # steal is not use
+        ),  # interference on the client's CPU only
+        (
+            record(LATE, server_busy_share=0.62, server_steal_share=0.1),
+            None,
+            0.12,
+        ),  # steal time is not used CPU time
     ],
 )
-def test_neighbours_are_who_uses_the_servers_cpus_beside_it_and_whom_the_sentinel_lets_wait(
-    of, results, share
-):
-    found = isolated(of, results, requests())
+def test_cpu_time_of_neighbours_excludes_interruptions_and_steal_time(run_record, results, share):
+    found = find_isolated(run_record, results, requests())
     assert found is not None
-    told = found.refused if found.refused is not None and found.refused.code == "cpu-neighbors" else None
-    assert (told.values if told else None) == (None if share is None else {"share": pytest.approx(share)})
+    refusal = found.refused if found.refused is not None and found.refused.code == "cpu-neighbors" else None
+    assert (refusal.values if refusal else None) == (
+        None if share is None else {"share": pytest.approx(share)}
+    )
 
 
-DOUBTS = [[ZERO + at * MS, ZERO + (at + 1) * MS, ZERO + (at + 4) * MS] for at in range(10, 39_000, 400)]
-"""Waits of a sentinel without real-time priority, 3 ms each, .8 % of the time."""
+DOUBTS = [
+    [START_NS + at * MS, START_NS + (at + 1) * MS, START_NS + (at + 4) * MS] for at in range(10, 39_000, 400)
+]
+"""Waits of a sentinel without real-time priority: 3 ms each, 0.8 % of the time."""
 
 
-def doubtful(slow_ms: float) -> RunIsolated:
-    """Requests of 1 ms, those due in one of the waits slower; no theft is sure, so that calm is as measured."""
+def run_with_doubts(slow_ms: float) -> RunIsolated:
+    """Return a run of 1 ms requests, slower in the waits. No interruption is certain, so nothing is removed."""
     times = requests(4_000)
     times.scheduled[:] = times.scheduled // 4
     slow = np.isin(times.scheduled // MS % 400, range(10, 14))
     times.completed[:] = times.scheduled + np.where(slow, int(slow_ms * MS), MS)
     raw = {name: 1e3 * slow_ms if name in ("p99", "p99.9") else 1_000.0 for name in RAW}
     read = lambda _folder, _index: times  # noqa: E731
-    found = run_isolated(Path("run"), record(watched(unsure_ns=DOUBTS)), [result()], PLAN, raw, ALONE, read)
+    found = run_isolated(
+        Path("run"), record(sentinel_record(unsure_ns=DOUBTS)), [result()], PLAN, raw, ESTIMATES, read
+    )
     assert found is not None
     return found
 
 
-def test_where_it_hardly_matters_which_waits_were_interruptions_isolated_latency_is_that_without_them():
-    found = doubtful(slow_ms=1.05)
+def test_uncertain_interruptions_that_hardly_matter_are_not_removed():
+    found = run_with_doubts(slow_ms=1.05)
     assert found.refused is None
     assert (found.values["p50"], found.values["p99"], found.taken) == (1_000.0, 1_050.0, 0.0)
 
 
-def test_where_it_matters_isolated_latency_is_refused_with_both_and_what_would_help():
-    found = doubtful(slow_ms=50.0)
+def test_uncertain_interruptions_that_matter_refuse_isolated_latency():
+    found = run_with_doubts(slow_ms=50.0)
     assert found.refused is not None
     assert (found.refused.code, found.values) == ("uncertain-interference", {})
-    told = found.refused.values
-    assert (told["name"], told["least_us"], told["most_us"]) == ("p99", 50_000.0, 1_000.0)
+    values = found.refused.values
+    assert (values["name"], values["least_us"], values["most_us"]) == ("p99", 50_000.0, 1_000.0)
     assert "CAP_SYS_NICE" in found.refused.need
 
 
-def test_interruptions_that_are_sure_are_taken_out_whatever_is_unsure_beside_them():
+def test_certain_interruptions_are_kept_apart_from_uncertain_ones():
     spans = [(at * MS, (at + 1) * MS, (at + 3) * MS) for at in range(210, 39_000, 400)]
-    known = find_interference(record(watched(*spans, unsure_ns=DOUBTS)), [result()], PLAN)
-    assert not isinstance(known, Refusal)
-    assert known.doubted is not None
-    assert (len(known.interruptions), len(known.doubted)) == (len(spans), len(spans) + len(DOUBTS))
-    assert known.unsure == pytest.approx(len(DOUBTS) * 4 / 40_000)
+    interference = find_interference(record(sentinel_record(*spans, unsure_ns=DOUBTS)), [result()], PLAN)
+    assert not isinstance(interference, Refusal)
+    assert interference.doubted is not None
+    assert (len(interference.interruptions), len(interference.doubted)) == (
+        len(spans),
+        len(spans) + len(DOUBTS),
+    )
+    assert interference.unsure == pytest.approx(len(DOUBTS) * 4 / 40_000)
 
 
-def test_of_a_study_from_before_nothing_is_said():
-    assert isolated(results=[result() | {"threads": [{}]}]) is None
+def test_an_early_study_has_no_isolated_latency_of_runs():
+    assert find_isolated(results=[result() | {"threads": [{}]}]) is None
 
 
-def test_too_few_spells_and_interruptions_that_follow_the_server_are_told_by_all_runs_together():
+def test_few_spells_and_dependent_interruptions_refuse_all_runs():
     def run(spells: int, onsets: Onsets) -> RunIsolated:
         return RunIsolated(values={"p50": 20.0}, interruptions=spells, spells=spells, onsets=(onsets,))
 
     random = np.random.default_rng(1)
-    alike = Onsets(random.poisson(1.0, (20, 21)).astype(float), random.random((20, 21)))
-    one = find_refusal([run(20, alike)])
-    assert one is not None
-    assert one.code == "few-quiet-spells"
-    assert find_refusal([run(20, alike), run(20, alike)]) is None
-    follows = Onsets(alike.flying.copy(), alike.busy)
-    follows.flying[:, 0] += 3.0
-    two = find_refusal([run(20, follows), run(20, follows)])
-    assert two is not None
-    assert two.code == "dependent-interruptions"
-    assert two.values["p"] < 0.05
+    independent_onsets = Onsets(random.poisson(1.0, (20, 21)).astype(float), random.random((20, 21)))
+    for_one_run = find_refusal([run(20, independent_onsets)])
+    assert for_one_run is not None
+    assert for_one_run.code == "few-quiet-spells"
+    assert find_refusal([run(20, independent_onsets), run(20, independent_onsets)]) is None
+    dependent_onsets = Onsets(independent_onsets.flying.copy(), independent_onsets.busy)
+    dependent_onsets.flying[:, 0] += 3.0
+    dependent = find_refusal([run(20, dependent_onsets), run(20, dependent_onsets)])
+    assert dependent is not None
+    assert dependent.code == "dependent-interruptions"
+    assert dependent.values["p"] < 0.05
 
 
-def test_a_client_that_is_late_of_itself_is_told_and_one_whose_processor_was_taken_is_not():
+def test_late_sends_are_reported_unless_caused_by_interruptions():
     spans = [(k * 40 * MS + 2 * MS, k * 40 * MS + 5 * MS) for k in range(0, 1000, 25)]
     times = requests()
-    assert isolated(results=[result(away(*spans))], requests=times).late == ()
+    assert find_isolated(results=[result(spin_gaps(*spans))], requests=times).late == ()
     times.sent[:] += 300_000  # of 1 ms
-    assert isolated(results=[result(away(*spans))], requests=times).late == PLAN.labels
+    assert find_isolated(results=[result(spin_gaps(*spans))], requests=times).late == PLAN.labels
 
 
-def test_one_that_never_came_is_infinitely_late_and_no_time_is_made_up():
+def test_an_unanswered_request_is_infinitely_late():
     times = requests()
     times.completed[::10] = NEVER
-    found = isolated(record(watched((0, MS, 3 * MS))), requests=times)
+    found = find_isolated(record(sentinel_record((0, MS, 3 * MS))), requests=times)
     assert found is not None
     assert found.values["p99"] == float("inf")
     assert found.values["p50"] == 1_000.0
 
 
-@each_row(("isolated", "runs", "counts"), [(4, 4, True), (4, 8, True), (4, 9, False), (0, 1, False)])
-def test_runs_that_are_set_aside_are_not_in_vain_where_isolated_latency_counts_most(isolated, runs, counts):
-    known = [RunIsolated(values={"p50": 20.0}) for _ in range(isolated)]
-    assert Procedure._isolated_counts(known, runs) is counts
+@each_row(("find_isolated", "runs", "counts"), [(4, 4, True), (4, 8, True), (4, 9, False), (0, 1, False)])
+def test_excluded_runs_continue_if_most_have_isolated_latency(find_isolated, runs, counts):
+    isolated_runs = [RunIsolated(values={"p50": 20.0}) for _ in range(find_isolated)]
+    assert Procedure._isolated_counts(isolated_runs, runs) is counts
