@@ -178,9 +178,7 @@ def test_interruptions_without_isolated_latency_exclude_a_run(interference_share
     why = Refusal("few-counted-requests", "", "") if refused else None
     assert (
         judge_run(
-            isolated=RunIsolated(
-                taken=0.5, from_server=interference_share, interruptions=9, refused=why
-            )
+            isolated=RunIsolated(taken=0.5, from_server=interference_share, interruptions=9, refused=why)
         ).kind
         == kind
     )

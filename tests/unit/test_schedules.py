@@ -1,4 +1,4 @@
-"""Schedules of the rate: shapes, files, and what is refused with its line."""
+"""Rate schedules: shapes, files and refused lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rates(text: str) -> list[float]:
 
 
 @each_row("name", SHAPES)
-def test_the_published_shapes_have_a_peak_of_twice_their_least_over_the_whole_run(name: str) -> None:
+def test_published_shapes_peak_at_twice_their_minimum(name: str) -> None:
     points, own_rate = parse_schedule(name, 10.0)
     assert max(rates(name)) / min(rates(name)) == 2.0
     assert (points[0][0], points[-1][0], own_rate) == (0.0, 10.0, None)
@@ -42,7 +42,7 @@ def test_var_falls_and_rises_app_stays_high_and_etc_is_burstier() -> None:
     assert turns(etc) > 2.5 * turns(app)
 
 
-def test_a_sine_swings_about_its_mean() -> None:
+def test_a_sine_oscillates_around_its_mean() -> None:
     points, _ = parse_schedule("sine:amplitude=0.3,period=2s", 10.0)
     assert (points[0][0], points[-1][0]) == (0.0, 2.0)
     assert max(rate for _, rate in points) == pytest.approx(1.3)
@@ -50,14 +50,14 @@ def test_a_sine_swings_about_its_mean() -> None:
 
 
 @pytest.mark.parametrize("start", ["\ufeff", "\ufeffsecond,rate\n"])
-def test_a_byte_order_mark_is_no_part_of_the_first_point(tmp_path: Path, start: str) -> None:
+def test_a_byte_order_mark_is_ignored(tmp_path: Path, start: str) -> None:
     file = tmp_path / "rates.csv"
     file.write_text(f"{start}0,100\n10,100\n10,300\n20,300\n")
     points, rate = parse_schedule(str(file), 10.0)
     assert (points, rate) == (((0.0, 100.0), (10.0, 100.0), (10.0, 300.0), (20.0, 300.0)), 200.0)
 
 
-def test_a_file_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_sets_the_rate_unless_one_is_given(tmp_path: Path) -> None:
     file = tmp_path / "rates.csv"
     file.write_text("second,rate\n5,1000\n\n# noon\n7,3000\n")
     asked = {"target": "memcached://127.0.0.1:1", "schedule": str(file)}
@@ -83,7 +83,7 @@ def test_a_file_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -
         ("0;100\n10,100\n20,100\n", 1),
     ],
 )
-def test_a_wrong_schedule_file_is_refused_by_line(tmp_path: Path, text: str, line: int) -> None:
+def test_an_invalid_schedule_file_is_refused_with_its_line(tmp_path: Path, text: str, line: int) -> None:
     file = tmp_path / "rates.csv"
     file.write_text(text)
     with raises(UsageError, "bad-file", path=str(file), line=line):
@@ -102,12 +102,12 @@ def test_a_wrong_schedule_file_is_refused_by_line(tmp_path: Path, text: str, lin
         ("var:3", "bad-value", {"value": "var:3"}),
     ],
 )
-def test_a_wrong_schedule_is_refused(text: str, code: str, fields: dict[str, object]) -> None:
+def test_an_invalid_schedule_is_refused(text: str, code: str, fields: dict[str, object]) -> None:
     with raises(UsageError, code, option="--schedule", **fields):
         parse_schedule(text, 10.0)
 
 
-def test_a_trace_gives_its_own_rate_unless_another_is_asked_for(tmp_path: Path) -> None:
+def test_a_trace_sets_the_rate_unless_one_is_given(tmp_path: Path) -> None:
     file = tmp_path / "times.csv"
     file.write_text("0\n1\n4\n")
     asked = {"target": "memcached://127.0.0.1:1", "arrivals": f"trace:{file},unit=ms"}
@@ -126,7 +126,7 @@ def test_a_closed_loop_has_no_schedule() -> None:
 
 
 @each_row("text", [*SHAPES, "sine:amplitude=1,period=3s", "steps:0,3,1", "ramp:1,2,period=4s"])
-def test_the_asked_rates_of_windows_are_the_schedules_area_however_they_are_cut(text: str) -> None:
+def test_scheduled_rates_of_windows_add_up_to_the_area_of_the_schedule(text: str) -> None:
     points, _ = parse_schedule(text, 10.0)
     period = points[-1][0]
     rng = np.random.default_rng(1)
@@ -144,7 +144,7 @@ def test_the_asked_rates_of_windows_are_the_schedules_area_however_they_are_cut(
     assert asked[7] == pytest.approx(there[inside].mean(), rel=1e-3)
 
 
-def test_a_page_draws_what_a_schedule_asked_for_beside_what_was_answered() -> None:
+def test_a_page_plots_scheduled_and_achieved_rates() -> None:
     one = {
         "run": 1,
         "t_s": [0.1 * i for i in range(1, 601)],

@@ -1,4 +1,4 @@
-"""The search for a rate: its path, what it stores, how it goes on; steps are made up, no server runs.
+"""Rate searches with simulated steps and no server: path, stored steps and resuming.
 
 How a step is judged is in ``test_search_judge.py``; how often a search is right in ``tests/stats``.
 """
@@ -43,12 +43,12 @@ from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, 
 from hindmost.targets import parse_target
 
 OBJECTIVE = "p99<500us"
-MOST = 8
+MAX_RUNS = 8
 Truth = Callable[[float], Outcome]
 
 
-def made_up(rate: float, outcome: Outcome, value: float = 400.0, error: float = 0.01) -> Step:
-    runs = MOST if outcome == "undecided" else 3
+def fake_step(rate: float, outcome: Outcome, value: float = 400.0, error: float = 0.01) -> Step:
+    runs = MAX_RUNS if outcome == "undecided" else 3
     return Step(
         rate,
         outcome,
@@ -65,29 +65,29 @@ def made_up(rate: float, outcome: Outcome, value: float = 400.0, error: float = 
 
 
 def plan_search(tmp_path: Path, start: float = 10_000.0, target: str = "synth") -> RateSearch:
-    plan = tiny_plan().model_copy(update={"rate_per_s": start, "runs": (3, MOST)})
+    plan = tiny_plan().model_copy(update={"rate_per_s": start, "runs": (3, MAX_RUNS)})
     manifest = {"plan": plan.model_dump(mode="json"), "host": HOST, "search": {"objective": OBJECTIVE}}
     study = Study.create(tmp_path / "study", manifest)
     return RateSearch(study, plan, parse_target(target), parse_objective(OBJECTIVE), lambda _: Diary())
 
 
-def made(
+def search_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, truth: Truth, start: float = 10_000.0
 ) -> RateSearch:
     one = plan_search(tmp_path, start)
-    monkeypatch.setattr(one, "_try", lambda rate: made_up(rate, truth(rate)))
+    monkeypatch.setattr(one, "_try", lambda rate: fake_step(rate, truth(rate)))
     return one
 
 
-def up_to(limit: float, above: Outcome = "fails") -> Truth:
+def holds_up_to(limit: float, above: Outcome = "fails") -> Truth:
     return lambda rate: "holds" if rate <= limit else above
 
 
 @pytest.mark.parametrize("limit", [12.0, 173.0, 9_999.0, 10_000.0, 41_234.0, 1e6, 4.8e6])
 @pytest.mark.parametrize("start", [10.0, 10_000.0, 5e6])
 @pytest.mark.parametrize("above", ["fails", "unmet"])
-def test_a_clear_truth_is_found_within_the_ratio(tmp_path, monkeypatch, limit, start, above):
-    found = made(tmp_path, monkeypatch, up_to(limit, above), start).run()
+def test_a_clear_limit_is_found_within_the_ratio(tmp_path, monkeypatch, limit, start, above):
+    found = search_with(tmp_path, monkeypatch, holds_up_to(limit, above), start).run()
     assert found.finished
     assert found.span.low <= limit <= found.span.high, found.span
     far = not 1e-3 < limit / start < 1e3  # the way there has used up the runs for a narrow span
@@ -99,24 +99,24 @@ def test_a_clear_truth_is_found_within_the_ratio(tmp_path, monkeypatch, limit, s
     assert f"{found.holds.rate_per_s:,.10g}" in found.headline
 
 
-def test_rates_leap_no_further_than_told(tmp_path, monkeypatch):
-    found = made(tmp_path, monkeypatch, up_to(1e6), 100.0).run()
+def test_rates_increase_by_at_most_the_given_factor(tmp_path, monkeypatch):
+    found = search_with(tmp_path, monkeypatch, holds_up_to(1e6), 100.0).run()
     tried = [step.rate_per_s for step in found.steps]
     for i in range(1, len(tried)):
         assert tried[i] <= 1.01 * rates.LEAP * max(tried[:i]), tried
         assert tried[i] >= 0.99 * min(tried[:i]) / rates.LEAP, tried
 
 
-def test_one_wrong_step_lowers_the_bound_for_a_while_only(tmp_path, monkeypatch):
+def test_one_wrong_step_lowers_the_bound_only_temporarily(tmp_path, monkeypatch):
     limit, wrong = 60_000.0, []
 
     def truth(rate: float) -> Outcome:
         if not wrong and 20_000.0 < rate < limit:
             wrong.append(rate)
             return "fails"
-        return up_to(limit)(rate)
+        return holds_up_to(limit)(rate)
 
-    found = made(tmp_path, monkeypatch, truth).run()
+    found = search_with(tmp_path, monkeypatch, truth).run()
     assert wrong, [step.rate_per_s for step in found.steps]
     assert found.span.low <= limit <= found.span.high, (wrong, found.span)
     assert found.holds is not None
@@ -125,23 +125,23 @@ def test_one_wrong_step_lowers_the_bound_for_a_while_only(tmp_path, monkeypatch)
     assert found.fails.rate_per_s > limit, "the step that all others contradict is not shown as the bound"
 
 
-def test_a_spoiled_step_is_made_again_and_says_nothing(tmp_path, monkeypatch):
+def test_a_spoiled_step_is_repeated_and_not_counted(tmp_path, monkeypatch):
     limit, calls = 40_000.0, []
 
     def truth(rate: float) -> Outcome:
         calls.append(rate)
-        return "spoiled" if len(calls) == 2 else up_to(limit)(rate)
+        return "spoiled" if len(calls) == 2 else holds_up_to(limit)(rate)
 
-    found = made(tmp_path, monkeypatch, truth).run()
+    found = search_with(tmp_path, monkeypatch, truth).run()
     assert calls[1] == calls[2], "the same rate again"
     assert [step.outcome for step in found.steps].count("spoiled") == 1
-    undisturbed = made(tmp_path / "isolated", monkeypatch, up_to(limit)).run()
+    undisturbed = search_with(tmp_path / "isolated", monkeypatch, holds_up_to(limit)).run()
     assert found.span == undisturbed.span
     assert calls[:2] + calls[3:] == [step.rate_per_s for step in undisturbed.steps]
 
 
-def test_a_host_that_is_never_quiet_ends_the_search_and_is_named(tmp_path, monkeypatch):
-    found = made(tmp_path, monkeypatch, lambda _: "spoiled").run()
+def test_a_host_that_is_never_quiet_ends_the_search_with_a_reason(tmp_path, monkeypatch):
+    found = search_with(tmp_path, monkeypatch, lambda _: "spoiled").run()
     assert len(found.steps) == MOST_SPOILED
     tried = [step.rate_per_s for step in found.steps]
     assert tried[0] == tried[1] == tried[2] > tried[3], "disturbed three times, a lower rate is tried"
@@ -151,8 +151,8 @@ def test_a_host_that_is_never_quiet_ends_the_search_and_is_named(tmp_path, monke
 
 
 @pytest.mark.parametrize("outcome", ["fails", "unmet"])
-def test_what_holds_nowhere_ends_at_the_lowest_rate(tmp_path, monkeypatch, outcome):
-    search = made(tmp_path, monkeypatch, lambda _: outcome)
+def test_an_objective_that_never_holds_ends_at_the_lowest_rate(tmp_path, monkeypatch, outcome):
+    search = search_with(tmp_path, monkeypatch, lambda _: outcome)
     found = search.run()
     assert found.holds is None
     assert publish(search.study, found).exit == Exit.INCONCLUSIVE
@@ -161,8 +161,8 @@ def test_what_holds_nowhere_ends_at_the_lowest_rate(tmp_path, monkeypatch, outco
     assert found.steps[-1].rate_per_s <= RATIO * LOWEST
 
 
-def test_what_never_fails_ends_at_the_highest_rate(tmp_path, monkeypatch):
-    search = made(tmp_path, monkeypatch, lambda _: "holds")
+def test_an_objective_that_always_holds_ends_at_the_highest_rate(tmp_path, monkeypatch):
+    search = search_with(tmp_path, monkeypatch, lambda _: "holds")
     found = search.run()
     assert publish(search.study, found).exit == Exit.DONE
     assert found.fails is None
@@ -171,18 +171,18 @@ def test_what_never_fails_ends_at_the_highest_rate(tmp_path, monkeypatch):
     assert found.steps[-1].rate_per_s >= HIGHEST / RATIO
 
 
-def test_undecided_steps_use_up_the_runs_and_claim_nothing(tmp_path, monkeypatch):
-    found = made(tmp_path, monkeypatch, lambda _: "undecided").run()
+def test_undecided_steps_use_up_the_runs_without_a_result(tmp_path, monkeypatch):
+    found = search_with(tmp_path, monkeypatch, lambda _: "undecided").run()
     assert found.finished
     assert found.holds is None
     assert {step.outcome for step in found.steps} == {"undecided"}
     spent = sum(step.runs for step in found.steps)
-    assert spent < AT_MOST * MOST + MOST
+    assert spent < AT_MOST * MAX_RUNS + MAX_RUNS
 
 
-def test_where_a_step_stays_undecided_the_next_asks_beside_it():
-    vague = made_up(4e4, "undecided", error=0.3)
-    steps = [made_up(1e4, "holds"), made_up(16e4, "fails"), vague]
+def test_an_undecided_step_is_followed_by_a_nearby_rate():
+    vague = fake_step(4e4, "undecided", error=0.3)
+    steps = [fake_step(1e4, "holds"), fake_step(16e4, "fails"), vague]
     below = next_rate(steps, 20)
     above = next_rate([*steps, vague], 20)
     assert below is not None
@@ -190,10 +190,10 @@ def test_where_a_step_stays_undecided_the_next_asks_beside_it():
     assert below < 4e4 / RATIO < 4e4 * RATIO < above
 
 
-def test_a_narrow_span_is_confirmed_by_a_rate_that_held_twice_at_most():
-    steps = [made_up(1e4, "holds"), made_up(4e4, "fails"), made_up(2e4, "undecided", error=0.001)]
+def test_a_narrow_span_is_confirmed_by_at_most_two_steps_at_a_rate_that_held():
+    steps = [fake_step(1e4, "holds"), fake_step(4e4, "fails"), fake_step(2e4, "undecided", error=0.001)]
     while (rate := next_rate(steps, 10)) is not None:
-        steps.append(made_up(rate, "undecided", error=0.001))
+        steps.append(fake_step(rate, "undecided", error=0.001))
     assert rate is None
     assert len(steps) < MOST_STEPS
     low = SearchFindings.from_steps(OBJECTIVE, steps, finished=True).span.low
@@ -201,7 +201,7 @@ def test_a_narrow_span_is_confirmed_by_a_rate_that_held_twice_at_most():
 
 
 def test_every_step_is_stored_and_read_back(tmp_path, monkeypatch):
-    one = made(tmp_path, monkeypatch, up_to(12_000.0))
+    one = search_with(tmp_path, monkeypatch, holds_up_to(12_000.0))
     heard: list[tuple[Step, bool]] = []
     one.on_step = lambda step: heard.append((step, load_findings(one.study).finished))
     found = one.run()
@@ -213,8 +213,8 @@ def test_every_step_is_stored_and_read_back(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("after", [1, 2, 4])
-def test_a_search_goes_on_as_if_it_had_never_stopped(tmp_path, monkeypatch, after):
-    whole = made(tmp_path / "whole", monkeypatch, up_to(37_000.0)).run()
+def test_an_interrupted_search_resumes_with_the_same_steps(tmp_path, monkeypatch, after):
+    whole = search_with(tmp_path / "whole", monkeypatch, holds_up_to(37_000.0)).run()
     one = plan_search(tmp_path / "halves")
     tried: list[float] = []
 
@@ -222,39 +222,42 @@ def test_a_search_goes_on_as_if_it_had_never_stopped(tmp_path, monkeypatch, afte
         if len(tried) == after:
             raise KeyboardInterrupt
         tried.append(rate)
-        return made_up(rate, up_to(37_000.0)(rate))
+        return fake_step(rate, holds_up_to(37_000.0)(rate))
 
     monkeypatch.setattr(one, "_try", until_stopped)
     with pytest.raises(KeyboardInterrupt):
         one.run()
     later = RateSearch(one.study, one.plan, one.target, one.objective, one.observer)
     monkeypatch.setattr(
-        later, "_try", lambda rate: tried.append(rate) or made_up(rate, up_to(37_000.0)(rate))
+        later, "_try", lambda rate: tried.append(rate) or fake_step(rate, holds_up_to(37_000.0)(rate))
     )
     assert later.run() == whole
-    assert tried == [step.rate_per_s for step in whole.steps], "no step twice, none left out"
+    assert tried == [step.rate_per_s for step in whole.steps], "no step is repeated or missing"
 
 
-def test_a_finished_search_is_not_made_again_unless_more_runs_are_allowed(tmp_path, monkeypatch):
+def test_a_finished_search_resumes_only_with_more_runs(tmp_path, monkeypatch):
     one = plan_search(tmp_path)
-    vague = lambda rate: made_up(rate, "undecided" if 2e4 < rate < 6e4 else up_to(3e4)(rate), error=0.2)  # noqa: E731
+
+    def vague(rate: float) -> Step:
+        return fake_step(rate, "undecided" if 2e4 < rate < 6e4 else holds_up_to(3e4)(rate), error=0.2)
+
     monkeypatch.setattr(one, "_try", vague)
     found = one.run()
-    assert found.span.ratio > RATIO, "the runs are used up before it is narrow"
+    assert found.span.ratio > RATIO, "the runs end before the span is narrow"
 
     def again(most: int) -> SearchFindings:
         plan = one.plan.model_copy(update={"runs": (3, most)})
         later = RateSearch(one.study, plan, one.target, one.objective, one.observer)
-        monkeypatch.setattr(later, "_try", lambda rate: made_up(rate, up_to(3e4)(rate)))
+        monkeypatch.setattr(later, "_try", lambda rate: fake_step(rate, holds_up_to(3e4)(rate)))
         return later.run()
 
-    assert again(MOST) == found
-    more = again(4 * MOST)
+    assert again(MAX_RUNS) == found
+    more = again(4 * MAX_RUNS)
     assert more.steps[: len(found.steps)] == found.steps
     assert more.span.ratio < found.span.ratio
 
 
-def test_a_rate_that_is_tried_again_gets_other_requests_in_a_folder_of_its_own(tmp_path, monkeypatch):
+def test_a_repeated_rate_gets_other_requests_and_its_own_folder(tmp_path, monkeypatch):
     seeds: list[tuple[str, int]] = []
 
     class Seen:
@@ -269,12 +272,12 @@ def test_a_rate_that_is_tried_again_gets_other_requests_in_a_folder_of_its_own(t
     for _ in range(2):
         with raises(TargetError, "server-died"):
             one._try(500.0)
-        one.steps.append(made_up(500.0, "spoiled"))
+        one.steps.append(fake_step(500.0, "spoiled"))
     assert [name for name, _ in seeds] == ["500", "500-2"]
     assert seeds[0][1] != seeds[1][1]
 
 
-def test_a_search_without_steps_says_how_to_go_on(tmp_path):
+def test_a_search_without_steps_says_how_to_resume(tmp_path):
     study = plan_search(tmp_path).study
     with raises(StudyError, "no-finished-runs", path=str(study.folder)) as caught:
         load_findings(study)
@@ -282,7 +285,7 @@ def test_a_search_without_steps_says_how_to_go_on(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"schema": "hindmost.search/2"}'])
-def test_a_damaged_search_is_told_and_how_to_read_its_steps_anew(tmp_path, text):
+def test_a_damaged_search_is_reported_with_a_hint(tmp_path, text):
     study = plan_search(tmp_path).study
     study.write("search.json", text)
     path = study.folder / "search.json"
@@ -291,7 +294,7 @@ def test_a_damaged_search_is_told_and_how_to_read_its_steps_anew(tmp_path, text)
     assert f"rm {path}" in (caught.value.hint or "")
 
 
-class Died:
+class DyingRun:
     """A procedure whose server dies of it."""
 
     error: Exception
@@ -306,17 +309,17 @@ class Died:
             raise self.error from None
 
 
-def test_a_rate_that_kills_a_managed_server_is_unmet(tmp_path, monkeypatch):
-    Died.error = TargetError("server-died", "killed by SIGKILL\nits last words: none", run=1)
-    monkeypatch.setattr(rates, "Procedure", Died)
+def test_a_rate_that_kills_a_managed_server_fails(tmp_path, monkeypatch):
+    DyingRun.error = TargetError("server-died", "killed by SIGKILL\nits last words: none", run=1)
+    monkeypatch.setattr(rates, "Procedure", DyingRun)
     step = plan_search(tmp_path)._try(1e4)
     assert (step.outcome, step.runs, step.value_us) == ("unmet", 0, None)
     assert (step.code, step.values, step.why) == ("server-died", {"run": 1}, "killed by SIGKILL")
 
 
-def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
-    Died.error = TargetError("server-died", "killed by SIGKILL")
-    monkeypatch.setattr(rates, "Procedure", Died)
+def test_a_server_that_always_dies_is_an_error(tmp_path, monkeypatch):
+    DyingRun.error = TargetError("server-died", "killed by SIGKILL")
+    monkeypatch.setattr(rates, "Procedure", DyingRun)
     one = plan_search(tmp_path)
     with raises(TargetError, "server-died"):
         one.run()
@@ -324,8 +327,8 @@ def test_a_server_that_never_lives_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
-    Died.error = ClientError("server-gone", "the server closed all connections")
-    monkeypatch.setattr(rates, "Procedure", Died)
+    DyingRun.error = ClientError("server-gone", "the server closed all connections")
+    monkeypatch.setattr(rates, "Procedure", DyingRun)
     one = plan_search(tmp_path, target="memcached://127.0.0.1:1")
     with raises(ClientError, "server-gone"):
         one.run()
@@ -333,7 +336,7 @@ def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_server_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
-    class NotStarted(Died):
+    class NotStarted(DyingRun):
         def run(self) -> None:
             raise TargetError("missing-program", "memcached is not installed")
 
@@ -342,7 +345,7 @@ def test_a_server_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
         plan_search(tmp_path).run()
 
 
-def test_a_step_goes_on_in_its_folder_with_new_bounds_of_runs(tmp_path):
+def test_a_step_resumes_in_its_folder_with_new_bounds_of_runs(tmp_path):
     one = plan_search(tmp_path)
     folder = one.study.folder / "steps" / "500"
     (folder / "runs").mkdir(parents=True)  # killed before its manifest was written
@@ -364,16 +367,16 @@ def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
     assert one._thin(1e6) is None
 
 
-def test_a_search_that_is_not_over_tells_its_steps_and_no_span():
-    steps = (made_up(2_270.0, "holds"), made_up(6_310.0, "fails", 900.0))
+def test_an_unfinished_search_reports_its_steps_without_a_span():
+    steps = (fake_step(2_270.0, "holds"), fake_step(6_310.0, "fails", 900.0))
     found = SearchFindings.from_steps(OBJECTIVE, steps, finished=False)
     rates = [float(one.replace(",", "")) for one in re.findall(r"([\d,]+) requests/s", found.headline)]
     assert rates == [2_270.0, 6_310.0]
     assert f"{float(f'{found.span.high:.3g}'):,.10g}" not in found.headline
 
 
-def test_the_table_stands_by_rate_and_wraps():
-    steps = (made_up(1e4, "holds"), made_up(2e4, "undecided", 500.0), made_up(1.41e4, "unmet", 900.0))
+def test_the_table_is_sorted_by_rate_and_wraps():
+    steps = (fake_step(1e4, "holds"), fake_step(2e4, "undecided", 500.0), fake_step(1.41e4, "unmet", 900.0))
     text = render_search(SearchFindings.from_steps(OBJECTIVE, steps, finished=False).document(), 60)
     head, _, table = text.partition("\n\n")
     assert OBJECTIVE in head
@@ -384,7 +387,7 @@ def test_the_table_stands_by_rate_and_wraps():
 
 
 @each_row("option", ["closed", "require", "junit", "markdown", "precision", "verify_wire"])
-def test_contradictions_are_refused(option):
+def test_conflicting_options_are_refused(option):
     refuse_contradictions(MeasureRequest(target="synth"))
     given = {"closed": True, "precision": "2%", "verify_wire": True}
     asked = MeasureRequest(target="synth", **{name: given[name] for name in {option} & set(given)})
@@ -397,12 +400,12 @@ def test_contradictions_are_refused(option):
         )
 
 
-def test_the_page_shows_the_objectives_percentile_as_it_was_judged_and_not_another_estimate(tmp_path):
-    made = Study.create(tmp_path / "study", {"plan": tiny_plan().model_dump(mode="json"), "host": HOST})
+def test_the_page_shows_the_percentile_that_the_objective_was_judged_by(tmp_path):
+    study = Study.create(tmp_path / "study", {"plan": tiny_plan().model_dump(mode="json"), "host": HOST})
     for name in ("held", "late"):
-        (made.folder / name).mkdir()
+        (study.folder / name).mkdir()
         mean = {"value": 120.0, "low": 18.0, "high": 713.0}
-        (made.folder / name / "result.json").write_text(
+        (study.folder / name / "result.json").write_text(
             json.dumps({"latency_us": {"p50": mean, "p90": mean}})
         )
     step = {"runs": 5, "value_us": 17.8, "low_us": 10.8, "high_us": 161.0}
@@ -411,14 +414,14 @@ def test_the_page_shows_the_objectives_percentile_as_it_was_judged_and_not_anoth
         {**step, "study": "late", "value_us": None},
         {**step, "study": "gone"},
     ]
-    found = latencies(made, {"objective": "p50<20ms,errors<1%", "steps": steps})
+    found = latencies(study, {"objective": "p50<20ms,errors<1%", "steps": steps})
     assert found["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
     assert found["held"]["p90"] == found["late"]["p50"] == mean
     assert set(found) == {"held", "late"}
 
 
 @pytest.mark.parametrize("end", ["stop", "refuse", "again"])
-def test_a_trace_that_does_not_begin_again_does_not_go_with_a_search(tmp_path, end):
+def test_a_search_refuses_a_trace_that_does_not_repeat(tmp_path, end):
     times = tmp_path / "times"
     times.write_text("".join(f"{0.001 * at:.3f}\n" for at in range(10_000)))
     request = MeasureRequest(

@@ -1,4 +1,4 @@
-"""What the runs of one step say: by their interval, and by what kind of runs they are."""
+"""Judgement of a step from the intervals and kinds of its runs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ P99 = parse_objective("p99<500us")
 RUNS = (5, 9)
 
 
-def made_of(*values: float, kind: Kind = "counted", **more: Any) -> list[StepRun]:
+def step_runs(*values: float, kind: Kind = "counted", **more: Any) -> list[StepRun]:
     return [StepRun({"p99": value}, RunStatus(kind, f"{kind} it is", **more)) for value in values]
 
 
 def host(*values: float) -> list[StepRun]:
-    return made_of(*values, kind="host")
+    return step_runs(*values, kind="host")
 
 
 def client(*values: float) -> list[StepRun]:
-    return made_of(*values, kind="client")
+    return step_runs(*values, kind="client")
 
 
 def short(*carried: float, by_client: bool = False) -> list[StepRun]:
@@ -46,65 +46,69 @@ def short(*carried: float, by_client: bool = False) -> list[StepRun]:
     ]
 
 
-JUDGED = [
-    ("below the limit", made_of(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
-    ("above the limit", made_of(700.0, 705.0, 710.0, 703.0, 707.0), "fails"),
-    ("its median below, the interval not", made_of(400.0, 480.0, 520.0, 470.0, 460.0), None),
-    ("four tell nothing", made_of(300.0, 300.0, 301.0, 302.0), None),
-    ("one run of nine is off", made_of(300.0, 9e4, 305.0, 310.0, 303.0, 307.0, 308.0, 301.0, 302.0), "holds"),
-    ("ten runs on either side", made_of(*[480.0, 520.0] * 5), "undecided"),
-    ("infinitely late, twice", made_of(math.inf, math.inf), "fails"),
-    ("one run of a bad host", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *host(9e3)], "holds"),
-    ("slow by the host's doing alone", [*made_of(300.0), *host(700.0, 705.0, 710.0)], None),
+CASES = [
+    ("below the limit", step_runs(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
+    ("above the limit", step_runs(700.0, 705.0, 710.0, 703.0, 707.0), "fails"),
+    ("its median below, the interval not", step_runs(400.0, 480.0, 520.0, 470.0, 460.0), None),
+    ("four tell nothing", step_runs(300.0, 300.0, 301.0, 302.0), None),
+    (
+        "one run of nine is off",
+        step_runs(300.0, 9e4, 305.0, 310.0, 303.0, 307.0, 308.0, 301.0, 302.0),
+        "holds",
+    ),
+    ("ten runs on either side", step_runs(*[480.0, 520.0] * 5), "undecided"),
+    ("infinitely late, twice", step_runs(math.inf, math.inf), "fails"),
+    ("one run of a bad host", [*step_runs(300.0, 305.0, 310.0, 303.0, 307.0), *host(9e3)], "holds"),
+    ("slow by the host's doing alone", [*step_runs(300.0), *host(700.0, 705.0, 710.0)], None),
     ("disturbed, and fast enough for all that", host(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
     (
         "not clear by itself, clear with the disturbed",
-        [*made_of(300.0, 600.0, 301.0, 302.0, 303.0), *host(*[300.0] * 4)],
+        [*step_runs(300.0, 600.0, 301.0, 302.0, 303.0), *host(*[300.0] * 4)],
         None,
     ),
     ("disturbed too often", host(*[700.0] * max(DISTURBED, RUNS[0])), "spoiled"),
-    ("disturbed often, calm more often", [*made_of(*[480.0, 520.0] * 2, 500.0), *host(*[700.0] * 4)], None),
+    ("disturbed often, calm more often", [*step_runs(*[480.0, 520.0] * 2, 500.0), *host(*[700.0] * 4)], None),
     ("a busy client, slow", client(700.0, 705.0), "unmet"),
     ("a busy client, fast enough", client(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
-    ("one busy client", [*client(700.0), *made_of(700.0, 705.0, 710.0, 703.0, 707.0)], "fails"),
-    ("one run was not carried", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *short(9e3)], None),
-    ("two were not, by the server", [*made_of(300.0), *short(9e3, 8e3)], "fails"),
+    ("one busy client", [*client(700.0), *step_runs(700.0, 705.0, 710.0, 703.0, 707.0)], "fails"),
+    ("one run was not carried", [*step_runs(300.0, 305.0, 310.0, 303.0, 307.0), *short(9e3)], None),
+    ("two were not, by the server", [*step_runs(300.0), *short(9e3, 8e3)], "fails"),
     ("two were not, by the client", short(9e3, 8e3, by_client=True), "unmet"),
-    ("errors once", [*made_of(300.0, 305.0, 310.0, 303.0, 307.0), *made_of(3.0, kind="errors")], "holds"),
-    ("errors twice", [*made_of(300.0), *made_of(3.0, 3.0, kind="errors")], "unmet"),
+    ("errors once", [*step_runs(300.0, 305.0, 310.0, 303.0, 307.0), *step_runs(3.0, kind="errors")], "holds"),
+    ("errors twice", [*step_runs(300.0), *step_runs(3.0, 3.0, kind="errors")], "unmet"),
 ]
 
 
-@each_row(("case", "made", "expected"), JUDGED, ids=[case for case, *_ in JUDGED])
-def test_a_step_is_judged_by_its_interval_and_by_what_spoiled_it(case, made, expected):
-    found = judge(made, P99, RUNS)
+@each_row(("case", "runs", "expected"), CASES, ids=[case for case, *_ in CASES])
+def test_a_step_is_judged_by_its_interval_and_its_spoiled_runs(case, runs, expected):
+    found = judge(runs, P99, RUNS)
     assert (found.outcome if found else None) == expected, (case, found)
 
 
-def test_more_runs_can_be_asked_of_every_step():
-    six = made_of(300.0, 301.0, 302.0, 303.0, 304.0, 305.0)
+def test_every_step_can_require_more_runs():
+    six = step_runs(300.0, 301.0, 302.0, 303.0, 304.0, 305.0)
     assert judge(six, P99, (7, 8)) is None
-    assert judge([*six, *made_of(301.0)], P99, (7, 8)) is not None
-    with pytest.raises(ValueError):  # noqa: PT011 - more runs than may be made
+    assert judge([*six, *step_runs(301.0)], P99, (7, 8)) is not None
+    with pytest.raises(ValueError):  # noqa: PT011 - more runs than allowed
         ObjectiveRule("p99", 500.0, 8, 9)
 
 
 @each_row("kind", ["counted", "host", "client", "errors", "short"])
-def test_a_step_ends_whatever_its_runs_are(kind):
+def test_a_step_ends_with_runs_of_any_kind(kind):
     for value in (499.0, 501.0, math.inf):
-        made: list[StepRun] = []
-        while judge(made, P99, RUNS) is None:
-            made += made_of(value + (len(made) % 2) * 1e-3, kind=kind, carried=1.0)
-            assert len(made) <= 2 * RUNS[1], (kind, value)
+        finished: list[StepRun] = []
+        while judge(finished, P99, RUNS) is None:
+            finished += step_runs(value + (len(finished) % 2) * 1e-3, kind=kind, carried=1.0)
+            assert len(finished) <= 2 * RUNS[1], (kind, value)
 
 
-def test_what_a_saturated_server_carried_is_kept_as_a_bound():
+def test_the_rate_of_a_saturated_server_is_kept_as_a_bound():
     found = judge(short(9_000.0, 9_400.0), P99, RUNS)
     assert found is not None
     assert found.at_most_per_s == 9_400.0
 
 
-def test_every_term_must_hold_and_one_that_fails_is_enough():
+def test_all_terms_must_hold_and_one_failure_decides():
     both = parse_objective("p99<500us,errors<1%")
     good = [StepRun({"p99": v, "errors": 0.001}) for v in (300.0, 301.0, 302.0, 303.0, 304.0)]
     assert judge(good, both, RUNS).outcome == "holds"  # type: ignore[union-attr]
@@ -114,33 +118,33 @@ def test_every_term_must_hold_and_one_that_fails_is_enough():
     assert (found.outcome, found.why.code, found.why.values["name"]) == ("fails", "fails", "errors")
 
 
-def told(objective: str = "p99<500us", plan: dict[str, Any] | None = None, **given: Any) -> StepRun:
+def run_of(objective: str = "p99<500us", plan: dict[str, Any] | None = None, **given: Any) -> StepRun:
     e = evidence(plan=plan, runs=[run(1)])
     return step_run(run(1, record={"target": e.target}, **given), e.plan, parse_objective(objective))
 
 
-def test_a_run_without_fault_is_sound():
-    assert told().kind == "counted"
-    assert told().values == {"p99": pytest.approx(50.3)}
+def test_a_run_without_problems_is_counted():
+    assert run_of().kind == "counted"
+    assert run_of().values == {"p99": pytest.approx(50.3)}
 
 
-def test_lateness_is_compared_with_the_limit_and_not_with_the_latency_of_the_run():
-    assert told(send_delay={"p99": 60.0}).kind == "host"
-    assert told(send_delay={"p99": 60.0}, latency={"p99": 5e3}).kind == "host"
-    assert told(send_delay={"p99": 30.0}, service={"p99": 20.0}).kind == "counted"
+def test_late_sending_is_compared_with_the_limit_of_the_objective():
+    assert run_of(send_delay={"p99": 60.0}).kind == "host"
+    assert run_of(send_delay={"p99": 60.0}, latency={"p99": 5e3}).kind == "host"
+    assert run_of(send_delay={"p99": 30.0}, service={"p99": 20.0}).kind == "counted"
     assert (
-        told(send_delay={"p50": 60.0}).kind == "counted"
+        run_of(send_delay={"p50": 60.0}).kind == "counted"
     )  # of another quantile than the one that is limited
 
 
-def test_errors_are_a_share_where_they_are_limited():
-    one = told("p99<500us,errors<10%,unanswered<1%", counts={"done": 95_000, "errors": 5_000})
+def test_limited_errors_are_a_share():
+    one = run_of("p99<500us,errors<10%,unanswered<1%", counts={"done": 95_000, "errors": 5_000})
     assert one.kind == "counted"
     assert one.values["errors"] == pytest.approx(0.05)
     assert one.values["unanswered"] == 0.0
 
 
-def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_interval():
+def test_the_stopping_rule_ends_a_judged_step_and_shows_its_interval():
     e = evidence(plan={"runs": RUNS})
     rule = StepRule(P99, e.plan)
     assert not rule.decide({}).stop
@@ -164,14 +168,14 @@ def test_the_rule_stops_the_procedure_when_the_step_is_judged_and_shows_its_inte
         ("p99<500us,errors<fast", "bad-value"),
     ],
 )
-def test_an_objective_that_means_nothing_is_refused(text, code):
+def test_an_invalid_objective_is_refused(text, code):
     with raises(UsageError, code) as caught:
         parse_objective(text)
     assert caught.value.hint
 
 
 @given(st.lists(st.floats(1.0, 1e6) | st.just(math.inf), min_size=1, max_size=12), st.floats(1.0, 1e6))
-def test_what_holds_or_fails_never_has_the_limit_in_its_interval(values, limit):
+def test_the_interval_of_a_decided_step_excludes_the_limit(values, limit):
     rule = ObjectiveRule("p99", limit, 12)
     found, interval = rule.holds(values), rule.interval(values)
     if found is True:
@@ -180,22 +184,22 @@ def test_what_holds_or_fails_never_has_the_limit_in_its_interval(values, limit):
         assert (interval.known and interval.low >= limit) or all(map(math.isinf, values))
 
 
-def test_the_typical_run_decides_where_some_runs_are_off():
+def test_the_median_run_decides_despite_outliers():
     """Of 400 steps whose typical run lies 10 % below the limit, while one run in twenty is 20 times slower."""
     g = np.random.default_rng(1)
     wrong = held = 0
     for _ in range(400):
         runs = (450.0 * g.lognormal(0.0, 0.05, 12) * np.where(g.random(12) < 0.05, 20.0, 1.0)).tolist()
-        made: list[StepRun] = []
-        while judge(made, P99, (5, 12)) is None:
-            made += made_of(runs[len(made)])
-        outcome = judge(made, P99, (5, 12)).outcome  # type: ignore[union-attr]
+        finished: list[StepRun] = []
+        while judge(finished, P99, (5, 12)) is None:
+            finished += step_runs(runs[len(finished)])
+        outcome = judge(finished, P99, (5, 12)).outcome  # type: ignore[union-attr]
         wrong, held = wrong + (outcome == "fails"), held + (outcome == "holds")
     assert wrong == 0  # .0000 documented
     assert held > 360  # 97 % documented
 
 
-STOLEN = {"server_steal_share": 0.05}
+STEAL = {"server_steal_share": 0.05}
 
 
 @each_row(
@@ -213,9 +217,9 @@ STOLEN = {"server_steal_share": 0.05}
         ("isolated p99<500us", None, "host", math.inf),
     ],
 )
-def test_an_objective_on_isolated_latency_counts_runs_that_were_stolen_from(objective, isolated, kind, us):
+def test_an_objective_on_isolated_latency_counts_runs_with_steal_time(objective, isolated, kind, us):
     e = evidence(runs=[run(1)])
-    one = run(1, record={"target": e.target} | STOLEN, isolated=isolated)
+    one = run(1, record={"target": e.target} | STEAL, isolated=isolated)
     found = step_run(one, e.plan, parse_objective(objective))
     assert found.kind == kind
     assert next(iter(found.values.values())) == pytest.approx(us)

@@ -1,4 +1,4 @@
-"""Whatever Python is started imports nothing from the folder that it is started in: root may stand in anybody's."""
+"""Python processes that Hindmost starts import nothing from the working folder, which may be untrusted."""
 
 import os
 import re
@@ -10,28 +10,28 @@ import pytest
 from rows import each_row
 
 TOP = Path(__file__).parents[2]
-STARTED = re.compile(r'(?:\[\s*sys\.executable|"\{python\}"),\s*"([^"]*)"')
+COMMAND = re.compile(r'(?:\[\s*sys\.executable|"\{python\}"),\s*"([^"]*)"')
 """A command in a source or a target file, and the first word after the interpreter."""
 FILES = sorted(
     file
     for folder, kind in [("python/hindmost", "*.py"), ("python/hindmost", "*.toml"), ("examples", "*.toml")]
     for file in (TOP / folder).rglob(kind)
-    if STARTED.search(file.read_text())
+    if COMMAND.search(file.read_text())
 )
 
 
 @each_row("file", FILES, ids=[file.name for file in FILES])
-def test_every_python_that_is_started_leaves_the_working_folder_out(file: Path) -> None:
-    assert set(STARTED.findall(file.read_text())) <= {"-P", "-I"}
+def test_python_commands_ignore_the_working_folder(file: Path) -> None:
+    assert set(COMMAND.findall(file.read_text())) <= {"-P", "-I"}
 
 
-def test_the_commands_were_found() -> None:
+def test_python_commands_are_found_in_the_sources() -> None:
     found = {file.name for file in FILES}
     assert {"client.py", "interference.py", "warden.py", "tcpdump.py", "synth.toml"} <= found
 
 
 @pytest.mark.parametrize("name", ["json.py", "signal.py", "hindmost.py"])
-def test_a_module_in_the_working_folder_is_not_run(name: str, tmp_path: Path) -> None:
+def test_a_module_in_the_working_folder_is_not_imported(name: str, tmp_path: Path) -> None:
     from hindmost.fleet.client import Client
 
     (tmp_path / name).write_text("from pathlib import Path\nPath(__file__).with_name('was run').touch()\n")

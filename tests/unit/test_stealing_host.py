@@ -1,4 +1,4 @@
-"""A host with steal time, in the real procedures: excluded runs, claims, and how often they are true."""
+"""Studies on a host with steal time: excluded runs, claims and coverage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERVICE_US = 100.0
 
 
 @pytest.fixture(scope="module")
-def greeted() -> Any:
+def server_address() -> Any:
     """A server that greets and is asked nothing; what the kernel counts of its process is of no run here."""
     with (
         impostor(memcached(lambda connection, _: connection.sendall(b"END\r\n"))) as address,
@@ -44,7 +44,7 @@ def plan_of(address: str, **given: Any) -> MeasurePlan:
     return MeasurePlan(target=f"memcached://{address}", workload=kept, **(asked | given))
 
 
-def studied(folder: Path, plan: MeasurePlan, host: Host, **fleet: Any) -> tuple[dict[str, Any], Diary]:
+def run_study(folder: Path, plan: MeasurePlan, host: Host, **fleet: Any) -> tuple[dict[str, Any], Diary]:
     study, diary = Study.create(folder, {"plan": plan.model_dump(mode="json"), "host": HOST}), Diary()
     with study.lock():
         Procedure(study, plan, parse_target(plan.target), diary, fleet=StealingFleet(host, **fleet)).run()
@@ -56,18 +56,18 @@ def codes(result: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.nightly
-def test_intervals_hold_the_truth_on_a_host_that_steals_from_every_third_run(greeted, tmp_path):
+def test_intervals_contain_the_truth_with_steal_time_in_every_third_run(server_address, tmp_path):
     """Nominal .95 of the median: fewer than 3 of 4 come once in 70 times (seeded); the nightly ring has 100."""
-    check_coverage(greeted, tmp_path, Host(disturbed=0.3, hidden=0.05), studies=4, least=3)
+    check_coverage(server_address, tmp_path, Host(disturbed=0.3, hidden=0.05), studies=4, least=3)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("hidden", [0.0, 0.01, 0.05, 0.1])
 @pytest.mark.parametrize("disturbed", [0.0, 0.3])
-def test_intervals_cover_their_level_on_hosts_that_steal(greeted, tmp_path, disturbed, hidden):
+def test_intervals_have_their_coverage_on_hosts_with_steal_time(server_address, tmp_path, disturbed, hidden):
     """100 studies each; .95 less 4 standard errors."""
-    check_coverage(greeted, tmp_path, Host(disturbed=disturbed, hidden=hidden), studies=100, least=87)
+    check_coverage(server_address, tmp_path, Host(disturbed=disturbed, hidden=hidden), studies=100, least=87)
 
 
 def check_coverage(address: str, folder: Path, host: Host, *, studies: int, least: int) -> None:
@@ -79,7 +79,7 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
     covered, reached, aside, withheld = dict.fromkeys(truth, 0), 0, 0, 0
     for number in range(studies):
         plan = plan_of(address, seed=1_000 * number)
-        result, _ = studied(folder / str(number), plan, host)
+        result, _ = run_study(folder / str(number), plan, host)
         for name, us in truth.items():
             one = result["latency_us"][name]
             if one["low"] is None:
@@ -97,8 +97,8 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
     assert aside >= studies * (5.0 * host.disturbed > 0.0)
 
 
-def test_runs_that_were_stolen_from_are_kept_counted_shown_and_made_again(greeted, tmp_path):
-    result, diary = studied(tmp_path / "study", plan_of(greeted), Host(disturbed=0.3))
+def test_runs_with_steal_time_are_excluded_kept_shown_and_repeated(server_address, tmp_path):
+    result, diary = run_study(tmp_path / "study", plan_of(server_address), Host(disturbed=0.3))
     aside = {one["run"] for one in result["excluded"]["runs"]}
     made = result["excluded"]["made"]
     assert len(result["runs"]) == made == len(diary.ended) > result["excluded"]["counted"] >= 10
@@ -111,9 +111,9 @@ def test_runs_that_were_stolen_from_are_kept_counted_shown_and_made_again(greete
         assert re.search(rf"\b{len(aside)} of {made}\b", shown)
 
 
-def test_an_interrupted_study_goes_on_with_what_is_stored_set_aside_or_not(greeted, tmp_path):
-    plan, host = plan_of(greeted), Host(disturbed=0.3)
-    whole, _ = studied(tmp_path / "whole", plan, host)
+def test_an_interrupted_study_resumes_with_its_stored_runs(server_address, tmp_path):
+    plan, host = plan_of(server_address), Host(disturbed=0.3)
+    whole, _ = run_study(tmp_path / "whole", plan, host)
     few = plan.model_copy(update={"runs": (4, 4)})
     study = Study.create(tmp_path / "part", {"plan": plan.model_dump(mode="json"), "host": HOST})
     with study.lock():
@@ -125,10 +125,8 @@ def test_an_interrupted_study_goes_on_with_what_is_stored_set_aside_or_not(greet
     assert answer(study)["excluded"] == whole["excluded"]
 
 
-def test_a_host_that_steals_from_every_run_ends_soon_with_a_verdict_and_no_figure_that_looks_sure(
-    greeted, tmp_path
-):
-    result, _ = studied(tmp_path / "study", plan_of(greeted), Host(disturbed=1.0))
+def test_steal_time_in_every_run_ends_early_without_certain_figures(server_address, tmp_path):
+    result, _ = run_study(tmp_path / "study", plan_of(server_address), Host(disturbed=1.0))
     assert result["verdict"] == "inconclusive"
     assert result["excluded"]["counted"] == 0
     assert len(result["runs"]) < 15, "it does not spend the whole budget on a hopeless host"
@@ -136,28 +134,32 @@ def test_a_host_that_steals_from_every_run_ends_soon_with_a_verdict_and_no_figur
     assert {one["verdict"] for one in result["latency_us"].values()} == {"inconclusive"}
     study, again = Study.open(tmp_path / "study"), Diary()
     with study.lock():
-        target = parse_target(plan_of(greeted).target)
-        Procedure(study, plan_of(greeted), target, again, fleet=StealingFleet(Host(disturbed=1.0))).run()
+        target = parse_target(plan_of(server_address).target)
+        Procedure(
+            study, plan_of(server_address), target, again, fleet=StealingFleet(Host(disturbed=1.0))
+        ).run()
     assert again.began == [], "excluded runs are remembered"
     assert all(one["hint"] for one in result["reasons"] if one["level"] == "inconclusive")
 
 
-def test_counters_that_cannot_be_read_leave_the_clients_own_clock(greeted, tmp_path):
-    result, _ = studied(tmp_path / "study", plan_of(greeted), Host(disturbed=1.0, share=0.1, counters=False))
+def test_unreadable_counters_leave_the_clock_of_the_client(server_address, tmp_path):
+    result, _ = run_study(
+        tmp_path / "study", plan_of(server_address), Host(disturbed=1.0, share=0.1, counters=False)
+    )
     assert result["verdict"] == "inconclusive"
     assert {one["code"] for one in result["excluded"]["runs"]} == {"late-sends"}
 
 
-def test_no_budget_sets_nothing_aside_and_the_verdict_says_what_the_host_took(greeted, tmp_path):
-    plan = plan_of(greeted, remake=0.0, runs=(6, 6))
-    result, _ = studied(tmp_path / "study", plan, Host(disturbed=1.0))
+def test_without_a_budget_no_run_is_excluded_and_the_verdict_reports_steal_time(server_address, tmp_path):
+    plan = plan_of(server_address, remake=0.0, runs=(6, 6))
+    result, _ = run_study(tmp_path / "study", plan, Host(disturbed=1.0))
     assert (len(result["runs"]), result["excluded"]["runs"]) == (6, [])
     assert codes(result)["steal-time"] == "inconclusive"
 
 
-def test_the_speed_of_the_server_does_not_decide_which_runs_are_excluded(greeted, tmp_path):
+def test_the_speed_of_the_server_does_not_affect_excluded_runs(server_address, tmp_path):
     """One host, a fast and a slow server: the same runs are excluded (a quarter of the share is at the limit)."""
-    plan = plan_of(greeted, runs=(12, 12), remake=0.0)
+    plan = plan_of(server_address, runs=(12, 12), remake=0.0)
     excluded = []
     for service_us in (25.0, 250.0):
         folder = tmp_path / f"{service_us}"
@@ -172,9 +174,9 @@ def test_the_speed_of_the_server_does_not_decide_which_runs_are_excluded(greeted
 
 
 @pytest.mark.parametrize("still", [(1.7, 1.0), (0.8, 2.4)], ids=["a third", "most of the run"])
-def test_a_server_that_stood_still_is_named_first_with_run_time_and_length(still, greeted, tmp_path):
-    plan = plan_of(greeted, runs=(6, 6), duration_s=3.0, seed=1)
-    result, _ = studied(tmp_path / "study", plan, Host(disturbed=0.3), stands_still={2: still})
+def test_a_server_pause_is_reported_first_with_run_time_and_length(still, server_address, tmp_path):
+    plan = plan_of(server_address, runs=(6, 6), duration_s=3.0, seed=1)
+    result, _ = run_study(tmp_path / "study", plan, Host(disturbed=0.3), stands_still={2: still})
     assert result["causes"][0]["codes"][0] == "server-stalled"
     (stalled,) = [one for one in result["reasons"] if one["code"] == "server-stalled"]
     (stall,) = stalled["values"]["stalls"]
@@ -185,10 +187,10 @@ def test_a_server_that_stood_still_is_named_first_with_run_time_and_length(still
 
 
 @pytest.mark.nightly
-def test_a_search_on_a_host_that_steals_finds_the_rate_of_the_typical_run(greeted, tmp_path):
+def test_a_search_with_steal_time_finds_the_rate_of_the_median_run(server_address, tmp_path):
     """M/M/1 with services of 100 us has its p95 at 1 ms at 70 % load: 7,004 requests a second."""
     crossing = (1.0 + math.log(0.05) / 10.0) * 1e4
-    plan = plan_of(greeted, runs=(5, 8), seed=0)
+    plan = plan_of(server_address, runs=(5, 8), seed=0)
     study = Study.create(tmp_path / "study", {"plan": plan.model_dump(mode="json"), "host": HOST})
     fleet, objective = StealingFleet(Host(disturbed=0.2, hidden=0.05)), parse_objective("p95<1ms")
     with study.lock():
@@ -208,10 +210,10 @@ def test_a_search_on_a_host_that_steals_finds_the_rate_of_the_typical_run(greete
     ],
     ids=["states", "noisy", "none"],
 )
-def test_hysteresis_is_claimed_only_of_restarted_servers_on_a_quiet_host(
-    greeted, tmp_path, host, restarted, attached
+def test_hysteresis_is_reported_only_for_restarted_servers_on_a_quiet_host(
+    server_address, tmp_path, host, restarted, attached
 ):
-    plan = plan_of(greeted, runs=(10, 10), quantiles=(0.5,))
+    plan = plan_of(server_address, runs=(10, 10), quantiles=(0.5,))
     study = Study.create(tmp_path / "study", {"plan": plan.model_dump(mode="json"), "host": HOST})
     with study.lock():
         Procedure(study, plan, parse_target(plan.target), Diary(), fleet=StealingFleet(host)).run()
@@ -222,9 +224,9 @@ def test_hysteresis_is_claimed_only_of_restarted_servers_on_a_quiet_host(
         assert expected in ((found["visible"], found["code"]), None), found
 
 
-def test_a_client_that_stood_still_is_not_taken_for_the_server(greeted, tmp_path):
-    plan = plan_of(greeted, runs=(6, 6), duration_s=3.0, seed=1, remake=0.0)
-    result, _ = studied(tmp_path / "study", plan, Host(), clients_stand_still={2: (1.7, 1.0)})
+def test_a_client_pause_is_not_reported_as_a_server_pause(server_address, tmp_path):
+    plan = plan_of(server_address, runs=(6, 6), duration_s=3.0, seed=1, remake=0.0)
+    result, _ = run_study(tmp_path / "study", plan, Host(), clients_stand_still={2: (1.7, 1.0)})
     assert "server-stalled" not in codes(result)
 
 
@@ -246,17 +248,17 @@ def sentinel(monkeypatch):
     monkeypatch.setattr(procedure, "make_run", made)
 
 
-def test_runs_go_on_where_isolated_latency_counts_those_that_are_set_aside(greeted, sentinel, tmp_path):
+def test_runs_continue_when_isolated_latency_counts_excluded_runs(server_address, sentinel, tmp_path):
     """A host that takes 5 % of every run: no run counts, and calm latency knows the truth of M/M/1 from them all."""
     asked = {"quantiles": (0.5, 0.95), "client_cpus": ((1,),), "pacing": "spin", "samples": 20_000}
-    plan = plan_of(greeted, runs=(6, 20), duration_s=2.0, **asked)
-    result, diary = studied(tmp_path / "study", plan, Host(disturbed=1.0, watched=True))
+    plan = plan_of(server_address, runs=(6, 20), duration_s=2.0, **asked)
+    result, diary = run_study(tmp_path / "study", plan, Host(disturbed=1.0, watched=True))
     isolated = result["isolated"]["latency_us"]
     assert (len(result["excluded"]["runs"]), isolated["p50"]["low"] is not None) == (
         len(result["runs"]),
         True,
     )
-    _, blind = studied(tmp_path / "unwatched", plan, Host(disturbed=1.0))
+    _, blind = run_study(tmp_path / "unwatched", plan, Host(disturbed=1.0))
     assert len(blind.ended) < len(diary.ended) < 20, "without isolated latency it ends as hopeless"
     for name, level in (("p50", 0.5), ("p95", 0.95)):
         truth = mm1_sojourn(plan.rate_per_s * SERVICE_US / 1e6, SERVICE_US, level)

@@ -1,4 +1,4 @@
-"""The schemas of a study's documents: up to date, and true of what is written."""
+"""Schemas of the documents of a study: current and consistent with written documents."""
 
 import json
 import re
@@ -78,24 +78,24 @@ def test_a_fit_follows_its_schema(kinds):
 @pytest.mark.parametrize(
     "words", [["list", "--all"], ["get", "swappiness"], ["restore"]], ids=["list", "get", "restore"]
 )
-def test_what_knobs_say_follows_its_schema(tmp_path, capsys, words):
+def test_knob_documents_follow_their_schema(tmp_path, capsys, words):
     assert main(["host", "knobs", *words, "--json", "--journal", str(tmp_path)]) == 0
     check("knobs", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("wrong", [{"schema": "hindmost.instance/2"}, {"counts": {}}, {"steal_share": 1.5}])
-def test_a_schema_refuses_what_is_wrong(made_study, wrong):
+def test_a_schema_refuses_invalid_documents(made_study, wrong):
     document = json.loads((made_study[0] / "runs" / "0001" / "client-0.json").read_text()) | wrong
     with pytest.raises(jsonschema.ValidationError):
         check("client", json.dumps(document))
 
 
 @pytest.mark.parametrize("file", sorted(RESULTS.glob("*.json")), ids=lambda file: file.stem)
-def test_the_studies_that_we_ship_follow_their_schema(file):
+def test_example_studies_follow_their_schema(file):
     check("attribution", encode(read_document(file)))
 
 
-def test_every_document_that_the_store_has_a_type_of_has_its_schema():
+def test_every_document_type_of_the_store_has_a_schema():
     rooms = Path(store.__file__).parent
     texts = "".join(path.read_text(encoding="utf-8") for path in rooms.rglob("*.py"))
     named = set(re.findall(r'^    schema: Literal\["hindmost\.([\w-]+)/\d"\]', texts, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Study folders: whole or absent, whatever happens in between."""
+"""Study folders: complete or absent after any failure."""
 
 import errno
 import json
@@ -29,12 +29,12 @@ def finish_run(study: Study, number: int) -> None:
         record |= {"seconds": 1.0, "target": {}}
 
 
-def test_a_new_study_holds_its_manifest_and_room_for_runs(study):
+def test_a_new_study_has_a_manifest_and_a_folder_for_runs(study):
     assert contents(study.folder) == {"manifest.json", "runs"}
     assert Study.open(study.folder).manifest == {"schema": SCHEMA, "plan": {}, "host": {}}
 
 
-def test_a_study_is_not_made_where_one_is_or_where_anything_is(study, tmp_path):
+def test_a_study_is_not_created_in_a_folder_with_contents(study, tmp_path):
     finish_run(study, 1)
     with raises(UsageError, "study-exists", path=str(study.folder)) as caught:
         Study.create(study.folder, {})
@@ -47,7 +47,7 @@ def test_a_study_is_not_made_where_one_is_or_where_anything_is(study, tmp_path):
             Study.create(tmp_path / name, {})
 
 
-def test_a_study_whose_first_run_never_ended_well_is_begun_anew(study):
+def test_a_study_without_a_finished_run_is_replaced(study):
     with pytest.raises(RuntimeError), study.lock(), study.new_run(1):
         raise RuntimeError("the server does not start")
     again = Study.create(study.folder, {"plan": {"another": 1}, "host": {}})
@@ -59,24 +59,24 @@ def test_a_study_whose_first_run_never_ended_well_is_begun_anew(study):
 @pytest.mark.parametrize(
     "name", ["result.json", "steps/10000/manifest.json", "notes.txt", "runs/kept/run.json"]
 )
-def test_a_study_that_holds_anything_but_its_beginning_is_not_begun_anew(study, name):
+def test_a_study_with_other_contents_is_not_replaced(study, name):
     (study.folder / name).parent.mkdir(parents=True, exist_ok=True)
     (study.folder / name).write_text("{}")
     with raises(UsageError, "study-exists"):
         Study.create(study.folder, {})
 
 
-def test_a_study_that_is_being_made_is_not_begun_anew(study):
+def test_a_locked_study_is_not_replaced(study):
     with study.lock(), raises(StudyError, "study-in-use"):
         Study.create(study.folder, {})
 
 
-def test_an_empty_folder_is_taken(tmp_path):
+def test_an_empty_folder_becomes_a_study(tmp_path):
     (tmp_path / "empty").mkdir()
     assert Study.create(tmp_path / "empty", {}).runs() == []
 
 
-def test_a_run_is_kept_when_its_block_ends_well(study):
+def test_a_run_is_kept_when_its_block_succeeds(study):
     finish_run(study, 1)
     [run] = study.runs()
     assert (run.number, run.record) == (1, {"schema": RUN_SCHEMA, "run": 1, "seconds": 1.0, "target": {}})
@@ -102,7 +102,7 @@ def test_a_run_that_fails_leaves_nothing(study, failure):
 
 
 @pytest.mark.parametrize("where", ["fsync", "rename"])
-def test_a_full_disk_leaves_no_half_run_and_says_how_to_go_on(study, monkeypatch, where):
+def test_a_full_disk_leaves_no_partial_run_and_says_how_to_resume(study, monkeypatch, where):
     finish_run(study, 1)
 
     def full(*_: object) -> None:
@@ -120,7 +120,7 @@ def test_a_full_disk_leaves_no_half_run_and_says_how_to_go_on(study, monkeypatch
     assert not list(study.folder.rglob(".part-*"))
 
 
-def test_a_full_disk_leaves_the_old_file_whole(study, monkeypatch):
+def test_a_full_disk_leaves_the_old_file_complete(study, monkeypatch):
     study.write("result.json", '{"old": true}')
 
     def full(_: int) -> None:
@@ -147,7 +147,7 @@ def test_every_failed_write_has_a_hint(study, monkeypatch, number, hint):
     assert hint in caught.value.hint
 
 
-def test_readers_never_see_a_run_that_is_not_finished(study):
+def test_readers_never_see_an_unfinished_run(study):
     with study.new_run(1) as (place, record):
         record["target"] = {}
         assert place.is_dir()
@@ -156,7 +156,7 @@ def test_readers_never_see_a_run_that_is_not_finished(study):
     assert len(study.runs()) == 1
 
 
-def test_the_lock_sweeps_what_a_killed_one_left(study):
+def test_the_lock_removes_leftovers_of_a_killed_process(study):
     left = study.folder / "runs" / ".part-0003"
     left.mkdir()
     (left / "run.json").write_text("{}")
@@ -165,7 +165,7 @@ def test_the_lock_sweeps_what_a_killed_one_left(study):
         assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/client-0.json"}
 
 
-def test_a_second_process_is_kept_out(study):
+def test_a_second_process_cannot_lock_a_study(study):
     other = Study.open(study.folder)
     with study.lock(), raises(StudyError, "study-in-use", path=str(study.folder)) as caught, other.lock():
         pytest.fail("two in one study")
@@ -191,14 +191,14 @@ def test_the_lock_of_a_killed_process_is_free(study):
         pass
 
 
-def test_runs_come_in_order_beyond_nine(study):
+def test_runs_are_ordered_by_number(study):
     for number in (10, 2, 1):
         finish_run(study, number)
     assert [run.number for run in study.runs()] == [1, 2, 10]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xff", b"{}"])
-def test_a_damaged_run_is_named_with_a_way_out(study, content):
+def test_a_damaged_run_is_reported_with_a_hint(study, content):
     folder = study.folder / "runs" / "0001"
     folder.mkdir()
     if content is not None:
@@ -224,7 +224,7 @@ def test_a_damaged_run_is_named_with_a_way_out(study, content):
         ),
     ],
 )
-def test_what_is_no_study_is_refused(tmp_path, content, code, fields):
+def test_a_folder_without_a_study_is_refused(tmp_path, content, code, fields):
     if content is not None:
         (tmp_path / "manifest.json").write_bytes(content)
     with raises(StudyError, code, **fields):

@@ -1,4 +1,4 @@
-"""Certificates of cores on which one class of instructions has several rates or leaves its port idle."""
+"""Certificates of cores with several rates of one class or unsaturated ports."""
 
 import json
 
@@ -44,7 +44,7 @@ def core(monkeypatch):
     return play
 
 
-def test_a_class_with_two_steady_rates_is_left_out_and_no_neighbour_is_blamed(core):
+def test_a_class_with_two_steady_rates_is_left_out_without_an_overlap(core):
     passes = [rates(branch=one) for one in (1.99, 1.60, 1.99, 1.65, 1.62)]
     found, asked = core(passes, [{}] * 5)
     note = found.left_out["branch"]
@@ -53,7 +53,7 @@ def test_a_class_with_two_steady_rates_is_left_out_and_no_neighbour_is_blamed(co
     assert asked[-1] == ["branch"]
 
 
-def test_a_class_whose_streams_overlap_by_the_same_share_is_left_out(core):
+def test_a_class_with_a_constant_overlap_is_left_out(core):
     found, asked = core([rates()] * 4, [{"vec_mul": 0.50}, {"vec_mul": 0.52}, {}])
     assert found.left_out["vec_mul"].code == "unsaturated-class"
     assert found.left_out["vec_mul"].values["low"] == 0.5
@@ -61,19 +61,19 @@ def test_a_class_whose_streams_overlap_by_the_same_share_is_left_out(core):
     assert not any(cell["a"] == "vec_mul" for cell in found.certificate["overlaps"])
 
 
-def test_classes_that_slow_down_together_share_their_core(core):
+def test_classes_slowed_together_share_their_core(core):
     slow = rates(fp_mul=1.1, fp_add=1.2, int_add=2.6, load=1.8)
     with raises(Inconclusive, "core-shared", name="int_add", slower=["fp_mul", "fp_add", "int_add", "load"]):
         core([rates(), *[slow] * 6], [{}] * 6)
 
 
-def test_a_disturbance_that_ends_leaves_nothing_out(core):
+def test_a_temporary_disturbance_leaves_no_class_out(core):
     slow = rates(fp_mul=1.1, fp_add=1.2, int_add=2.6)
     found, _ = core([rates(), slow, rates(), rates()], [{}] * 3)
     assert found.left_out == {}
 
 
-def test_a_class_that_is_disturbed_by_another_share_each_time_is_no_property_of_the_core(core):
+def test_a_varying_disturbance_is_not_a_property_of_the_core(core):
     shares = [{"store": value} for value in (0.1, 0.6, 0.3, 0.75, 0.45, 0.2)]
     with raises(Inconclusive, "core-disturbed", name="store", value=0.2):
         core([rates()] * 7, shares)

@@ -1,4 +1,4 @@
-"""Kinds of studies: what each is told by, what goes on with it, and that every one is answered from its folder."""
+"""Kinds of studies: recognition, resuming and reports from the folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PLAN = tiny_plan().model_dump(mode="json")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quickly_predicted():
+def fast_prediction():
     """A fortieth of the requests that a prediction is usually simulated with."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module("hindmost.studies.comparison.clone.answer"), "SIMULATED", 10_000)
@@ -76,7 +76,7 @@ def verification(made_verification, tmp_path):
     return Study.open(tmp_path / "verification")
 
 
-def told(capsys, *words):
+def output_of(capsys, *words):
     """Exit code, standard output and error of a command."""
     code = main([*map(str, words)])
     said = capsys.readouterr()
@@ -84,29 +84,29 @@ def told(capsys, *words):
 
 
 @each_row("name", KINDS)
-def test_every_kind_of_the_table_is_there_under_its_name(name):
+def test_every_kind_of_the_table_exists_under_its_name(name):
     kind = kind_of(Study(Path("folder"), {"kind": name}))
     assert isinstance(kind, Kind)
     assert kind.name == name
     assert Study(Path("folder"), {"kind": name}).resume_command == f"hindmost {GO_ON[name]} folder"
 
 
-def test_a_study_that_cannot_be_written_is_shown_all_the_same(verification, monkeypatch, capsys):
+def test_a_read_only_study_is_still_shown(verification, monkeypatch, capsys):
     from hindmost.store import study as room
 
     def full(path, text):
         raise OSError(errno.EROFS, "Read-only file system", str(path))
 
     monkeypatch.setattr(room, "write_whole", full)
-    code, out, err = told(capsys, "study", "report", verification.folder)
+    code, out, err = output_of(capsys, "study", "report", verification.folder)
     assert code == 0, err
     assert out.strip()
     assert "Read-only file system" in err
 
 
-def test_the_page_of_a_stored_study_goes_where_it_is_wanted(verification, tmp_path, capsys):
+def test_the_page_of_a_stored_study_is_written_to_the_given_path(verification, tmp_path, capsys):
     page = tmp_path / "page.html"
-    assert told(capsys, "study", "report", verification.folder, "--page", page)[0] == 0
+    assert output_of(capsys, "study", "report", verification.folder, "--page", page)[0] == 0
     assert page.read_text().startswith("<!doctype html>")
     assert not (verification.folder / "report.html").exists()
     nowhere = tmp_path / "no" / "page.html"
@@ -115,7 +115,7 @@ def test_the_page_of_a_stored_study_goes_where_it_is_wanted(verification, tmp_pa
     )
 
 
-def test_all_tables_of_kinds_know_the_same():
+def test_all_tables_have_the_same_kinds():
     assert list(KINDS) == list(GO_ON)
     assert set(KINDS) == set(get_args(get_args(get_type_hints(Manifest, include_extras=True)["kind"])[0]))
 
@@ -131,7 +131,7 @@ def test_all_tables_of_kinds_know_the_same():
         ({"kind": "trial"}, "trial"),
     ],
 )
-def test_a_manifest_without_a_kind_says_it_by_what_else_it_holds(manifest, name):
+def test_a_manifest_without_a_kind_is_recognised_by_its_fields(manifest, name):
     assert name_of(manifest) == name
 
 
@@ -156,7 +156,7 @@ def test_manifests_of_comparisons_from_the_first_version_are_read(kind, stored):
     assert {key: written[key] for key in stored} == json.loads(json.dumps(stored))
 
 
-def test_a_kind_of_a_later_version_is_refused_by_name():
+def test_an_unknown_kind_is_refused_with_its_name():
     with raises(StudyError, "unsupported-format", kind="later", known=list(KINDS)):
         kind_of(Study(Path("folder"), {"kind": "later"}))
 
@@ -168,13 +168,13 @@ def test_a_kind_of_a_later_version_is_refused_by_name():
         ({"verification": {}}, "hindmost compare folder"),
     ],
 )
-def test_resuming_a_study_of_another_kind_is_refused_with_the_right_command(manifest, again):
+def test_resuming_with_the_wrong_command_names_the_right_one(manifest, again):
     with raises(UsageError, "wrong-study-kind", need=["measure", "search"]) as caught:
         refuse_another(Study(Path("folder"), manifest), "measure", "search")
     assert str(caught.value.hint).endswith(again)
 
 
-def test_a_search_without_objective_is_told():
+def test_a_search_without_an_objective_is_refused():
     with raises(StudyError, "bad-file", key="search.objective"):
         objective_of(Study(Path("folder"), {"search": {}}))
 
@@ -182,13 +182,13 @@ def test_a_search_without_objective_is_told():
 def refused(study, capsys, *words):
     """Standard error of a command that is refused, and leaves the study alone."""
     before = (study.folder / "manifest.json").read_text()
-    code, out, err = told(capsys, *words)
+    code, out, err = output_of(capsys, *words)
     assert (code, out) == (2, ""), err
     assert (study.folder / "manifest.json").read_text() == before
     return err
 
 
-def test_no_plain_runs_are_made_inside_a_verification(verification, capsys):
+def test_a_verification_refuses_plain_runs(verification, capsys):
     runs = sorted(verification.folder.glob("**/run.json"))
     for words in (["measure", "--resume"], ["measure", "--runs", "9", "--resume"], ["attribute"]):
         err = refused(verification, capsys, *words, verification.folder)
@@ -197,7 +197,7 @@ def test_no_plain_runs_are_made_inside_a_verification(verification, capsys):
     assert sorted(verification.folder.glob("**/run.json")) == runs
 
 
-def test_a_part_of_a_study_is_not_gone_on_with_alone(verification, capsys):
+def test_a_part_of_a_study_cannot_be_resumed_alone(verification, capsys):
     for who in ("original", "clone"):
         part = verification.folder / "0.2" / who
         err = refused(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
@@ -205,10 +205,10 @@ def test_a_part_of_a_study_is_not_gone_on_with_alone(verification, capsys):
         assert f"hindmost compare {verification.folder}" in err
 
 
-def test_a_verification_is_reported_from_its_folder_alone(made_verification, verification, capsys):
+def test_a_verification_is_reported_from_its_folder(made_verification, verification, capsys):
     (verification.folder / "verification.json").unlink()
     (verification.folder / "verification.html").unlink()
-    code, out, err = told(capsys, "study", "report", verification.folder, "--json")
+    code, out, err = output_of(capsys, "study", "report", verification.folder, "--json")
     assert code == 0, err
     first, again = dict(made_verification[1].document), json.loads(out)
     assert {**first, "created": "", "study": ""} == {**again, "created": "", "study": ""}
@@ -217,34 +217,34 @@ def test_a_verification_is_reported_from_its_folder_alone(made_verification, ver
     assert f"page: {verification.folder}/verification.html" in err
 
 
-def test_a_verification_of_the_first_version_is_reported_too(verification, capsys):
+def test_a_verification_of_the_first_version_is_reported(verification, capsys):
     manifest = {key: value for key, value in verification.manifest.items() if key != "kind"}
     manifest["verification"] = {"clone": manifest["verification"]["clone"]}
     verification.write("manifest.json", json.dumps(manifest))
-    code, out, err = told(capsys, "study", "report", verification.folder, "--json")
+    code, out, err = output_of(capsys, "study", "report", verification.folder, "--json")
     assert code == 0, err
     assert [point["load"] for point in json.loads(out)["points"]] == [0.2]
 
 
 @pytest.mark.parametrize("who", ["original", "clone"])
 def test_a_series_of_a_verification_is_reported_by_itself(verification, who, capsys):
-    code, out, err = told(capsys, "study", "report", verification.folder / "0.2" / who, "--json")
+    code, out, err = output_of(capsys, "study", "report", verification.folder / "0.2" / who, "--json")
     assert code == 0, err
     assert json.loads(out)["schema"] == "hindmost.measure/2"
 
 
-def test_a_verification_without_a_whole_pair_says_how_to_make_one(verification, capsys):
+def test_a_verification_without_a_complete_pair_says_how_to_get_one(verification, capsys):
     shutil.rmtree(verification.folder / "0.2" / "again" / "runs")
-    code, out, err = told(capsys, "study", "report", verification.folder)
+    code, out, err = output_of(capsys, "study", "report", verification.folder)
     assert (code, out) == (1, "")
     assert "no-finished-runs" in err
     assert f"hindmost compare {verification.folder}" in err
 
 
-def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(verification, capsys):
+def test_a_resumed_verification_makes_only_the_missing_runs(verification, capsys):
     shutil.rmtree(verification.folder / "0.2" / "again" / "runs" / "0002")
     times = {path: path.stat().st_mtime_ns for path in verification.folder.glob("**/run.json")}
-    code, out, err = told(capsys, *verification.resume_command.split()[1:], "--json", "--quiet")
+    code, out, err = output_of(capsys, *verification.resume_command.split()[1:], "--json", "--quiet")
     assert code in (0, 3, 4), err
     assert (verification.folder / "0.2/again/runs/0002/run.json").exists()
     assert {path: path.stat().st_mtime_ns for path in times} == times
@@ -252,7 +252,7 @@ def test_a_verification_goes_on_from_its_folder_and_makes_only_what_is_missing(v
 
 
 @pytest.fixture
-def made_up(monkeypatch, study):
+def fake_kind(monkeypatch, study):
     """A kind whose `run` does what a test says, and the tiny study as one of it."""
 
     def become(run):
@@ -266,21 +266,21 @@ def made_up(monkeypatch, study):
     return become
 
 
-def test_an_interrupted_study_of_any_kind_says_what_is_kept_and_how_to_go_on(made_up):
+def test_an_interrupted_study_reports_its_kept_runs_and_how_to_resume(fake_kind):
     def run(study, talk):
         raise KeyboardInterrupt
 
-    study = made_up(run)
+    study = fake_kind(run)
     with raises(Interrupted, "interrupted", runs=2, path=str(study.folder)) as caught:
         carry_out(study, Silent())
     assert caught.value.hint == f"hindmost measure --resume {study.folder}"
 
 
-def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
+def test_a_failed_study_keeps_its_error_and_says_how_to_resume(fake_kind):
     def run(study, talk):
         raise TargetError("server-died", "the server died", hint="look")
 
-    study = made_up(run)
+    study = fake_kind(run)
     with raises(TargetError, "server-died") as caught:
         carry_out(study, Silent())
     assert caught.value.hint == "look"
@@ -288,10 +288,10 @@ def test_a_study_that_fails_keeps_its_error_and_says_how_to_go_on(made_up):
     assert f"hindmost measure --resume {study.folder}" in note
 
 
-def test_a_study_is_locked_while_it_is_carried_out(made_up):
+def test_a_study_is_locked_while_it_runs(fake_kind):
     def run(study, talk):
         with raises(StudyError, "study-in-use"), Study.open(study.folder).lock():
             pass
         return {}
 
-    carry_out(made_up(run), Silent())
+    carry_out(fake_kind(run), Silent())

@@ -1,4 +1,4 @@
-"""A job beside a server: what it is given by what the server's requests say, and that nothing is left behind."""
+"""Supervised jobs beside a server: resource control, pauses and clean-up."""
 
 import json
 import math
@@ -26,13 +26,16 @@ from hindmost.studies.colocation.supervision.group import Group, new_group
 from hindmost.studies.colocation.supervision.job import adopt_process, start_job
 from hindmost.studies.colocation.supervision.windows import Windows
 
-LACKING = missing()
-GROUPS = pytest.mark.skipif(LACKING is not None, reason=f"no control group: {LACKING and LACKING.text}")
+MISSING_SUPPORT = missing()
+GROUPS = pytest.mark.skipif(
+    MISSING_SUPPORT is not None,
+    reason=f"control groups are not available: {MISSING_SUPPORT and MISSING_SUPPORT.text}",
+)
 RULES = Rules(limit_us=1000.0)
 QUIET, NEAR, BROKEN = 500.0, 900.0, 1500.0
 
 
-def test_a_job_is_cut_when_the_windows_slow_requests_are_half_used_up_and_paused_before_they_are_all():
+def test_a_job_is_cut_at_half_the_slow_requests_and_paused_before_the_limit():
     one = Controller(RULES, 8, 8)
     assert not one.react_to_requests(3, 10)
     assert one.react_to_requests(4, 10)
@@ -43,7 +46,7 @@ def test_a_job_is_cut_when_the_windows_slow_requests_are_half_used_up_and_paused
     assert not one.react_to_window(NEAR)
 
 
-def test_more_is_given_only_after_quiet_windows_in_a_row_and_no_more_than_there_is():
+def test_a_share_grows_only_after_consecutive_quiet_windows_up_to_the_maximum():
     one = Controller(RULES, 3)
     seen = []
     for value in (QUIET, NEAR, QUIET, QUIET, QUIET, QUIET, QUIET, QUIET):
@@ -52,7 +55,7 @@ def test_more_is_given_only_after_quiet_windows_in_a_row_and_no_more_than_there_
     assert seen == [1, 1, 1, 2, 2, 3, 3, 3]
 
 
-def test_a_window_in_which_the_job_was_cut_is_no_quiet_one():
+def test_a_window_with_a_cut_is_not_quiet():
     one = Controller(RULES, 4, 4)
     one.react_to_window(QUIET)
     one.react_to_requests(4, 10)
@@ -61,7 +64,7 @@ def test_a_window_in_which_the_job_was_cut_is_no_quiet_one():
     assert one.cpu_count == 2
 
 
-def resumed_after(one: Controller) -> int:
+def windows_until_resumption(one: Controller) -> int:
     for windows in range(1, 100):
         one.react_to_window(QUIET)
         if one.cpu_count:
@@ -69,32 +72,32 @@ def resumed_after(one: Controller) -> int:
     raise AssertionError("it was never resumed")
 
 
-def test_each_break_soon_after_a_resumption_doubles_the_wait_and_a_late_one_does_not():
+def test_only_a_violation_soon_after_a_resumption_doubles_the_wait():
     one = Controller(RULES, 2)
     one.react_to_window(BROKEN)
     assert (one.cpu_count, one.why.code, one.why.values["value"]) == (0, "promise-broken", BROKEN)
     waits = []
     for _ in range(7):
-        waits.append(resumed_after(one))
+        waits.append(windows_until_resumption(one))
         assert (one.why.code, one.why.values) == ("quiet-windows", {"windows": waits[-1]})
         one.react_to_window(BROKEN)
     assert waits == [1, 2, 4, 8, 16, 32, 32]
-    resumed_after(one)
+    windows_until_resumption(one)
     for _ in range(SOON):
         one.react_to_window(QUIET)
     one.react_to_window(BROKEN)
-    assert resumed_after(one) == 1
+    assert windows_until_resumption(one) == 1
 
 
-def test_it_comes_back_with_half_of_what_it_had():
+def test_a_job_resumes_with_half_its_share():
     one = Controller(RULES, 8, 6)
     one.react_to_window(BROKEN)
-    resumed_after(one)
+    windows_until_resumption(one)
     assert one.cpu_count == 3
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.floats(0, 5000)), max_size=200), st.integers(1, 9))
-def test_a_job_never_runs_in_the_window_after_a_broken_one(windows, most):
+def test_a_job_never_runs_in_the_window_after_a_violation(windows, most):
     one = Controller(RULES, most)
     for slow, value in windows:
         one.react_to_requests(slow, 10)
@@ -131,7 +134,7 @@ def windows_of(probe: Probe) -> Windows:
     return one
 
 
-def test_a_request_belongs_to_the_window_in_which_it_was_due(clock):
+def test_a_request_belongs_to_the_window_of_its_due_time(clock):
     probe = Probe()
     one = windows_of(probe)
     assert one.slow_allowed == 10
@@ -145,7 +148,7 @@ def test_a_request_belongs_to_the_window_in_which_it_was_due(clock):
     assert one.read_probe() == 1, "the one that was due later is the next window's"
 
 
-def test_what_waits_is_slow_before_it_is_answered(clock):
+def test_a_waiting_request_is_slow_before_it_is_answered(clock):
     probe = Probe()
     one = windows_of(probe)
     begin = clock.now
@@ -158,7 +161,7 @@ def test_what_waits_is_slow_before_it_is_answered(clock):
     assert one.close().percentile_us > 100_000
 
 
-def test_a_window_without_an_answer_and_one_with_failures_break_any_promise(clock):
+def test_windows_without_answers_or_with_failures_are_violations(clock):
     probe = Probe()
     one = windows_of(probe)
     clock.now += 1_000_000_000
@@ -205,12 +208,12 @@ def groups_of(pid: int) -> str:
     return Path(f"/proc/{pid}/cgroup").read_text()
 
 
-def used(pid: int) -> int:
+def cpu_ticks(pid: int) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
-def frozen(group) -> bool:
+def is_frozen(group) -> bool:
     """Whether the kernel has stopped all of it."""
     if "freezer" in group.places:
         return (group.folder("freezer") / "freezer.state").read_text() == "FROZEN\n"
@@ -224,12 +227,12 @@ def share(group) -> tuple[str, str]:
     return name, (folder / name).read_text().strip()
 
 
-def left() -> list[str]:
+def leftover_groups() -> list[str]:
     return [path.name for path in hierarchy("cpu").top.glob(f"hindmost-job-{os.getpid()}-*")]
 
 
 @GROUPS
-def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_started(burner, tmp_path):
+def test_a_running_job_is_paused_and_restored_with_its_descendants(burner, tmp_path):
     pids = children(burner.pid)
     before = {pid: groups_of(pid) for pid in pids}
     with (
@@ -239,20 +242,20 @@ def test_a_running_job_is_paused_and_goes_back_where_it_was_with_all_that_it_sta
     ):
         assert group.members() == pids
         job.allow(0)
-        wait_for(lambda: frozen(group), "a paused job", LAST_IN_LINE_S)
-        paused = {pid: used(pid) for pid in pids}
+        wait_for(lambda: is_frozen(group), "a paused job", LAST_IN_LINE_S)
+        paused = {pid: cpu_ticks(pid) for pid in pids}
         time.sleep(0.05)
-        assert {pid: used(pid) for pid in pids} == paused
+        assert {pid: cpu_ticks(pid) for pid in pids} == paused
         job.allow(len(job.cpus))
-        wait_for(lambda: not frozen(group), "a running job", LAST_IN_LINE_S)  # v2 thaws in the background
+        wait_for(lambda: not is_frozen(group), "a running job", LAST_IN_LINE_S)  # v2 thaws in the background
         wait_for(lambda: job.used_s() > 0, "CPU time of the job", LAST_IN_LINE_S)
     assert {pid: groups_of(pid) for pid in pids} == before
-    assert not left()
+    assert not leftover_groups()
     assert (tmp_path / "j" / "knobs.jsonl").read_text() == ""
 
 
 @GROUPS
-def test_a_job_gets_only_what_nobody_else_wants_and_only_processors_that_it_was_given(burner, tmp_path):
+def test_a_job_gets_only_idle_time_of_its_processors(burner, tmp_path):
     pids = children(burner.pid)
     cpu = max(os.sched_getaffinity(0))
     found = {pid: os.sched_getaffinity(pid) for pid in pids}
@@ -271,7 +274,7 @@ def test_a_job_gets_only_what_nobody_else_wants_and_only_processors_that_it_was_
 
 
 @GROUPS
-def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
+def test_a_started_job_is_ended_with_its_descendants(tmp_path):
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
@@ -284,7 +287,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         assert job.code() is None
         job.allow(0)
     assert not any(alive(pid) for pid in pids)
-    assert not left()
+    assert not leftover_groups()
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
@@ -301,7 +304,7 @@ def test_a_job_that_is_started_is_ended_with_all_that_it_started(tmp_path):
         assert job.code() == 7
 
 
-def test_settings_that_others_changed_are_read_back_reported_and_written_again(tmp_path):
+def test_settings_changed_by_others_are_reported_and_restored(tmp_path):
     files = {"cpu": ["cpu.idle"], "cpuset": ["cpuset.cpus", "cpuset.mems"], "freezer": ["freezer.state"]}
     places = {name: Hierarchy(tmp_path / name, 1, name) for name in files}
     for name, each in files.items():
@@ -329,7 +332,7 @@ def test_settings_that_others_changed_are_read_back_reported_and_written_again(t
 
 
 @GROUPS
-def test_a_job_runs_until_its_last_daemon_has_ended_and_a_signal_is_a_failure(tmp_path):
+def test_a_job_ends_with_its_last_daemon_and_fails_on_a_signal(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with (
@@ -365,7 +368,7 @@ def now(name):
         time.sleep(60)
 
 move_in = Group.move_in
-def watched(self, pid):
+def watch_interrupted(self, pid):
     now("made")
     move_in(self, pid)
     now("moved")
@@ -400,7 +403,7 @@ with start_session(journal) as session, new_group(journal) as group:
         ),
     ],
 )
-def test_a_killed_supervision_leaves_the_host_as_it_was(burner, tmp_path, what, point):
+def test_a_killed_supervisor_leaves_the_host_unchanged(burner, tmp_path, what, point):
     pids = children(burner.pid)
     before = {pid: groups_of(pid) for pid in pids}
     words = ["sleep" if what == "sleep" else str(burner.pid), point, str(tmp_path / "j")]
@@ -419,11 +422,11 @@ def test_a_killed_supervision_leaves_the_host_as_it_was(burner, tmp_path, what, 
     assert {pid: groups_of(pid) for pid in pids} == before
     assert not list(hierarchy("cpu").top.glob(f"hindmost-job-{victim.pid}-*"))
     assert not any(alive(pid) for pid in started)
-    now = {pid: used(pid) for pid in pids}
-    wait_for(lambda: {pid: used(pid) for pid in pids} != now, "the running job goes on", LAST_IN_LINE_S)
+    now = {pid: cpu_ticks(pid) for pid in pids}
+    wait_for(lambda: {pid: cpu_ticks(pid) for pid in pids} != now, "the running job goes on", LAST_IN_LINE_S)
 
 
-def test_the_watchdog_tries_until_a_group_whose_last_process_goes_late_is_removed(monkeypatch):
+def test_the_watchdog_retries_until_a_busy_group_is_removed(monkeypatch):
     class Engine:
         EngineError = OSError
         tries = 0
@@ -442,7 +445,7 @@ def test_the_watchdog_tries_until_a_group_whose_last_process_goes_late_is_remove
     assert engine.tries == 4, "another owner's entry is not waited for"
 
 
-def test_what_is_left_of_an_owner_that_lives_is_its_own(tmp_path, monkeypatch):
+def test_groups_of_a_live_owner_are_kept(tmp_path, monkeypatch):
     journal, owner = str(tmp_path / "j"), os.getppid()
     _engine.promise_steps("ours", "[]", "there", "something", journal, owner)
     monkeypatch.setattr(watchdog, "OWNER_ALIVE_S", 0.05)
@@ -465,7 +468,7 @@ def alive(pid: int) -> bool:
 
 
 @GROUPS
-def test_who_stands_still_too_long_has_lost_the_job_and_is_told(burner, tmp_path):
+def test_a_supervisor_that_is_paused_too_long_loses_its_job(burner, tmp_path):
     pids = children(burner.pid)
     before = {pid: groups_of(pid) for pid in pids}
     with (

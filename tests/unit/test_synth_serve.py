@@ -1,4 +1,4 @@
-"""``hindmost clone serve`` without a client, and what it refuses."""
+"""``hindmost clone serve`` without a client, and refused options."""
 
 import json
 
@@ -10,7 +10,7 @@ from hindmost.cli import main
 from hindmost.store.schema import schemas
 
 
-def test_integrated_it_needs_no_client_and_follows_its_schemas(tmp_path, capsys):
+def test_an_integrated_clone_needs_no_client_and_follows_its_schemas(tmp_path, capsys):
     words = ["clone", "serve", "silo", "--integrated", "--rate", "5k", "--requests", "2000", "--json"]
     assert main(words) == 0
     told = json.loads(capsys.readouterr().out)
@@ -22,7 +22,7 @@ def test_integrated_it_needs_no_client_and_follows_its_schemas(tmp_path, capsys)
     jsonschema.Draft202012Validator(schemas()["certificate"]).validate(json.loads(capsys.readouterr().out))
 
 
-def test_time_outside_the_server_is_not_served(tmp_path, capsys):
+def test_time_outside_the_server_is_refused(tmp_path, capsys):
     far = tmp_path / "far.toml"
     far.write_text(SMALL.replace('name = "small"', 'name = "far"\noutside_us = 30.0'))
     assert main(["clone", "serve", str(far), "--integrated", "--requests", "100", "--json"]) == 0
@@ -33,7 +33,7 @@ def test_time_outside_the_server_is_not_served(tmp_path, capsys):
     assert "note[outside-not-served]" not in capsys.readouterr().err
 
 
-def test_what_cannot_be_is_refused(tmp_path, capsys):
+def test_invalid_options_are_refused(tmp_path, capsys):
     bad = tmp_path / "bad.toml"
     bad.write_text(SMALL.replace("0.4", "-0.4"))
     # Whatever were not refused would end at this address, instead of serving until Ctrl-C.

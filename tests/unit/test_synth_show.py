@@ -1,4 +1,4 @@
-"""``hindmost clone show``: the document to start from on stdout, what follows from it on stderr."""
+"""``hindmost clone show``: the document on stdout and derived figures on stderr."""
 
 import json
 import tomllib
@@ -10,7 +10,7 @@ from hindmost.models import APPLICATIONS, load_clone
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)
-def test_what_is_printed_is_a_document_again(name, capsys, tmp_path):
+def test_the_output_is_a_valid_document(name, capsys, tmp_path):
     assert main(["clone", "show", name]) == 0
     said = capsys.readouterr()
     mine = tmp_path / "mine.toml"
@@ -20,14 +20,14 @@ def test_what_is_printed_is_a_document_again(name, capsys, tmp_path):
     assert f"{load_clone(name).capacity_per_s:,.6g}" in said.err
 
 
-def test_as_json_it_has_every_default_and_what_follows(capsys):
+def test_json_output_has_defaults_and_derived_figures(capsys):
     assert main(["clone", "show", "silo", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["document"]["queue"] == "shared"
     assert said["capacity_per_s"] == pytest.approx(1e6 / said["mean_busy_us"])
 
 
-def test_stops_and_endless_capacity_are_told(capsys, tmp_path):
+def test_pauses_and_unlimited_capacity_are_reported(capsys, tmp_path):
     document = {
         "schema": "hindmost.clone/1",
         "name": "nothing",

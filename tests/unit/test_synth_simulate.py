@@ -1,4 +1,4 @@
-"""``hindmost clone simulate``: figures that theory knows, machine twin, refusals."""
+"""``hindmost clone simulate``: theoretical figures, JSON and refusals."""
 
 import json
 import signal
@@ -27,13 +27,13 @@ def queue(law=None, **fields):
     )
 
 
-def say(capsys, *arguments):
+def output_of(capsys, *arguments):
     code = main(["clone", "simulate", *arguments])
     said = capsys.readouterr()
     return code, said.out, said.err
 
 
-def test_figures_are_those_of_theory_with_intervals_around_them():
+def test_figures_agree_with_theory():
     found = simulate(queue(), utilisation=0.7, design=Design(requests=500_000))
     assert found["rate_per_s"] == pytest.approx(7_000)
     assert found["load"] == pytest.approx(0.7)
@@ -46,7 +46,7 @@ def test_figures_are_those_of_theory_with_intervals_around_them():
 
 def test_every_application_is_predicted(capsys):
     for name in ("silo", "shore"):
-        code, out, _ = say(capsys, name, "--requests", "20000")
+        code, out, _ = output_of(capsys, name, "--requests", "20000")
         assert code == 0
         assert "70" in out.splitlines()[0]
         assert {line.split()[0] for line in out.splitlines() if line} >= {
@@ -59,14 +59,16 @@ def test_every_application_is_predicted(capsys):
 
 
 def test_the_machine_replica_follows_its_schema(capsys):
-    code, out, _ = say(capsys, "xapian", "--rate", "500", "--requests", "5000", "--threads", "3", "--json")
+    code, out, _ = output_of(
+        capsys, "xapian", "--rate", "500", "--requests", "5000", "--threads", "3", "--json"
+    )
     assert code == 0
     found = json.loads(out)
     jsonschema.Draft202012Validator(schemas()["simulation"]).validate(found)
     assert (found["threads"], found["rate_per_s"], found["requests"]) == (3, 500.0, 5000)
 
 
-def test_kinds_are_told_apart():
+def test_kinds_are_distinguished():
     law = {"kind": "deterministic", "us": 10}
     slow = {"kind": "deterministic", "us": 100}
     clone = Clone.from_document(
@@ -114,12 +116,12 @@ def test_more_points_on_more_cores_change_nothing():
         (["slio"], "no-such-file", {"path": "slio", "nearest": "silo"}),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, code, fields):
+def test_invalid_options_are_refused_with_name_and_value(capsys, arguments, code, fields):
     assert_refused(["clone", "simulate", *arguments], capsys, 2, code, **fields)
 
 
-def test_a_backlog_is_served_where_it_is_asked_for(capsys):
-    code, out, _ = say(capsys, "silo", "--rate", "1M", "--requests", "2000", "--backlog", "--json")
+def test_a_backlog_is_simulated_on_request(capsys):
+    code, out, _ = output_of(capsys, "silo", "--rate", "1M", "--requests", "2000", "--backlog", "--json")
     assert code == 0
     found = json.loads(out)
     assert found["load"] > 1
@@ -136,7 +138,7 @@ def test_a_backlog_is_served_where_it_is_asked_for(capsys):
         (Design(clients=0), "clients"),
     ],
 )
-def test_a_design_that_makes_no_sense_is_refused(design, key):
+def test_an_invalid_design_is_refused(design, key):
     point = (
         {}
         if design.clients is not None or not isinstance(design.arrivals, str)
@@ -147,7 +149,7 @@ def test_a_design_that_makes_no_sense_is_refused(design, key):
     assert caught.value.hint
 
 
-def test_nothing_is_served_where_threads_always_stand_still():
+def test_permanently_paused_threads_serve_nothing():
     always = {
         "name": "gc",
         "scope": "server",
@@ -161,7 +163,7 @@ def test_nothing_is_served_where_threads_always_stand_still():
     assert caught.value.hint
 
 
-def test_rows_are_the_requests_one_by_one():
+def test_rows_are_single_requests():
     columns = _engine.simulate_columns(
         queue({"kind": "deterministic", "us": 10}).text,
         Design(requests=3, warmup=0, arrivals=[0.0, 4.0, 50.0]).text([{}]),
@@ -171,7 +173,7 @@ def test_rows_are_the_requests_one_by_one():
     assert rows["finish_ns"].tolist() == [10_000, 20_000, 60_000]
 
 
-def test_a_stop_ends_a_long_simulation_at_once():
+def test_a_signal_ends_a_long_simulation_at_once():
     script = """
 import sys
 from hindmost import _engine
@@ -196,7 +198,7 @@ sys.exit(main())
     assert json.loads(out)["code"] == "interrupted"
 
 
-def test_load_clone_documents_are_not_changed_by_a_design():
+def test_a_design_does_not_change_load_clone_documents():
     clone = load_clone("silo")
     before = clone.text
     run_points(clone, [{"set": {"/threads": 2}, "load": {"utilisation": 0.5}}], Design(requests=100))

@@ -1,4 +1,4 @@
-"""``hindmost clone sweep``: designs, inverse questions, page and machine twin, refusals."""
+"""``hindmost clone sweep``: designs, inverse questions, page, JSON and refusals."""
 
 import json
 
@@ -30,17 +30,17 @@ def queue(**fields):
     )
 
 
-def say(capsys, *arguments):
+def output_of(capsys, *arguments):
     code = main(["clone", "sweep", *arguments])
     said = capsys.readouterr()
     return code, said.out, said.err
 
 
-def found(question, load=None, clone=None, **more):
+def solve_question(question, load=None, clone=None, **more):
     return answer(clone or queue(), question, load, design=FEW, **more)
 
 
-def test_values_are_read_as_they_are_written():
+def test_values_are_parsed():
     assert parse_vary("threads=1..4").values == (1, 2, 3, 4)
     counted = parse_vary("threads=1..10:10").values
     assert (counted, {type(one) for one in counted}) == (tuple(range(1, 11)), {int})
@@ -49,12 +49,12 @@ def test_values_are_read_as_they_are_written():
 
 
 @each_row("text", ["threads", "threads=", "=1", "a=5..1", "a=1..2:1", "a=1e3..x", "a=[1]", "a=NaN"])
-def test_values_that_cannot_be_meant_are_refused(text):
+def test_invalid_values_are_refused(text):
     with raises(UsageError, "bad-value", option="--vary"):
         parse_vary(text)
 
 
-def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
+def test_every_listed_path_has_a_value_and_can_be_changed():
     for name in ("shore", "silo"):
         document = load_clone(name).document
         for path in known_paths(document):
@@ -63,7 +63,7 @@ def test_every_path_that_is_listed_has_a_value_and_can_be_changed():
 
 
 @each_row("path", ["thread", "service[9].weight", "service", "note", "locks[0].law", "", "threads.x"])
-def test_an_unknown_path_is_refused_and_the_nearest_are_named(path):
+def test_an_unknown_path_is_refused_with_similar_paths(path):
     with raises(UsageError, "unknown-name", name=path) as caught:
         value_at(load_clone("silo").document, path)
     nearest, known = caught.value.fields["nearest"], caught.value.fields["known"]
@@ -79,7 +79,7 @@ def test_other_weights_fill_up_to_one():
         changes(shore, {"service[2].weight": 1})
 
 
-def test_median_and_mean_take_each_others_place():
+def test_median_and_mean_replace_each_other():
     after = apply_changes(load_clone("silo").document, {"service[0].law.mean_us": 20})
     assert after["service"][0]["law"]["median_us"] is None
     assert Clone.from_document(after).mean_busy_us > load_clone("silo").mean_busy_us
@@ -90,14 +90,14 @@ def test_a_factor_multiplies_all_service_times():
     assert double.mean_busy_us == pytest.approx(200)
 
 
-def test_designs_are_all_combinations_or_go_together():
+def test_designs_are_combinations_or_pairs():
     varied = [Vary("a", (1, 2)), Vary("b", (3, 4)), Vary("c", (5,))]
     assert len(settings(varied)) == 4
     assert settings(varied, together=True) == [{"a": 1, "b": 3, "c": 5}, {"a": 2, "b": 4, "c": 5}]
     assert settings([]) == [{}]
 
 
-def test_a_sweep_is_what_single_simulations_give_and_marks_what_cannot_be():
+def test_a_sweep_agrees_with_single_simulations_and_marks_invalid_designs():
     document = sweep(
         queue(), [Vary("threads", (1, 2))], [{"rate_per_s": 8e3}, {"rate_per_s": 15e3}], design=FEW
     )
@@ -111,33 +111,33 @@ def test_a_sweep_is_what_single_simulations_give_and_marks_what_cannot_be():
     assert "<script" not in page
 
 
-def test_the_rate_that_holds_is_that_of_theory():
+def test_the_highest_rate_agrees_with_theory():
     # M/M/1: p99 = 100 us ln(100) / (1 - load), so 1 ms is reached at 53.9 %.
-    one = found(Question(parse_term("p99<1ms"), "rate"))
+    one = solve_question(Question(parse_term("p99<1ms"), "rate"))
     assert (one["state"], one["side"], one["uneven_at"]) == ("found", "at_most", [])
     assert one["value"] == pytest.approx(5_395, rel=0.05)
     assert one["surely"] <= one["value"]
     assert one["latency_us"]["value"] < 1_000
 
 
-def test_threads_and_service_times_are_found_from_their_side():
-    threads = found(Question(parse_term("mean<120us"), "threads"), {"rate_per_s": 25_000})
+def test_threads_and_service_times_are_found_from_the_right_direction():
+    threads = solve_question(Question(parse_term("mean<120us"), "threads"), {"rate_per_s": 25_000})
     # Erlang C at 25,000/s of 100 us: four threads wait 53 us on average, five 13 us, six 4 us.
     assert (threads["state"], threads["side"], threads["value"]) == ("found", "at_least", 5)
-    service = found(Question(parse_term("mean<300us"), "service"), {"rate_per_s": 5_000})
+    service = solve_question(Question(parse_term("mean<300us"), "service"), {"rate_per_s": 5_000})
     assert service["value"] == pytest.approx(1.2, rel=0.02)
     assert service["side"] == "at_most"
     assert f"{service['safe']:.2g}"[:3] in describe_answer(service)[0]
 
 
-def test_how_rare_a_pause_must_be_is_found():
+def test_the_shortest_interval_between_pauses_is_found():
     pause = {
         "name": "gc",
         "scope": "server",
         "length": {"kind": "deterministic", "us": 5_000},
         "when": {"kind": "poisson", "per_second": 10},
     }
-    one = found(
+    one = solve_question(
         Question(parse_term("p99<1ms"), "disturbances[0].when.per_second"),
         {"rate_per_s": 2_000},
         queue(disturbances=[pause]),
@@ -146,16 +146,16 @@ def test_how_rare_a_pause_must_be_is_found():
     assert 0.5 < one["value"] < 3.0
 
 
-def test_what_always_or_never_holds_is_said():
+def test_an_objective_that_always_or_never_holds_is_reported():
     load = {"rate_per_s": 5_000}
-    never = found(Question(parse_term("p99<100us"), "threads"), load)
+    never = solve_question(Question(parse_term("p99<100us"), "threads"), load)
     assert never["state"] == "never"
     assert {"1", "128"} <= set(describe_answer(never)[0].split())
-    always = found(Question(parse_term("p99<10s"), "threads"), load)
+    always = solve_question(Question(parse_term("p99<10s"), "threads"), load)
     assert always["state"] == "always"
 
 
-def test_what_comes_and_goes_has_no_single_answer():
+def test_an_objective_that_alternates_has_no_single_answer():
     # One pause: in the warm-up nobody counts it, in the 20 s after that it is seen, later nobody is there any more.
     gc = {
         "name": "gc",
@@ -164,7 +164,7 @@ def test_what_comes_and_goes_has_no_single_answer():
         "when": {"kind": "once", "at_us": [0]},
     }
     clone = queue(disturbances=[gc])
-    one = found(
+    one = solve_question(
         Question(parse_term("p99.9<900us"), "disturbances[0].when.at_us[0]", (1e3, 1e8)),
         {"rate_per_s": 1_000},
         clone,
@@ -206,11 +206,11 @@ def test_what_comes_and_goes_has_no_single_answer():
         ("--out none/page.html", "no-such-file", {"option": "--out", "path": "none"}),
     ],
 )
-def test_what_makes_no_sense_is_refused_by_name_and_value(capsys, arguments, code, fields):
+def test_invalid_options_are_refused_with_name_and_value(capsys, arguments, code, fields):
     assert_refused(["clone", "sweep", "silo", *arguments.split()], capsys, 2, code, **fields)
 
 
-def test_table_page_and_machine_replica_say_the_same(capsys, tmp_path):
+def test_table_page_and_json_agree(capsys, tmp_path):
     page = tmp_path / "page.html"
     arguments = [
         "silo",
@@ -223,11 +223,11 @@ def test_table_page_and_machine_replica_say_the_same(capsys, tmp_path):
         "--find",
         "p99<1ms",
     ]
-    code, out, err = say(capsys, *arguments, "--out", str(page))
+    code, out, err = output_of(capsys, *arguments, "--out", str(page))
     assert code == 0
     assert str(page) in err
     assert out.count("p99<1ms") == 2
-    _, replica, _ = say(capsys, *arguments, "--json")
+    _, replica, _ = output_of(capsys, *arguments, "--json")
     document = json.loads(replica)
     jsonschema.Draft202012Validator(schemas()["sweep"]).validate(document)
     assert page.read_text() == render_sweep_page(document)

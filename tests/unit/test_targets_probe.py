@@ -1,4 +1,4 @@
-"""Identity checks against scripted servers: each answer, and the error that it gives."""
+"""Identity checks against scripted servers: answers and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accept
 
 
 @contextmanager
-def scripted(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> Iterator[str]:
+def scripted_server(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> Iterator[str]:
     """A server that answers the n-th thing it reads with the n-th reply, then hangs up (or waits)."""
     done = threading.Event()
 
@@ -62,10 +62,10 @@ VALKEY = b"$51\r\n# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\n"
         ("http", [b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.0 200 OK\r\nServer: x\r\n\r\n"], "x"),
     ],
 )
-def test_a_right_server_is_identified_however_its_bytes_arrive(
+def test_a_server_is_identified_from_any_split_of_its_reply(
     protocol: Protocol, replies: list[bytes], version: str, pieces: int
 ) -> None:
-    with scripted(*replies, pieces=pieces) as address:
+    with scripted_server(*replies, pieces=pieces) as address:
         assert identify(address, protocol, 5.0) == version
 
 
@@ -112,46 +112,49 @@ def test_a_right_server_is_identified_however_its_bytes_arrive(
         ("http", b"HTTP/1.1 xyz\r\n\r\n", WrongProtocol, "wrong-protocol", {"reply": "HTTP/1.1 xyz"}),
     ],
 )
-def test_a_wrong_server_is_refused_by_what_it_answered(
+def test_a_wrong_server_is_refused_with_its_reply(
     protocol: Protocol, reply: bytes, kind: type[TargetError], code: str, fields: dict[str, object]
 ) -> None:
-    with scripted(reply) as address, raises(kind, code, **fields) as caught:
+    with scripted_server(reply) as address, raises(kind, code, **fields) as caught:
         identify(address, protocol, 5.0)
     assert caught.value.fields["address"] == address
 
 
-def test_a_silent_server_is_given_up_in_time() -> None:
-    with scripted(b"", linger=True) as address, raises(TargetError, "no-answer", limit=0.2):
+def test_a_silent_server_times_out() -> None:
+    with scripted_server(b"", linger=True) as address, raises(TargetError, "no-answer", limit=0.2):
         identify(address, "memcached", 0.2)
 
 
-def test_a_server_that_stops_in_mid_reply_is_given_up_in_time() -> None:
-    with scripted(b"VERS", linger=True) as address, raises(WrongProtocol, "wrong-protocol", reply="VERS"):
+def test_a_partial_reply_times_out() -> None:
+    with (
+        scripted_server(b"VERS", linger=True) as address,
+        raises(WrongProtocol, "wrong-protocol", reply="VERS"),
+    ):
         identify(address, "memcached", 0.2)
 
 
-def test_an_endless_line_is_not_read_for_ever() -> None:
-    with scripted(b"x" * 200_000) as address, pytest.raises(TargetError):
+def test_an_endless_line_is_limited() -> None:
+    with scripted_server(b"x" * 200_000) as address, pytest.raises(TargetError):
         identify(address, "memcached", 5.0)
 
 
-def test_a_refused_connection_says_that_nothing_listens() -> None:
+def test_a_refused_connection_is_reported_as_no_listener() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     with raises(NotListening, "not-listening", address=address):
         identify(address, "redis", 1.0)
 
 
-def test_an_address_that_swallows_packets_is_given_up_in_time() -> None:
+def test_an_address_that_drops_packets_times_out() -> None:
     with pytest.raises(TargetError) as caught:
         accepts("192.0.2.1:9", 0.2)  # TEST-NET-1 (RFC 5737): never routed
     assert caught.value.fields["address"] == "192.0.2.1:9"
 
 
-def test_the_first_address_that_answers_is_taken() -> None:
+def test_the_first_address_that_answers_is_used() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         dead = f"127.0.0.1:{closed.getsockname()[1]}"
-    with scripted(b"VERSION 1\r\n") as address:
+    with scripted_server(b"VERSION 1\r\n") as address:
         assert first_answering([dead, address], "memcached") == (address, "1")
     with pytest.raises(NotListening):
         first_answering([dead], "memcached")

@@ -1,4 +1,4 @@
-"""What /proc and ports tell, against sockets and processes of this test."""
+"""/proc and ports, against sockets and processes of this test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hindmost.targets.procfs import (
 )
 
 
-@pytest.mark.skipif(sys.byteorder != "little", reason="the table is of a little-endian machine")
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table requires a little-endian machine")
 @pytest.mark.parametrize(
     ("text", "raw"),
     [
@@ -44,7 +44,7 @@ def test_kernel_addresses_are_decoded(text: str, raw: bytes) -> None:
 
 
 @each_row(("host", "port"), [("127.0.0.1", 80), ("::1", 6379), ("fe80::1%eth0", 1)])
-def test_addresses_survive_splitting_and_joining(host: str, port: int) -> None:
+def test_addresses_are_unchanged_by_splitting_and_joining(host: str, port: int) -> None:
     assert split_address(join_address(host, port)) == (host, port)
 
 
@@ -63,7 +63,7 @@ def test_addresses_survive_splitting_and_joining(host: str, port: int) -> None:
 def test_the_owner_of_a_listening_port_is_found(bound: str, asked: str, seen: bool) -> None:
     family = socket.AF_INET6 if ":" in bound else socket.AF_INET
     if not is_local(asked):
-        pytest.skip(f"this machine has no {asked}")
+        pytest.skip(f"{asked} is not available")
     with socket.socket(family, socket.SOCK_STREAM) as server:
         server.bind((bound, 0))
         address = join_address(asked, server.getsockname()[1])
@@ -73,7 +73,7 @@ def test_the_owner_of_a_listening_port_is_found(bound: str, asked: str, seen: bo
         assert listeners(address) == ([os.getpid()] if seen else [])
 
 
-def test_another_machine_has_no_local_owner() -> None:
+def test_an_address_of_another_machine_has_no_owner() -> None:
     assert local_owner("192.0.2.1:80") is None
 
 
@@ -81,7 +81,7 @@ def test_missing_tables_are_no_error(tmp_path: Path) -> None:
     assert listening_inodes("127.0.0.1", 80, tmp_path) == set()
 
 
-def test_a_process_tree_holds_children_and_their_affinity() -> None:
+def test_a_process_tree_has_children_and_their_affinity() -> None:
     script = "import subprocess,sys; subprocess.run(['sleep', '60'])"
     child = subprocess.Popen([sys.executable, "-c", script])
     try:
@@ -100,30 +100,30 @@ def test_a_process_tree_holds_children_and_their_affinity() -> None:
     assert cpu_seconds([child.pid]) == 0.0
 
 
-def test_own_cpu_time_grows() -> None:
+def test_cpu_time_of_this_process_increases() -> None:
     before = cpu_seconds([os.getpid()])
     while cpu_seconds([os.getpid()]) == before:
         sum(range(100_000))
 
 
-def test_a_free_port_lies_below_the_ephemeral_range_and_can_be_bound() -> None:
+def test_a_free_port_is_below_the_ephemeral_range_and_can_be_bound() -> None:
     low, _ = ports.ephemeral_range()
     port = ports.pick_free_port("127.0.0.1")
     assert ports.bind_error("127.0.0.1", port) == 0
     assert port < low or low < 11_240
 
 
-def test_a_machine_without_room_below_the_range_still_gets_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_is_found_without_ports_below_the_ephemeral_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "ephemeral_range", lambda: (1024, 65535))
     assert ports.pick_free_port("127.0.0.1") > 0
 
 
-def test_no_port_is_picked_on_an_address_of_another_machine() -> None:
+def test_an_address_of_another_machine_gets_no_port() -> None:
     with raises(TargetError, "no-free-port", host="192.0.2.1"):
         ports.pick_free_port("192.0.2.1")
 
 
-def test_a_taken_port_is_refused_with_its_holder() -> None:
+def test_a_busy_port_is_refused_with_its_owner() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert ports.bind_error("127.0.0.1", port) == errno.EADDRINUSE
@@ -140,6 +140,6 @@ def test_a_taken_port_is_refused_with_its_holder() -> None:
         "EADDRINUSE",
     ],
 )
-def test_servers_that_lost_the_port_are_recognised(log: str) -> None:
+def test_logs_of_a_busy_port_are_recognised(log: str) -> None:
     assert ports.says_taken(log)
     assert not ports.says_taken("out of memory")

@@ -1,4 +1,4 @@
-"""TARGET on the command line: what each way of writing it means."""
+"""TARGET on the command line: its forms and errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_url_names_a_running_server(text: str, protocol: str, address: str, pa
         ("http+unix:///run/h.sock:/a?b", "http", "unix:/run/h.sock", "/a?b", False),
     ],
 )
-def test_a_url_may_ask_for_tls_or_name_a_unix_socket(
+def test_a_url_can_use_tls_or_a_unix_socket(
     text: str, protocol: str, address: str, path: str, secured: bool
 ) -> None:
     target = parse_target(text)
@@ -98,7 +98,7 @@ def test_localhost_prefers_ipv4() -> None:
         ("memcached?nonsense=1", "unknown-key", {"key": "nonsense"}),
     ],
 )
-def test_a_wrong_target_is_refused_without_its_secrets(
+def test_an_invalid_target_is_refused_without_its_secrets(
     text: str, code: str, fields: dict[str, object]
 ) -> None:
     with raises(UsageError, code, **fields) as caught:
@@ -120,7 +120,7 @@ def test_a_wrong_target_is_refused_without_its_secrets(
         ),
     ],
 )
-def test_a_url_says_who_logs_in_and_its_name_holds_no_password(
+def test_a_url_has_a_user_and_its_name_has_no_password(
     text: str, login: dict[str, object], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PW", "env:PW")
@@ -144,12 +144,12 @@ def test_an_unresolvable_host_is_a_target_error(monkeypatch: pytest.MonkeyPatch)
 
 
 @each_row("host", ["a" * 80 + ".invalid", "a..b", "x y"])
-def test_a_malformed_host_name_is_told_not_raised(host: str) -> None:
+def test_a_malformed_host_name_is_a_target_error(host: str) -> None:
     with pytest.raises(HindmostError):
         parse_target(f"redis://{host}:1")
 
 
-def test_a_preset_is_a_managed_target_and_takes_options() -> None:
+def test_a_preset_is_a_managed_target_with_options() -> None:
     target = parse_target("memcached?memory_mib=64")
     assert isinstance(target, Managed)
     assert (target.name, target.protocol, target.managed) == ("memcached", "memcached", True)

@@ -1,4 +1,4 @@
-"""Servers that are scripts: whatever happens at their start and at their end, nothing is left behind."""
+"""Scripts as servers: nothing is left behind after any start or end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def python_target(script: str, **more: Any) -> TargetSpec:
     return TargetSpec.model_validate(settings)
 
 
-def test_kill_9_of_hindmost_ends_a_server_that_resists_although_a_forked_child_holds_the_pipe() -> None:
+def test_kill_9_of_hindmost_ends_a_stubborn_server_with_a_forked_child() -> None:
     with controller(python_target(STUBBORN), "leak") as (child, told):
         assert len(told["pids"]) == 4, "guard, server, child, and the one that left its session"
         child.kill()
@@ -86,7 +86,7 @@ while last != 0:  # a start that comes to its end without being killed
 """
 
 
-def left_of(controllers: Iterable[int], folder: Path) -> list[str]:
+def leftovers_of(controllers: Iterable[int], folder: Path) -> list[str]:
     """Files in `folder`, and processes that were started for one of `controllers`, or in `folder`."""
     pids, found = set(map(str, controllers)), []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
@@ -114,7 +114,8 @@ def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> Non
     assert {"subprocess.Popen", "socket.connect", "open", "ready"} <= kinds, done.stdout
     controllers = [int(pid) for pid, _ in steps]
     wait_until(
-        lambda: not left_of(controllers, tmp_path), lambda: (left_of(controllers, tmp_path), done.stdout)
+        lambda: not leftovers_of(controllers, tmp_path),
+        lambda: (leftovers_of(controllers, tmp_path), done.stdout),
     )
 
 
@@ -126,7 +127,7 @@ def test_ctrl_c_reaches_hindmost_only_and_leaves_nothing() -> None:
     assert child.returncode == -signal.SIGINT
 
 
-def test_an_exception_ends_a_server_that_resists_with_all_its_descendants() -> None:
+def test_an_exception_ends_a_stubborn_server_with_its_descendants() -> None:
     server = ManagedServer(python_target(STUBBORN))
     pids: list[int] = []
 
@@ -144,7 +145,7 @@ def test_an_exception_ends_a_server_that_resists_with_all_its_descendants() -> N
     assert_gone(pids)
 
 
-def test_helpers_that_outlive_the_server_are_ended_too() -> None:
+def test_helpers_of_an_ended_server_are_ended() -> None:
     script = STUBBORN.replace("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "")
     # They are asked to end, not waited for: the test's own time would be over first.
     with ManagedServer(python_target(script, stop={"timeout_s": 3600.0})) as server:
@@ -201,7 +202,7 @@ def other_listener() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
 
 
-def test_a_lost_race_for_a_free_port_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_race_for_a_port_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     interferer = other_listener()
     assert interferer.stdout is not None
     try:
@@ -220,7 +221,7 @@ def test_a_lost_race_for_a_free_port_is_run_again(monkeypatch: pytest.MonkeyPatc
         interferer.stdout.close()
 
 
-def test_a_guard_whose_hindmost_died_before_asking_ends() -> None:
+def test_a_guard_ends_if_hindmost_dies_before_its_first_request() -> None:
     from hindmost.targets import guard
 
     command = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid())]

@@ -1,4 +1,4 @@
-"""Target files: what is accepted, what is refused, and with which code and fields."""
+"""Target files: accepted documents, and refused ones with their codes and fields."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CONFLICT = "conflicting-options"
         (GOOD.replace("redis", "oracle"), "bad-value", {"key": "protocol", "known": list(PROTOCOLS)}),
     ],
 )
-def test_a_wrong_target_file_is_refused(text: str, code: str, fields: dict[str, Any]) -> None:
+def test_an_invalid_target_file_is_refused(text: str, code: str, fields: dict[str, Any]) -> None:
     with raises(UsageError, code, path="x.toml", **fields):
         parse_target_toml(text, "x.toml", ROOT)
 
@@ -79,7 +79,7 @@ def test_all_problems_of_a_target_file_are_listed() -> None:
     ]
 
 
-def test_a_good_target_file_keeps_what_it_says(tmp_path: Path) -> None:
+def test_a_valid_target_file_keeps_its_values(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(GOOD + 'cpus = "0-2,5"\n[stop]\nsignal = "SIGINT"\ntimeout_s = 1')
     spec = load_target_file(tmp_path / "t.toml")
     assert (spec.cpus, spec.stop.signal, spec.stop.timeout_s, spec.folder) == (
@@ -103,7 +103,7 @@ def test_an_unreadable_target_file_is_refused(tmp_path: Path) -> None:
             load_target_file(tmp_path / name)
 
 
-def test_every_preset_and_example_is_a_good_target() -> None:
+def test_every_preset_and_example_is_a_valid_target() -> None:
     assert preset_names() == [
         "apache",
         "haproxy",
@@ -137,12 +137,12 @@ def test_the_schema_accepts_every_preset() -> None:
 
 
 @each_row(("text", "cpus"), [("0", [0]), ("3,1", [1, 3]), (" 0-1 , 4 ", [0, 1, 4]), ([7, 2], [2, 7])])
-def test_processor_lists_are_read_and_written(text: object, cpus: list[int]) -> None:
+def test_processor_lists_are_parsed_and_formatted(text: object, cpus: list[int]) -> None:
     assert parse_cpus(text) == cpus
     assert parse_cpus(format_cpus(cpus)) == cpus
 
 
-def test_options_change_only_what_exists() -> None:
+def test_options_change_only_existing_keys() -> None:
     spec = preset("memcached").with_options({"memory_mib": 64})
     assert spec.options == {**preset("memcached").options, "memory_mib": 64}
     with raises(UsageError, "unknown-key", key="memory", known=list(spec.options)):
@@ -168,7 +168,7 @@ def test_a_missing_program_says_how_to_install_it(tmp_path: Path) -> None:
             find_program(spec, name, {})
 
 
-def test_a_program_of_the_system_is_found_without_its_folder_in_path() -> None:
+def test_a_system_program_is_found_outside_path() -> None:
     spec = preset("nginx")
     try:
         assert find_program(spec, "nginx", {"PATH": "/usr/bin:/bin"}).endswith("/nginx")
@@ -184,17 +184,17 @@ def test_a_program_of_the_system_is_found_without_its_folder_in_path() -> None:
         ({"user_if_root": "no-such-user"}, "unknown-name", {"key": "user_if_root", "name": "no-such-user"}),
     ],
 )
-def test_a_target_this_machine_cannot_run_is_refused_before_the_start(
+def test_an_unsupported_target_is_refused_before_the_start(
     changes: dict[str, object], code: str, fields: dict[str, Any], tmp_path: Path
 ) -> None:
     if "user_if_root" in changes and os.geteuid() != 0:
-        pytest.skip("only root switches users")
+        pytest.skip("switching users requires root")
     spec = TargetSpec(name="s", protocol="redis", command=["sleep", "{port}"]).model_copy(update=changes)
     with raises(HindmostError, code, **fields):
         prepare(spec, tmp_path, account(spec), cpus=spec.cpus, port=1, log=None)
 
 
-def test_the_synth_preset_is_told_its_service_as_json(tmp_path: Path) -> None:
+def test_the_synth_preset_gets_its_service_as_json(tmp_path: Path) -> None:
     spec = preset("synth").with_options({"service": {"kind": "exponential", "mean_us": 200}})
     launch = prepare(spec, tmp_path, account(spec), cpus=[0], port=1234, log=None)
     told = json.loads(launch.request.argv[-1])
@@ -202,7 +202,7 @@ def test_the_synth_preset_is_told_its_service_as_json(tmp_path: Path) -> None:
     assert (told["threads"], told["service"]) == (1, {"kind": "exponential", "mean_us": 200})
 
 
-def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
+def test_preparation_fills_in_placeholders_and_files(tmp_path: Path) -> None:
     text = GOOD.replace("serve", "sleep") + (
         'cwd = "."\ncpus = [0]\nenv = {A = "{address} {{x}}"}\n'
         '[files]\n"sub/conf" = "{threads} {cpus} {options}"\n'
@@ -220,9 +220,7 @@ def test_preparing_fills_in_placeholders_and_files(tmp_path: Path) -> None:
         prepare(spec, Path("/proc/no"), account(spec), cpus=[0], port=1234, log=None)
 
 
-def test_the_folder_lies_where_the_servers_user_can_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_user_of_the_server_can_enter_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert Path(choose_folder(preset("synth"), account(preset("synth"))).path).parent == tmp_path
     if os.geteuid() == 0:

@@ -1,4 +1,4 @@
-"""A trace as people ask for it and read it: which server, what is missing on the host, the document, the screen."""
+"""Trace documents: server, missing support of the host, contents and terminal output."""
 
 import json
 import os
@@ -44,7 +44,7 @@ COUNTS = dict.fromkeys(
 )
 
 
-def traced(**counts: int) -> dict:
+def trace_of(**counts: int) -> dict:
     """A trace of two kinds, whose variance is in the second stage and whose mean is in the fourth."""
     generator = np.random.default_rng(3)
     blocks = []
@@ -80,7 +80,7 @@ def traced(**counts: int) -> dict:
     }
 
 
-def held_up() -> dict:
+def interference_document() -> dict:
     """Who of a trace: the maintainer's waits are rare and long, the network's interrupts are in all alike."""
     stages, names = ["tcp_to_read", "read_to_start"], ["running", "run_queue", "interrupt"]
     generator = np.random.default_rng(4)
@@ -138,14 +138,14 @@ def test_the_group_with_most_of_the_variance_comes_first():
     first, *others = _groups(of, latency, "connection {}".format)
     assert first == {"name": "connection 2", "requests": 2, "mean_us": 70.0, "variance_us2": 400.0}
     assert [one["name"] for one in others] == ["connection 1", "connection 3"]
-    document = {**document_of(REQUEST, traced(), {}), "connections": [first]}
+    document = {**document_of(REQUEST, trace_of(), {}), "connections": [first]}
     said, page = render_trace(document, width=100, color=False), render_trace_page(document)
     assert re.search(r"connection 2 +2 +mean 70", said), said
     assert "connection 2" in page
 
 
-def test_who_held_requests_up_is_told_by_its_share_of_the_variance_not_by_its_mean():
-    document = document_of(REQUEST, {**traced(), "who": held_up()}, {})
+def test_interference_is_ranked_by_its_share_of_the_variance():
+    document = document_of(REQUEST, {**trace_of(), "who": interference_document()}, {})
     first, *others = document["who"]["parts"]
     assert (first["cause"], first["who"]) == ("run_queue", None)
     # Interrupts go with the waits, a quarter as long: their covariance belongs to both.
@@ -175,27 +175,27 @@ def test_a_server_that_ends_during_the_trace_is_reported():
     with subprocess.Popen(["true"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         gone = TraceRequest(Server("memcached", ended.pid, 11211, "memcached"), 4.0)
-        (note,) = document_of(gone, traced(), {})["notes"]
+        (note,) = document_of(gone, trace_of(), {})["notes"]
     assert (note["code"], note["values"]) == ("server-ended", {"name": "memcached", "pid": ended.pid})
     alive = TraceRequest(Server("memcached", os.getpid(), 11211, "memcached"), 4.0)
-    assert document_of(alive, traced(), {})["notes"] == []
+    assert document_of(alive, trace_of(), {})["notes"] == []
 
 
-def test_a_trace_reports_what_it_costs_the_server():
+def test_a_trace_reports_its_overhead():
     used = {9: 16_000 * 12_000}  # 12 us of processor time by request
-    cheap = {**traced(), "cost": {**traced()["cost"], "probes_ns": 500_000}}
+    cheap = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 500_000}}
     assert document_of(REQUEST, cheap, {}, used)["notes"] == []
-    (note,) = document_of(REQUEST, traced(), {}, used)["notes"]
+    (note,) = document_of(REQUEST, trace_of(), {}, used)["notes"]
     assert note["code"] == "probe-overhead"
     assert note["values"] == pytest.approx({"probes_us": 1.0, "request_us": 12.0, "share": 1 / 12})
     # Probes that also run for other traffic may cost more than the server has.
-    other = {**traced(), "cost": {**traced()["cost"], "probes_ns": 120 * 500_000 * 2}}
+    other = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 120 * 500_000 * 2}}
     (note,) = document_of(REQUEST, other, {}, used)["notes"]
     assert note["values"]["share"] == pytest.approx(note["values"]["probes_us"] / 12.0)
     # In windows they are there for a part of the time alone.
-    windows = {**traced(), "followed_ns": 10**9}
+    windows = {**trace_of(), "followed_ns": 10**9}
     assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000})["notes"] == []
-    who = held_up()
+    who = interference_document()
     who["culprits"][0] |= {"name": "hindmost-trace", "process": os.getpid(), "relation": "other"}
     document = document_of(REQUEST, {**cheap, "who": who}, {}, used)
     (note,) = document["notes"]
@@ -204,15 +204,15 @@ def test_a_trace_reports_what_it_costs_the_server():
 
 
 def test_a_page_names_both_sides_of_each_covariance():
-    page = render_trace_page(document_of(REQUEST, traced(), {}))
+    page = render_trace_page(document_of(REQUEST, trace_of(), {}))
     heads = re.search(r'aria-label="Covariances">.*?</thead>', page, re.DOTALL)
     assert heads is not None
     assert re.findall(r'<th scope="col">(.*?)</th>', heads[0])[1:] == list(STAGE_NAMES.values())[:5]
 
 
-def test_a_function_that_does_not_begin_each_request_is_reported():
+def test_a_function_that_some_requests_skip_is_reported():
     asked = replace(REQUEST, begun=Function(Path("/usr/bin/memcached"), "go"))
-    document = document_of(asked, traced(not_begun=80, astray=80), {})
+    document = document_of(asked, trace_of(not_begun=80, astray=80), {})
     assert document["begun"] == {
         "file": "/usr/bin/memcached",
         "function": "go",
@@ -223,7 +223,7 @@ def test_a_function_that_does_not_begin_each_request_is_reported():
     for rendered in (render_trace(document, width=200, color=False), render_trace_page(document)):
         assert "99.50\u202f%" in rendered
     for counts, missed, astray in (({"not_begun": 800}, 0.05, 0.0), ({"astray": 32_000}, 0.0, 2.0)):
-        (note,) = document_of(asked, traced(**counts), {})["notes"]
+        (note,) = document_of(asked, trace_of(**counts), {})["notes"]
         assert note["code"] == "wrong-begin-function"
         assert note["values"].pop("function") == "go"
         assert note["values"] == pytest.approx({"missed": missed, "astray": astray})
@@ -231,7 +231,7 @@ def test_a_function_that_does_not_begin_each_request_is_reported():
 
 def test_interference_on_the_servers_cpus_is_reported():
     before, after = CpuCounters((0, 1), 100, 1_000), CpuCounters((0, 1), 102, 1_800)
-    isolated = document_of(REQUEST, traced(), {}, None, (before, after))
+    isolated = document_of(REQUEST, trace_of(), {}, None, (before, after))
     assert isolated["taken"] == {
         "cpus": "0-1",
         "hypervisor_share": 0.0025,
@@ -241,40 +241,40 @@ def test_interference_on_the_servers_cpus_is_reported():
     for rendered in (render_trace(isolated, width=200, color=False), page := render_trace_page(isolated)):
         assert "0.25\u202f%" in rendered
     assert 'class="verdict valid"' in page
-    stolen = document_of(REQUEST, traced(), {}, None, (before, replace(after, stolen=110)))
+    stolen = document_of(REQUEST, trace_of(), {}, None, (before, replace(after, stolen=110)))
     (note,) = stolen["notes"]
     values = {"cpus": "0-1", "hypervisor_share": 0.0125, "other_programs_share": None}
     assert (note["code"], note["values"]) == ("host-interference", values)
     assert 'class="verdict inconclusive"' in render_trace_page(stolen)
-    moved = document_of(REQUEST, traced(), {}, None, (before, replace(after, cpus=(0,))))
+    moved = document_of(REQUEST, trace_of(), {}, None, (before, replace(after, cpus=(0,))))
     assert moved["taken"]["hypervisor_share"] is None
-    who = held_up()
+    who = interference_document()
     who["culprits"][0] |= {"name": "backup", "relation": "other", "process": 1}
-    beside = document_of(REQUEST, {**traced(), "who": who}, {}, None, (before, after))
+    beside = document_of(REQUEST, {**trace_of(), "who": who}, {}, None, (before, after))
     others = beside["taken"]["other_programs"]
     assert others["share_of_variance"] == beside["who"]["culprits"][0]["share_of_variance"]["value"] > 0.5
     assert not beside["taken"]["isolated"]
     assert beside["notes"][0]["values"]["other_programs_share"] == others["share_of_variance"]
     who["culprits"][0]["process"] = os.getpid()
-    own = document_of(REQUEST, {**traced(), "who": who}, {}, None, (before, after))
+    own = document_of(REQUEST, {**trace_of(), "who": who}, {}, None, (before, after))
     assert own["taken"]["isolated"], "the trace itself has a note of its own"
 
 
-def test_a_part_of_the_requests_gives_the_processor_time_of_one_of_them():
+def test_a_sample_of_requests_gives_the_processor_time_per_request():
     used = {9: 16_000 * 12_000}
-    all_of_them = document_of(REQUEST, traced(), {}, used)["service"]
+    all_of_them = document_of(REQUEST, trace_of(), {}, used)["service"]
     assert (all_of_them["mean_us"], all_of_them["rate_per_s"]) == pytest.approx((12.0, 4000.0))
     # Four times as many came as were seen: in a quarter of the time, or on a quarter of the connections.
     some = {9: 4 * 16_000 * 12_000}
-    windows = document_of(REQUEST, {**traced(), "followed_ns": 10**9}, {}, some)
-    connections = document_of(replace(REQUEST, one_connection_in=4), traced(), {}, some)
+    windows = document_of(REQUEST, {**trace_of(), "followed_ns": 10**9}, {}, some)
+    connections = document_of(replace(REQUEST, one_connection_in=4), trace_of(), {}, some)
     for document in (windows, connections):
         service = document["service"]
         assert (service["mean_us"], service["rate_per_s"]) == pytest.approx((12.0, 16_000.0))
 
 
-def test_a_document_tells_variance_from_mean_and_says_where_both_are():
-    document = document_of(REQUEST, traced(), {})
+def test_a_document_separates_variance_from_mean():
+    document = document_of(REQUEST, trace_of(), {})
     assert document["critical"] == {"by_variance": "tcp_to_read", "by_mean": "start_to_response"}
     assert [stage["stage"] for stage in document["all"]["stages"]] == list(STAGES)
     shares = [stage["share_of_variance"]["value"] for stage in document["all"]["stages"]]
@@ -288,8 +288,8 @@ def test_a_document_tells_variance_from_mean_and_says_where_both_are():
     json.dumps(document, allow_nan=False)
 
 
-def test_requests_that_were_not_followed_stand_under_their_causes():
-    lost = traced(seen=16100, ambiguous=64, closed=16)
+def test_untraced_requests_are_listed_by_cause():
+    lost = trace_of(seen=16100, ambiguous=64, closed=16)
     document = document_of(REQUEST, lost, {})
     told = {one["cause"]: one["requests"] for one in document["unmatched"]}
     assert told == {"ambiguous": 64, "closed": 16, "open": 20}
@@ -302,8 +302,8 @@ def test_requests_that_were_not_followed_stand_under_their_causes():
         assert f"{one['requests']} requests: {one['why']}" in said
 
 
-def test_stages_that_do_not_add_up_are_said():
-    broken = traced()
+def test_stages_that_do_not_add_up_are_reported():
+    broken = trace_of()
     for block in broken["blocks"]:
         for kind in block["kinds"]:
             kind["latency_square"] *= 1.01
@@ -319,19 +319,19 @@ def test_stages_that_do_not_add_up_are_said():
         ({"records_lost": 3}, "lost-records"),
     ],
 )
-def test_what_the_probes_could_not_see_is_reported_with_its_count(counts, code):
-    (note,) = document_of(REQUEST, traced(**counts), {})["notes"]
+def test_gaps_of_the_probes_are_reported_with_their_count(counts, code):
+    (note,) = document_of(REQUEST, trace_of(**counts), {})["notes"]
     assert (note["code"], note["values"]["count"]) == (code, *counts.values())
 
 
-def test_a_document_of_an_earlier_version_is_shown_with_its_notes():
-    document = {**document_of(REQUEST, traced(), {}), "notes": ["a sentence"]}
+def test_a_document_of_an_earlier_version_is_shown_with_notes():
+    document = {**document_of(REQUEST, trace_of(), {}), "notes": ["a sentence"]}
     assert "note: a sentence" in render_trace(document, width=100, color=False)
     assert "<li>a sentence</li>" in render_trace_page(document)
 
 
 def test_the_screen_names_the_critical_stage_and_the_longest():
-    said = render_trace(document_of(REQUEST, traced(), {}), width=100, color=False)
+    said = render_trace(document_of(REQUEST, trace_of(), {}), width=100, color=False)
     lines = said.splitlines()
     for value in ("memcached", "11211", "16,000", "4.00 s", "4000/s", "100\u202f%"):
         assert value in lines[0]
@@ -342,7 +342,7 @@ def test_the_screen_names_the_critical_stage_and_the_longest():
     assert all(len(line) <= 130 for line in lines)
 
 
-def test_packets_are_to_be_taken_in_where_the_server_is_not(tmp_path):
+def test_packets_should_be_processed_away_from_the_server(tmp_path):
     net, queue = tmp_path / "proc/net", tmp_path / "sys/class/net/lo/queues/rx-0"
     net.mkdir(parents=True)
     queue.mkdir(parents=True)
@@ -361,15 +361,17 @@ def test_packets_are_to_be_taken_in_where_the_server_is_not(tmp_path):
     elsewhere = int(found.elsewhere.replace(",", ""), 16)
     assert elsewhere == ((1 << every) - 1 & ~(1 << here) or 1)
     assert find_inbound(9, None, tmp_path) is None, "no connection"
-    who = held_up()
+    who = interference_document()
     who["culprits"][0] |= {"name": "softirq NET_RX", "process": 0, "relation": "interrupt"}
-    document = document_of(REQUEST, {**traced(), "who": who}, {})
+    document = document_of(REQUEST, {**trace_of(), "who": who}, {})
     (first, *_) = advise(document, None, found)
     assert (first["knob"], first["levels"]) == ('knob = "rps@lo"', ["0", found.elsewhere])
 
 
-def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_worth():
-    document = document_of(REQUEST, {**traced(), "who": held_up()}, {}, {9: 2 * 10**9, 10: 10})
+def test_advice_follows_the_cause_of_the_variance_with_its_gain():
+    document = document_of(
+        REQUEST, {**trace_of(), "who": interference_document()}, {}, {9: 2 * 10**9, 10: 10}
+    )
     assert document["service"]["workers"] == 1
     assert document["service"]["mean_us"] == pytest.approx(125)
     first, *others = document["advice"]
@@ -386,14 +388,14 @@ def test_advice_follows_the_culprit_of_the_variance_and_says_what_it_would_be_wo
     assert float(words[4]) == pytest.approx(rate, rel=0.05)
     assert words[5:] == ["--set", 'argument = "-o no_lru_maintainer" = off,on']
     other = replace(REQUEST, server=replace(REQUEST.server, name="ours"))
-    unknown = document_of(other, {**traced(), "who": held_up()}, {})["advice"]
+    unknown = document_of(other, {**trace_of(), "who": interference_document()}, {})["advice"]
     assert unknown[0]["knob"] == 'schedule = "mc-lrumaint"'
     assert unknown[0]["trial"].startswith("hindmost compare TARGET --rate RATE --set 'schedule")
-    assert document_of(REQUEST, traced(), {})["advice"][0]["code"] == "trace-threads"
+    assert document_of(REQUEST, trace_of(), {})["advice"][0]["code"] == "trace-threads"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a file is mounted over another: only root can")
-def test_a_function_s_file_is_the_one_that_the_server_sees(tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file requires root")
+def test_the_file_of_a_function_is_resolved_in_the_namespace_of_the_server(tmp_path):
     ours, theirs = tmp_path / "program", tmp_path / "other"
     ours.write_text("ours")
     theirs.write_text("theirs")
@@ -401,7 +403,7 @@ def test_a_function_s_file_is_the_one_that_the_server_sees(tmp_path):
     with subprocess.Popen(["unshare", "--mount", "sh", "-c", script], stdout=subprocess.PIPE) as server:
         try:
             if server.stdout.readline() != b"ready\n":
-                pytest.skip("namespaces cannot be made here")
+                pytest.skip("namespaces are not available")
             of_server = Function.parse(f"{ours}:go", Server("x", server.pid, 1, "http"))
             assert of_server.file.read_text() == "theirs"
             own = Function.parse(f"{ours}:go", Server("x", os.getpid(), 1, "http"))
@@ -410,9 +412,9 @@ def test_a_function_s_file_is_the_one_that_the_server_sees(tmp_path):
             server.kill()
 
 
-def advised(who: dict | None, used: dict | None = None, mean_us: tuple[float, ...] = ()) -> list[str]:
+def advice_codes(who: dict | None, used: dict | None = None, mean_us: tuple[float, ...] = ()) -> list[str]:
     """Codes of what is advised where the culprit has most of the variance."""
-    document = document_of(REQUEST, {**traced(), "who": who}, {}, used)
+    document = document_of(REQUEST, {**trace_of(), "who": who}, {}, used)
     for stage, mean in zip(document["all"]["stages"], mean_us, strict=False):
         stage["mean_us"]["value"] = mean
     service = Service(1, 4000.0, 12.0, 9.0, 2000.0) if used else None
@@ -429,44 +431,44 @@ def advised(who: dict | None, used: dict | None = None, mean_us: tuple[float, ..
         ({"cause": "lock", "name": "mc-worker", "relation": "own"}, "fewer-threads"),
     ],
 )
-def test_what_the_server_waits_for_decides_the_advice(culprit, code):
-    who = held_up()
+def test_advice_depends_on_the_cause_of_waiting(culprit, code):
+    who = interference_document()
     who["culprits"][0] |= {"stage": "start_to_response", **culprit}
-    assert advised(who)[0] == code
+    assert advice_codes(who)[0] == code
 
 
-def test_no_profiler_is_advised_for_a_server_that_sleeps_and_no_trace_by_a_trace_of_who():
+def test_advice_omits_useless_profiles_and_traces():
     asleep = (1.0, 1.0, 1.0, 2000.0, 1.0)
-    assert "profile-server" in advised(None)
-    assert "profile-server" not in advised(None, {9: 16_000 * 12_000}, asleep)
-    assert "trace-threads" in advised(None, {9: 16_000 * 12_000}, asleep)
-    assert "trace-threads" not in advised({**held_up(), "culprits": []})
+    assert "profile-server" in advice_codes(None)
+    assert "profile-server" not in advice_codes(None, {9: 16_000 * 12_000}, asleep)
+    assert "trace-threads" in advice_codes(None, {9: 16_000 * 12_000}, asleep)
+    assert "trace-threads" not in advice_codes({**interference_document(), "culprits": []})
 
 
-def test_responses_that_wait_for_an_acknowledgement_and_page_faults_are_named():
-    assert "no-delay" not in advised(None)
-    held_back = document_of(REQUEST, traced(), {})
+def test_delayed_acknowledgements_and_page_faults_are_reported():
+    assert "no-delay" not in advice_codes(None)
+    held_back = document_of(REQUEST, trace_of(), {})
     held_back["all"]["stages"][4]["mean_us"]["value"] = 40_000.0
     held_back["all"]["stages"][4]["share_of_variance"] = {"value": 0.9}
     assert advise(held_back, None)[0]["code"] == "no-delay"
-    faulting = held_up()
+    faulting = interference_document()
     faulting["threads"][0]["page_faults"] = 20_000 * 400
-    assert "fewer-faults" in advised(faulting)
+    assert "fewer-faults" in advice_codes(faulting)
 
 
-def test_the_variance_of_service_is_of_the_same_time_as_its_mean():
-    service = document_of(REQUEST, traced(), {}, {9: 16_000 * 12_000})["service"]
-    stages = document_of(REQUEST, traced(), {})["all"]["stages"][3:]
+def test_variance_and_mean_of_service_cover_the_same_time():
+    service = document_of(REQUEST, trace_of(), {}, {9: 16_000 * 12_000})["service"]
+    stages = document_of(REQUEST, trace_of(), {})["all"]["stages"][3:]
     assert service["occupied_us"] == pytest.approx(sum(stage["mean_us"]["value"] for stage in stages))
     assert service["c2"] == pytest.approx(service["variance_us2"] / service["occupied_us"] ** 2)
 
 
-def test_what_one_trial_would_try_is_advised_once_and_names_all_whom_it_is_about():
-    who = held_up()
+def test_advice_for_the_same_trial_is_merged():
+    who = interference_document()
     (maintainer,) = who["culprits"]
     backup, indexer = ({**maintainer, "name": name, "relation": "other"} for name in ("backup", "indexer"))
     who["culprits"] = [backup, indexer, maintainer]
-    document = document_of(REQUEST, {**traced(), "who": who}, {})
+    document = document_of(REQUEST, {**trace_of(), "who": who}, {})
     assert [one["knob"] for one in document["advice"]][:2] == [
         "schedule = true",
         'argument = "-o no_lru_maintainer"',
@@ -476,12 +478,12 @@ def test_what_one_trial_would_try_is_advised_once_and_names_all_whom_it_is_about
     assert "indexer" in first["why"]
 
 
-def test_time_without_a_culprit_is_shown_with_its_reasons():
-    who = held_up()
+def test_unattributed_time_is_shown_with_its_reasons():
+    who = interference_document()
     (maintainer,) = who["culprits"]
     unseen = {**maintainer, "name": "unknown", "process": 0, "relation": "unknown", "requests": 3}
     who["culprits"] = [{**unseen, "cause": "unseen"}, unseen, maintainer]
-    document = document_of(REQUEST, {**traced(), "who": who}, {})
+    document = document_of(REQUEST, {**trace_of(), "who": who}, {})
     jsonschema.validate(document, schemas()["trace"])
     assert [one["who"]["name"] for one in document["who"]["culprits"]] == ["mc-lrumaint"]
     assert [one["cause"] for one in document["who"]["unknown"]] == ["unseen", "run_queue"]
@@ -493,8 +495,8 @@ def test_time_without_a_culprit_is_shown_with_its_reasons():
     assert said.count("in 3 of 20") == 2, said
 
 
-def test_the_page_shows_path_culprits_and_slowest_and_an_earlier_trace_beside():
-    document = document_of(REQUEST, {**traced(), "who": held_up()}, {})
+def test_the_page_shows_path_causes_slowest_requests_and_an_earlier_trace():
+    document = document_of(REQUEST, {**trace_of(), "who": interference_document()}, {})
     page = render_trace_page(document)
     heading = re.search(r"<h1>(.*?)</h1>", page, re.DOTALL)
     assert heading is not None
@@ -509,7 +511,7 @@ def test_the_page_shows_path_culprits_and_slowest_and_an_earlier_trace_beside():
     assert row is not None
 
 
-def test_service_times_never_overlap_and_a_batch_answered_at_once_is_shared_out():
+def test_service_times_never_overlap_and_a_batch_is_divided():
     generator = np.random.default_rng(5)
     start = np.sort(generator.integers(0, 10**6, 400))
     thread = generator.integers(1, 4, 400)
@@ -522,7 +524,7 @@ def test_service_times_never_overlap_and_a_batch_answered_at_once_is_shared_out(
     assert len(rows) > 300
 
 
-def test_a_process_is_found_with_its_port_and_what_it_speaks():
+def test_a_process_is_found_with_its_port_and_protocol():
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]
         found = find_server(str(os.getpid()), port=port)
@@ -553,7 +555,7 @@ def test_a_server_that_cannot_be_traced_is_refused(text, kind, code, fields):
         find_server(text)
 
 
-def test_a_protocol_or_a_trace_that_cannot_be_is_refused():
+def test_invalid_protocols_and_traces_are_refused():
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]
         with raises(UsageError, "unknown-name", option="--protocol", value="memcache"):
@@ -574,7 +576,7 @@ def test_a_protocol_or_a_trace_that_cannot_be_is_refused():
             TraceRequest(REQUEST.server, **wrong).check()
 
 
-def test_what_the_host_lacks_is_reported_with_a_hint_of_its_own(tmp_path: Path):
+def test_missing_support_of_the_host_is_reported_with_a_hint(tmp_path: Path):
     def refusal(code: str) -> HindmostError:
         found = tracing_error(code, "refused", tmp_path)
         assert_error(found, code)

@@ -1,4 +1,4 @@
-"""What an advice says that a change is worth, beside the simulator's queue with the culprit and without it."""
+"""Predicted gains of advice, compared with simulated queues with and without the cause."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORK_US, HELD_US, OFTEN = 100.0, 1_000.0, 0.02
 RATE = 4_000.0
 
 
-def waited(services: list[tuple[float, float]]) -> float:
+def mean_wait(services: list[tuple[float, float]]) -> float:
     """Mean of waiting and service in the simulator, of services with their shares."""
     mixture = [{"weight": share, "law": {"kind": "deterministic", "us": us}} for us, share in services]
     clone = Clone.from_document({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
@@ -22,7 +22,7 @@ def waited(services: list[tuple[float, float]]) -> float:
 
 
 @pytest.mark.parametrize("cause", ["run_queue", "interrupt"])
-def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
+def test_the_predicted_gain_agrees_with_a_simulated_queue(cause: str) -> None:
     own = OFTEN * HELD_US
     variance = OFTEN * (1 - OFTEN) * HELD_US**2
     # A thread that waits for a processor uses none; it is occupied all the same.
@@ -38,14 +38,14 @@ def test_the_predicted_gain_is_that_of_the_simulated_queue(cause: str) -> None:
     found = _predict(part, {"all": {"latency": latency}}, service)
     assert found["queue_us"] is not None
     now, then = found["queue_us"]
-    assert now == pytest.approx(waited([(WORK_US, 1 - OFTEN), (WORK_US + HELD_US, OFTEN)]), rel=0.03)
-    assert then == pytest.approx(waited([(WORK_US, 1.0)]), rel=0.01)
+    assert now == pytest.approx(mean_wait([(WORK_US, 1 - OFTEN), (WORK_US + HELD_US, OFTEN)]), rel=0.03)
+    assert then == pytest.approx(mean_wait([(WORK_US, 1.0)]), rel=0.01)
     grown = found["service_may_grow_to_us"]
     assert grown is not None
-    assert waited([(grown, 1.0)]) == pytest.approx(now, rel=0.01), "so long a service is worth no change"
+    assert mean_wait([(grown, 1.0)]) == pytest.approx(now, rel=0.01), "so long a service is worth no change"
 
 
-def test_what_is_no_part_of_the_service_shortens_no_queue() -> None:
+def test_time_outside_the_service_shortens_no_queue() -> None:
     latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": 9e3}}
     part = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": {"value": 9.0}, "sd_without_us": 50.0}
     found = _predict(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3, WORK_US))

@@ -1,4 +1,4 @@
-"""Processor time of a server whose threads and processes end while it is looked at."""
+"""Processor time of a server whose threads and processes end during the measurement."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.parametrize("how", ["thread", "child", "itself", "thread+child+itself"])
-def test_processor_time_of_what_ended_meanwhile_is_counted(how):
+def test_processor_time_of_ended_threads_and_processes_is_counted(how):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", SPINS, how], **pipes) as program:
         program.stdout.readline()
@@ -51,12 +51,12 @@ def test_processor_time_of_what_ended_meanwhile_is_counted(how):
     assert sum(used.values()) / 1e9 >= 0.2 * len(parts) - 0.03
 
 
-def test_a_child_of_before_that_ended_counts_for_what_it_used_since():
+def test_an_ended_child_counts_only_from_the_start_of_the_measurement():
     before = Usage({1: 10, 2: 5_000}, {1: 10, 2: 5_000}, {1: 100, 2: 0})
     after = Usage({1: 30}, {1: 30}, {1: 6_100})
     assert after.since(before) == {1: 20, ENDED: 1_000}
 
 
-def test_of_a_process_that_is_not_known_nothing_is_told():
+def test_an_unknown_process_has_no_usage():
     nobody = Usage.read(None)
     assert Usage.read(os.getpid()).since(nobody) == {}

@@ -1,4 +1,4 @@
-"""Comparisons of a setting's levels: requests, stages, verdicts, and the answer from the folder alone."""
+"""Trials of the levels of a setting: requests, stages, verdicts and the answer from the folder."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def stored_study(tmp_path_factory):
     return folder, carry_out(study, Silent())
 
 
-def test_each_level_has_a_run_in_every_round_and_the_folder_alone_gives_the_same_answer(stored_study):
+def test_each_level_has_a_run_in_every_round_and_the_folder_gives_the_same_answer(stored_study):
     folder, shown = stored_study
     document = json.loads((folder / "trial.json").read_text())
     assert [one["level"] for one in document["levels"]] == ["", "1"]
@@ -133,7 +133,7 @@ def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_res
         assert name in table
 
 
-def drifting(value: float, rounds: range, generator: np.random.Generator) -> list[float]:
+def drifting_runs(value: float, rounds: range, generator: np.random.Generator) -> list[float]:
     """A figure with its minimum at 33, in rounds of a host that becomes slower."""
     return [
         100.0 * (1 + 0.5 * np.log(value / 33.0) ** 2) * (1 + number / 10) * generator.lognormal(0, 0.01)
@@ -150,7 +150,7 @@ def test_refining_approaches_the_best_value_while_the_host_drifts():
         for place in request.stages[stage]:
             value = float(request.levels[place])
             own = values.setdefault(place, {})
-            own |= dict(zip(rounds, drifting(value, rounds, generator), strict=True))
+            own |= dict(zip(rounds, drifting_runs(value, rounds, generator), strict=True))
         columns = [ArmFigures(tuple(own), {"p99": list(own.values())}) for own in values.values()]
         levels = [describe_level(request, place, columns) for place in range(len(columns))]
         best = best_level(levels, "p99", one_stage=stage == 0)
@@ -213,7 +213,7 @@ def level(name: str, **figures: tuple[float, str]) -> dict:
         ((120.0, "higher"), (90.0, "lower"), 0, None, ["on"]),
     ],
 )
-def test_a_level_is_kept_only_if_proven_better_and_conflicts_with_the_mean_are_named(
+def test_a_level_is_kept_only_if_proven_better_and_conflicts_with_the_mean_are_reported(
     p99, mean, best, keep, conflicts
 ):
     levels = [level("off", p99=(100.0, ""), mean=(100.0, "")), level("on", p99=p99, mean=mean)]
@@ -251,7 +251,7 @@ def test_the_verdict_follows_the_intervals_not_which_figure_is_lowest(levels, ro
     assert decide(document) == verdict
 
 
-def test_an_infinite_level_is_no_better_and_an_infinite_present_level_decides_nothing():
+def test_infinite_levels_are_not_better_and_decide_nothing():
     late = {"level": "on", "latency_us": {"p99": {"value": math.inf}}, "against": {}}
     here = level("off", p99=(100.0, ""))
     for rows, verdict in (([here, late], "leave"), ([late, here], "undecided")):
@@ -281,7 +281,7 @@ def test_levels_are_a_list_or_a_range():
             parse_what(wrong)
 
 
-def test_wrong_requests_are_refused_before_anything_runs(stored_study, tmp_path):
+def test_invalid_requests_are_refused_before_any_run(stored_study, tmp_path):
     running = MeasureRequest(target="memcached://127.0.0.1:9", rate="1k")
     with raises(UsageError, "needs-managed-target", target="memcached://127.0.0.1:9"):
         open_new(running, "pinning = true", "free,each", out=tmp_path / "a")

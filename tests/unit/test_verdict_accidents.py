@@ -1,4 +1,4 @@
-"""What host and network did to requests: each reason found where it is, not at its limit, and named."""
+"""Reasons from the host and the network: their limits, figures and hints."""
 
 import pytest
 from evidence import client, evidence, host, neighbour, reasons, sockets, tcp, ten, thread
@@ -21,20 +21,20 @@ def labels(code, **given):
     return found[code].labels if code in found else ()
 
 
-def waited(share, each_us=100.0):
+def clients_that_waited(share, each_us=100.0):
     """Ten runs in which the client waited `share` of ten seconds, `each_us` at a time."""
     delay_ns = int(share * 10e9)
     switches = max(1, round(delay_ns / 1e3 / each_us))
     return ten(clients=lambda: [client(threads=[thread(delay_ns=delay_ns, switches=switches)])])
 
 
-def beside(*neighbours, **changes):
+def clients_beside(*neighbours, **changes):
     named = {"named": list(neighbours), "more": 0, "forks": 0}
     threads = [thread(delay_ns=200_000_000, switches=2000)]
     return ten(clients=lambda: [client(threads=threads, host=host(neighbours=named, **changes))])
 
 
-def connected(**changes):
+def clients_with_connections(**changes):
     return ten(clients=lambda: [client(threads=[thread(sockets=sockets(**changes))])])
 
 
@@ -58,8 +58,8 @@ def figures(found):
         (0.6, "inconclusive", ("p50", "p95", "p99", "p99.9")),
     ],
 )
-def test_waits_for_the_processor_concern_the_percentiles_that_they_can_make(share, expected, reached):
-    runs = waited(share)
+def test_waits_for_the_processor_affect_the_percentiles_they_reach(share, expected, reached):
+    runs = clients_that_waited(share)
     assert level("run-delay", runs=runs) == expected
     assert labels("run-delay", runs=runs) == reached
 
@@ -73,16 +73,16 @@ def test_waits_for_the_processor_concern_the_percentiles_that_they_can_make(shar
         (51.0, 500.0, "inconclusive"),
     ],
 )
-def test_waits_that_are_short_beside_the_latency_are_no_matter(each_us, latency, expected):
-    runs = waited(0.02, each_us)
+def test_waits_much_shorter_than_the_latency_are_ignored(each_us, latency, expected):
+    runs = clients_that_waited(0.02, each_us)
     for one in runs:
         one.values["latency"].update(dict.fromkeys(one.values["latency"], latency))
     assert level("run-delay", runs=runs) == expected
 
 
-def test_waits_name_who_ran_there_and_how_to_keep_it_off():
+def test_waits_name_the_other_program_and_a_remedy():
     rustc, kernel = neighbour("rustc"), neighbour("kworker/1:1-events", kernel=True, on_cpu_ns=5, pid=9)
-    reason = reasons(runs=beside(kernel, rustc))["run-delay"]
+    reason = reasons(runs=clients_beside(kernel, rustc))["run-delay"]
     assert [(one["name"], one["pid"], one["share"]) for one in reason.values["neighbors"]] == [
         ("rustc", 77, 0.01),
         ("kworker/1:1", 9, pytest.approx(0.0, abs=1e-9)),
@@ -91,9 +91,9 @@ def test_waits_name_who_ran_there_and_how_to_keep_it_off():
     assert "`ps -o pid,psr,pcpu,args -p 77`" in reason.hint
 
 
-def test_a_server_that_shares_the_clients_processor_is_told_beside_a_greedier_program():
+def test_a_server_on_the_clients_processor_is_reported_beside_a_busier_program():
     rustc, server = neighbour("rustc"), neighbour("memcached", pid=5, on_cpu_ns=90_000_000)
-    runs = beside(rustc, server)
+    runs = clients_beside(rustc, server)
     for run in runs:
         run.record.update(server_process="memcached", server_pids=[5])
     hint = reasons(runs=runs)["run-delay"].hint
@@ -103,8 +103,8 @@ def test_a_server_that_shares_the_clients_processor_is_told_beside_a_greedier_pr
     assert SEPARATE_CPUS not in reasons(runs=runs)["run-delay"].hint
 
 
-def test_waits_for_the_trace_of_the_run_are_told_as_its_own_and_nobody_is_to_be_stopped():
-    runs = beside(neighbour("hindmost-trace", process="hindmost"))
+def test_waits_for_the_trace_of_the_run_suggest_stopping_no_program():
+    runs = clients_beside(neighbour("hindmost-trace", process="hindmost"))
     assert "-p 77`" in reasons(runs=runs)["run-delay"].hint  # another's trace is another program
     for run in runs:
         run.record["trace"] = {"file": "trace.json"}
@@ -117,9 +117,9 @@ def test_waits_for_the_trace_of_the_run_are_told_as_its_own_and_nobody_is_to_be_
     assert measure_interference(evidence(runs=runs)).top is None
 
 
-def test_a_greedy_program_beside_the_trace_is_told_too():
+def test_a_busy_program_beside_the_trace_is_reported():
     tracer, rustc = neighbour("hindmost-trace", pid=5), neighbour("rustc", on_cpu_ns=90_000_000)
-    runs = beside(tracer, rustc)
+    runs = clients_beside(tracer, rustc)
     for run in runs:
         run.record["trace"] = {"file": "trace.json"}
     hint = reasons(runs=runs)["run-delay"].hint
@@ -127,16 +127,16 @@ def test_a_greedy_program_beside_the_trace_is_told_too():
     assert "-p 77`" in hint
 
 
-def test_waits_for_the_kernels_own_threads_ask_nobody_to_stop_them():
-    reason = reasons(runs=beside(neighbour("ksoftirqd/1", kernel=True)))["run-delay"]
+def test_waits_for_kernel_threads_suggest_stopping_no_program():
+    reason = reasons(runs=clients_beside(neighbour("ksoftirqd/1", kernel=True)))["run-delay"]
     assert [(one["name"], one["kernel"]) for one in reason.values["neighbors"]] == [("ksoftirqd/1", True)]
     assert "isolcpus" in reason.hint
 
 
-def test_a_kernel_thread_that_took_more_than_any_process_is_the_one_that_is_named():
+def test_the_busiest_kernel_thread_is_named():
     kernel = neighbour("ksoftirqd/1", kernel=True, pid=9, on_cpu_ns=180_000_000)
     small = neighbour("rustc", on_cpu_ns=28_000_000)
-    runs = beside(small, kernel)
+    runs = clients_beside(small, kernel)
     assert measure_interference(evidence(runs=runs)).top.name == "ksoftirqd/1"
     hint = reasons(runs=runs)["run-delay"].hint
     assert "isolcpus" in hint
@@ -145,20 +145,20 @@ def test_a_kernel_thread_that_took_more_than_any_process_is_the_one_that_is_name
     assert "-p 77`" in reasons(runs=runs)["run-delay"].hint
 
 
-def test_waits_for_nobody_known_say_so():
-    reason = reasons(runs=beside())["run-delay"]
+def test_waits_for_an_unknown_program_say_so():
+    reason = reasons(runs=clients_beside())["run-delay"]
     assert reason.values["neighbors"] == []
     assert "top -H" in reason.hint
 
 
-def test_a_thread_that_may_have_run_elsewhere_took_up_to_its_time():
+def test_a_thread_that_could_run_elsewhere_has_an_upper_bound():
     roaming = neighbour("lto", process="rustc", bound=False)
-    (one,) = reasons(runs=beside(roaming))["run-delay"].values["neighbors"]
+    (one,) = reasons(runs=clients_beside(roaming))["run-delay"].values["neighbors"]
     assert (one["name"], one["share"], one["bound"]) == ("rustc/lto", 0.01, False)
 
 
 @each_row(("per_s", "expected"), [(0, None), (100, None), (101, "note"), (5000, "note")])
-def test_forced_switches_are_worth_a_word_beyond_a_hundred_a_second(per_s, expected):
+def test_forced_switches_are_noted_above_100_per_second(per_s, expected):
     runs = ten(clients=lambda: [client(threads=[thread(switches=10 * per_s)])])
     assert level("context-switches", runs=runs) == expected
     assert level("context-switches", runs=runs, plan={"pacing": "sleep"}) is None
@@ -167,7 +167,7 @@ def test_forced_switches_are_worth_a_word_beyond_a_hundred_a_second(per_s, expec
 @each_row(
     ("periods", "expected"), [(None, None), (0, None), (1, "note"), (2, "inconclusive"), (90, "inconclusive")]
 )
-def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, expected):
+def test_throttling_of_the_client_is_a_warning_then_inconclusive(periods, expected):
     # 10 s hold 100 periods of 100 ms: one of them is the limit.
     quota = None if periods is None else {"periods": periods, "period_us": 100_000}
     runs = ten(clients=lambda: [client(host=host(throttled=quota))])
@@ -175,7 +175,7 @@ def test_a_quota_that_stops_the_client_is_minded_and_then_inconclusive(periods, 
 
 
 @each_row(("per_s", "expected"), [(250, None), (2000, None), (2001, "note")])
-def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expected):
+def test_interrupts_are_noted_above_2000_per_second(per_s, expected):
     hits = [{"source": "virtio3-rx", "count": per_s * 10}]
     span = {"hard": hits, "hard_total": per_s * 10, "soft": []}
     runs = ten(clients=lambda: [client(host=host(interrupts=span))])
@@ -196,15 +196,15 @@ def test_interrupts_are_worth_a_word_beyond_two_thousand_a_second(per_s, expecte
         (1001, "inconclusive", ("p99", "p99.9")),
     ],
 )
-def test_segments_that_we_sent_again_are_minded_and_then_inconclusive(again, expected, reached):
-    runs = connected(retransmits=again)
+def test_retransmissions_are_a_warning_then_inconclusive(again, expected, reached):
+    runs = clients_with_connections(retransmits=again)
     assert level("retransmissions", runs=runs) == expected
     assert labels("retransmissions", runs=runs) == reached
 
 
 @pytest.mark.parametrize("where", ["our namespace", "the server's namespace"])
 @pytest.mark.parametrize(("again", "expected"), [(0, None), (1, "note"), (1001, "note")])
-def test_what_others_may_have_sent_again_is_no_more_than_minded(again, expected, where):
+def test_retransmissions_of_other_programs_are_at_most_a_warning(again, expected, where):
     if where == "our namespace":
         runs = ten(clients=lambda: [client(tcp=tcp(retransmits=again))])
     else:
@@ -214,7 +214,7 @@ def test_what_others_may_have_sent_again_is_no_more_than_minded(again, expected,
     assert labels("other-retransmissions", runs=runs) == ()
 
 
-def test_one_loss_that_several_have_counted_counts_once():
+def test_a_loss_with_several_counters_counts_once():
     def both():
         lossy = [thread(sockets=sockets(retransmits=2))]
         return [client(n, threads=lossy, tcp=tcp(retransmits=7)) for n in (0, 1)]
@@ -225,7 +225,7 @@ def test_one_loss_that_several_have_counted_counts_once():
 
 
 @each_row(("before", "after", "expected"), [(0, 0, None), (1, 0, "note"), (0, 1, "note")])
-def test_dropped_connections_are_worth_a_word(before, after, expected):
+def test_dropped_connections_are_noted(before, after, expected):
     def some():
         return [client(tcp=tcp(listen_drops=after), tcp_before=tcp(listen_drops=before))]
 
@@ -233,29 +233,32 @@ def test_dropped_connections_are_worth_a_word(before, after, expected):
 
 
 @each_row(("writes", "expected"), [(0, None), (1000, None), (1001, "note")])
-def test_blocked_writes_are_worth_a_word_beyond_one_percent(writes, expected):
-    assert level("server-reads-slowly", runs=connected(blocked_writes=writes)) == expected
+def test_blocked_writes_are_noted_above_one_percent(writes, expected):
+    assert level("server-reads-slowly", runs=clients_with_connections(blocked_writes=writes)) == expected
 
 
 @each_row(("full_s", "expected"), [(0.0, None), (0.1, None), (0.11, "note")])
-def test_a_full_server_is_worth_a_word_beyond_one_percent_of_the_time(full_s, expected):
+def test_a_full_server_is_noted_above_one_percent_of_the_time(full_s, expected):
     # Summed over 16 connections of 10 s.
-    assert level("server-reads-slowly", runs=connected(peer_full_us=int(full_s * 16e6))) == expected
+    assert (
+        level("server-reads-slowly", runs=clients_with_connections(peer_full_us=int(full_s * 16e6)))
+        == expected
+    )
 
 
 @each_row(("read", "expected"), [(500, None), (65_536, None), (65_537, "note")])
-def test_a_client_that_reads_late_is_worth_a_word_beyond_half_its_buffer(read, expected):
-    assert level("client-reads-slowly", runs=connected(largest_read_bytes=read)) == expected
+def test_a_client_that_reads_late_is_noted_above_half_its_buffer(read, expected):
+    assert level("client-reads-slowly", runs=clients_with_connections(largest_read_bytes=read)) == expected
 
 
 @pytest.mark.parametrize(("accept", "expected"), [(0, None), (1, "note")])
-def test_connections_that_nobody_accepts_are_worth_a_word(accept, expected):
+def test_unaccepted_connections_are_noted(accept, expected):
     assert (
         level("accept-queue", runs=ten(record={"server_queues": {"begin": {"accept": accept}}})) == expected
     )
 
 
-def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
+def test_a_run_of_an_older_engine_is_judged_by_its_fields():
     def old():
         one = client(threads=[{"cpu": 1, "busy_share": 0.3, "run_delay_share": None, "span": OLD}])
         for key in ("tcp", "tcp_before", "host"):
@@ -284,11 +287,13 @@ def test_a_run_of_an_older_engine_is_judged_by_what_it_knows():
 OLD = {"involuntary_switches": 0}
 
 
-def test_every_reason_of_this_kind_has_a_known_code_and_a_command_as_its_hint():
+def test_every_reason_has_a_known_code_and_a_command_as_hint():
     spoilt = [
-        beside(neighbour("rustc")),
-        beside(neighbour("kworker/1:1", kernel=True)),
-        connected(blocked_writes=99_999, peer_full_us=10**9, retransmits=9000, largest_read_bytes=10**6),
+        clients_beside(neighbour("rustc")),
+        clients_beside(neighbour("kworker/1:1", kernel=True)),
+        clients_with_connections(
+            blocked_writes=99_999, peer_full_us=10**9, retransmits=9000, largest_read_bytes=10**6
+        ),
         ten(record={"server_queues": {"begin": {"accept": 3}}, "server_tcp": tcp(listen_drops=3)}),
         ten(clients=lambda: [client(host=host(throttled={"periods": 50, "period_us": 100_000}))]),
     ]
@@ -298,21 +303,21 @@ def test_every_reason_of_this_kind_has_a_known_code_and_a_command_as_its_hint():
         assert reason.hint.count("`") % 2 == 0
 
 
-def test_the_account_marks_what_the_verdict_found_and_nothing_else():
+def test_the_account_marks_only_findings_of_the_verdict():
     quiet = figures(evidence())
     assert set(quiet) == {row.id for row in ROWS}
     assert {one["mark"] for one in quiet.values()} == {"fine"}
-    waits = figures(evidence(runs=waited(0.02)))
+    waits = figures(evidence(runs=clients_that_waited(0.02)))
     assert {name: one["mark"] for name, one in waits.items() if one["mark"] != "fine"} == {
         "waiting": "unfit",
         "switches": "mind",
     }
     assert waits["waiting"]["value"] == pytest.approx(0.02)
     assert waits["waiting"]["grave_above"] == pytest.approx(0.001)
-    assert figures(evidence(runs=waited(0.02, 4.0)))["waiting"]["mark"] == "fine"
+    assert figures(evidence(runs=clients_that_waited(0.02, 4.0)))["waiting"]["mark"] == "fine"
 
 
-def test_the_account_names_who_and_what_ran_beside_us():
-    found = account_of(evidence(runs=beside(neighbour("a"), neighbour("b", on_cpu_ns=9 * 10**8))))
+def test_the_account_names_other_programs_and_users():
+    found = account_of(evidence(runs=clients_beside(neighbour("a"), neighbour("b", on_cpu_ns=9 * 10**8))))
     assert [(one["name"], one["share"]) for one in found["neighbours"]] == [("b", 0.09), ("a", 0.01)]
     assert found["interrupts"] == [{"source": "Local timer interrupts", "per_s": 250.0}]

@@ -1,4 +1,4 @@
-"""Whether requests left as ordered: found where they did not, silent within chance."""
+"""Arrival processes: deviations from the plan are reported, chance is not."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from evidence import arrivals, client, host, neighbour, reasons, ten, thread
 from rows import each_row
 
 
-def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled):
+def runs_with(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled):
     """Ten runs whose sends have these figures; `chance` is half the width of the distance's interval."""
     spans = ("1ms", "10ms", "100ms")
     arrivals = {
@@ -46,34 +46,34 @@ def left(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled):
     ],
 )
 def test_arrivals_are_judged_by_distance_and_dispersion(figures, level):
-    found = reasons(runs=left(**figures))
+    found = reasons(runs=runs_with(**figures))
     assert (found["arrivals-differ"].level if "arrivals-differ" in found else None) == level
 
 
-def test_dispersion_is_given_beside_what_was_asked_for():
-    values = reasons(runs=left(dispersion=1.3))["arrivals-differ"].values
+def test_dispersion_is_reported_with_its_expected_value():
+    values = reasons(runs=runs_with(dispersion=1.3))["arrivals-differ"].values
     assert values["dispersion"]["1ms"] == {"value": pytest.approx(1.3), "requested": 1.0}
 
 
-def test_without_a_distance_dispersion_alone_is_judged():
+def test_without_a_distance_only_dispersion_is_judged():
     plain = ten(clients=lambda: [client(arrivals=arrivals(None, 1.0))])
     assert "arrivals-differ" not in reasons(runs=plain)
     clumped = ten(clients=lambda: [client(arrivals=arrivals(None, 1.3))])
     assert reasons(runs=clumped)["arrivals-differ"].values["distance"] is None
 
 
-def test_equal_gaps_must_not_scatter():
+def test_equal_gaps_must_not_vary():
     plan = {"arrivals": "deterministic"}
-    assert "arrivals-differ" in reasons(runs=left(dispersion=1.0), plan=plan)
-    assert "arrivals-differ" not in reasons(runs=left(dispersion=0.04), plan=plan)
+    assert "arrivals-differ" in reasons(runs=runs_with(dispersion=1.0), plan=plan)
+    assert "arrivals-differ" not in reasons(runs=runs_with(dispersion=0.04), plan=plan)
 
 
 SERVER, NAMESAKE, STRANGER = 4, 5, 6
 
 
-def shared_with(*neighbours, pids=(SERVER,)):
+def runs_shared_with(*neighbours, pids=(SERVER,)):
     """Ten runs that left far from as ordered, whose client waited half of the time for its processor."""
-    runs = left(distance=0.55)
+    runs = runs_with(distance=0.55)
     for run in runs:
         run.record.update(server_process="hindmost", server_pids=None if pids is None else list(pids))
         for one in run.clients:
@@ -83,7 +83,7 @@ def shared_with(*neighbours, pids=(SERVER,)):
     return runs
 
 
-def ran(pid, share, name="hindmost"):
+def program(pid, share, name="hindmost"):
     """Wherever it pleased for a share of the ten seconds; the clients' processor was its last."""
     return neighbour(name, pid=pid, on_cpu_ns=int(share * 10e9), bound=False)
 
@@ -91,26 +91,24 @@ def ran(pid, share, name="hindmost"):
 @each_row(
     ("neighbours", "pids", "origin"),
     [
-        ([ran(STRANGER, 0.4, "cc1")], [SERVER], "host"),
-        ([ran(NAMESAKE, 0.4)], [SERVER], "host"),  # of the server's name, and not the server
+        ([program(STRANGER, 0.4, "cc1")], [SERVER], "host"),
+        ([program(NAMESAKE, 0.4)], [SERVER], "host"),  # of the server's name, and not the server
         (
-            [ran(SERVER, 0.001), ran(STRANGER, 0.4, "cc1")],
+            [program(SERVER, 0.001), program(STRANGER, 0.4, "cc1")],
             [SERVER],
             "host",
         ),  # it looked in, and is not what took it
         (
-            [ran(SERVER, 0.6), ran(STRANGER, 0.1, "cc1")],
+            [program(SERVER, 0.6), program(STRANGER, 0.1, "cc1")],
             [SERVER],
             "client",
         ),  # all of it may have been the server
-        ([ran(SERVER, 0.3), ran(NAMESAKE, 0.3)], [SERVER, NAMESAKE], "client"),
-        ([ran(NAMESAKE, 0.6)], None, "client"),  # an older study knows the name alone
+        ([program(SERVER, 0.3), program(NAMESAKE, 0.3)], [SERVER, NAMESAKE], "client"),
+        ([program(NAMESAKE, 0.6)], None, "client"),  # an older study knows the name alone
     ],
 )
-def test_gaps_are_the_hosts_doing_where_another_than_the_server_had_the_clients_processor(
-    neighbours, pids, origin
-):
-    found = reasons(runs=shared_with(*neighbours, pids=pids))["arrivals-differ"]
+def test_the_host_causes_gaps_if_another_program_shares_the_clients_processor(neighbours, pids, origin):
+    found = reasons(runs=runs_shared_with(*neighbours, pids=pids))["arrivals-differ"]
     assert (found.origin, found.level) == (origin, "inconclusive" if origin == "host" else "invalid")
 
 
@@ -126,8 +124,8 @@ GAMMA = {"kind": "gamma", "shape": 0.5}
         (0.53, 0.5, False),
     ],
 )
-def test_a_law_without_known_parts_is_held_against_what_was_due(sent, scheduled, found):
-    runs = left(dispersion=sent, scattered=scheduled)
+def test_a_law_without_known_parts_is_compared_with_due_times(sent, scheduled, found):
+    runs = runs_with(dispersion=sent, scattered=scheduled)
     assert ("arrivals-differ" in reasons(runs=runs, plan={"arrivals": GAMMA})) == found
 
 
@@ -141,9 +139,9 @@ def test_a_law_without_known_parts_is_held_against_what_was_due(sent, scheduled,
         (0.5, 5.0, None),  # too few gaps to tell
     ],
 )
-def test_due_times_of_another_law_than_asked_are_found(c2, error, level):
+def test_due_times_of_a_wrong_law_are_reported(c2, error, level):
     told = {"value": c2, "requested": 1.0, "error": error}
-    found = reasons(runs=left(scattered=1.0, c2=told), plan={"arrivals": GAMMA}).get("schedule-differs")
+    found = reasons(runs=runs_with(scattered=1.0, c2=told), plan={"arrivals": GAMMA}).get("schedule-differs")
     assert (found.level if found else None) == level
     if found:
         assert (found.values["law"], found.values["c2"]) == ("gamma:shape=0.5", c2)

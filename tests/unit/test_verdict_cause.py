@@ -1,4 +1,4 @@
-"""One cause, one line: who bent what was measured is told first, with what followed from it."""
+"""Common causes of reasons: one line per cause, with its effects."""
 
 import pytest
 from evidence import arrivals, client, evidence, host, neighbour, run, ten, thread
@@ -11,33 +11,33 @@ from hindmost.run.sharing import SEPARATE_CPUS
 from hindmost.run.verdict import causes, headline, judge, overall
 
 LATE = {"latency": {"p99": 1000.0}, "service": {"p99": 800.0}}
-STOLEN = Note("steal-time", "the hypervisor took 3 %", {"share": 0.03})
+STEAL_NOTE = Note("steal-time", "the hypervisor took 3 %", {"share": 0.03})
 
 
-def told(**given):
+def headline_notes(**given):
     e = evidence(**given)
     return causes(e, judge(e))
 
 
-def stolen(share, **given):
+def run_with_steal(share, **given):
     """Ten runs of which the hypervisor took a share."""
     return ten(**LATE, clients=lambda: [client(0, steal_share=share)], **given)
 
 
-def test_late_sending_follows_from_a_host_that_took_the_processor():
-    (one,) = told(runs=stolen(0.03))
+def test_steal_time_causes_late_sending():
+    (one,) = headline_notes(runs=run_with_steal(0.03))
     assert (one.level, one.origin, set(one.codes)) == ("inconclusive", "host", {"steal-time", "late-sends"})
     assert one.values["hypervisor"] == pytest.approx(0.03)
     assert one.hint
 
 
-def test_programs_beside_the_client_are_named_with_what_they_took():
+def test_programs_beside_the_client_are_named_with_their_time():
     beside = host(neighbours={"named": [neighbour("rustc")], "more": 0, "forks": 0})
     runs = ten(
         **LATE,
         clients=lambda: [client(threads=[thread(delay_ns=200_000_000, switches=9)], host=beside)],
     )
-    first = told(runs=runs)[0]
+    first = headline_notes(runs=runs)[0]
     assert first.origin == "host"
     assert (first.values["programs"], first.values["hypervisor"]) == (pytest.approx(0.02), 0.0)
     assert (first.values["name"], first.values["pid"]) == ("rustc", 77)
@@ -48,58 +48,61 @@ def test_programs_beside_the_client_are_named_with_what_they_took():
 @each_row(
     ("runs", "plan"),
     [
-        (stolen(0.0005), {}),  # too little of it to reach p99
+        (run_with_steal(0.0005), {}),  # too little of it to reach p99
         (ten(**LATE, clients=lambda: [client(0, steal_share=0.03, busy=0.6)]), {}),
-        (stolen(0.03), {"pacing": "sleep"}),
-        (stolen(0.03, isolated=lambda: make_isolated(late=("p99",))), {}),  # late without interference, too
+        (run_with_steal(0.03), {"pacing": "sleep"}),
+        (
+            run_with_steal(0.03, isolated=lambda: make_isolated(late=("p99",))),
+            {},
+        ),  # late without interference, too
     ],
     ids=["little", "busy", "sleeping", "late in calm time"],
 )
-def test_a_client_that_is_late_by_itself_is_told_of_itself(runs, plan):
-    first = told(runs=runs, plan=plan)[0]
+def test_a_client_that_is_late_by_itself_is_the_cause(runs, plan):
+    first = headline_notes(runs=runs, plan=plan)[0]
     assert (first.level, first.origin) == ("invalid", "client")
     assert "late-sends" in first.codes
 
 
-def test_isolated_time_tells_whose_late_sending_it_was_even_of_a_busy_client():
+def test_isolated_time_attributes_late_sending_of_a_busy_client():
     busy = [client(0, steal_share=0.03, busy=0.6)]
-    first = told(runs=ten(**LATE, clients=lambda: busy, isolated=make_isolated))[0]
+    first = headline_notes(runs=ten(**LATE, clients=lambda: busy, isolated=make_isolated))[0]
     assert (first.level, first.origin) == ("inconclusive", "host")
 
 
-def test_excluded_runs_are_counted_in_the_line_of_their_cause():
+def test_excluded_runs_are_counted_with_their_cause():
     counted = ten(**LATE)[:4]
-    aside = dict.fromkeys(range(5, 12), STOLEN)
+    aside = dict.fromkeys(range(5, 12), STEAL_NOTE)
     made = [*counted, *(run(number, clients=[client(0, steal_share=0.03)]) for number in aside)]
-    values = told(runs=counted, made=made, partition=Partition(counted, aside, True))[0].values
+    values = headline_notes(runs=counted, made=made, partition=Partition(counted, aside, True))[0].values
     assert (values["excluded"], values["made"], values["counted"]) == (7, 11, 4)
     assert values["hypervisor"] == pytest.approx(0.03 * 7 / 11)
 
 
-def test_gaps_that_a_host_bent_are_no_fault_of_the_client():
+def test_gaps_caused_by_the_host_are_not_blamed_on_the_client():
     bent = [client(arrivals=arrivals(0.5), steal_share=0.03)]
-    assert told(runs=ten(clients=lambda: bent))[0].level == "inconclusive"
+    assert headline_notes(runs=ten(clients=lambda: bent))[0].level == "inconclusive"
     own = [client(arrivals=arrivals(0.5), steal_share=0.0)]
-    assert told(runs=ten(clients=lambda: own))[0].level == "invalid"
+    assert headline_notes(runs=ten(clients=lambda: own))[0].level == "invalid"
 
 
-def test_a_client_too_busy_has_one_line_with_what_followed():
-    (one,) = told(runs=ten(**LATE, clients=lambda: [client(0, busy=0.9)]))
+def test_a_busy_client_has_one_line_with_its_effects():
+    (one,) = headline_notes(runs=ten(**LATE, clients=lambda: [client(0, busy=0.9)]))
     assert (one.origin, set(one.codes)) == ("client", {"late-sends", "client-busy"})
     assert one.text != one.brief, "what followed stands in the line, too"
 
 
-def test_reasons_without_a_common_cause_stand_alone():
+def test_reasons_without_a_common_cause_are_separate():
     runs = ten(counts={"completed": 99_000, "errors": 1_000, "misses": 9_000})
-    assert [one.codes for one in told(runs=runs, target={"managed": False, "cpus": [0]})] == [
+    assert [one.codes for one in headline_notes(runs=runs, target={"managed": False, "cpus": [0]})] == [
         ("errors",),
         ("misses",),
         ("not-restarted",),
     ]
 
 
-def test_the_headline_names_the_host_and_says_that_the_isolated_figures_stand():
-    e = evidence(runs=stolen(0.03))
+def test_the_headline_names_the_host_and_keeps_isolated_figures():
+    e = evidence(runs=run_with_steal(0.03))
     reasons = judge(e)
     first, *_ = found = causes(e, reasons)
     isolated = "p99 128 us [119 us, 139 us]"
@@ -108,20 +111,20 @@ def test_the_headline_names_the_host_and_says_that_the_isolated_figures_stand():
     assert line.index(isolated) < line.index((first.hint or "").replace("`", ""))
 
 
-def test_a_server_that_does_not_carry_the_rate_is_told_before_what_the_host_took():
+def test_an_overloaded_server_is_reported_before_steal_time():
     """It would not carry it on a quiet host either; one that does carry it comes after interference."""
     short = {"completed": 90_000, "timeouts": 10_000}
-    first, second = told(runs=stolen(0.03, counts=short))[:2]
+    first, second = headline_notes(runs=run_with_steal(0.03, counts=short))[:2]
     assert (first.origin, second.origin) == ("server", "host")
     assert "rate-not-reached" in first.codes
-    failing = told(runs=stolen(0.03, counts={"completed": 98_999, "errors": 1_001}))
+    failing = headline_notes(runs=run_with_steal(0.03, counts={"completed": 98_999, "errors": 1_001}))
     assert [one.codes[0] for one in failing if one.origin != "host"] == ["errors"]
     assert failing[0].codes == ("errors",)
-    few = told(runs=stolen(0.03, counts={"completed": 99_900, "errors": 100}))
+    few = headline_notes(runs=run_with_steal(0.03, counts={"completed": 99_900, "errors": 100}))
     assert few[0].origin == "host", "one in a thousand is no reason to look at the server first"
 
 
-def test_where_server_and_client_share_a_processor_that_is_the_cause_and_quantiles_it_spares_are_left():
+def test_a_processor_shared_by_server_and_client_is_the_cause():
     """Neither the host, nor a client that should be one of several: `--clients 1` would help nothing."""
     plan = {"pacing": "sleep", "client_cpus": ((1,),), "clients": 1}
     e = evidence(runs=ten(**LATE), plan=plan, target={"managed": True, "cpus": [1]})

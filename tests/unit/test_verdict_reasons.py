@@ -1,4 +1,4 @@
-"""Each reason of the verdict: found where it is, not found at its limit, with the right gravity."""
+"""Reasons of the verdict: limits and severity."""
 
 import pytest
 from evidence import (
@@ -29,16 +29,16 @@ def levels(code, **given):
     return found[code].level if code in found else None
 
 
-def late(share, latency=1000.0):
+def late_runs(share, latency=1000.0):
     """Ten runs of which `share` of p99 comes from late sending."""
     return ten(latency={"p99": latency}, service={"p99": latency * (1.0 - share)})
 
 
-def busy(share):
+def busy_runs(share):
     return ten(clients=lambda: [client(0, busy=share), client(1)])
 
 
-def counted(**counts):
+def runs_with_counts(**counts):
     return ten(counts=counts)
 
 
@@ -58,18 +58,18 @@ def test_a_good_measurement_has_no_reason():
         (0.0, 1000.0, None),
     ],
 )
-def test_late_sending_makes_a_percentile_invalid_beyond_a_tenth(share, latency, level):
-    assert levels("late-sends", runs=late(share, latency)) == level
+def test_late_sending_above_a_tenth_makes_a_percentile_invalid(share, latency, level):
+    assert levels("late-sends", runs=late_runs(share, latency)) == level
 
 
-def test_late_sending_concerns_only_the_percentiles_that_it_reaches():
-    found = judge(evidence(runs=late(0.5)))
+def test_late_sending_affects_only_the_percentiles_it_reaches():
+    found = judge(evidence(runs=late_runs(0.5)))
     assert found[0].labels == ("p99",)
     assert [of_label(found, name) for name in LABELS] == ["valid", "valid", "invalid", "valid"]
 
 
-def test_late_sending_is_no_matter_in_a_closed_loop():
-    assert "late-sends" not in reasons(runs=late(0.5), plan={"loop": "closed"})
+def test_late_sending_is_ignored_in_a_closed_loop():
+    assert "late-sends" not in reasons(runs=late_runs(0.5), plan={"loop": "closed"})
 
 
 @each_row(
@@ -113,47 +113,53 @@ def test_late_sending_names_its_cause(given, cause, hint):
     assert hint in reason.hint
 
 
-def test_sleeping_clients_are_a_cause_of_late_sending():
-    reason = reasons(runs=late(0.5), plan={"pacing": "sleep"})["late-sends"]
+def test_sleeping_clients_cause_late_sending():
+    reason = reasons(runs=late_runs(0.5), plan={"pacing": "sleep"})["late-sends"]
     assert reason.values["cause"] == "sleeping-clients"
 
 
 @each_row(
     ("share", "level"), [(0.5, None), (0.51, "note"), (0.80, "note"), (0.81, "invalid"), (1.0, "invalid")]
 )
-def test_a_busy_client_is_minded_and_then_invalid(share, level):
-    assert levels("client-busy", runs=busy(share)) == level
+def test_a_busy_client_is_a_warning_then_invalid(share, level):
+    assert levels("client-busy", runs=busy_runs(share)) == level
 
 
-def test_a_busy_client_is_told_to_take_more_clients_only_where_they_could_spin():
-    assert "--clients 3" in reasons(runs=busy(0.9))["client-busy"].hint
-    assert "--clients" not in reasons(runs=busy(0.9), plan={"pacing": "sleep"})["client-busy"].hint
+def test_more_clients_are_suggested_only_if_they_can_spin():
+    assert "--clients 3" in reasons(runs=busy_runs(0.9))["client-busy"].hint
+    assert "--clients" not in reasons(runs=busy_runs(0.9), plan={"pacing": "sleep"})["client-busy"].hint
 
 
 @each_row(
     ("completed", "level"),
     [(100_000, None), (99_001, None), (98_999, "inconclusive"), (101_000, None), (0, "inconclusive")],
 )
-def test_a_rate_that_the_server_does_not_carry_is_inconclusive_beyond_one_percent(completed, level):
-    runs = counted(completed=completed, timeouts=100_000 - completed if completed < 100_000 else 0)
+def test_a_missed_rate_is_inconclusive_above_one_percent(completed, level):
+    runs = runs_with_counts(completed=completed, timeouts=100_000 - completed if completed < 100_000 else 0)
     assert levels("rate-not-reached", runs=runs) == level
 
 
-def test_few_requests_may_miss_the_rate_by_chance():
+def test_few_requests_can_miss_the_rate_by_chance():
     plan = {"rate_per_s": 10.0}  # 10 runs of 10 s: 1000 requests, 4 sigma is 12.6 %
-    assert levels("rate-not-reached", runs=counted(scheduled=88, completed=88), plan=plan) is None
-    assert levels("rate-not-reached", runs=counted(scheduled=87, completed=87), plan=plan) == "inconclusive"
+    assert levels("rate-not-reached", runs=runs_with_counts(scheduled=88, completed=88), plan=plan) is None
+    assert (
+        levels("rate-not-reached", runs=runs_with_counts(scheduled=87, completed=87), plan=plan)
+        == "inconclusive"
+    )
     fixed = plan | {"arrivals": "deterministic"}
-    assert levels("rate-not-reached", runs=counted(scheduled=98, completed=98), plan=fixed) == "inconclusive"
-
-
-def test_no_rate_can_be_missed_where_none_was_asked():
-    assert "rate-not-reached" not in reasons(
-        runs=counted(completed=5, scheduled=5), plan={"rate_per_s": None}
+    assert (
+        levels("rate-not-reached", runs=runs_with_counts(scheduled=98, completed=98), plan=fixed)
+        == "inconclusive"
     )
 
 
-def test_unanswered_requests_are_infinitely_late_and_reach_what_they_reach():
+def test_a_plan_without_a_rate_cannot_miss_it():
+    assert "rate-not-reached" not in reasons(
+        runs=runs_with_counts(completed=5, scheduled=5), plan={"rate_per_s": None}
+    )
+
+
+def test_unanswered_requests_affect_the_percentiles_they_reach():
     runs = [run(n, counts={"completed": 99_998, "timeouts": 1, "unsent": 1}) for n in range(1, 11)]
     reason = reasons(runs=runs)["unanswered"]
     assert (reason.level, reason.values["infinite"]) == ("note", [])
@@ -164,8 +170,8 @@ def test_unanswered_requests_are_infinitely_late_and_reach_what_they_reach():
 
 
 @each_row(("errors", "level"), [(0, None), (1, "note"), (1000, "note"), (1001, "inconclusive")])
-def test_errors_are_minded_and_inconclusive_beyond_one_percent(errors, level):
-    assert levels("errors", runs=counted(completed=100_000 - errors, errors=errors)) == level
+def test_errors_are_a_warning_and_inconclusive_above_one_percent(errors, level):
+    assert levels("errors", runs=runs_with_counts(completed=100_000 - errors, errors=errors)) == level
 
 
 def test_errors_quote_the_server():
@@ -177,11 +183,11 @@ def test_errors_quote_the_server():
 
 
 @each_row(("misses", "level"), [(0, None), (1000, None), (1001, "note")])
-def test_misses_are_worth_a_word_beyond_one_percent(misses, level):
-    assert levels("misses", runs=counted(misses=misses)) == level
+def test_misses_are_noted_above_one_percent(misses, level):
+    assert levels("misses", runs=runs_with_counts(misses=misses)) == level
 
 
-def test_a_wide_interval_is_inconclusive_for_the_percentiles_that_it_concerns():
+def test_a_wide_interval_is_inconclusive_for_its_percentiles():
     runs = [run(n, latency={"p99.9": 50.0 + 40.0 * (n % 3)}) for n in range(1, 11)]
     wide = Decision(True, False, "p99.9 is known to ±60 % after 10 runs", None, 10, "p99.9", 0.6)
     reason = reasons(runs=runs, decision=wide)["wide-intervals"]
@@ -199,12 +205,12 @@ def test_a_wide_interval_is_inconclusive_for_the_percentiles_that_it_concerns():
         (INFINITE, "`hindmost measure --resume STUDY --runs 10..20`"),
     ],
 )
-def test_the_hint_asks_for_no_more_runs_than_can_be_made(half_width, hint):
+def test_the_hint_suggests_only_a_possible_number_of_runs(half_width, hint):
     wide = Decision(True, False, "too wide", None, 10, "p99", half_width)
     assert hint in reasons(decision=wide)["wide-intervals"].hint
 
 
-def test_one_run_is_inconclusive_about_everything():
+def test_one_run_is_inconclusive():
     alone = Decision(True, False, "one run carries no interval", None, 1, "p99", INFINITE)
     found = judge(evidence(runs=[run(1)], decision=alone))
     assert {of_label(found, name) for name in (*LABELS, "mean")} == {"inconclusive"}
@@ -213,13 +219,13 @@ def test_one_run_is_inconclusive_about_everything():
 @each_row(
     ("samples", "level"), [(200_000, None), (199_000, "note"), (20_001, "note"), (19_000, "inconclusive")]
 )
-def test_few_requests_beyond_a_percentile_are_minded_and_then_inconclusive(samples, level):
+def test_few_requests_above_a_percentile_are_a_warning_then_inconclusive(samples, level):
     runs = ten(clients=lambda: [client(0, samples=samples), client(1)])
     found = [r.level for r in judge(evidence(runs=runs)) if r.code == "few-samples" and "p99.9" in r.labels]
     assert found == ([level] if level else [])
 
 
-def test_few_samples_name_a_duration_that_has_enough():
+def test_few_samples_suggest_a_sufficient_duration():
     runs = ten(clients=lambda: [client(0, samples=100_000)])
     reason = reasons(runs=runs)["few-samples"]
     assert (reason.values["name"], reason.values["duration_s"]) == ("p99.9", 20)
@@ -227,7 +233,7 @@ def test_few_samples_name_a_duration_that_has_enough():
 
 
 @each_row(("never", "level"), [(0, None), (1, "note"), (5, "note"), (6, "inconclusive")])
-def test_runs_that_never_got_steady_are_inconclusive_when_they_are_most(never, level):
+def test_a_majority_of_unsteady_runs_is_inconclusive(never, level):
     runs = [
         run(n, clients=[client(warmup_ended="never_steady" if n <= never else "steady")])
         for n in range(1, 11)
@@ -237,7 +243,7 @@ def test_runs_that_never_got_steady_are_inconclusive_when_they_are_most(never, l
 
 
 @each_row(("above", "level"), [(0, None), (5000, None), (5001, "note")])
-def test_latencies_above_the_calibrated_range_are_worth_a_word(above, level):
+def test_latencies_above_the_calibrated_range_are_noted(above, level):
     runs = ten(clients=lambda: [client(calibration={"above": above})])
     assert levels("above-calibration", runs=runs) == level
 
@@ -246,7 +252,7 @@ def test_latencies_above_the_calibrated_range_are_worth_a_word(above, level):
     ("steal", "level"), [(0.0, None), (None, None), (0.001, None), (0.002, "note"), (0.011, "inconclusive")]
 )
 @pytest.mark.parametrize("where", ["client", "server"])
-def test_stolen_time_is_minded_and_then_inconclusive(steal, level, where):
+def test_steal_time_is_a_warning_then_inconclusive(steal, level, where):
     if where == "client":
         runs = ten(clients=lambda: [client(steal_share=steal)])
     else:
@@ -261,14 +267,14 @@ def test_an_unfit_host_is_inconclusive(mark, level):
     assert levels("host-setting", findings=[finding | {"id": "clocksource"}]) == level
 
 
-def test_two_states_of_the_server_are_named():
+def test_two_states_of_the_server_are_reported():
     values = [50.0, 90.0, 50.2, 89.8, 50.1, 90.1, 49.9, 90.2, 50.0, 50.1]
     runs = [run(n, latency={"p99": value}) for n, value in enumerate(values, 1)]
     reason = reasons(runs=runs)["two-states"]
     assert (reason.level, reason.labels) == ("note", ("p99",))
 
 
-def test_a_drift_is_one_reason_that_names_every_percentile():
+def test_a_drift_is_one_reason_for_all_its_percentiles():
     runs = [run(n, latency={"p95": 50.0 + n, "p99": 60.0 + 2 * n}) for n in range(1, 11)]
     found = [reason for reason in judge(evidence(runs=runs)) if reason.code == "drift"]
     assert [(reason.level, reason.labels) for reason in found] == [("note", ("p95", "p99"))]
@@ -285,13 +291,13 @@ def test_a_drift_is_one_reason_that_names_every_percentile():
         ("reconnections", {"runs": [run(1, clients=[client(reconnects=3)])]}),
     ],
 )
-def test_what_the_method_costs_is_said_and_leaves_the_verdict_alone(code, given):
+def test_the_cost_of_the_method_is_noted_without_effect_on_the_verdict(code, given):
     assert levels(code, **given) == "note"
     assert code not in reasons()
 
 
-def test_the_gravest_reason_comes_first_and_decides():
-    found = judge(evidence(runs=late(0.5), target={"managed": False, "cpus": None}))
+def test_the_most_severe_reason_comes_first_and_decides():
+    found = judge(evidence(runs=late_runs(0.5), target={"managed": False, "cpus": None}))
     assert [reason.level for reason in found][:1] == ["invalid"]
     order = ["invalid", "inconclusive", "note"]
     assert sorted(found, key=lambda reason: order.index(reason.level)) == found
@@ -300,9 +306,9 @@ def test_the_gravest_reason_comes_first_and_decides():
 
 def test_every_reason_has_a_known_code_and_a_hint_whose_commands_are_marked():
     spoilt = [
-        evidence(runs=late(0.5)),
-        evidence(runs=busy(0.9), plan={"pacing": "sleep"}, target={"managed": False, "cpus": None}),
-        evidence(runs=counted(completed=50_000, errors=20_000, timeouts=30_000, misses=9000)),
+        evidence(runs=late_runs(0.5)),
+        evidence(runs=busy_runs(0.9), plan={"pacing": "sleep"}, target={"managed": False, "cpus": None}),
+        evidence(runs=runs_with_counts(completed=50_000, errors=20_000, timeouts=30_000, misses=9000)),
         evidence(plan={"loop": "closed"}),
     ]
     for reason in (reason for one in spoilt for reason in judge(one)):
@@ -312,7 +318,7 @@ def test_every_reason_has_a_known_code_and_a_hint_whose_commands_are_marked():
         assert reason.hint.count("`") % 2 == 0
 
 
-def test_the_first_line_says_outcome_why_and_what_to_do():
+def test_the_first_line_has_outcome_reason_and_hint():
     cause = Cause("invalid", "WHY", "DO `THIS`", ("late-sends",))
     line = headline("invalid", [cause], "FIGURES")
     assert [line.index(part) for part in ("invalid", "WHY", "DO THIS", "FIGURES")] == sorted(
@@ -325,21 +331,21 @@ def test_the_first_line_says_outcome_why_and_what_to_do():
     st.lists(st.tuples(st.floats(1.0, 1e6), st.floats(0.0, 1.0)), min_size=2, max_size=14),
     st.sampled_from(["median", "mean"]),
 )
-def test_a_percentage_of_late_sending_is_of_the_figures_that_the_table_shows(runs, about):
+def test_late_sending_is_a_share_of_the_figures_in_the_table(runs, about):
     """Latencies with the share of each that comes from late sends; the values against the table's own figures."""
     made = [
-        run(number, latency={"p99": us}, service={"p99": us * (1.0 - late)})
-        for number, (us, late) in enumerate(runs, start=1)
+        run(number, latency={"p99": us}, service={"p99": us * (1.0 - late_runs)})
+        for number, (us, late_runs) in enumerate(runs, start=1)
     ]
     found = reasons(runs=made, plan={"over_runs": about, "runs": (2, 30)}).get("late-sends")
     latency, service = (
         middle_interval([one.values[what]["p99"] for one in made], about).value
         for what in ("latency", "service")
     )
-    late = max(0.0, latency - service)
+    late_runs = max(0.0, latency - service)
     if found is None:
-        assert late / latency <= limits.LATENESS or late <= limits.LATENESS_FLOOR_US
+        assert late_runs / latency <= limits.LATENESS or late_runs <= limits.LATENESS_FLOOR_US
     else:
         values = found.values
-        assert (values["name"], values["late_us"], values["latency_us"]) == ("p99", late, latency)
-        assert values["share"] == late / latency
+        assert (values["name"], values["late_us"], values["latency_us"]) == ("p99", late_runs, latency)
+        assert values["share"] == late_runs / latency

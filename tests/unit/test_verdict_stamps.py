@@ -1,9 +1,9 @@
-"""Stamps that are missing, and clocks that were set: told where they are, silent where not."""
+"""Missing time stamps and adjusted clocks."""
 
 from evidence import client, reasons, ten
 from rows import each_row
 
-WHOLE = {
+COMPLETE = {
     "every": 16,
     "source": "software",
     "interface": "lo",
@@ -19,10 +19,10 @@ WHOLE = {
 }
 
 
-def stamped(plan=None, **changes):
+def run_notes(plan=None, **changes):
     def one():
         found = client()
-        found.result["stamps"] = WHOLE | changes
+        found.result["stamps"] = COMPLETE | changes
         return [found]
 
     return reasons(runs=ten(clients=one), plan=plan or {})
@@ -41,21 +41,21 @@ def because(code, text):
         ({"received": 0, "reason": because("none_received", "it gave no answer")}, "none-received"),
     ],
 )
-def test_missing_stamps_are_told_with_their_reason(changes, told):
-    found = stamped(**changes)
+def test_missing_stamps_are_reported_with_their_reason(changes, told):
+    found = run_notes(**changes)
     assert ("no-time-stamps" in found) == (told is not None)
     if told:
         one = found["no-time-stamps"]
         assert (one.level, one.values["reason"]) == ("note", told)
 
 
-def test_stamps_that_nobody_asked_for_are_not_missed():
+def test_stamps_outside_the_plan_are_not_missing():
     off = {"source": None, "every": 0, "reason": because("off", "stamps were not asked for")}
-    assert "no-time-stamps" not in stamped({"stamp_every": 0}, **off)
+    assert "no-time-stamps" not in run_notes({"stamp_every": 0}, **off)
 
 
-def test_a_clock_that_was_set_is_told_with_what_was_left_out():
-    found = stamped(clock_steps=1, largest_step_ns=20_000, implausible=2)["clock-steps"]
+def test_an_adjusted_clock_is_reported_with_the_omitted_stamps():
+    found = run_notes(clock_steps=1, largest_step_ns=20_000, implausible=2)["clock-steps"]
     assert found.level == "note"
     assert found.values == {"steps": 10, "largest_us": 20.0, "left_out": 20}
-    assert "clock-steps" not in stamped()
+    assert "clock-steps" not in run_notes()

@@ -1,4 +1,4 @@
-"""What is said of a packet capture: nothing where none was asked for or all is well."""
+"""Verdicts from packet captures: notes only for problems."""
 
 from evidence import client, reasons, run
 from rows import each_row
@@ -8,7 +8,7 @@ def margin(value: float) -> dict[str, float]:
     return {"value": value, "low": value - 0.1, "high": value + 0.1, "runs": 10}
 
 
-def compared(goal: float, upto: str, **gaps: float) -> dict[str, object]:
+def comparison(goal: float, upto: str, **gaps: float) -> dict[str, object]:
     """Our latency beside the capture's: 30 us at p50, three times that at p99.9."""
     seen = {"p50": 30.0, "p95": 50.0, "p99": 70.0, "p99.9": 90.0}
     gap = {label.replace("_", "."): margin(value) for label, value in gaps.items()}
@@ -24,24 +24,24 @@ def compared(goal: float, upto: str, **gaps: float) -> dict[str, object]:
 
 def proof(**changes: object) -> dict[str, object]:
     good = {"runs": 10, "of": 10, "dropped": 0, "fault": None, "hint": None}
-    wire = compared(1.0, "p99.9", p50=1.2, p95=1.3, p99=1.5, p99_9=1.1)
-    service = compared(2.0, "p99", p50=5.0, p95=6.0, p99=6.9, p99_9=8.0)
+    wire = comparison(1.0, "p99.9", p50=1.2, p95=1.3, p99=1.5, p99_9=1.1)
+    service = comparison(2.0, "p99", p50=5.0, p95=6.0, p99=6.9, p99_9=8.0)
     return {**good, "wire": wire, "service": service, **changes}
 
 
-def found(**changes: object) -> dict[str, str]:
+def notes_of(**changes: object) -> dict[str, str]:
     """Levels by code; of a latency that differs from the capture's, by its name."""
     return {
         one.values.get("latency", code): one.level for code, one in reasons(proof=proof(**changes)).items()
     }
 
 
-def test_nothing_is_said_where_all_is_well_or_nothing_was_asked():
-    assert found() == {}
+def test_there_is_no_note_without_a_capture_or_a_problem():
+    assert notes_of() == {}
     assert reasons(proof=None) == {}
 
 
-def test_a_proof_that_cannot_be_had_leaves_the_verdict_alone_and_says_why():
+def test_an_unavailable_proof_is_noted_without_effect_on_the_verdict():
     missing = {
         "code": "missing-program",
         "fault": "there is no tcpdump here",
@@ -53,7 +53,7 @@ def test_a_proof_that_cannot_be_had_leaves_the_verdict_alone_and_says_why():
     assert missing["fault"] in one.text
 
 
-def test_dropped_packets_make_a_runs_proof_void():
+def test_dropped_packets_invalidate_the_proof_of_a_run():
     one = reasons(proof=proof(runs=9, dropped=1234))["capture-incomplete"]
     assert one.level == "note"
     assert one.values == {"runs": 1, "of": 10, "dropped": 1234}
@@ -70,29 +70,29 @@ def test_dropped_packets_make_a_runs_proof_void():
         (12.1, 8.0, "invalid"),
     ],
 )
-def test_service_latency_is_judged_by_what_it_adds_beyond_a_constant(p99, p99_9, level):
-    service = compared(2.0, "p99", p50=5.0, p95=6.0, p99=p99, p99_9=p99_9)
-    assert found(service=service).get("service") == level
+def test_service_latency_is_judged_by_its_difference_beyond_a_constant(p99, p99_9, level):
+    service = comparison(2.0, "p99", p50=5.0, p95=6.0, p99=p99, p99_9=p99_9)
+    assert notes_of(service=service).get("service") == level
 
 
-def test_only_the_quantiles_that_are_wrong_are_called_wrong():
-    service = compared(2.0, "p99", p50=5.0, p95=6.0, p99=12.1, p99_9=8.0)
+def test_only_wrong_quantiles_are_reported():
+    service = comparison(2.0, "p99", p50=5.0, p95=6.0, p99=12.1, p99_9=8.0)
     assert reasons(proof=proof(service=service))["capture-differs"].labels == ("p99",)
 
 
 @each_row(("p99", "level"), [(2.0, None), (2.2, "note"), (20.0, "note")])
-def test_wire_latency_that_drifts_is_told(p99, level):
-    wire = compared(1.0, "p99.9", p50=1.1, p95=1.3, p99=p99, p99_9=1.1)
-    assert found(wire=wire).get("wire") == level
+def test_a_drift_of_wire_latency_is_reported(p99, level):
+    wire = comparison(1.0, "p99.9", p50=1.1, p95=1.3, p99=p99, p99_9=1.1)
+    assert notes_of(wire=wire).get("wire") == level
 
 
-def test_too_few_requests_prove_nothing_either_way():
-    assert found(wire=None, service=compared(2.0, "p99", p50=5.0)) == {}
+def test_too_few_requests_prove_nothing():
+    assert notes_of(wire=None, service=comparison(2.0, "p99", p50=5.0)) == {}
 
 
-def test_service_latency_that_holds_the_time_to_connect_is_not_held_against_the_capture():
+def test_service_latency_with_connection_time_is_not_compared():
     told = {"connects": {"made": 9, "failed": 0, "all": 9}, "reconnects": 9}
-    service = compared(2.0, "p99", p50=100.0, p95=300.0, p99=900.0)
+    service = comparison(2.0, "p99", p50=100.0, p95=300.0, p99=900.0)
     for by_turns, level in ((False, "invalid"), (True, None)):
         runs = [run(n, clients=[client(0, **told, by_turns=by_turns)]) for n in range(1, 11)]
         one = reasons(proof=proof(service=service), runs=runs).get("capture-differs")

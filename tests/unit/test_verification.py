@@ -1,4 +1,4 @@
-"""Comparisons of clones: pairs that count, outcomes, and refused requests."""
+"""Verification of clones: counted pairs, outcomes and refused requests."""
 
 import json
 import math
@@ -90,7 +90,7 @@ def test_an_equivalent_clone_is_recognised(prediction):
     assert (point["pairs"], point["left_out"], point["why"], point["requests"]) == (6, 0, None, 60_000)
 
 
-def test_a_slower_clone_is_different_and_one_load_is_enough(prediction):
+def test_a_clone_that_is_slower_at_one_load_is_different(prediction):
     slower = compare(series(clone=1200.0), prediction)
     assert outcomes(slower) == dict.fromkeys(MARGINS, "different")
     assert outcomes(slower, "floor") == dict.fromkeys(MARGINS, "equivalent")
@@ -98,13 +98,13 @@ def test_a_slower_clone_is_different_and_one_load_is_enough(prediction):
     assert decide([alike, slower]) == "different"
 
 
-def test_large_scatter_leaves_the_verdict_open(prediction):
+def test_large_scatter_is_inconclusive(prediction):
     point = compare(series(scatter=0.2), prediction)
     assert set(outcomes(point).values()) == {"open"}
     assert decide([point]) == "open"
 
 
-def test_few_pairs_decide_nothing(prediction):
+def test_few_pairs_are_inconclusive(prediction):
     for clone in (1000.0, 2000.0):
         point = compare(series(clone=clone, pairs=4, scatter=1e-4), prediction)
         assert set(outcomes(point).values()) == {"open"}
@@ -115,7 +115,7 @@ def test_the_margin_of_p99_is_wider(prediction):
     assert outcomes(point) == {"mean": "different", "p95": "different", "p99": "equivalent"}
 
 
-def test_excluded_pairs_do_not_count(prediction):
+def test_excluded_pairs_are_not_counted(prediction):
     results = series(pairs=7)
     for number in (2, 5):
         for name in SERIES:
@@ -126,7 +126,7 @@ def test_excluded_pairs_do_not_count(prediction):
     assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
 
 
-def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(prediction):
+def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
     """Requests of the original cost 1.1 to 1.2 times as much as when logged; its latency grows with the square."""
     factors = [1.1, 1.14, 1.2, 1.1, 1.12, 1.15]
     found = series()
@@ -154,7 +154,7 @@ def test_a_changed_cost_is_in_the_plain_ratio_and_not_in_the_one_as_logged(predi
     assert len(heads(document([partly], prediction))) == len(heads(full)) - 2
 
 
-def test_without_pairs_the_verdict_is_open(prediction):
+def test_missing_pairs_are_inconclusive(prediction):
     point = compare(series(), prediction, range(1, 7))
     assert point["figures"]["p99"]["clone"] is None
     assert decide([point]) == "open"
@@ -182,7 +182,7 @@ def test_document_table_and_page_agree(prediction, pairs):
     assert page.count("<svg") > 2 * 2 * len(MARGINS)
 
 
-def test_a_seed_is_given_to_servers_that_take_one():
+def test_a_seed_is_passed_to_servers_that_accept_one():
     assert with_seed(parse_target("synth"), 5).spec.options["seed"] == 5
     assert with_seed(parse_target("memcached"), 5) == parse_target("memcached")
 

@@ -1,4 +1,4 @@
-"""Watching: which application, where its latency comes from, rings as arrays."""
+"""Watches: applications, sources of latency, and rings as arrays."""
 
 import contextlib
 import json
@@ -58,13 +58,13 @@ def test_latencies_of_a_log_are_in_the_ring_and_merge_over_hosts(ring):
     assert row["p99_us"] == pytest.approx(8000, rel=0.02)
 
 
-def test_bins_of_the_ring_are_known_to_a_64th():
+def test_bins_of_the_ring_have_a_width_of_a_64th():
     assert bin_middle_us(100) == pytest.approx(0.1, rel=0.02)
     assert merged_quantile_us([{100: 1}, {100: 1, 300: 2}], 0.5) == bin_middle_us(100)
     assert np.isnan(merged_quantile_us([], 0.5))
 
 
-def test_an_application_that_is_not_there_is_refused():
+def test_a_missing_application_is_refused():
     with raises(TargetError, "no-such-process", pid=4194999):
         find_application("4194999")
     with raises(UsageError, "bad-value", value="no-such-cgroup-here"):
@@ -73,7 +73,7 @@ def test_an_application_that_is_not_there_is_refused():
         watch(WatchRequest(Application("gone", 4194999), None))
 
 
-def test_a_ring_that_cannot_be_written_is_refused_before_the_first_sample(tmp_path):
+def test_an_unwritable_ring_is_refused_before_the_first_sample(tmp_path):
     nowhere, other = tmp_path / "no" / "such.ring", tmp_path / "text.ring"
     with raises(HindmostError, "unwritable-file", path=str(nowhere)):
         watch(WatchRequest(OWN, nowhere, samples=1))
@@ -83,12 +83,12 @@ def test_a_ring_that_cannot_be_written_is_refused_before_the_first_sample(tmp_pa
 
 
 @pytest.mark.parametrize("place", ["column:0", "json:", "last", "column:1/min"])
-def test_a_place_that_no_log_has_is_refused(place, tmp_path):
+def test_an_invalid_place_in_a_log_is_refused(place, tmp_path):
     with raises(UsageError, "bad-value", option="--log-latency", value=place):
         latency_from(OWN, probe=None, log=tmp_path / "x", log_latency=place)
 
 
-def test_a_protocol_that_no_probe_speaks_is_refused():
+def test_a_protocol_without_a_probe_is_refused():
     known = ["memcached", "redis", "http"]
     for address, protocol in [
         ("postgresql://127.0.0.1:5432", "postgresql"),
@@ -99,7 +99,7 @@ def test_a_protocol_that_no_probe_speaks_is_refused():
     assert latency_from(OWN, probe="100/s") is None
 
 
-def test_a_probe_asks_for_the_path_and_the_host_that_the_url_names():
+def test_a_probe_requests_path_and_host_of_the_url():
     asked = latency_from(OWN, probe="100/s", address="http://localhost:8080/cart?user=1").document["probe"]
     assert (asked["path"], asked["host"], asked["protocol"]) == ("/cart?user=1", "localhost:8080", "http")
     assert asked["address"].endswith(":8080")
@@ -111,7 +111,7 @@ def test_a_probe_asks_for_the_path_and_the_host_that_the_url_names():
             latency_from(OWN, probe="100/s", address=address)
 
 
-def test_the_usual_verb_is_meant_where_none_is_named():
+def test_the_default_verb_is_used():
     from hindmost.cli.verbs import insert_default
 
     assert insert_default(["watch", "merge", "a"]) == ["watch", "merge", "a"]
@@ -120,7 +120,7 @@ def test_the_usual_verb_is_meant_where_none_is_named():
     assert insert_default(["measure", "77"]) == ["measure", "77"]
 
 
-def test_the_document_names_the_probe_in_numbers():
+def test_the_document_has_the_figures_of_the_probe():
     source = latency_from(OWN, probe="50/s", address="memcached://localhost:11211")
     document = json.loads(WatchRequest(OWN, None, latency=source).document)
     assert document["latency"]["probe"]["address"].endswith(":11211")
@@ -140,7 +140,7 @@ def test_the_document_names_the_probe_in_numbers():
         ("json:http.took/ms", '{"http": {"took": "4"}}'),
     ],
 )
-def test_logs_of_well_known_servers_are_read_where_they_have_the_latency(place, line, tmp_path):
+def test_latencies_are_read_from_logs_of_common_servers(place, line, tmp_path):
     log = tmp_path / "access.log"
     log.write_text("")
     source = latency_from(OWN, probe=None, log=log, log_latency=place)
@@ -150,7 +150,7 @@ def test_logs_of_well_known_servers_are_read_where_they_have_the_latency(place, 
     assert (row["requests"], row["p50_us"]) == (1, pytest.approx(4000, rel=0.02))
 
 
-def test_a_ring_without_a_request_has_no_blocks_and_is_no_fault(tmp_path):
+def test_a_ring_without_requests_has_no_blocks(tmp_path):
     source = latency_from(OWN, probe=None, log=tmp_path / "absent.log", log_latency="column:1/ms")
     (tmp_path / "absent.log").write_text("")
     request = WatchRequest(OWN, tmp_path / "own.ring", 1 << 20, period_s=0.02, latency=source, samples=5)
@@ -187,7 +187,7 @@ def end(application):
     application.wait()
 
 
-def test_a_watch_ends_when_its_application_does_and_reports_it(tmp_path):
+def test_a_watch_ends_with_its_application(tmp_path):
     with subprocess.Popen(["sleep", "60"]) as application:
         request = WatchRequest(
             Application("sleep", application.pid), tmp_path / "gone.ring", 1 << 20, period_s=0.02
@@ -206,7 +206,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listening:
 
 
 @contextlib.contextmanager
-def listening(port: int):
+def listener_pid(port: int):
     with subprocess.Popen([sys.executable, "-c", SERVER, str(port)], stdout=subprocess.PIPE) as server:
         try:
             yield server, int(server.stdout.readline())
@@ -214,16 +214,16 @@ def listening(port: int):
             end(server)
 
 
-def test_a_watch_of_an_address_follows_the_server_when_it_is_started_again(tmp_path):
+def test_a_watch_of_an_address_follows_a_restarted_server(tmp_path):
     ring = tmp_path / "again.ring"
     with contextlib.ExitStack() as stack:
-        first, port = stack.enter_context(listening(0))
+        first, port = stack.enter_context(listener_pid(0))
 
         def restart() -> None:
             try:
                 wait_for(lambda: samples(ring) >= 3)
                 end(first)
-                second, _ = stack.enter_context(listening(port))
+                second, _ = stack.enter_context(listener_pid(port))
                 wait_for(lambda: events(ring)[-1:] == [("restarted", second.pid)])
                 wait_for(lambda: read_ring(ring).column("app.run_us")[-1] >= 0)
             finally:
@@ -243,7 +243,7 @@ def events(ring) -> list[tuple[str, int | None]]:
     return [(name, one.get("pid")) for one in found for name in ("ended", "restarted") if name in one]
 
 
-def test_a_watch_that_cannot_start_leaves_no_ring(tmp_path):
+def test_a_failed_start_leaves_no_ring(tmp_path):
     ring = tmp_path / "none.ring"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -255,7 +255,7 @@ def test_a_watch_that_cannot_start_leaves_no_ring(tmp_path):
     assert not ring.exists()
 
 
-def test_a_watch_that_is_killed_leaves_a_ring_that_the_next_one_goes_on_with(tmp_path):
+def test_the_ring_of_a_killed_watch_is_continued(tmp_path):
     ring = tmp_path / "killed.ring"
     argv = (str(os.getpid()), "--probe", "0", "--period", "100ms", "--ring", str(ring), "--size", "1")
     with verb(*argv, stderr=subprocess.DEVNULL) as first:
@@ -273,8 +273,8 @@ def test_a_watch_that_is_killed_leaves_a_ring_that_the_next_one_goes_on_with(tmp
     assert np.all(np.diff(read_ring(ring).at_s) > 0)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a file system is mounted: only root can")
-def test_a_full_disk_is_told_before_the_first_sample(tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system requires root")
+def test_a_full_disk_is_refused_before_the_first_sample(tmp_path):
     script = (
         f"mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c"
         " 'import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))'"
@@ -284,13 +284,13 @@ def test_a_full_disk_is_told_before_the_first_sample(tmp_path):
         ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
     if "unshare" in done.stderr or "mount:" in done.stderr:
-        pytest.skip("namespaces cannot be made: only root outside a container can")
+        pytest.skip("namespaces require root outside a container")
     assert done.returncode == 1
     assert json.loads(done.stdout)["code"] == "unwritable-file"
     assert not (tmp_path / "full.ring").exists() or not (tmp_path / "full.ring").stat().st_size
 
 
-def made_group() -> Path:
+def create_group() -> Path:
     """A cgroup of version 2 or 1, below this process's own or at the top."""
     rows = (line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines())
     own = {controllers: path.lstrip("/") for _, controllers, path in rows}
@@ -302,11 +302,11 @@ def made_group() -> Path:
             if (folder / "cgroup.procs").exists():
                 return folder
             folder.rmdir()
-    pytest.skip("this process may not make a cgroup")
+    pytest.skip("this process cannot create a cgroup")
 
 
-def test_a_cgroup_that_vanishes_ends_its_watch():
-    folder = made_group()
+def test_a_removed_cgroup_ends_its_watch():
+    folder = create_group()
     try:
         with subprocess.Popen(["sleep", "60"]) as application:
             (folder / "cgroup.procs").write_text(str(application.pid))
@@ -317,8 +317,8 @@ def test_a_cgroup_that_vanishes_ends_its_watch():
         folder.rmdir()
 
 
-def test_processes_in_children_of_a_cgroup_are_the_group_s():
-    folder = made_group()
+def test_processes_of_nested_cgroups_belong_to_the_group():
+    folder = create_group()
     child = folder / "child"
     try:
         child.mkdir()
@@ -333,7 +333,7 @@ def test_processes_in_children_of_a_cgroup_are_the_group_s():
             each.rmdir()
 
 
-def test_what_the_application_starts_later_is_watched_too(tmp_path):
+def test_later_processes_of_the_application_are_watched(tmp_path):
     with subprocess.Popen(
         ["sh", "-c", "read go; sleep 60; true"], stdin=subprocess.PIPE, start_new_session=True
     ) as application:

@@ -1,4 +1,4 @@
-"""What moved with latency in a ring: told where blocks are enough, and else when they will be."""
+"""Ranking of counters in a ring that changed with latency, and the number of blocks it needs."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from hindmost.watch.ranking import rank_or_wait
 BLOCK_S = 30
 BEGIN = 1_800_000_000  # on the edge of a block
 FAST, SLOW = 700, 892  # bins three octaves apart
-CHANGED = 5  # the block from which there are more threads
+CHANGED_BLOCK = 5  # the block from which there are more threads
 
 
 def ring(slow):
@@ -23,7 +23,7 @@ def ring(slow):
     each = np.repeat(slow, BLOCK_S)
     metrics = rng.normal(1_000, 100, (len(seconds), 10)).astype(int)
     metrics[:, 1] += 1_000 * each
-    metrics[:, 0] = np.where(seconds < CHANGED * BLOCK_S, 3, 4)
+    metrics[:, 0] = np.where(seconds < CHANGED_BLOCK * BLOCK_S, 3, 4)
     names = ["app.threads", "psi.cpu_some_us", *(f"host.m{at}" for at in range(8))]
     # Blocks differ by more than a bin's width.
     bins = np.where(each, SLOW, FAST) + np.repeat(rng.integers(0, 9, len(slow)), BLOCK_S)
@@ -43,7 +43,7 @@ def ring(slow):
 
 
 @pytest.fixture
-def shown(monkeypatch, capsys):
+def show_ring(monkeypatch, capsys):
     def show(slow):
         """The document and the text; a block that is not over yet stands behind `slow`."""
         monkeypatch.setattr("hindmost.watch.read_ring", lambda _: ring(np.array([*slow, slow[-1]])))
@@ -55,16 +55,16 @@ def shown(monkeypatch, capsys):
     return show
 
 
-def test_an_outage_is_measured_against_what_was_before_it(shown):
-    change, bootstrap = (shown([False] * 66 + [True] * 10)[0][name] for name in ("change", "bootstrap"))
+def test_an_outage_is_compared_with_earlier_blocks(show_ring):
+    change, bootstrap = (show_ring([False] * 66 + [True] * 10)[0][name] for name in ("change", "bootstrap"))
     assert (change["kind"], change["minutes"]) == ("anomaly", None)
     assert change["since_s"] == BEGIN + 67 * BLOCK_S
     assert 6 < change["low"] < bootstrap["low"] < 8 < bootstrap["high"] < change["high"] < 10
 
 
 @pytest.mark.parametrize("begun", [1, 3, 5])
-def test_an_anomaly_that_has_just_begun_is_not_ranked_until_a_time_that_is_shown(shown, begun):
-    document, text = shown([False] * 40 + [True] * begun)
+def test_a_recent_anomaly_shows_the_time_of_its_ranking(show_ring, begun):
+    document, text = show_ring([False] * 40 + [True] * begun)
     assert document["moved"] == []
     wait = document["moved_wait"]
     assert (wait["have"], wait["need"], wait["of"]) == (begun, 6, "slow")
@@ -77,27 +77,27 @@ def test_an_anomaly_that_has_just_begun_is_not_ranked_until_a_time_that_is_shown
     assert "psi.cpu_some_us" not in text
 
 
-def test_after_six_slow_blocks_what_moved_with_them_comes_first(shown):
-    document, text = shown([False] * 40 + [True] * 6)
+def test_after_six_slow_blocks_the_related_counter_comes_first(show_ring):
+    document, text = show_ring([False] * 40 + [True] * 6)
     assert document["moved_wait"] is None
     assert document["moved"][0]["name"] == "psi.cpu_some_us"
     assert "psi.cpu_some_us" in text
 
 
-def test_slow_blocks_of_some_minutes_ago_are_company_as_well(shown):
-    document, _ = shown([False] * 30 + [True] * 6 + [False] * 10 + [True])
+def test_earlier_slow_blocks_count_as_slow(show_ring):
+    document, _ = show_ring([False] * 30 + [True] * 6 + [False] * 10 + [True])
     assert document["moved_wait"] is None
     assert document["moved"][0]["name"] == "psi.cpu_some_us"
 
 
-def test_where_nothing_is_slow_a_ring_is_ranked_as_it_is(shown):
-    document, _ = shown([False] * 40)
+def test_a_ring_without_slow_blocks_is_ranked(show_ring):
+    document, _ = show_ring([False] * 40)
     assert document["moved_wait"] is None
     assert document["moved"]
 
 
-def test_a_ring_that_is_too_short_reports_how_many_blocks_it_lacks(shown):
-    document, _ = shown([False] * 7)
+def test_a_short_ring_reports_the_number_of_missing_blocks(show_ring):
+    document, _ = show_ring([False] * 7)
     wait = document["moved_wait"]
     assert document["moved"] == []
     assert (wait["code"], wait["have"], wait["need"]) == ("few-blocks", 7, 20)
@@ -105,13 +105,13 @@ def test_a_ring_that_is_too_short_reports_how_many_blocks_it_lacks(shown):
 
 
 @pytest.mark.parametrize(("begun", "ranked"), [(6, False), (14, True)])
-def test_an_anomaly_is_ranked_by_as_many_blocks_before_it_as_leave_enough_slow(shown, begun, ranked):
+def test_an_anomaly_is_ranked_with_enough_earlier_blocks(show_ring, begun, ranked):
     # 6 slow of the last 20; 14 slow of the last 46, among which the threads became more.
-    document, _ = shown([False] * 36 + [True] * begun)
+    document, _ = show_ring([False] * 36 + [True] * begun)
     assert ("app.threads" in {one["name"] for one in document["moved"]}) == ranked
 
 
-def test_a_last_block_that_is_a_tenth_slower_does_not_keep_back_a_ranking():
+def test_a_slightly_slower_last_block_does_not_delay_the_ranking():
     blocks = 30
     ends = BEGIN + BLOCK_S * np.arange(1.0, blocks + 1)
     values = np.full(blocks, 100.0)

@@ -1,4 +1,4 @@
-"""Workload files: their mistakes by line, mixes that have a name, and Treadmill's own."""
+"""Workload files: errors with their line, named mixes, and files of Treadmill."""
 
 import json
 import math
@@ -52,27 +52,27 @@ MISTAKES = [
 ]
 
 
-def planned(path: Path) -> dict[str, Any]:
+def workload_plan(path: Path) -> dict[str, Any]:
     """A workload as the engine has filled it in."""
     return MeasureRequest.from_options({"target": "memcached", "workload": path}).plan().workload
 
 
 @pytest.mark.parametrize(("text", "code", "key", "line"), MISTAKES)
-def test_a_mistake_is_refused_by_file_line_and_key(tmp_path, text, code, key, line):
+def test_an_error_is_refused_with_file_line_and_key(tmp_path, text, code, key, line):
     file = tmp_path / "mix.json"
     file.write_text(text)
     with raises(UsageError, code, path=str(file), line=line, key=key):
-        planned(file)
+        workload_plan(file)
 
 
 def test_a_file_of_key_names_must_exist(tmp_path):
     file = tmp_path / "mix.json"
     file.write_text('{"key_names": {"file": "none.txt"}}')
     with raises(UsageError, "no-such-file", key="key_names.file", path=str(tmp_path / "none.txt")):
-        planned(file)
+        workload_plan(file)
 
 
-def test_a_file_goes_before_a_named_workload_and_other_names_are_refused(tmp_path, monkeypatch):
+def test_a_file_overrides_a_named_workload_and_unknown_names_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with raises(UsageError, "unknown-name", name="facebook-ect", known=list(named_workloads())):
         load_workload(Path("facebook-ect"))
@@ -80,7 +80,7 @@ def test_a_file_goes_before_a_named_workload_and_other_names_are_refused(tmp_pat
     assert load_workload(Path("facebook-etc"))["keys"] == 7
 
 
-def test_names_in_a_file_lie_beside_it_and_are_counted(tmp_path):
+def test_a_file_of_key_names_is_beside_the_workload(tmp_path):
     (tmp_path / "names.txt").write_text("one\n\ntwo\nthree\n")
     (tmp_path / "mix.json").write_text('{"about": "x", "key_names": {"file": "names.txt"}}')
     found = load_workload(tmp_path / "mix.json")
@@ -89,10 +89,10 @@ def test_names_in_a_file_lie_beside_it_and_are_counted(tmp_path):
 
 
 @each_row("name", sorted(named_workloads()))
-def test_every_named_mix_has_its_source_and_is_accepted(name):
+def test_every_named_mix_has_a_source_and_is_valid(name):
     text = json.loads(named_workloads()[name].read_text())
     assert "SIGMETRICS 2012" in " ".join(text["about"])
-    assert planned(Path(name))["keys"] == 100_000
+    assert workload_plan(Path(name))["keys"] == 100_000
 
 
 def _mean(law: Any, below: int = 1_000_001) -> float:
@@ -136,7 +136,7 @@ def test_the_etc_mix_has_the_moments_of_its_paper():
     )  # "50 % of keys in 1 % of requests"
 
 
-def test_the_usr_and_var_mixes_are_within_what_was_published():
+def test_the_usr_and_var_mixes_are_within_the_published_ranges():
     usr, var = load_workload(Path("facebook-usr")), load_workload(Path("facebook-var"))
     assert (usr["get_ratio"], usr["value_bytes"]) == (0.998, 2)
     assert {size for size, _ in usr["key_bytes"]["choice"]} == {16, 21}
@@ -159,17 +159,17 @@ def treadmills(count: int = 4, **changed: Any) -> list[dict[str, Any]]:
     ]
 
 
-def test_treadmills_own_file_is_read(tmp_path):
+def test_a_treadmill_file_is_read(tmp_path):
     file = tmp_path / "flat.json"
     file.write_text(json.dumps(treadmills()))
-    found = planned(file)
+    found = workload_plan(file)
     assert (found["get_ratio"], found["keys"], found["key_names"]) == (0.7, 4, ["0", "1", "2", "3"])
     assert found["value_bytes"] == {"choice": [[256, 0.5], [512, 0.5]]}
     assert found["popularity"] == "uniform"
     uneven = treadmills(2)
     uneven[0]["key_cdf"] = 0.8
     file.write_text(json.dumps(uneven))
-    assert planned(file)["popularity"] == {"weights": [0.8, 0.2]}
+    assert workload_plan(file)["popularity"] == {"weights": [0.8, 0.2]}
 
 
 @pytest.mark.parametrize(
@@ -180,14 +180,14 @@ def test_treadmills_own_file_is_read(tmp_path):
         ({"key_cfd": 1}, "unknown-key", {"key": "key_cfd", "number": 4}),
     ],
 )
-def test_parts_of_treadmills_file_without_a_counterpart_are_refused(tmp_path, changed, code, fields):
+def test_unsupported_parts_of_a_treadmill_file_are_refused(tmp_path, changed, code, fields):
     file = tmp_path / "flat.json"
     file.write_text(json.dumps(treadmills(**changed)))
     with raises(UsageError, code, path=str(file), **fields):
         load_workload(file)
 
 
-def test_an_operation_of_treadmill_that_is_not_ours_is_refused(tmp_path):
+def test_an_unsupported_operation_of_treadmill_is_refused(tmp_path):
     file = tmp_path / "flat.json"
     records = treadmills()
     for record in records:
