@@ -74,12 +74,12 @@ def test_a_file_sets_the_rate_unless_one_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("0,1\n2,1\n1,1\n", 3),  # goes back in time
+        ("0,1\n2,1\n1,1\n", 3),  # decreasing time
         ("0,1\n2\n", 2),  # no rate
         ("0,1\n2,-1\n", 2),  # a negative rate
         ("0,1\n", 1),  # only one time
-        ("0,0\n5,0\n", 2),  # no load at all
-        ("O,100\n10,100\n10,300\n", 1),  # a typing error is no name of a column
+        ("0,0\n5,0\n", 2),  # zero load
+        ("O,100\n10,100\n10,300\n", 1),  # a misspelt number, not a column name
         ("0;100\n10,100\n20,100\n", 1),
     ],
 )
@@ -135,7 +135,7 @@ def test_scheduled_rates_of_windows_add_up_to_the_area_of_the_schedule(text: str
     assert sum(rate * length for rate, length in zip(asked, np.diff(edges), strict=True)) == pytest.approx(
         200.0 * 3.0 * period
     )
-    # Against the polyline itself, summed in fine steps.
+    # Compared with the polyline, summed in fine steps.
     at, rates_ = np.array(points).T
     fine = (np.arange(3_000_000) + 0.5) * 1e-6 * period
     there = np.interp(np.mod(fine, period), at, rates_)
@@ -157,7 +157,7 @@ def test_a_page_plots_scheduled_and_achieved_rates() -> None:
     drawn = {name: charts.series({"series": [doc]}, 600.0) for name, doc in (("no", one), ("yes", asked))}
     assert 'class="line requested"' not in drawn["no"]
     assert 'class="line requested"' in drawn["yes"]
-    assert ">200<" in drawn["yes"], "the axis holds what was asked for"
+    assert ">200<" in drawn["yes"], "the axis includes the scheduled rate"
     assert ">200<" not in drawn["no"]
     (data,) = series_data({"series": [asked]})
     assert len(data["requested"]) == len(data["t"]) < 600

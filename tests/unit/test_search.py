@@ -90,7 +90,7 @@ def test_a_clear_limit_is_found_within_the_ratio(tmp_path, monkeypatch, limit, s
     found = search_with(tmp_path, monkeypatch, holds_up_to(limit, above), start).run()
     assert found.finished
     assert found.span.low <= limit <= found.span.high, found.span
-    far = not 1e-3 < limit / start < 1e3  # the way there has used up the runs for a narrow span
+    far = not 1e-3 < limit / start < 1e3  # the distance uses up the runs for a narrow span
     assert found.span.ratio <= (rates.WIDE if far else RATIO)
     assert found.holds is not None
     assert limit / found.span.ratio / RATIO <= found.holds.rate_per_s <= limit
@@ -122,7 +122,7 @@ def test_one_wrong_step_lowers_the_bound_only_temporarily(tmp_path, monkeypatch)
     assert found.holds is not None
     assert found.holds.rate_per_s > wrong[0]
     assert found.fails is not None
-    assert found.fails.rate_per_s > limit, "the step that all others contradict is not shown as the bound"
+    assert found.fails.rate_per_s > limit, "a step that contradicts all others is not the bound"
 
 
 def test_a_spoiled_step_is_repeated_and_not_counted(tmp_path, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_spoiled_step_is_repeated_and_not_counted(tmp_path, monkeypatch):
         return "spoiled" if len(calls) == 2 else holds_up_to(limit)(rate)
 
     found = search_with(tmp_path, monkeypatch, truth).run()
-    assert calls[1] == calls[2], "the same rate again"
+    assert calls[1] == calls[2], "the rate is repeated"
     assert [step.outcome for step in found.steps].count("spoiled") == 1
     undisturbed = search_with(tmp_path / "isolated", monkeypatch, holds_up_to(limit)).run()
     assert found.span == undisturbed.span
@@ -144,10 +144,10 @@ def test_a_host_that_is_never_quiet_ends_the_search_with_a_reason(tmp_path, monk
     found = search_with(tmp_path, monkeypatch, lambda _: "spoiled").run()
     assert len(found.steps) == MOST_SPOILED
     tried = [step.rate_per_s for step in found.steps]
-    assert tried[0] == tried[1] == tried[2] > tried[3], "disturbed three times, a lower rate is tried"
+    assert tried[0] == tried[1] == tried[2] > tried[3], "a lower rate is tried after three disturbed steps"
     assert found.holds is None
-    assert found.fails is None, "a step that says nothing is no bound"
-    assert "because" in found.headline, "why, as the last step says it"
+    assert found.fails is None, "a spoiled step is not a bound"
+    assert "because" in found.headline, "the reason of the last step"
 
 
 @pytest.mark.parametrize("outcome", ["fails", "unmet"])
@@ -245,14 +245,14 @@ def test_a_finished_search_resumes_only_with_more_runs(tmp_path, monkeypatch):
     found = one.run()
     assert found.span.ratio > RATIO, "the runs end before the span is narrow"
 
-    def again(most: int) -> SearchFindings:
+    def search_again(most: int) -> SearchFindings:
         plan = one.plan.model_copy(update={"runs": (3, most)})
         later = RateSearch(one.study, plan, one.target, one.objective, one.observer)
         monkeypatch.setattr(later, "_try", lambda rate: fake_step(rate, holds_up_to(3e4)(rate)))
         return later.run()
 
-    assert again(MAX_RUNS) == found
-    more = again(4 * MAX_RUNS)
+    assert search_again(MAX_RUNS) == found
+    more = search_again(4 * MAX_RUNS)
     assert more.steps[: len(found.steps)] == found.steps
     assert more.span.ratio < found.span.ratio
 
@@ -260,14 +260,14 @@ def test_a_finished_search_resumes_only_with_more_runs(tmp_path, monkeypatch):
 def test_a_repeated_rate_gets_other_requests_and_its_own_folder(tmp_path, monkeypatch):
     seeds: list[tuple[str, int]] = []
 
-    class Seen:
+    class RecordedProcedure:
         def __init__(self, study: Study, plan: object, *_: object) -> None:
             seeds.append((study.folder.name, plan.seed))  # type: ignore[attr-defined]
 
         def run(self) -> None:
             raise TargetError("server-died", "enough")
 
-    monkeypatch.setattr(rates, "Procedure", Seen)
+    monkeypatch.setattr(rates, "Procedure", RecordedProcedure)
     one = plan_search(tmp_path)
     for _ in range(2):
         with raises(TargetError, "server-died"):
@@ -295,7 +295,7 @@ def test_a_damaged_search_is_reported_with_a_hint(tmp_path, text):
 
 
 class DyingRun:
-    """A procedure whose server dies of it."""
+    """A procedure that kills its server."""
 
     error: Exception
 
@@ -336,11 +336,11 @@ def test_a_running_server_that_dies_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_server_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
-    class NotStarted(DyingRun):
+    class UnstartableRun(DyingRun):
         def run(self) -> None:
             raise TargetError("missing-program", "memcached is not installed")
 
-    monkeypatch.setattr(rates, "Procedure", NotStarted)
+    monkeypatch.setattr(rates, "Procedure", UnstartableRun)
     with raises(TargetError, "missing-program"):
         plan_search(tmp_path).run()
 
@@ -348,9 +348,9 @@ def test_a_server_that_cannot_be_started_is_an_error(tmp_path, monkeypatch):
 def test_a_step_resumes_in_its_folder_with_new_bounds_of_runs(tmp_path):
     one = plan_search(tmp_path)
     folder = one.study.folder / "steps" / "500"
-    (folder / "runs").mkdir(parents=True)  # killed before its manifest was written
+    (folder / "runs").mkdir(parents=True)  # killed before writing the manifest
     first = open_part(one.study, folder, one.plan)
-    assert first.manifest["kind"] == "measure", "a step is an ordinary study"
+    assert first.manifest["kind"] == "measure", "a step is a study of kind measure"
     assert "search" not in first.manifest
     second = open_part(one.study, folder, one.plan.model_copy(update={"runs": (3, 30)}))
     assert second.manifest["plan"]["runs"] == [3, 30]
@@ -359,7 +359,7 @@ def test_a_step_resumes_in_its_folder_with_new_bounds_of_runs(tmp_path):
 
 def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
     one = plan_search(tmp_path)
-    # 100/s, two clients: 0.5 a second beyond p99, twenty are needed.
+    # 100/s, two clients: 0.5 requests per second above p99; 20 are needed.
     note = one._thin(100.0)
     assert note is not None
     assert (note.code, note.values["duration_s"], note.values["name"]) == ("few-samples", 40, "p99")

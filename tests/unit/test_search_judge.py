@@ -62,12 +62,16 @@ CASES = [
     ("slow by the host's doing alone", [*step_runs(300.0), *host(700.0, 705.0, 710.0)], None),
     ("disturbed, and fast enough for all that", host(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
     (
-        "not clear by itself, clear with the disturbed",
+        "decided only with the disturbed runs",
         [*step_runs(300.0, 600.0, 301.0, 302.0, 303.0), *host(*[300.0] * 4)],
         None,
     ),
     ("disturbed too often", host(*[700.0] * max(DISTURBED, RUNS[0])), "spoiled"),
-    ("disturbed often, calm more often", [*step_runs(*[480.0, 520.0] * 2, 500.0), *host(*[700.0] * 4)], None),
+    (
+        "some disturbed runs, more quiet ones",
+        [*step_runs(*[480.0, 520.0] * 2, 500.0), *host(*[700.0] * 4)],
+        None,
+    ),
     ("a busy client, slow", client(700.0, 705.0), "unmet"),
     ("a busy client, fast enough", client(300.0, 305.0, 310.0, 303.0, 307.0), "holds"),
     ("one busy client", [*client(700.0), *step_runs(700.0, 705.0, 710.0, 703.0, 707.0)], "fails"),
@@ -132,9 +136,7 @@ def test_late_sending_is_compared_with_the_limit_of_the_objective():
     assert run_of(send_delay={"p99": 60.0}).kind == "host"
     assert run_of(send_delay={"p99": 60.0}, latency={"p99": 5e3}).kind == "host"
     assert run_of(send_delay={"p99": 30.0}, service={"p99": 20.0}).kind == "counted"
-    assert (
-        run_of(send_delay={"p50": 60.0}).kind == "counted"
-    )  # of another quantile than the one that is limited
+    assert run_of(send_delay={"p50": 60.0}).kind == "counted"  # a quantile without a limit
 
 
 def test_limited_errors_are_a_share():
@@ -160,7 +162,7 @@ def test_the_stopping_rule_ends_a_judged_step_and_shows_its_interval():
 @each_row(
     ("text", "code"),
     [
-        ("errors<1%", "bad-value"),  # a server that answers late meets it at any rate
+        ("errors<1%", "bad-value"),  # a slow server meets it at any rate
         ("p99<500us,p99<1ms", "duplicate-name"),
         ("p99=5", "bad-value"),
         ("", "bad-value"),
@@ -185,7 +187,7 @@ def test_the_interval_of_a_decided_step_excludes_the_limit(values, limit):
 
 
 def test_the_median_run_decides_despite_outliers():
-    """Of 400 steps whose typical run lies 10 % below the limit, while one run in twenty is 20 times slower."""
+    """400 steps have a median run 10 % below the limit; one run in twenty is 20 times slower."""
     g = np.random.default_rng(1)
     wrong = held = 0
     for _ in range(400):

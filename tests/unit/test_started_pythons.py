@@ -49,10 +49,10 @@ def test_a_module_in_the_working_folder_is_not_imported(name: str, tmp_path: Pat
             one.stop()
     finally:
         os.chdir(before)
-    assert events[0]["event"] in ("failed", "ended"), "a plan without a word is refused"
+    assert events[0]["event"] in ("failed", "ended"), "an empty plan is refused"
     assert not (tmp_path / "was run").exists()
     careless = subprocess.run(
         [sys.executable, "-c", f"import {name[:-3]}"], cwd=tmp_path, capture_output=True, check=False
     )
     assert careless.returncode == 0
-    assert (tmp_path / "was run").exists() or name == "signal.py", "without -P it would be"
+    assert (tmp_path / "was run").exists() or name == "signal.py", "the module runs without -P"

@@ -38,7 +38,7 @@ def test_noise_of_single_requests_affects_differences_more_than_quantiles():
 
 
 def test_requests_are_compared_one_by_one_not_by_rank():
-    # The slowest for us are the fastest for them: the curves are the same, the requests are not.
+    # Ranks are reversed: the quantiles are equal, the requests are not.
     ordered = np.sort(LATENCIES_US)
     found = agreement(ordered[::-1], ordered, LEVELS)
     assert constancy(found.gap) == 0.0

@@ -27,7 +27,7 @@ SERVICE_US = 100.0
 
 @pytest.fixture(scope="module")
 def server_address() -> Any:
-    """A server that greets and is asked nothing; what the kernel counts of its process is of no run here."""
+    """Return the address of a server that only greets; the runs are simulated."""
     with (
         impostor(memcached(lambda connection, _: connection.sendall(b"END\r\n"))) as address,
         pytest.MonkeyPatch.context() as patch,
@@ -39,7 +39,7 @@ def server_address() -> Any:
 def plan_of(address: str, **given: Any) -> MeasurePlan:
     asked = {"rate_per_s": 3_000.0, "runs": (10, 20), "precision": 0.1, "duration_s": 1.0}
     asked |= {"warmup": 0.25, "calibration_s": 0.25, "quantiles": (0.5, 0.95), "samples": 0, "stamp_every": 0}
-    # The server beside says only who it is: it has no keys that could be removed.
+    # The server only identifies itself; it has no keys to remove.
     kept = {"kind": "key-value", "clean_up": False}
     return MeasurePlan(target=f"memcached://{address}", workload=kept, **(asked | given))
 
@@ -57,7 +57,7 @@ def codes(result: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.nightly
 def test_intervals_contain_the_truth_with_steal_time_in_every_third_run(server_address, tmp_path):
-    """Nominal .95 of the median: fewer than 3 of 4 come once in 70 times (seeded); the nightly ring has 100."""
+    """At nominal 95 %, fewer than 3 of 4 occur once in 70 times (seeded); the nightly tests run 100 studies."""
     check_coverage(server_address, tmp_path, Host(disturbed=0.3, hidden=0.05), studies=4, least=3)
 
 
@@ -66,12 +66,12 @@ def test_intervals_contain_the_truth_with_steal_time_in_every_third_run(server_a
 @pytest.mark.parametrize("hidden", [0.0, 0.01, 0.05, 0.1])
 @pytest.mark.parametrize("disturbed", [0.0, 0.3])
 def test_intervals_have_their_coverage_on_hosts_with_steal_time(server_address, tmp_path, disturbed, hidden):
-    """100 studies each; .95 less 4 standard errors."""
+    """Run 100 studies each and require 95 % less 4 standard errors."""
     check_coverage(server_address, tmp_path, Host(disturbed=disturbed, hidden=hidden), studies=100, least=87)
 
 
 def check_coverage(address: str, folder: Path, host: Host, *, studies: int, least: int) -> None:
-    """How often the intervals of p50 and p95 hold the closed form.
+    """Count how often the intervals of p50 and p95 contain the exact value.
 
     A study that kept too few runs, as this host was busy, withholds its interval and is not counted.
     """
@@ -129,7 +129,7 @@ def test_steal_time_in_every_run_ends_early_without_certain_figures(server_addre
     result, _ = run_study(tmp_path / "study", plan_of(server_address), Host(disturbed=1.0))
     assert result["verdict"] == "inconclusive"
     assert result["excluded"]["counted"] == 0
-    assert len(result["runs"]) < 15, "it does not spend the whole budget on a hopeless host"
+    assert len(result["runs"]) < 15, "a hopeless host does not use up the whole budget"
     assert codes(result)["excluded-runs"] == "inconclusive"
     assert {one["verdict"] for one in result["latency_us"].values()} == {"inconclusive"}
     study, again = Study.open(tmp_path / "study"), Diary()
@@ -138,7 +138,7 @@ def test_steal_time_in_every_run_ends_early_without_certain_figures(server_addre
         Procedure(
             study, plan_of(server_address), target, again, fleet=StealingFleet(Host(disturbed=1.0))
         ).run()
-    assert again.began == [], "excluded runs are remembered"
+    assert again.began == [], "excluded runs are not repeated"
     assert all(one["hint"] for one in result["reasons"] if one["level"] == "inconclusive")
 
 
@@ -232,9 +232,9 @@ def test_a_client_pause_is_not_reported_as_a_server_pause(server_address, tmp_pa
 
 @pytest.fixture
 def sentinel(monkeypatch):
-    """The sentinel of the simulated host: `run.json` holds what it saw, as of a server that was seen, too."""
+    """Add the events of a simulated sentinel to `run.json`."""
 
-    def made(study: Study, number: int, plan: MeasurePlan, target: Any, **given: Any) -> Any:
+    def make_recorded(study: Study, number: int, plan: MeasurePlan, target: Any, **given: Any) -> Any:
         done = make_run(study, number, plan, target, **given)
         folder = study.runs()[-1].folder
         if not (folder / SENTINEL).exists():
@@ -245,11 +245,11 @@ def sentinel(monkeypatch):
         rewrite(folder / "run.json", known)
         return done
 
-    monkeypatch.setattr(procedure, "make_run", made)
+    monkeypatch.setattr(procedure, "make_run", make_recorded)
 
 
 def test_runs_continue_when_isolated_latency_counts_excluded_runs(server_address, sentinel, tmp_path):
-    """A host that takes 5 % of every run: no run counts, and calm latency knows the truth of M/M/1 from them all."""
+    """With 5 % steal time in every run, no run counts, but isolated latency agrees with M/M/1."""
     asked = {"quantiles": (0.5, 0.95), "client_cpus": ((1,),), "pacing": "spin", "samples": 20_000}
     plan = plan_of(server_address, runs=(6, 20), duration_s=2.0, **asked)
     result, diary = run_study(tmp_path / "study", plan, Host(disturbed=1.0, watched=True))
@@ -259,7 +259,7 @@ def test_runs_continue_when_isolated_latency_counts_excluded_runs(server_address
         True,
     )
     _, blind = run_study(tmp_path / "unwatched", plan, Host(disturbed=1.0))
-    assert len(blind.ended) < len(diary.ended) < 20, "without isolated latency it ends as hopeless"
+    assert len(blind.ended) < len(diary.ended) < 20, "without isolated latency the study ends early"
     for name, level in (("p50", 0.5), ("p95", 0.95)):
         truth = mm1_sojourn(plan.rate_per_s * SERVICE_US / 1e6, SERVICE_US, level)
         assert isolated[name]["low"] <= truth <= isolated[name]["high"], (name, truth, isolated[name])

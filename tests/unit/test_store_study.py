@@ -171,13 +171,13 @@ def test_a_second_process_cannot_lock_a_study(study):
         pytest.fail("two in one study")
     assert caught.value.hint
     with study.lock():
-        pass  # free again
+        pass  # the lock is free
 
 
 def _hold(folder: str, ready: object) -> None:
     with Study.open(Path(folder)).lock():
         ready.set()
-        os._exit(0)  # as after kill -9: nothing is put away
+        os._exit(0)  # no clean-up, as after kill -9
 
 
 def test_the_lock_of_a_killed_process_is_free(study):

@@ -43,7 +43,7 @@ PLAN = tiny_plan().model_dump(mode="json")
 
 @pytest.fixture(scope="module", autouse=True)
 def fast_prediction():
-    """A fortieth of the requests that a prediction is usually simulated with."""
+    """Simulate predictions with a fortieth of the usual number of requests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module("hindmost.studies.comparison.clone.answer"), "SIMULATED", 10_000)
         yield
@@ -51,7 +51,7 @@ def fast_prediction():
 
 @pytest.fixture(scope="module")
 def made_verification(tmp_path_factory):
-    """A real verification: a pair of tiny runs of a clone and itself, at one load; the second pair is a copy."""
+    """Return a real verification of a clone with itself: one load, one pair of tiny runs and a copy of it."""
     folder = tmp_path_factory.mktemp("verified")
     document = folder / "clone.toml"
     document.write_text(CLONE)
@@ -77,7 +77,7 @@ def verification(made_verification, tmp_path):
 
 
 def output_of(capsys, *words):
-    """Exit code, standard output and error of a command."""
+    """Return exit code, standard output and standard error of a command."""
     code = main([*map(str, words)])
     said = capsys.readouterr()
     return code, said.out, said.err
@@ -179,8 +179,8 @@ def test_a_search_without_an_objective_is_refused():
         objective_of(Study(Path("folder"), {"search": {}}))
 
 
-def refused(study, capsys, *words):
-    """Standard error of a command that is refused, and leaves the study alone."""
+def refused_output(study, capsys, *words):
+    """Check that a command is refused without changing the study; return its standard error."""
     before = (study.folder / "manifest.json").read_text()
     code, out, err = output_of(capsys, *words)
     assert (code, out) == (2, ""), err
@@ -191,7 +191,7 @@ def refused(study, capsys, *words):
 def test_a_verification_refuses_plain_runs(verification, capsys):
     runs = sorted(verification.folder.glob("**/run.json"))
     for words in (["measure", "--resume"], ["measure", "--runs", "9", "--resume"], ["attribute"]):
-        err = refused(verification, capsys, *words, verification.folder)
+        err = refused_output(verification, capsys, *words, verification.folder)
         assert "wrong-study-kind" in err
         assert f"hindmost compare {verification.folder}" in err
     assert sorted(verification.folder.glob("**/run.json")) == runs
@@ -200,7 +200,7 @@ def test_a_verification_refuses_plain_runs(verification, capsys):
 def test_a_part_of_a_study_cannot_be_resumed_alone(verification, capsys):
     for who in ("original", "clone"):
         part = verification.folder / "0.2" / who
-        err = refused(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
+        err = refused_output(Study.open(part), capsys, "measure", "--resume", part, "--runs", "9")
         assert "part-of-study" in err
         assert f"hindmost compare {verification.folder}" in err
 
@@ -253,7 +253,7 @@ def test_a_resumed_verification_makes_only_the_missing_runs(verification, capsys
 
 @pytest.fixture
 def fake_kind(monkeypatch, study):
-    """A kind whose `run` does what a test says, and the tiny study as one of it."""
+    """Return a kind with the `run` of a test, and the tiny study as a study of this kind."""
 
     def become(run):
         made = Kind("made-up", run, lambda study: {}, publish)

@@ -1,4 +1,4 @@
-"""Supervised jobs beside a server: resource control, pauses and clean-up."""
+"""Supervised jobs on the host of a server: resource control, pauses and clean-up."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def test_a_job_is_cut_at_half_the_slow_requests_and_paused_before_the_limit():
     assert not one.react_to_requests(3, 10)
     assert one.react_to_requests(4, 10)
     assert (one.cpu_count, one.why) == (4, Note("budget-used", one.why.text, {"have": 4, "most": 10}))
-    assert not one.react_to_requests(5, 10), "once a window is enough"
+    assert not one.react_to_requests(5, 10), "only one reaction per window"
     assert one.react_to_requests(8, 10)
     assert (one.cpu_count, one.why.code) == (0, "budget-spent")
     assert not one.react_to_window(NEAR)
@@ -108,7 +108,7 @@ def test_a_job_never_runs_in_the_window_after_a_violation(windows, most):
 
 
 class Probe:
-    """A probe that tells what a test gives it."""
+    """A probe with the values of a test."""
 
     def __init__(self) -> None:
         self.each: list[tuple[int, int]] = []
@@ -145,7 +145,7 @@ def test_a_request_belongs_to_the_window_of_its_due_time(clock):
     assert one.read_probe() == 16
     window = one.close()
     assert (window.requests, window.percentile_us) == (100, 5000.0)
-    assert one.read_probe() == 1, "the one that was due later is the next window's"
+    assert one.read_probe() == 1, "a later due time belongs to the next window"
 
 
 def test_a_waiting_request_is_slow_before_it_is_answered(clock):
@@ -155,7 +155,7 @@ def test_a_waiting_request_is_slow_before_it_is_answered(clock):
     probe.each = [(begin + 10_000_000 * k, 100_000) for k in range(50)]
     probe.oldest = begin + 500_000_000
     clock.now = begin + 600_500_000
-    assert one.read_probe() == 10, "all that were due behind the oldest wait as well, but for the last"
+    assert one.read_probe() == 10, "requests due after the oldest wait too, except the last"
     clock.now = begin + 1_000_000_000
     one.read_probe()
     assert one.close().percentile_us > 100_000
@@ -174,7 +174,7 @@ def test_windows_without_answers_or_with_failures_are_violations(clock):
 
 
 LAST_IN_LINE_S = 120.0
-"""Patience with a job, which runs after whatever else a busy host has."""
+"""Timeout for a job of the lowest priority on a busy host."""
 BURN = """
 import os, time
 os.fork()
@@ -190,7 +190,7 @@ while True:
 @pytest.fixture
 def burner():
     process = subprocess.Popen([sys.executable, "-c", BURN], start_new_session=True)
-    # It has forked once it uses a processor.
+    # Processor time shows that the fork is done.
     end = time.monotonic() + 20
     while len(children(process.pid)) < 2 and time.monotonic() < end:
         time.sleep(0.01)
@@ -214,14 +214,14 @@ def cpu_ticks(pid: int) -> int:
 
 
 def is_frozen(group) -> bool:
-    """Whether the kernel has stopped all of it."""
+    """Return whether the kernel has frozen the whole group."""
     if "freezer" in group.places:
         return (group.folder("freezer") / "freezer.state").read_text() == "FROZEN\n"
     return "frozen 1" in (group.folder("cpu") / "cgroup.events").read_text()
 
 
 def share(group) -> tuple[str, str]:
-    """The file that gives the group the least, and what is in it."""
+    """Return the file of the group's lowest share, and its content."""
     folder = group.folder("cpu")
     name = next(one for one in ("cpu.idle", "cpu.weight", "cpu.shares") if (folder / one).exists())
     return name, (folder / name).read_text().strip()
@@ -319,7 +319,7 @@ def test_settings_changed_by_others_are_reported_and_restored(tmp_path):
         tmp_path / where / "job" / file
         for where, file in (("cpu", "cpu.idle"), ("cpuset", "cpuset.cpus"), ("freezer", "freezer.state"))
     )
-    cpus.write_text("0-1\n")  # the kernel's own way to write the same
+    cpus.write_text("0-1\n")  # the kernel's notation of the same CPUs
     assert group.restore() == []
     idle.write_text("0\n")
     state.write_text("FROZEN\n")
@@ -433,7 +433,7 @@ def test_the_watchdog_retries_until_a_busy_group_is_removed(monkeypatch):
 
         def recover_knobs(self, journal):
             self.tries += 1
-            if self.tries < 3:  # a process is still in the group
+            if self.tries < 3:  # the group still has a process
                 raise OSError
 
         def left_knobs(self, journal):
@@ -442,7 +442,7 @@ def test_the_watchdog_retries_until_a_busy_group_is_removed(monkeypatch):
     monkeypatch.setattr(watchdog, "PAUSE_S", 0.001)
     engine = Engine()
     watchdog._clean_up(engine, "journal", 7)
-    assert engine.tries == 4, "another owner's entry is not waited for"
+    assert engine.tries == 4, "no retries for the entry of another owner"
 
 
 def test_groups_of_a_live_owner_are_kept(tmp_path, monkeypatch):
@@ -455,7 +455,7 @@ def test_groups_of_a_live_owner_are_kept(tmp_path, monkeypatch):
 
 
 def children_of(pid: int) -> set[int]:
-    """All but the watchdog, which ends by itself."""
+    """Return all children except the watchdog."""
     told = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
     return {int(one) for one in told.split()}
 

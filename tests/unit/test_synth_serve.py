@@ -36,7 +36,7 @@ def test_time_outside_the_server_is_refused(tmp_path, capsys):
 def test_invalid_options_are_refused(tmp_path, capsys):
     bad = tmp_path / "bad.toml"
     bad.write_text(SMALL.replace("0.4", "-0.4"))
-    # Whatever were not refused would end at this address, instead of serving until Ctrl-C.
+    # If a command were not refused, this address would end it.
     nowhere = ["--address", "nowhere"]
     for words, exit_code, code, fields in [
         (["silo", "--integrated", "--rate", "1M"], 1, "above-capacity", {}),

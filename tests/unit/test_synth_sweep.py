@@ -112,7 +112,7 @@ def test_a_sweep_agrees_with_single_simulations_and_marks_invalid_designs():
 
 
 def test_the_highest_rate_agrees_with_theory():
-    # M/M/1: p99 = 100 us ln(100) / (1 - load), so 1 ms is reached at 53.9 %.
+    # M/M/1: p99 = 100 us ln(100) / (1 - load), so it is 1 ms at 53.9 % load.
     one = solve_question(Question(parse_term("p99<1ms"), "rate"))
     assert (one["state"], one["side"], one["uneven_at"]) == ("found", "at_most", [])
     assert one["value"] == pytest.approx(5_395, rel=0.05)
@@ -156,7 +156,7 @@ def test_an_objective_that_always_or_never_holds_is_reported():
 
 
 def test_an_objective_that_alternates_has_no_single_answer():
-    # One pause: in the warm-up nobody counts it, in the 20 s after that it is seen, later nobody is there any more.
+    # A single pause counts only in the 20 s after the warm-up.
     gc = {
         "name": "gc",
         "scope": "server",

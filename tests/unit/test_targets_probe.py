@@ -20,13 +20,13 @@ from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accept
 
 @contextmanager
 def scripted_server(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> Iterator[str]:
-    """A server that answers the n-th thing it reads with the n-th reply, then hangs up (or waits)."""
+    """Run a server that answers its n-th read with the n-th reply, then closes the connection (or waits)."""
     done = threading.Event()
 
     def serve() -> None:
         connection, _ = listener.accept()
-        listener.close()  # a second look, as another protocol, is refused at once
-        with connection, contextlib.suppress(ConnectionError):  # the probe hangs up once it knows enough
+        listener.close()  # a second check, with another protocol, is refused at once
+        with connection, contextlib.suppress(ConnectionError):  # the probe may close the connection early
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for reply in replies:
                 connection.recv(4096)

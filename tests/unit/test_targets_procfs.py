@@ -67,7 +67,7 @@ def test_the_owner_of_a_listening_port_is_found(bound: str, asked: str, seen: bo
     with socket.socket(family, socket.SOCK_STREAM) as server:
         server.bind((bound, 0))
         address = join_address(asked, server.getsockname()[1])
-        assert local_owner(address) is None, "bound is not listening"
+        assert local_owner(address) is None, "a bound socket is not listening"
         server.listen()
         assert (local_owner(address) == os.getpid()) is seen
         assert listeners(address) == ([os.getpid()] if seen else [])

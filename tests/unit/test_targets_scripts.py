@@ -52,7 +52,7 @@ def python_target(script: str, **more: Any) -> TargetSpec:
 
 def test_kill_9_of_hindmost_ends_a_stubborn_server_with_a_forked_child() -> None:
     with controller(python_target(STUBBORN), "leak") as (child, told):
-        assert len(told["pids"]) == 4, "guard, server, child, and the one that left its session"
+        assert len(told["pids"]) == 4, "guard, server, child, and a process in its own session"
         child.kill()
         assert_gone(told["pids"])
 
@@ -73,21 +73,21 @@ def count(event, arguments):
             os.write(1, f"{os.getpid()} {event}\\n".encode())
             os.kill(os.getpid(), signal.SIGKILL)
 
-while last != 0:  # a start that comes to its end without being killed
+while last != 0:  # until a start completes without a kill
     at += 1
     child = os.fork()
     if child == 0:
         count.seen, count.killed_at = 0, at
         sys.addaudithook(count)
         with ManagedServer(spec):
-            os._exit(0)  # as sudden, a step later
+            os._exit(0)  # the same kill, one step later
     last = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print(child, "ready" if last == 0 else "", flush=True)
 """
 
 
 def leftovers_of(controllers: Iterable[int], folder: Path) -> list[str]:
-    """Files in `folder`, and processes that were started for one of `controllers`, or in `folder`."""
+    """Return files in `folder`, and processes of `controllers` or in `folder`."""
     pids, found = set(map(str, controllers)), []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def leftovers_of(controllers: Iterable[int], folder: Path) -> list[str]:
 
 
 def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> None:
-    """Files written, processes started, connections made: each is a moment to die."""
+    """Kill Hindmost before each file, process and connection."""
     text = python_target(STUBBORN).model_dump_json(exclude_none=True, exclude_defaults=True)
     done = subprocess.run(
         [sys.executable, "-c", KILLED_AT_EVERY_STEP, text],
@@ -121,7 +121,7 @@ def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> Non
 
 def test_ctrl_c_reaches_hindmost_only_and_leaves_nothing() -> None:
     with controller(python_target(STUBBORN)) as (child, told):
-        os.killpg(child.pid, signal.SIGINT)  # what the terminal does
+        os.killpg(child.pid, signal.SIGINT)  # as the terminal does
         child.wait(PATIENCE_S)
         assert_gone(told["pids"])
     assert child.returncode == -signal.SIGINT
@@ -147,7 +147,7 @@ def test_an_exception_ends_a_stubborn_server_with_its_descendants() -> None:
 
 def test_helpers_of_an_ended_server_are_ended() -> None:
     script = STUBBORN.replace("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "")
-    # They are asked to end, not waited for: the test's own time would be over first.
+    # They get a signal but no wait, which would exceed the time limit of the test.
     with ManagedServer(python_target(script, stop={"timeout_s": 3600.0})) as server:
         wait_until(lambda: len(server.pids()) == 3, "the server did not fork")
         pids = server.pids()
@@ -164,10 +164,10 @@ def test_a_server_that_cannot_start_is_an_error_and_leaves_nothing(
     crashing = python_target(
         "print('no config, no service'); raise SystemExit(3)", ready={"timeout_s": 3600.0}
     )
-    server = ManagedServer(crashing)  # its end is seen at once, not at the ready timeout
+    server = ManagedServer(crashing)  # its end is noticed before the ready timeout
     with raises(TargetError, "server-failed", status=3) as caught:
         server.start()
-    assert "no config, no service" in caught.value.message, "its last words"
+    assert "no config, no service" in caught.value.message, "the end of its log"
     assert_gone([server.guard_pid])
 
     silent = python_target("import time; print('thinking', flush=True); time.sleep(3600)")
@@ -196,7 +196,7 @@ def test_a_server_that_cannot_start_is_an_error_and_leaves_nothing(
 
 
 def other_listener() -> subprocess.Popen[bytes]:
-    """Somebody else, who holds a port and answers nothing."""
+    """Start another process that listens on a port without answering."""
     script = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
     script += "print(s.getsockname()[1], flush=True); time.sleep(99)"
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)

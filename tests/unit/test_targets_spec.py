@@ -163,7 +163,7 @@ def test_a_missing_program_says_how_to_install_it(tmp_path: Path) -> None:
     assert (caught.value.exit_code, caught.value.hint) == (1, "apt-get install memcached")
     (tmp_path / "data").write_text("")
     spec._folder = tmp_path
-    for name in ("./data", "./gone"):  # not executable, and absent
+    for name in ("./data", "./gone"):  # not executable, and missing
         with raises(TargetError, "missing-program", path=str(tmp_path / name)):
             find_program(spec, name, {})
 

@@ -45,7 +45,7 @@ COUNTS = dict.fromkeys(
 
 
 def trace_of(**counts: int) -> dict:
-    """A trace of two kinds, whose variance is in the second stage and whose mean is in the fourth."""
+    """Return a trace of two kinds with its variance in the second stage and its mean in the fourth."""
     generator = np.random.default_rng(3)
     blocks = []
     for _ in range(40):
@@ -81,7 +81,7 @@ def trace_of(**counts: int) -> dict:
 
 
 def interference_document() -> dict:
-    """Who of a trace: the maintainer's waits are rare and long, the network's interrupts are in all alike."""
+    """Return a trace with rare long waits for the maintainer and equal interrupts in all requests."""
     stages, names = ["tcp_to_read", "read_to_start"], ["running", "run_queue", "interrupt"]
     generator = np.random.default_rng(4)
     blocks, charged = [], []
@@ -126,7 +126,7 @@ def interference_document() -> dict:
             "network_to_tcp_us": 0.0,
             "parts": [
                 {**slow, **{key: culprit[key] for key in ("name", "process", "relation")}},
-                {"stage": "tcp_to_read", "cause": "running", "mean_us": 5.0},  # nobody's
+                {"stage": "tcp_to_read", "cause": "running", "mean_us": 5.0},  # no other thread
             ],
         },
     }
@@ -148,7 +148,7 @@ def test_interference_is_ranked_by_its_share_of_the_variance():
     document = document_of(REQUEST, {**trace_of(), "who": interference_document()}, {})
     first, *others = document["who"]["parts"]
     assert (first["cause"], first["who"]) == ("run_queue", None)
-    # Interrupts go with the waits, a quarter as long: their covariance belongs to both.
+    # Interrupts correlate with the waits at a quarter of their length; their covariance belongs to both.
     assert first["share_of_variance"]["value"] == pytest.approx(0.8)
     assert others[0]["share_of_variance"]["value"] == pytest.approx(0.2)
     assert first["mean_us"]["value"] < others[0]["mean_us"]["value"]
@@ -188,11 +188,11 @@ def test_a_trace_reports_its_overhead():
     (note,) = document_of(REQUEST, trace_of(), {}, used)["notes"]
     assert note["code"] == "probe-overhead"
     assert note["values"] == pytest.approx({"probes_us": 1.0, "request_us": 12.0, "share": 1 / 12})
-    # Probes that also run for other traffic may cost more than the server has.
+    # Probes also run for other traffic, so they can cost more than the server uses.
     other = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 120 * 500_000 * 2}}
     (note,) = document_of(REQUEST, other, {}, used)["notes"]
     assert note["values"]["share"] == pytest.approx(note["values"]["probes_us"] / 12.0)
-    # In windows they are there for a part of the time alone.
+    # In windows they run for a part of the time.
     windows = {**trace_of(), "followed_ns": 10**9}
     assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000})["notes"] == []
     who = interference_document()
@@ -257,14 +257,14 @@ def test_interference_on_the_servers_cpus_is_reported():
     assert beside["notes"][0]["values"]["other_programs_share"] == others["share_of_variance"]
     who["culprits"][0]["process"] = os.getpid()
     own = document_of(REQUEST, {**trace_of(), "who": who}, {}, None, (before, after))
-    assert own["taken"]["isolated"], "the trace itself has a note of its own"
+    assert own["taken"]["isolated"], "the trace has its own note"
 
 
 def test_a_sample_of_requests_gives_the_processor_time_per_request():
     used = {9: 16_000 * 12_000}
     all_of_them = document_of(REQUEST, trace_of(), {}, used)["service"]
     assert (all_of_them["mean_us"], all_of_them["rate_per_s"]) == pytest.approx((12.0, 4000.0))
-    # Four times as many came as were seen: in a quarter of the time, or on a quarter of the connections.
+    # A quarter of the requests is traced: a quarter of the time, or of the connections.
     some = {9: 4 * 16_000 * 12_000}
     windows = document_of(REQUEST, {**trace_of(), "followed_ns": 10**9}, {}, some)
     connections = document_of(replace(REQUEST, one_connection_in=4), trace_of(), {}, some)
@@ -294,7 +294,7 @@ def test_untraced_requests_are_listed_by_cause():
     told = {one["cause"]: one["requests"] for one in document["unmatched"]}
     assert told == {"ambiguous": 64, "closed": 16, "open": 20}
     jsonschema.validate(document, schemas()["trace"])
-    assert document["matched"] == 16000 / 16080  # those in flight are no loss
+    assert document["matched"] == 16000 / 16080  # requests in flight are not lost
     (note,) = document["notes"]
     assert (note["code"], note["values"]["share"]) == ("unmatched-requests", pytest.approx(80 / 16080))
     said = " ".join(render_trace(document, width=100, color=False).split())
@@ -413,7 +413,7 @@ def test_the_file_of_a_function_is_resolved_in_the_namespace_of_the_server(tmp_p
 
 
 def advice_codes(who: dict | None, used: dict | None = None, mean_us: tuple[float, ...] = ()) -> list[str]:
-    """Codes of what is advised where the culprit has most of the variance."""
+    """Return the codes of the advice if the culprit has most of the variance."""
     document = document_of(REQUEST, {**trace_of(), "who": who}, {}, used)
     for stage, mean in zip(document["all"]["stages"], mean_us, strict=False):
         stage["mean_us"]["value"] = mean

@@ -14,7 +14,7 @@ RATE = 4_000.0
 
 
 def mean_wait(services: list[tuple[float, float]]) -> float:
-    """Mean of waiting and service in the simulator, of services with their shares."""
+    """Return the simulated mean of waiting plus service, for services with their shares."""
     mixture = [{"weight": share, "law": {"kind": "deterministic", "us": us}} for us, share in services]
     clone = Clone.from_document({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
     found = simulate(clone, rate_per_s=RATE, design=Design(requests=400_000))
@@ -25,9 +25,9 @@ def mean_wait(services: list[tuple[float, float]]) -> float:
 def test_the_predicted_gain_agrees_with_a_simulated_queue(cause: str) -> None:
     own = OFTEN * HELD_US
     variance = OFTEN * (1 - OFTEN) * HELD_US**2
-    # A thread that waits for a processor uses none; it is occupied all the same.
+    # A thread that waits for a processor is occupied, too.
     service = Service(1, RATE, WORK_US, variance, WORK_US + own)
-    behind = 9_000.0  # of waiting in the queue: with the culprit taken away as it was charged, it stays
+    behind = 9_000.0  # waiting in the queue, which removing the cause leaves unchanged
     latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": behind + variance}}
     part = {
         "stage": "start_to_response",
@@ -42,7 +42,9 @@ def test_the_predicted_gain_agrees_with_a_simulated_queue(cause: str) -> None:
     assert then == pytest.approx(mean_wait([(WORK_US, 1.0)]), rel=0.01)
     grown = found["service_may_grow_to_us"]
     assert grown is not None
-    assert mean_wait([(grown, 1.0)]) == pytest.approx(now, rel=0.01), "so long a service is worth no change"
+    assert mean_wait([(grown, 1.0)]) == pytest.approx(now, rel=0.01), (
+        "a service this long has the present latency"
+    )
 
 
 def test_time_outside_the_service_shortens_no_queue() -> None:

@@ -38,7 +38,7 @@ SLOWER = {"env": "HINDMOST_NOTHING"}
 
 @pytest.fixture(scope="module")
 def stored_study(tmp_path_factory):
-    """A real study: three rounds of tiny runs of the synthetic server at two equal levels."""
+    """Return a real study: three rounds of tiny runs of the synthetic server at two equal levels."""
     plan = tiny_plan().model_copy(
         update={
             "clients": 1,
@@ -69,7 +69,7 @@ def test_each_level_has_a_run_in_every_round_and_the_folder_gives_the_same_answe
     ratios = sorted(b / a for a, b in zip(before, after, strict=True))
     found = document["levels"][1]["against"]["mean"]["ratio"]
     assert ratios[0] * 0.999 <= found["value"] <= ratios[-1] * 1.001
-    assert (found["low"], found["high"]) == (None, None), "three rounds carry no interval"
+    assert (found["low"], found["high"]) == (None, None), "three rounds are too few for an interval"
     again = answer(Study.open(folder))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
     assert open_study(folder).best in ("", "1")
@@ -134,7 +134,7 @@ def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_res
 
 
 def drifting_runs(value: float, rounds: range, generator: np.random.Generator) -> list[float]:
-    """A figure with its minimum at 33, in rounds of a host that becomes slower."""
+    """Return a figure with its minimum at 33, in rounds on a host that slows down."""
     return [
         100.0 * (1 + 0.5 * np.log(value / 33.0) ** 2) * (1 + number / 10) * generator.lognormal(0, 0.01)
         for number in rounds
@@ -192,7 +192,7 @@ BEST_FIRST = [("off", 100.0), ("much", 130.0), ("little", 110.0)]
 
 
 def level(name: str, **figures: tuple[float, str]) -> dict:
-    """A level with its figures and their changes from the present level."""
+    """Return a level with its figures and their changes from the present level."""
     return {
         "level": name,
         "latency_us": {figure: {"value": us} for figure, (us, _) in figures.items()},

@@ -22,7 +22,7 @@ def labels(code, **given):
 
 
 def clients_that_waited(share, each_us=100.0):
-    """Ten runs in which the client waited `share` of ten seconds, `each_us` at a time."""
+    """Return ten runs in which the client waited `share` of ten seconds, `each_us` at a time."""
     delay_ns = int(share * 10e9)
     switches = max(1, round(delay_ns / 1e3 / each_us))
     return ten(clients=lambda: [client(threads=[thread(delay_ns=delay_ns, switches=switches)])])
@@ -52,7 +52,7 @@ def figures(found):
         (0.0, None, ()),
         (0.0001, None, ()),
         (0.00011, "note", ("p99.9",)),
-        (0.001, "note", ("p99.9",)),  # p99.9 is at its limit, p99 at a tenth of its own
+        (0.001, "note", ("p99.9",)),  # p99.9 is at its limit, p99 at a tenth of its limit
         (0.0011, "inconclusive", ("p99.9",)),
         (0.011, "inconclusive", ("p99", "p99.9")),
         (0.6, "inconclusive", ("p50", "p95", "p99", "p99.9")),
@@ -67,7 +67,7 @@ def test_waits_for_the_processor_affect_the_percentiles_they_reach(share, expect
 @each_row(
     ("each_us", "latency", "expected"),
     [
-        (4.9, 20.0, None),  # a quiet host waits so long
+        (4.9, 20.0, None),  # as long as on a quiet host
         (5.1, 20.0, "inconclusive"),
         (49.0, 500.0, None),  # less than a tenth
         (51.0, 500.0, "inconclusive"),
@@ -99,13 +99,13 @@ def test_a_server_on_the_clients_processor_is_reported_beside_a_busier_program()
     hint = reasons(runs=runs)["run-delay"].hint
     assert "-p 77`" in hint
     assert SEPARATE_CPUS in hint
-    server["on_cpu_ns"] = 1_000  # it looked in
+    server["on_cpu_ns"] = 1_000  # it ran only briefly
     assert SEPARATE_CPUS not in reasons(runs=runs)["run-delay"].hint
 
 
 def test_waits_for_the_trace_of_the_run_suggest_stopping_no_program():
     runs = clients_beside(neighbour("hindmost-trace", process="hindmost"))
-    assert "-p 77`" in reasons(runs=runs)["run-delay"].hint  # another's trace is another program
+    assert "-p 77`" in reasons(runs=runs)["run-delay"].hint  # the trace of another user is another program
     for run in runs:
         run.record["trace"] = {"file": "trace.json"}
     reason = reasons(runs=runs)["run-delay"]
@@ -168,7 +168,7 @@ def test_forced_switches_are_noted_above_100_per_second(per_s, expected):
     ("periods", "expected"), [(None, None), (0, None), (1, "note"), (2, "inconclusive"), (90, "inconclusive")]
 )
 def test_throttling_of_the_client_is_a_warning_then_inconclusive(periods, expected):
-    # 10 s hold 100 periods of 100 ms: one of them is the limit.
+    # 10 s have 100 periods of 100 ms; the limit is one period.
     quota = None if periods is None else {"periods": periods, "period_us": 100_000}
     runs = ten(clients=lambda: [client(host=host(throttled=quota))])
     assert level("throttled", runs=runs) == expected

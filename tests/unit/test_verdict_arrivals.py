@@ -8,7 +8,7 @@ from rows import each_row
 
 
 def runs_with(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled):
-    """Ten runs whose sends have these figures; `chance` is half the width of the distance's interval."""
+    """Return ten runs with these figures of sends; `chance` is half the width of the interval of the distance."""
     spans = ("1ms", "10ms", "100ms")
     arrivals = {
         "gaps": 100_000,
@@ -31,7 +31,7 @@ def runs_with(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled)
     ("figures", "level"),
     [
         ({}, None),
-        ({"distance": 0.14}, None),  # what write calls of some microseconds make of 20,000/s
+        ({"distance": 0.14}, None),  # the effect of write calls of some microseconds at 20,000/s
         ({"distance": 0.16}, "note"),
         ({"distance": 0.39}, "note"),
         ({"distance": 0.41}, "invalid"),
@@ -41,7 +41,7 @@ def runs_with(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled)
         ({"dispersion": 1.09}, "note"),
         ({"dispersion": 12.0}, "note"),
         ({"dispersion": 0.8}, "note"),
-        ({"dispersion": 0.8, "error": 0.3}, None),  # too few spans to tell
+        ({"dispersion": 0.8, "error": 0.3}, None),  # too few spans
         ({"dispersion": 1.3, "error": 0.5}, None),
     ],
 )
@@ -72,7 +72,7 @@ SERVER, NAMESAKE, STRANGER = 4, 5, 6
 
 
 def runs_shared_with(*neighbours, pids=(SERVER,)):
-    """Ten runs that left far from as ordered, whose client waited half of the time for its processor."""
+    """Return ten runs with wrong arrivals, whose client waited half of the time for its processor."""
     runs = runs_with(distance=0.55)
     for run in runs:
         run.record.update(server_process="hindmost", server_pids=None if pids is None else list(pids))
@@ -84,7 +84,7 @@ def runs_shared_with(*neighbours, pids=(SERVER,)):
 
 
 def program(pid, share, name="hindmost"):
-    """Wherever it pleased for a share of the ten seconds; the clients' processor was its last."""
+    """Return a program that ran for a share of the ten seconds, last on the clients' processor."""
     return neighbour(name, pid=pid, on_cpu_ns=int(share * 10e9), bound=False)
 
 
@@ -92,19 +92,19 @@ def program(pid, share, name="hindmost"):
     ("neighbours", "pids", "origin"),
     [
         ([program(STRANGER, 0.4, "cc1")], [SERVER], "host"),
-        ([program(NAMESAKE, 0.4)], [SERVER], "host"),  # of the server's name, and not the server
+        ([program(NAMESAKE, 0.4)], [SERVER], "host"),  # another process with the name of the server
         (
             [program(SERVER, 0.001), program(STRANGER, 0.4, "cc1")],
             [SERVER],
             "host",
-        ),  # it looked in, and is not what took it
+        ),  # it ran only briefly
         (
             [program(SERVER, 0.6), program(STRANGER, 0.1, "cc1")],
             [SERVER],
             "client",
-        ),  # all of it may have been the server
+        ),  # the server may have used all of it
         ([program(SERVER, 0.3), program(NAMESAKE, 0.3)], [SERVER, NAMESAKE], "client"),
-        ([program(NAMESAKE, 0.6)], None, "client"),  # an older study knows the name alone
+        ([program(NAMESAKE, 0.6)], None, "client"),  # an older study has only the name
     ],
 )
 def test_the_host_causes_gaps_if_another_program_shares_the_clients_processor(neighbours, pids, origin):
@@ -118,9 +118,9 @@ GAMMA = {"kind": "gamma", "shape": 0.5}
 @each_row(
     ("sent", "scheduled", "found"),
     [
-        (1.7, 1.7, False),  # the due times of these requests scatter like that, by chance
+        (1.7, 1.7, False),  # the due times have this dispersion by chance
         (1.7, 2.0, True),
-        (8.3, 8.0, False),  # a share of what is asked
+        (8.3, 8.0, False),  # relative to the plan
         (0.53, 0.5, False),
     ],
 )
@@ -133,10 +133,10 @@ def test_a_law_without_known_parts_is_compared_with_due_times(sent, scheduled, f
     ("c2", "error", "level"),
     [
         (1.0, 0.03, None),
-        (1.04, 0.03, None),  # five standard errors of twenty instances' mean, and a fiftieth
+        (1.04, 0.03, None),  # five standard errors of the mean of twenty instances, plus 2 %
         (0.5, 0.03, "invalid"),
         (2.0, 0.03, "invalid"),
-        (0.5, 5.0, None),  # too few gaps to tell
+        (0.5, 5.0, None),  # too few gaps
     ],
 )
 def test_due_times_of_a_wrong_law_are_reported(c2, error, level):

@@ -20,7 +20,7 @@ def headline_notes(**given):
 
 
 def run_with_steal(share, **given):
-    """Ten runs of which the hypervisor took a share."""
+    """Return ten runs with this share of steal time."""
     return ten(**LATE, clients=lambda: [client(0, steal_share=share)], **given)
 
 
@@ -48,15 +48,15 @@ def test_programs_beside_the_client_are_named_with_their_time():
 @each_row(
     ("runs", "plan"),
     [
-        (run_with_steal(0.0005), {}),  # too little of it to reach p99
+        (run_with_steal(0.0005), {}),  # too little to affect p99
         (ten(**LATE, clients=lambda: [client(0, steal_share=0.03, busy=0.6)]), {}),
         (run_with_steal(0.03), {"pacing": "sleep"}),
         (
             run_with_steal(0.03, isolated=lambda: make_isolated(late=("p99",))),
             {},
-        ),  # late without interference, too
+        ),  # also late without interference
     ],
-    ids=["little", "busy", "sleeping", "late in calm time"],
+    ids=["little", "busy", "sleeping", "late without interference"],
 )
 def test_a_client_that_is_late_by_itself_is_the_cause(runs, plan):
     first = headline_notes(runs=runs, plan=plan)[0]
@@ -89,7 +89,7 @@ def test_gaps_caused_by_the_host_are_not_blamed_on_the_client():
 def test_a_busy_client_has_one_line_with_its_effects():
     (one,) = headline_notes(runs=ten(**LATE, clients=lambda: [client(0, busy=0.9)]))
     assert (one.origin, set(one.codes)) == ("client", {"late-sends", "client-busy"})
-    assert one.text != one.brief, "what followed stands in the line, too"
+    assert one.text != one.brief, "the line includes the effects"
 
 
 def test_reasons_without_a_common_cause_are_separate():
@@ -112,7 +112,7 @@ def test_the_headline_names_the_host_and_keeps_isolated_figures():
 
 
 def test_an_overloaded_server_is_reported_before_steal_time():
-    """It would not carry it on a quiet host either; one that does carry it comes after interference."""
+    """A server below its rate comes before interference, any other server after it."""
     short = {"completed": 90_000, "timeouts": 10_000}
     first, second = headline_notes(runs=run_with_steal(0.03, counts=short))[:2]
     assert (first.origin, second.origin) == ("server", "host")
@@ -121,11 +121,11 @@ def test_an_overloaded_server_is_reported_before_steal_time():
     assert [one.codes[0] for one in failing if one.origin != "host"] == ["errors"]
     assert failing[0].codes == ("errors",)
     few = headline_notes(runs=run_with_steal(0.03, counts={"completed": 99_900, "errors": 100}))
-    assert few[0].origin == "host", "one in a thousand is no reason to look at the server first"
+    assert few[0].origin == "host", "one in a thousand is too few to report the server first"
 
 
 def test_a_processor_shared_by_server_and_client_is_the_cause():
-    """Neither the host, nor a client that should be one of several: `--clients 1` would help nothing."""
+    """Neither the host nor the number of clients is the cause; `--clients 1` would not help."""
     plan = {"pacing": "sleep", "client_cpus": ((1,),), "clients": 1}
     e = evidence(runs=ten(**LATE), plan=plan, target={"managed": True, "cpus": [1]})
     (late,) = [one for one in judge(e) if one.code == "late-sends"]

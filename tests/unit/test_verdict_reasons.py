@@ -30,7 +30,7 @@ def levels(code, **given):
 
 
 def late_runs(share, latency=1000.0):
-    """Ten runs of which `share` of p99 comes from late sending."""
+    """Return ten runs with `share` of p99 from late sending."""
     return ten(latency={"p99": latency}, service={"p99": latency * (1.0 - share)})
 
 
@@ -53,7 +53,7 @@ def test_a_good_measurement_has_no_reason():
         (0.099, 1000.0, None),
         (0.101, 1000.0, "invalid"),
         (0.9, 1000.0, "invalid"),
-        (0.9, 5.0, None),  # less than the noise of a quiet host
+        (0.9, 5.0, None),  # below the noise of a quiet host
         (0.9, 6.0, "invalid"),
         (0.0, 1000.0, None),
     ],
@@ -199,7 +199,7 @@ def test_a_wide_interval_is_inconclusive_for_its_percentiles():
     [
         (0.06, "`hindmost measure --resume STUDY --runs 10..22`"),
         (0.12, "`hindmost measure --resume STUDY --runs 10..87`"),
-        # No hint asks for runs without end: it names the precision that this host can give, if any.
+        # The hint never suggests unlimited runs; it names the precision that this host allows, if any.
         (0.6, "`hindmost measure --resume STUDY --runs 10..100 --precision 23%`"),
         (3.0, "`hindmost host doctor`"),
         (INFINITE, "`hindmost measure --resume STUDY --runs 10..20`"),
@@ -332,20 +332,20 @@ def test_the_first_line_has_outcome_reason_and_hint():
     st.sampled_from(["median", "mean"]),
 )
 def test_late_sending_is_a_share_of_the_figures_in_the_table(runs, about):
-    """Latencies with the share of each that comes from late sends; the values against the table's own figures."""
-    made = [
-        run(number, latency={"p99": us}, service={"p99": us * (1.0 - late_runs)})
-        for number, (us, late_runs) in enumerate(runs, start=1)
+    """Late sending is given as a share of each latency in the table."""
+    sample = [
+        run(number, latency={"p99": us}, service={"p99": us * (1.0 - late_share)})
+        for number, (us, late_share) in enumerate(runs, start=1)
     ]
-    found = reasons(runs=made, plan={"over_runs": about, "runs": (2, 30)}).get("late-sends")
+    found = reasons(runs=sample, plan={"over_runs": about, "runs": (2, 30)}).get("late-sends")
     latency, service = (
-        middle_interval([one.values[what]["p99"] for one in made], about).value
+        middle_interval([one.values[what]["p99"] for one in sample], about).value
         for what in ("latency", "service")
     )
-    late_runs = max(0.0, latency - service)
+    late_share = max(0.0, latency - service)
     if found is None:
-        assert late_runs / latency <= limits.LATENESS or late_runs <= limits.LATENESS_FLOOR_US
+        assert late_share / latency <= limits.LATENESS or late_share <= limits.LATENESS_FLOOR_US
     else:
         values = found.values
-        assert (values["name"], values["late_us"], values["latency_us"]) == ("p99", late_runs, latency)
-        assert values["share"] == late_runs / latency
+        assert (values["name"], values["late_us"], values["latency_us"]) == ("p99", late_share, latency)
+        assert values["share"] == late_share / latency

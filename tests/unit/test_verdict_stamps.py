@@ -20,12 +20,12 @@ COMPLETE = {
 
 
 def run_notes(plan=None, **changes):
-    def one():
+    def clients():
         found = client()
         found.result["stamps"] = COMPLETE | changes
         return [found]
 
-    return reasons(runs=ten(clients=one), plan=plan or {})
+    return reasons(runs=ten(clients=clients), plan=plan or {})
 
 
 def because(code, text):
@@ -33,20 +33,23 @@ def because(code, text):
 
 
 @each_row(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({}, None),
-        ({"reason": because("card_failed", "the card stamped 3 of 90")}, None),  # the kernel's do as well
+        (
+            {"reason": because("card_failed", "the card stamped 3 of 90")},
+            None,
+        ),  # the kernel's stamps are sufficient
         ({"source": None, "reason": because("refused", "the kernel refuses: EPERM")}, "refused"),
         ({"received": 0, "reason": because("none_received", "it gave no answer")}, "none-received"),
     ],
 )
-def test_missing_stamps_are_reported_with_their_reason(changes, told):
+def test_missing_stamps_are_reported_with_their_reason(changes, expected):
     found = run_notes(**changes)
-    assert ("no-time-stamps" in found) == (told is not None)
-    if told:
-        one = found["no-time-stamps"]
-        assert (one.level, one.values["reason"]) == ("note", told)
+    assert ("no-time-stamps" in found) == (expected is not None)
+    if expected:
+        note = found["no-time-stamps"]
+        assert (note.level, note.values["reason"]) == ("note", expected)
 
 
 def test_stamps_outside_the_plan_are_not_missing():

@@ -9,7 +9,7 @@ def margin(value: float) -> dict[str, float]:
 
 
 def comparison(goal: float, upto: str, **gaps: float) -> dict[str, object]:
-    """Our latency beside the capture's: 30 us at p50, three times that at p99.9."""
+    """Return Hindmost's latency and the capture's: 30 us at p50, three times that at p99.9."""
     seen = {"p50": 30.0, "p95": 50.0, "p99": 70.0, "p99.9": 90.0}
     gap = {label.replace("_", "."): margin(value) for label, value in gaps.items()}
     judged = [one["value"] for label, one in gap.items() if seen[label] <= seen[upto]]
@@ -30,7 +30,7 @@ def proof(**changes: object) -> dict[str, object]:
 
 
 def notes_of(**changes: object) -> dict[str, str]:
-    """Levels by code; of a latency that differs from the capture's, by its name."""
+    """Return levels by code, or by the name of a latency that differs from the capture."""
     return {
         one.values.get("latency", code): one.level for code, one in reasons(proof=proof(**changes)).items()
     }
@@ -63,8 +63,8 @@ def test_dropped_packets_invalidate_the_proof_of_a_run():
     ("p99", "p99_9", "level"),
     [
         (6.9, 8.0, None),
-        (7.1, 8.0, "note"),  # beyond the goal of 2 us
-        (6.9, 13.9, None),  # p99.9 is no part of the goal ...
+        (7.1, 8.0, "note"),  # above the goal of 2 us
+        (6.9, 13.9, None),  # p99.9 is not part of the goal ...
         (6.9, 14.1, "invalid"),  # ... but a tenth of it is an error of the quantile
         (10.1, 8.0, "note"),  # 5.1 us more are beyond the floor, and less than a tenth of p99
         (12.1, 8.0, "invalid"),

@@ -39,7 +39,7 @@ def compare(results, prediction, excluded=(), **more):
 
 
 def series(pairs=6, scatter=0.01, **medians):
-    """Results of the three series, with their medians in microseconds."""
+    """Return results of the three series with their medians in microseconds."""
     random = np.random.default_rng(7)
     found = {}
     for name in SERIES:

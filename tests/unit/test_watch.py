@@ -45,7 +45,7 @@ def test_a_ring_has_every_counter_of_the_dictionary_at_each_sample(ring):
     assert np.nansum(read.column("app.run_us")) > 0
     assert not read.cut
     assert read.about["pid"] == os.getpid()
-    # What the watch used stands in its own samples.
+    # The samples of the watch include its own usage.
     assert 0 < read.values[-1, read.names.index("own.cpu_us")] <= done["cpu_us"]
 
 
@@ -175,10 +175,10 @@ def samples(ring):
 
 
 def wait_for(seen, seconds=20.0):
-    """Until something is so."""
+    """Wait until a condition is true."""
     deadline = time.monotonic() + seconds
     while not seen():
-        assert time.monotonic() < deadline, "it did not come"
+        assert time.monotonic() < deadline, "timeout"
         time.sleep(0.02)
 
 
@@ -238,7 +238,7 @@ def test_a_watch_of_an_address_follows_a_restarted_server(tmp_path):
 
 
 def events(ring) -> list[tuple[str, int | None]]:
-    """Ends and restarts, and the process then."""
+    """Return the events of the ring with their processes."""
     found = [what for _, what in read_ring(ring).events]
     return [(name, one.get("pid")) for one in found for name in ("ended", "restarted") if name in one]
 
@@ -267,7 +267,7 @@ def test_the_ring_of_a_killed_watch_is_continued(tmp_path):
         wait_for(lambda: samples(ring) >= before + 3)
         second.send_signal(signal.SIGINT)
         out, _ = second.communicate(timeout=20)
-    # Ctrl-C is how a watch ends: with its account, and no error.
+    # Ctrl-C ends a watch with its report and without an error.
     assert second.returncode == 0
     assert json.loads(out)["ended"] == "stopped"
     assert np.all(np.diff(read_ring(ring).at_s) > 0)
@@ -291,7 +291,7 @@ def test_a_full_disk_is_refused_before_the_first_sample(tmp_path):
 
 
 def create_group() -> Path:
-    """A cgroup of version 2 or 1, below this process's own or at the top."""
+    """Create a cgroup of version 2 or 1, below the group of this process or at the top."""
     rows = (line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines())
     own = {controllers: path.lstrip("/") for _, controllers, path in rows}
     places = [top / own.get("", "") for top in (CGROUPS / "unified", CGROUPS)] + [CGROUPS / "cpu", CGROUPS]

@@ -11,13 +11,13 @@ from hindmost.watch import Ring
 from hindmost.watch.ranking import rank_or_wait
 
 BLOCK_S = 30
-BEGIN = 1_800_000_000  # on the edge of a block
+BEGIN = 1_800_000_000  # at the start of a block
 FAST, SLOW = 700, 892  # bins three octaves apart
-CHANGED_BLOCK = 5  # the block from which there are more threads
+CHANGED_BLOCK = 5  # first block with more threads
 
 
 def ring(slow):
-    """Seconds of one request each, slow in the blocks that are so; one metric of ten moves with it, one changes once."""
+    """Write one request per second, slow in the slow blocks; one metric of ten follows, another changes once."""
     rng = np.random.default_rng(3)
     seconds = np.arange(len(slow) * BLOCK_S)
     each = np.repeat(slow, BLOCK_S)
@@ -25,7 +25,7 @@ def ring(slow):
     metrics[:, 1] += 1_000 * each
     metrics[:, 0] = np.where(seconds < CHANGED_BLOCK * BLOCK_S, 3, 4)
     names = ["app.threads", "psi.cpu_some_us", *(f"host.m{at}" for at in range(8))]
-    # Blocks differ by more than a bin's width.
+    # Blocks differ by more than the width of a bin.
     bins = np.where(each, SLOW, FAST) + np.repeat(rng.integers(0, 9, len(slow)), BLOCK_S)
     about = {"application": "a", "host": "b", "pid": 1, "boot": "c", "bins_an_octave": 64}
     at_s = BEGIN + seconds + 0.5
@@ -45,7 +45,7 @@ def ring(slow):
 @pytest.fixture
 def show_ring(monkeypatch, capsys):
     def show(slow):
-        """The document and the text; a block that is not over yet stands behind `slow`."""
+        """Return document and text of a ring with an unfinished block after those of `slow`."""
         monkeypatch.setattr("hindmost.watch.read_ring", lambda _: ring(np.array([*slow, slow[-1]])))
         assert main(["watch", "show", "a.ring", "--block", "30s", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
@@ -68,7 +68,7 @@ def test_a_recent_anomaly_shows_the_time_of_its_ranking(show_ring, begun):
     assert document["moved"] == []
     wait = document["moved_wait"]
     assert (wait["have"], wait["need"], wait["of"]) == (begun, 6, "slow")
-    # When the sixth slow block ends.
+    # The end of the sixth slow block.
     assert wait["at_s"] == BEGIN + 46 * BLOCK_S
     assert wait["code"] == "few-slow-blocks"
     clock = time.strftime("%H:%M:%S", time.localtime(wait["at_s"]))
@@ -106,7 +106,7 @@ def test_a_short_ring_reports_the_number_of_missing_blocks(show_ring):
 
 @pytest.mark.parametrize(("begun", "ranked"), [(6, False), (14, True)])
 def test_an_anomaly_is_ranked_with_enough_earlier_blocks(show_ring, begun, ranked):
-    # 6 slow of the last 20; 14 slow of the last 46, among which the threads became more.
+    # 6 of the last 20 blocks are slow; 14 of the last 46, which include the change of the threads.
     document, _ = show_ring([False] * 36 + [True] * begun)
     assert ("app.threads" in {one["name"] for one in document["moved"]}) == ranked
 

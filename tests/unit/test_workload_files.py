@@ -53,7 +53,7 @@ MISTAKES = [
 
 
 def workload_plan(path: Path) -> dict[str, Any]:
-    """A workload as the engine has filled it in."""
+    """Return a workload with the defaults of the engine."""
     return MeasureRequest.from_options({"target": "memcached", "workload": path}).plan().workload
 
 
@@ -76,7 +76,7 @@ def test_a_file_overrides_a_named_workload_and_unknown_names_are_refused(tmp_pat
     monkeypatch.chdir(tmp_path)
     with raises(UsageError, "unknown-name", name="facebook-ect", known=list(named_workloads())):
         load_workload(Path("facebook-ect"))
-    Path("facebook-etc").write_text('{"keys": 7}')  # a file goes before a name
+    Path("facebook-etc").write_text('{"keys": 7}')  # a file has priority over a name
     assert load_workload(Path("facebook-etc"))["keys"] == 7
 
 
@@ -96,7 +96,7 @@ def test_every_named_mix_has_a_source_and_is_valid(name):
 
 
 def _mean(law: Any, below: int = 1_000_001) -> float:
-    """Mean and share of a workload's law, by the masses of whole numbers that scipy's law gives."""
+    """Return mean and share of a law from the masses of scipy's law at whole numbers."""
     if isinstance(law, int):
         return float(law)
     (kind, said), *_ = law.items()
@@ -122,12 +122,12 @@ def test_the_etc_mix_has_the_moments_of_its_paper():
     found = stats.genextreme(-law["shape"], law["location"], law["scale"])
     assert found.mean() == pytest.approx(location + scale * (g1 - 1) / k, rel=1e-9)
     assert found.std() == pytest.approx(scale * math.sqrt(g2 - g1**2) / k, rel=1e-9)
-    # What cutting at 5 and 250 bytes takes away: less than one key in 10,000.
+    # The limits of 5 and 250 bytes exclude less than one key in 10,000.
     assert found.cdf(4.5) + found.sf(250.5) < 1e-4
     (small, few), (large, most) = mix["value_bytes"]["mixture"]
     assert sum(weight for _, weight in small["choice"]) == pytest.approx(few)
     assert few + most == pytest.approx(1.0)
-    # A generalised Pareto law beyond 15 bytes is one again, its scale larger by shape times 15: its mean in closed form.
+    # A generalised Pareto law above 15 bytes is one with a scale larger by shape times 15, so its mean is exact.
     sigma, shape = 214.476, 0.348238
     assert _mean(large) == pytest.approx(15 + (sigma + shape * 15) / (1 - shape), rel=5e-3)
     ranks = [r ** -mix["popularity"]["zipf"] for r in range(1, mix["keys"] + 1)]
@@ -146,7 +146,7 @@ def test_the_usr_and_var_mixes_are_within_the_published_ranges():
 
 
 def treadmills(count: int = 4, **changed: Any) -> list[dict[str, Any]]:
-    """A file as Treadmill's ``examples/flat.json`` is."""
+    """Return a file like Treadmill's ``examples/flat.json``."""
     return [
         {
             "operation_cdf": [[0.7, "get_operation"], [1.0, "set_operation"]],

@@ -1,4 +1,4 @@
-"""What the tiny study of the unit ring is made of."""
+"""Parts of the tiny study of the unit tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST = {"facts": {"cpus_online": 2}, "findings": []}
 
 
 class Diary:
-    """A observer that writes down what it was told."""
+    """An observer that records its calls."""
 
     def __init__(self) -> None:
         self.began: list[tuple[int, int, int]] = []
