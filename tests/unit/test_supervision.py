@@ -372,7 +372,7 @@ def watch_interrupted(self, pid):
     now("made")
     move_in(self, pid)
     now("moved")
-Group.move_in = watched
+Group.move_in = watch_interrupted
 journal = Path(sys.argv[3])
 with start_session(journal) as session, new_group(journal) as group:
     now("promised")
