@@ -87,21 +87,21 @@ def holds_up_to(limit: float, above: Outcome = "fails") -> Truth:
 @pytest.mark.parametrize("start", [10.0, 10_000.0, 5e6])
 @pytest.mark.parametrize("above", ["fails", "unmet"])
 def test_a_clear_limit_is_found_within_the_ratio(tmp_path, monkeypatch, limit, start, above):
-    found = search_with(tmp_path, monkeypatch, holds_up_to(limit, above), start).run()
-    assert found.finished
-    assert found.span.low <= limit <= found.span.high, found.span
+    result = search_with(tmp_path, monkeypatch, holds_up_to(limit, above), start).run()
+    assert result.finished
+    assert result.span.low <= limit <= result.span.high, result.span
     far = not 1e-3 < limit / start < 1e3  # the distance uses up the runs for a narrow span
-    assert found.span.ratio <= (rates.WIDE if far else RATIO)
-    assert found.holds is not None
-    assert limit / found.span.ratio / RATIO <= found.holds.rate_per_s <= limit
-    assert found.fails is not None
-    assert found.fails.outcome == above
-    assert f"{found.holds.rate_per_s:,.10g}" in found.headline
+    assert result.span.ratio <= (rates.WIDE if far else RATIO)
+    assert result.holds is not None
+    assert limit / result.span.ratio / RATIO <= result.holds.rate_per_s <= limit
+    assert result.fails is not None
+    assert result.fails.outcome == above
+    assert f"{result.holds.rate_per_s:,.10g}" in result.headline
 
 
 def test_rates_increase_by_at_most_the_given_factor(tmp_path, monkeypatch):
-    found = search_with(tmp_path, monkeypatch, holds_up_to(1e6), 100.0).run()
-    tried = [step.rate_per_s for step in found.steps]
+    result = search_with(tmp_path, monkeypatch, holds_up_to(1e6), 100.0).run()
+    tried = [step.rate_per_s for step in result.steps]
     for i in range(1, len(tried)):
         assert tried[i] <= 1.01 * rates.LEAP * max(tried[:i]), tried
         assert tried[i] >= 0.99 * min(tried[:i]) / rates.LEAP, tried
@@ -116,13 +116,13 @@ def test_one_wrong_step_lowers_the_bound_only_temporarily(tmp_path, monkeypatch)
             return "fails"
         return holds_up_to(limit)(rate)
 
-    found = search_with(tmp_path, monkeypatch, truth).run()
-    assert wrong, [step.rate_per_s for step in found.steps]
-    assert found.span.low <= limit <= found.span.high, (wrong, found.span)
-    assert found.holds is not None
-    assert found.holds.rate_per_s > wrong[0]
-    assert found.fails is not None
-    assert found.fails.rate_per_s > limit, "a step that contradicts all others is not the bound"
+    result = search_with(tmp_path, monkeypatch, truth).run()
+    assert wrong, [step.rate_per_s for step in result.steps]
+    assert result.span.low <= limit <= result.span.high, (wrong, result.span)
+    assert result.holds is not None
+    assert result.holds.rate_per_s > wrong[0]
+    assert result.fails is not None
+    assert result.fails.rate_per_s > limit, "a step that contradicts all others is not the bound"
 
 
 def test_a_spoiled_step_is_repeated_and_not_counted(tmp_path, monkeypatch):
@@ -132,51 +132,51 @@ def test_a_spoiled_step_is_repeated_and_not_counted(tmp_path, monkeypatch):
         calls.append(rate)
         return "spoiled" if len(calls) == 2 else holds_up_to(limit)(rate)
 
-    found = search_with(tmp_path, monkeypatch, truth).run()
+    result = search_with(tmp_path, monkeypatch, truth).run()
     assert calls[1] == calls[2], "the rate is repeated"
-    assert [step.outcome for step in found.steps].count("spoiled") == 1
+    assert [step.outcome for step in result.steps].count("spoiled") == 1
     undisturbed = search_with(tmp_path / "isolated", monkeypatch, holds_up_to(limit)).run()
-    assert found.span == undisturbed.span
+    assert result.span == undisturbed.span
     assert calls[:2] + calls[3:] == [step.rate_per_s for step in undisturbed.steps]
 
 
 def test_a_host_that_is_never_quiet_ends_the_search_with_a_reason(tmp_path, monkeypatch):
-    found = search_with(tmp_path, monkeypatch, lambda _: "spoiled").run()
-    assert len(found.steps) == MOST_SPOILED
-    tried = [step.rate_per_s for step in found.steps]
+    result = search_with(tmp_path, monkeypatch, lambda _: "spoiled").run()
+    assert len(result.steps) == MOST_SPOILED
+    tried = [step.rate_per_s for step in result.steps]
     assert tried[0] == tried[1] == tried[2] > tried[3], "a lower rate is tried after three disturbed steps"
-    assert found.holds is None
-    assert found.fails is None, "a spoiled step is not a bound"
-    assert "because" in found.headline, "the reason of the last step"
+    assert result.holds is None
+    assert result.fails is None, "a spoiled step is not a bound"
+    assert "because" in result.headline, "the reason of the last step"
 
 
 @pytest.mark.parametrize("outcome", ["fails", "unmet"])
 def test_an_objective_that_never_holds_ends_at_the_lowest_rate(tmp_path, monkeypatch, outcome):
     search = search_with(tmp_path, monkeypatch, lambda _: outcome)
-    found = search.run()
-    assert found.holds is None
-    assert publish(search.study, found).exit == Exit.INCONCLUSIVE
-    assert found.document()["rate_per_s"] is None
-    assert found.document()["low_per_s"] is None
-    assert found.steps[-1].rate_per_s <= RATIO * LOWEST
+    result = search.run()
+    assert result.holds is None
+    assert publish(search.study, result).exit == Exit.INCONCLUSIVE
+    assert result.document()["rate_per_s"] is None
+    assert result.document()["low_per_s"] is None
+    assert result.steps[-1].rate_per_s <= RATIO * LOWEST
 
 
 def test_an_objective_that_always_holds_ends_at_the_highest_rate(tmp_path, monkeypatch):
     search = search_with(tmp_path, monkeypatch, lambda _: "holds")
-    found = search.run()
-    assert publish(search.study, found).exit == Exit.DONE
-    assert found.fails is None
-    assert found.document()["high_per_s"] == math.inf
-    assert found.document()["low_per_s"] >= HIGHEST / RATIO
-    assert found.steps[-1].rate_per_s >= HIGHEST / RATIO
+    result = search.run()
+    assert publish(search.study, result).exit == Exit.DONE
+    assert result.fails is None
+    assert result.document()["high_per_s"] == math.inf
+    assert result.document()["low_per_s"] >= HIGHEST / RATIO
+    assert result.steps[-1].rate_per_s >= HIGHEST / RATIO
 
 
 def test_undecided_steps_use_up_the_runs_without_a_result(tmp_path, monkeypatch):
-    found = search_with(tmp_path, monkeypatch, lambda _: "undecided").run()
-    assert found.finished
-    assert found.holds is None
-    assert {step.outcome for step in found.steps} == {"undecided"}
-    spent = sum(step.runs for step in found.steps)
+    result = search_with(tmp_path, monkeypatch, lambda _: "undecided").run()
+    assert result.finished
+    assert result.holds is None
+    assert {step.outcome for step in result.steps} == {"undecided"}
+    spent = sum(step.runs for step in result.steps)
     assert spent < AT_MOST * MAX_RUNS + MAX_RUNS
 
 
@@ -204,10 +204,10 @@ def test_every_step_is_stored_and_read_back(tmp_path, monkeypatch):
     one = search_with(tmp_path, monkeypatch, holds_up_to(12_000.0))
     heard: list[tuple[Step, bool]] = []
     one.on_step = lambda step: heard.append((step, load_findings(one.study).finished))
-    found = one.run()
-    assert [step for step, _ in heard] == list(found.steps)
+    result = one.run()
+    assert [step for step, _ in heard] == list(result.steps)
     assert [finished for _, finished in heard] == [False] * (len(heard) - 1) + [True]
-    assert load_findings(one.study) == found
+    assert load_findings(one.study) == result
     document = json.loads((one.study.folder / "search.json").read_text())
     jsonschema.Draft202012Validator(schemas()["search"]).validate(document)
 
@@ -242,8 +242,8 @@ def test_a_finished_search_resumes_only_with_more_runs(tmp_path, monkeypatch):
         return fake_step(rate, "undecided" if 2e4 < rate < 6e4 else holds_up_to(3e4)(rate), error=0.2)
 
     monkeypatch.setattr(one, "_try", vague)
-    found = one.run()
-    assert found.span.ratio > RATIO, "the runs end before the span is narrow"
+    result = one.run()
+    assert result.span.ratio > RATIO, "the runs end before the span is narrow"
 
     def search_again(most: int) -> SearchFindings:
         plan = one.plan.model_copy(update={"runs": (3, most)})
@@ -251,10 +251,10 @@ def test_a_finished_search_resumes_only_with_more_runs(tmp_path, monkeypatch):
         monkeypatch.setattr(later, "_try", lambda rate: fake_step(rate, holds_up_to(3e4)(rate)))
         return later.run()
 
-    assert search_again(MAX_RUNS) == found
+    assert search_again(MAX_RUNS) == result
     more = search_again(4 * MAX_RUNS)
-    assert more.steps[: len(found.steps)] == found.steps
-    assert more.span.ratio < found.span.ratio
+    assert more.steps[: len(result.steps)] == result.steps
+    assert more.span.ratio < result.span.ratio
 
 
 def test_a_repeated_rate_gets_other_requests_and_its_own_folder(tmp_path, monkeypatch):
@@ -369,10 +369,10 @@ def test_a_holding_step_with_few_requests_beyond_the_quantile_says_so(tmp_path):
 
 def test_an_unfinished_search_reports_its_steps_without_a_span():
     steps = (fake_step(2_270.0, "holds"), fake_step(6_310.0, "fails", 900.0))
-    found = SearchFindings.from_steps(OBJECTIVE, steps, finished=False)
-    rates = [float(one.replace(",", "")) for one in re.findall(r"([\d,]+) requests/s", found.headline)]
+    result = SearchFindings.from_steps(OBJECTIVE, steps, finished=False)
+    rates = [float(one.replace(",", "")) for one in re.findall(r"([\d,]+) requests/s", result.headline)]
     assert rates == [2_270.0, 6_310.0]
-    assert f"{float(f'{found.span.high:.3g}'):,.10g}" not in found.headline
+    assert f"{float(f'{result.span.high:.3g}'):,.10g}" not in result.headline
 
 
 def test_the_table_is_sorted_by_rate_and_wraps():
@@ -414,10 +414,10 @@ def test_the_page_shows_the_percentile_that_the_objective_was_judged_by(tmp_path
         {**step, "study": "late", "value_us": None},
         {**step, "study": "gone"},
     ]
-    found = latencies(study, {"objective": "p50<20ms,errors<1%", "steps": steps})
-    assert found["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
-    assert found["held"]["p90"] == found["late"]["p50"] == mean
-    assert set(found) == {"held", "late"}
+    result = latencies(study, {"objective": "p50<20ms,errors<1%", "steps": steps})
+    assert result["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
+    assert result["held"]["p90"] == result["late"]["p50"] == mean
+    assert set(result) == {"held", "late"}
 
 
 @pytest.mark.parametrize("end", ["stop", "refuse", "again"])

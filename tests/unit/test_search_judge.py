@@ -85,8 +85,8 @@ CASES = [
 
 @each_row(("case", "runs", "expected"), CASES, ids=[case for case, *_ in CASES])
 def test_a_step_is_judged_by_its_interval_and_its_spoiled_runs(case, runs, expected):
-    found = judge(runs, P99, RUNS)
-    assert (found.outcome if found else None) == expected, (case, found)
+    result = judge(runs, P99, RUNS)
+    assert (result.outcome if result else None) == expected, (case, result)
 
 
 def test_every_step_can_require_more_runs():
@@ -107,9 +107,9 @@ def test_a_step_ends_with_runs_of_any_kind(kind):
 
 
 def test_the_rate_of_a_saturated_server_is_kept_as_a_bound():
-    found = judge(short(9_000.0, 9_400.0), P99, RUNS)
-    assert found is not None
-    assert found.at_most_per_s == 9_400.0
+    result = judge(short(9_000.0, 9_400.0), P99, RUNS)
+    assert result is not None
+    assert result.at_most_per_s == 9_400.0
 
 
 def test_all_terms_must_hold_and_one_failure_decides():
@@ -117,9 +117,9 @@ def test_all_terms_must_hold_and_one_failure_decides():
     good = [StepRun({"p99": v, "errors": 0.001}) for v in (300.0, 301.0, 302.0, 303.0, 304.0)]
     assert judge(good, both, RUNS).outcome == "holds"  # type: ignore[union-attr]
     bad = [StepRun({"p99": v, "errors": 0.02 + v * 1e-6}) for v in (300.0, 301.0, 302.0, 303.0, 304.0)]
-    found = judge(bad, both, RUNS)
-    assert found is not None
-    assert (found.outcome, found.why.code, found.why.values["name"]) == ("fails", "fails", "errors")
+    result = judge(bad, both, RUNS)
+    assert result is not None
+    assert (result.outcome, result.why.code, result.why.values["name"]) == ("fails", "fails", "errors")
 
 
 def run_of(objective: str = "p99<500us", plan: dict[str, Any] | None = None, **given: Any) -> StepRun:
@@ -222,6 +222,6 @@ STEAL = {"server_steal_share": 0.05}
 def test_an_objective_on_isolated_latency_counts_runs_with_steal_time(objective, isolated, kind, us):
     e = evidence(runs=[run(1)])
     one = run(1, record={"target": e.target} | STEAL, isolated=isolated)
-    found = step_run(one, e.plan, parse_objective(objective))
-    assert found.kind == kind
-    assert next(iter(found.values.values())) == pytest.approx(us)
+    result = step_run(one, e.plan, parse_objective(objective))
+    assert result.kind == kind
+    assert next(iter(result.values.values())) == pytest.approx(us)

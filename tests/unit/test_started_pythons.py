@@ -26,8 +26,8 @@ def test_python_commands_ignore_the_working_folder(file: Path) -> None:
 
 
 def test_python_commands_are_found_in_the_sources() -> None:
-    found = {file.name for file in FILES}
-    assert {"client.py", "interference.py", "warden.py", "tcpdump.py", "synth.toml"} <= found
+    result = {file.name for file in FILES}
+    assert {"client.py", "interference.py", "warden.py", "tcpdump.py", "synth.toml"} <= result
 
 
 @pytest.mark.parametrize("name", ["json.py", "signal.py", "hindmost.py"])

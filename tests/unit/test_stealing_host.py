@@ -52,7 +52,7 @@ def run_study(folder: Path, plan: MeasurePlan, host: Host, **fleet: Any) -> tupl
 
 
 def codes(result: dict[str, Any]) -> dict[str, str]:
-    return {one["code"]: one["level"] for one in result["reasons"]}
+    return {reason["code"]: reason["level"] for reason in result["reasons"]}
 
 
 @pytest.mark.nightly
@@ -99,16 +99,16 @@ def check_coverage(address: str, folder: Path, host: Host, *, studies: int, leas
 
 def test_runs_with_steal_time_are_excluded_kept_shown_and_repeated(server_address, tmp_path):
     result, diary = run_study(tmp_path / "study", plan_of(server_address), Host(disturbed=0.3))
-    aside = {one["run"] for one in result["excluded"]["runs"]}
-    made = result["excluded"]["made"]
-    assert len(result["runs"]) == made == len(diary.ended) > result["excluded"]["counted"] >= 10
+    aside = {run["run"] for run in result["excluded"]["runs"]}
+    run_count = result["excluded"]["made"]
+    assert len(result["runs"]) == run_count == len(diary.ended) > result["excluded"]["counted"] >= 10
     assert {run["run"] for run in result["runs"] if run["excluded"]} == aside
-    assert result["stopping"]["runs"] == result["excluded"]["counted"] == made - len(aside)
+    assert result["stopping"]["runs"] == result["excluded"]["counted"] == run_count - len(aside)
     assert codes(result)["excluded-runs"] == "note"
-    excluded = [(one["code"], one["values"]["by"]) for one in result["excluded"]["runs"]]
+    excluded = [(run["code"], run["values"]["by"]) for run in result["excluded"]["runs"]]
     assert excluded == [("steal-time", "hypervisor")] * len(aside)
     for shown in (render_terminal(result, width=400, color=False, verbose=True), render_page(result)):
-        assert re.search(rf"\b{len(aside)} of {made}\b", shown)
+        assert re.search(rf"\b{len(aside)} of {run_count}\b", shown)
 
 
 def test_an_interrupted_study_resumes_with_its_stored_runs(server_address, tmp_path):
@@ -131,7 +131,7 @@ def test_steal_time_in_every_run_ends_early_without_certain_figures(server_addre
     assert result["excluded"]["counted"] == 0
     assert len(result["runs"]) < 15, "a hopeless host does not use up the whole budget"
     assert codes(result)["excluded-runs"] == "inconclusive"
-    assert {one["verdict"] for one in result["latency_us"].values()} == {"inconclusive"}
+    assert {latency["verdict"] for latency in result["latency_us"].values()} == {"inconclusive"}
     study, again = Study.open(tmp_path / "study"), Diary()
     with study.lock():
         target = parse_target(plan_of(server_address).target)
@@ -139,7 +139,7 @@ def test_steal_time_in_every_run_ends_early_without_certain_figures(server_addre
             study, plan_of(server_address), target, again, fleet=StealingFleet(Host(disturbed=1.0))
         ).run()
     assert again.began == [], "excluded runs are not repeated"
-    assert all(one["hint"] for one in result["reasons"] if one["level"] == "inconclusive")
+    assert all(reason["hint"] for reason in result["reasons"] if reason["level"] == "inconclusive")
 
 
 def test_unreadable_counters_leave_the_clock_of_the_client(server_address, tmp_path):
@@ -147,7 +147,7 @@ def test_unreadable_counters_leave_the_clock_of_the_client(server_address, tmp_p
         tmp_path / "study", plan_of(server_address), Host(disturbed=1.0, share=0.1, counters=False)
     )
     assert result["verdict"] == "inconclusive"
-    assert {one["code"] for one in result["excluded"]["runs"]} == {"late-sends"}
+    assert {run["code"] for run in result["excluded"]["runs"]} == {"late-sends"}
 
 
 def test_without_a_budget_no_run_is_excluded_and_the_verdict_reports_steal_time(server_address, tmp_path):
@@ -168,7 +168,7 @@ def test_the_speed_of_the_server_does_not_affect_excluded_runs(server_address, t
             fleet = StealingFleet(Host(disturbed=0.5, share=0.012), service_us)
             Procedure(study, plan, parse_target(plan.target), Diary(), fleet=fleet).run()
         study.manifest["plan"]["remake"] = 0.5
-        excluded.append([one["run"] for one in answer(study)["excluded"]["runs"]])
+        excluded.append([run["run"] for run in answer(study)["excluded"]["runs"]])
     assert excluded[0] == excluded[1]
     assert 2 < len(excluded[0]) < 10
 
@@ -178,7 +178,7 @@ def test_a_server_pause_is_reported_first_with_run_time_and_length(still, server
     plan = plan_of(server_address, runs=(6, 6), duration_s=3.0, seed=1)
     result, _ = run_study(tmp_path / "study", plan, Host(disturbed=0.3), stands_still={2: still})
     assert result["causes"][0]["codes"][0] == "server-stalled"
-    (stalled,) = [one for one in result["reasons"] if one["code"] == "server-stalled"]
+    (stalled,) = [reason for reason in result["reasons"] if reason["code"] == "server-stalled"]
     (stall,) = stalled["values"]["stalls"]
     assert (stalled["level"], stall["run"]) == ("note", 2)
     assert (stall["from_s"], stall["for_s"]) == pytest.approx(still, abs=0.1)
@@ -195,10 +195,10 @@ def test_a_search_with_steal_time_finds_the_rate_of_the_median_run(server_addres
     fleet, objective = StealingFleet(Host(disturbed=0.2, hidden=0.05)), parse_objective("p95<1ms")
     with study.lock():
         search = RateSearch(study, plan, parse_target(plan.target), objective, lambda _: Diary(), fleet=fleet)
-        found = search.run()
-    assert found.span.low <= crossing <= found.span.high, (crossing, found)
-    assert found.holds is not None
-    assert found.holds.rate_per_s < 1.15 * crossing
+        result = search.run()
+    assert result.span.low <= crossing <= result.span.high, (crossing, result)
+    assert result.holds is not None
+    assert result.holds.rate_per_s < 1.15 * crossing
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_hysteresis_is_reported_only_for_restarted_servers_on_a_quiet_host(
     for managed, expected in ((True, restarted), (False, attached)):
         for run in study.runs():
             rewrite(run.folder / "run.json", {"target": run.record["target"] | {"managed": managed}})
-        found = answer(study)["hysteresis"]
-        assert expected in ((found["visible"], found["code"]), None), found
+        result = answer(study)["hysteresis"]
+        assert expected in ((result["visible"], result["code"]), None), result
 
 
 def test_a_client_pause_is_not_reported_as_a_server_pause(server_address, tmp_path):
@@ -235,15 +235,15 @@ def sentinel(monkeypatch):
     """Add the events of a simulated sentinel to `run.json`."""
 
     def make_recorded(study: Study, number: int, plan: MeasurePlan, target: Any, **given: Any) -> Any:
-        done = make_run(study, number, plan, target, **given)
+        run = make_run(study, number, plan, target, **given)
         folder = study.runs()[-1].folder
         if not (folder / SENTINEL).exists():
-            return done
-        seen = json.loads((folder / SENTINEL).read_text())
-        known = {"sentinel": seen, "server_cpu_share": plan.rate_per_s * SERVICE_US / 1e6}
+            return run
+        document = json.loads((folder / SENTINEL).read_text())
+        known = {"sentinel": document, "server_cpu_share": plan.rate_per_s * SERVICE_US / 1e6}
         known |= {"target": study.runs()[-1].record["target"] | {"cpus": [SERVER_CPU]}}
         rewrite(folder / "run.json", known)
-        return done
+        return run
 
     monkeypatch.setattr(procedure, "make_run", make_recorded)
 

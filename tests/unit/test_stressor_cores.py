@@ -38,8 +38,8 @@ def core(monkeypatch):
 
         monkeypatch.setattr(_engine, "validate_stressors", lambda *_: json.dumps(next(passes)))
         monkeypatch.setattr(_engine, "core_certificate", certificate)
-        found = _measure_undisturbed(0, processors.read_processor(""), 5, lambda _: None)
-        return found, asked
+        result = _measure_undisturbed(0, processors.read_processor(""), 5, lambda _: None)
+        return result, asked
 
     return play
 

@@ -79,8 +79,8 @@ def verification(made_verification, tmp_path):
 def output_of(capsys, *words):
     """Return exit code, standard output and standard error of a command."""
     code = main([*map(str, words)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 @each_row("name", KINDS)
@@ -256,8 +256,8 @@ def fake_kind(monkeypatch, study):
     """Return a kind with the `run` of a test, and the tiny study as a study of this kind."""
 
     def become(run):
-        made = Kind("made-up", run, lambda study: {}, publish)
-        monkeypatch.setattr(kinds, "kind_of", lambda study: made)
+        result = Kind("made-up", run, lambda study: {}, publish)
+        monkeypatch.setattr(kinds, "kind_of", lambda study: result)
         return study
 
     def publish(study, answer, page):

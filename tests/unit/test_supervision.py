@@ -48,11 +48,11 @@ def test_a_job_is_cut_at_half_the_slow_requests_and_paused_before_the_limit():
 
 def test_a_share_grows_only_after_consecutive_quiet_windows_up_to_the_maximum():
     one = Controller(RULES, 3)
-    seen = []
+    result = []
     for value in (QUIET, NEAR, QUIET, QUIET, QUIET, QUIET, QUIET, QUIET):
         one.react_to_window(value)
-        seen.append(one.cpu_count)
-    assert seen == [1, 1, 1, 2, 2, 3, 3, 3]
+        result.append(one.cpu_count)
+    assert result == [1, 1, 1, 2, 2, 3, 3, 3]
 
 
 def test_a_window_with_a_cut_is_not_quiet():
@@ -200,8 +200,8 @@ def burner():
 
 
 def children(pid: int) -> set[int]:
-    told = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False).stdout
-    return {int(one) for one in told.split()}
+    result = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True, check=False).stdout
+    return {int(part) for part in result.split()}
 
 
 def groups_of(pid: int) -> str:
@@ -258,7 +258,7 @@ def test_a_running_job_is_paused_and_restored_with_its_descendants(burner, tmp_p
 def test_a_job_gets_only_idle_time_of_its_processors(burner, tmp_path):
     pids = children(burner.pid)
     cpu = max(os.sched_getaffinity(0))
-    found = {pid: os.sched_getaffinity(pid) for pid in pids}
+    affinities = {pid: os.sched_getaffinity(pid) for pid in pids}
     with (
         start_session(tmp_path / "j") as session,
         new_group(tmp_path / "j") as group,
@@ -268,9 +268,9 @@ def test_a_job_gets_only_idle_time_of_its_processors(burner, tmp_path):
         assert share(group) in {("cpu.idle", "1"), ("cpu.weight", "1"), ("cpu.shares", "2")}
         assert {pid: os.sched_getaffinity(pid) for pid in pids} == {pid: {cpu} for pid in pids}
         job.allow(len(job.cpus))
-        assert {pid: os.sched_getaffinity(pid) for pid in pids} == found
+        assert {pid: os.sched_getaffinity(pid) for pid in pids} == affinities
         job.allow(1)
-    assert {pid: os.sched_getaffinity(pid) for pid in pids} == found
+    assert {pid: os.sched_getaffinity(pid) for pid in pids} == affinities
 
 
 @GROUPS
@@ -451,13 +451,13 @@ def test_groups_of_a_live_owner_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(watchdog, "OWNER_ALIVE_S", 0.05)
     monkeypatch.setattr(watchdog, "PATIENCE_S", math.inf)
     watchdog._clean_up(_engine, journal, owner)
-    assert [one["pid"] for one in json.loads(_engine.left_knobs(journal))] == [owner]
+    assert [load["pid"] for load in json.loads(_engine.left_knobs(journal))] == [owner]
 
 
 def children_of(pid: int) -> set[int]:
     """Return all children except the watchdog."""
-    told = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
-    return {int(one) for one in told.split()}
+    result = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
+    return {int(part) for part in result.split()}
 
 
 def alive(pid: int) -> bool:

@@ -13,9 +13,9 @@ from hindmost.store.schema import schemas
 def test_an_integrated_clone_needs_no_client_and_follows_its_schemas(tmp_path, capsys):
     words = ["clone", "serve", "silo", "--integrated", "--rate", "5k", "--requests", "2000", "--json"]
     assert main(words) == 0
-    told = json.loads(capsys.readouterr().out)
-    jsonschema.Draft202012Validator(schemas()["serve"]).validate(told)
-    account = told["account"]
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(schemas()["serve"]).validate(document)
+    account = document["account"]
     assert account["total"]["served"] == 2_000
     assert account["sojourn"]["mean_ns"] >= account["service"]["mean_ns"]
     assert main(["clone", "serve", "silo", "--certificate", "--json"]) == 0
@@ -26,9 +26,9 @@ def test_time_outside_the_server_is_refused(tmp_path, capsys):
     far = tmp_path / "far.toml"
     far.write_text(SMALL.replace('name = "small"', 'name = "far"\noutside_us = 30.0'))
     assert main(["clone", "serve", str(far), "--integrated", "--requests", "100", "--json"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["outside_us"] == 30.0
-    assert told.err.count("note[outside-not-served]") == 1
+    output = capsys.readouterr()
+    assert json.loads(output.out)["outside_us"] == 30.0
+    assert output.err.count("note[outside-not-served]") == 1
     assert main(["clone", "serve", "silo", "--integrated", "--requests", "100", "--json"]) == 0
     assert "note[outside-not-served]" not in capsys.readouterr().err
 

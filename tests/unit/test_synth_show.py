@@ -12,19 +12,19 @@ from hindmost.models import APPLICATIONS, load_clone
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_the_output_is_a_valid_document(name, capsys, tmp_path):
     assert main(["clone", "show", name]) == 0
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     mine = tmp_path / "mine.toml"
-    mine.write_text(said.out)
+    mine.write_text(output.out)
     assert load_clone(mine) == load_clone(name)
-    assert tomllib.loads(said.out)["name"] == name
-    assert f"{load_clone(name).capacity_per_s:,.6g}" in said.err
+    assert tomllib.loads(output.out)["name"] == name
+    assert f"{load_clone(name).capacity_per_s:,.6g}" in output.err
 
 
 def test_json_output_has_defaults_and_derived_figures(capsys):
     assert main(["clone", "show", "silo", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["document"]["queue"] == "shared"
-    assert said["capacity_per_s"] == pytest.approx(1e6 / said["mean_busy_us"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["document"]["queue"] == "shared"
+    assert document["capacity_per_s"] == pytest.approx(1e6 / document["mean_busy_us"])
 
 
 def test_pauses_and_unlimited_capacity_are_reported(capsys, tmp_path):
@@ -44,8 +44,8 @@ def test_pauses_and_unlimited_capacity_are_reported(capsys, tmp_path):
     file = tmp_path / "nothing.json"
     file.write_text(json.dumps(document))
     assert main(["clone", "show", str(file)]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out) == document
-    assert "0.500%" in said.err
+    output = capsys.readouterr()
+    assert json.loads(output.out) == document
+    assert "0.500%" in output.err
     assert load_clone(file).stopped_share == pytest.approx(0.005)
     assert load_clone(file).capacity_per_s is None

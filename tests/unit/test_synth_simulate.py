@@ -29,17 +29,17 @@ def queue(law=None, **fields):
 
 def output_of(capsys, *arguments):
     code = main(["clone", "simulate", *arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def test_figures_agree_with_theory():
-    found = simulate(queue(), utilisation=0.7, design=Design(requests=500_000))
-    assert found["rate_per_s"] == pytest.approx(7_000)
-    assert found["load"] == pytest.approx(0.7)
-    assert found["busy_share"] == pytest.approx(0.7, rel=0.01)
+    result = simulate(queue(), utilisation=0.7, design=Design(requests=500_000))
+    assert result["rate_per_s"] == pytest.approx(7_000)
+    assert result["load"] == pytest.approx(0.7)
+    assert result["busy_share"] == pytest.approx(0.7, rel=0.01)
     for name, expected in [("mean", 333.3), ("p50", 231.0), ("p99", 1535.0)]:
-        one = found["latency_us"][name]
+        one = result["latency_us"][name]
         assert one["low"] < one["value"] < one["high"]
         assert one["value"] == pytest.approx(expected, rel=0.03)
 
@@ -63,9 +63,9 @@ def test_the_machine_replica_follows_its_schema(capsys):
         capsys, "xapian", "--rate", "500", "--requests", "5000", "--threads", "3", "--json"
     )
     assert code == 0
-    found = json.loads(out)
-    jsonschema.Draft202012Validator(schemas()["simulation"]).validate(found)
-    assert (found["threads"], found["rate_per_s"], found["requests"]) == (3, 500.0, 5000)
+    document = json.loads(out)
+    jsonschema.Draft202012Validator(schemas()["simulation"]).validate(document)
+    assert (document["threads"], document["rate_per_s"], document["requests"]) == (3, 500.0, 5000)
 
 
 def test_kinds_are_distinguished():
@@ -81,8 +81,8 @@ def test_kinds_are_distinguished():
             ],
         }
     )
-    found = simulate(clone, utilisation=0.1, design=Design(requests=20_000))
-    get, scan = found["kinds"]
+    result = simulate(clone, utilisation=0.1, design=Design(requests=20_000))
+    get, scan = result["kinds"]
     assert (get["name"], scan["name"]) == ("get", "scan")
     assert get["requests"] + scan["requests"] == 20_000
     assert get["latency_us"]["p50"] == pytest.approx(10.0, rel=1e-3)
@@ -123,9 +123,9 @@ def test_invalid_options_are_refused_with_name_and_value(capsys, arguments, code
 def test_a_backlog_is_simulated_on_request(capsys):
     code, out, _ = output_of(capsys, "silo", "--rate", "1M", "--requests", "2000", "--backlog", "--json")
     assert code == 0
-    found = json.loads(out)
-    assert found["load"] > 1
-    assert found["throughput_per_s"] == pytest.approx(found["capacity_per_s"], rel=0.1)
+    document = json.loads(out)
+    assert document["load"] > 1
+    assert document["throughput_per_s"] == pytest.approx(document["capacity_per_s"], rel=0.1)
 
 
 @each_row(

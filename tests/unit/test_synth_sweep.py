@@ -32,8 +32,8 @@ def queue(**fields):
 
 def output_of(capsys, *arguments):
     code = main(["clone", "sweep", *arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def solve_question(question, load=None, clone=None, **more):

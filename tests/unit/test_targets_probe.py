@@ -21,7 +21,7 @@ from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accept
 @contextmanager
 def scripted_server(*replies: bytes, linger: bool = False, pieces: int = 1 << 20) -> Iterator[str]:
     """Run a server that answers its n-th read with the n-th reply, then closes the connection (or waits)."""
-    done = threading.Event()
+    event = threading.Event()
 
     def serve() -> None:
         connection, _ = listener.accept()
@@ -33,14 +33,14 @@ def scripted_server(*replies: bytes, linger: bool = False, pieces: int = 1 << 20
                 for start in range(0, len(reply), pieces):
                     connection.sendall(reply[start : start + pieces])
             if linger:
-                done.wait(10)
+                event.wait(10)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{port}"
-        done.set()
+        event.set()
         thread.join(10)
 
 

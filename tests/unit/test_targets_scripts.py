@@ -92,7 +92,7 @@ def leftovers_of(controllers: Iterable[int], folder: Path) -> list[str]:
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             arguments = entry.read_bytes().decode(errors="replace").split("\0")
-            guards = any(one.endswith("guard.py") for one in arguments) and pids & set(arguments)
+            guards = any(argument.endswith("guard.py") for argument in arguments) and pids & set(arguments)
             if guards or any(str(folder) in argument for argument in arguments):
                 found.append(" ".join(arguments))
     return found + [str(path) for path in folder.iterdir()]
@@ -101,7 +101,7 @@ def leftovers_of(controllers: Iterable[int], folder: Path) -> list[str]:
 def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> None:
     """Kill Hindmost before each file, process and connection."""
     text = python_target(STUBBORN).model_dump_json(exclude_none=True, exclude_defaults=True)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", KILLED_AT_EVERY_STEP, text],
         capture_output=True,
         text=True,
@@ -109,13 +109,13 @@ def test_kill_9_before_any_step_of_a_start_leaves_nothing(tmp_path: Path) -> Non
         check=True,
         timeout=120,
     )
-    steps = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    steps = [line.split(" ", 1) for line in process.stdout.splitlines()]
     kinds = {step for _, step in steps if step}
-    assert {"subprocess.Popen", "socket.connect", "open", "ready"} <= kinds, done.stdout
+    assert {"subprocess.Popen", "socket.connect", "open", "ready"} <= kinds, process.stdout
     controllers = [int(pid) for pid, _ in steps]
     wait_until(
         lambda: not leftovers_of(controllers, tmp_path),
-        lambda: (leftovers_of(controllers, tmp_path), done.stdout),
+        lambda: (leftovers_of(controllers, tmp_path), process.stdout),
     )
 
 

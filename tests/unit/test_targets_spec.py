@@ -197,9 +197,9 @@ def test_an_unsupported_target_is_refused_before_the_start(
 def test_the_synth_preset_gets_its_service_as_json(tmp_path: Path) -> None:
     spec = preset("synth").with_options({"service": {"kind": "exponential", "mean_us": 200}})
     launch = prepare(spec, tmp_path, account(spec), cpus=[0], port=1234, log=None)
-    told = json.loads(launch.request.argv[-1])
-    assert told["address"] == "127.0.0.1:1234"
-    assert (told["threads"], told["service"]) == (1, {"kind": "exponential", "mean_us": 200})
+    document = json.loads(launch.request.argv[-1])
+    assert document["address"] == "127.0.0.1:1234"
+    assert (document["threads"], document["service"]) == (1, {"kind": "exponential", "mean_us": 200})
 
 
 def test_preparation_fills_in_placeholders_and_files(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_the_group_with_most_of_the_variance_comes_first():
     latency = np.array([10.0, 10.0, 10.0, 50.0, 90.0, 11.0])
     first, *others = _groups(of, latency, "connection {}".format)
     assert first == {"name": "connection 2", "requests": 2, "mean_us": 70.0, "variance_us2": 400.0}
-    assert [one["name"] for one in others] == ["connection 1", "connection 3"]
+    assert [other["name"] for other in others] == ["connection 1", "connection 3"]
     document = {**document_of(REQUEST, trace_of(), {}), "connections": [first]}
     said, page = render_trace(document, width=100, color=False), render_trace_page(document)
     assert re.search(r"connection 2 +2 +mean 70", said), said
@@ -156,16 +156,16 @@ def test_interference_is_ranked_by_its_share_of_the_variance():
     (culprit,) = document["who"]["culprits"]
     assert culprit["who"]["name"] == "mc-lrumaint"
     jsonschema.validate(document, schemas()["trace"])
-    said = render_trace(document, width=100, color=False)
-    (line,) = [line for line in said.splitlines() if "µs" in line and "mc-lrumaint" in line and "80" in line]
+    trace = render_trace(document, width=100, color=False)
+    (line,) = [line for line in trace.splitlines() if "µs" in line and "mc-lrumaint" in line and "80" in line]
     assert CAUSES["run_queue"] in line
     assert STAGE_NAMES["tcp_to_read"] in line
 
 
 def codes(document: dict) -> list[str]:
-    found = [note["code"] for note in document["notes"]]
-    assert CODES.keys() >= set(found)
-    return found
+    result = [note["code"] for note in document["notes"]]
+    assert CODES.keys() >= set(result)
+    return result
 
 
 REQUEST = TraceRequest(Server("memcached", os.getpid(), 11211, "memcached"), 4.0)
@@ -291,15 +291,15 @@ def test_a_document_separates_variance_from_mean():
 def test_untraced_requests_are_listed_by_cause():
     lost = trace_of(seen=16100, ambiguous=64, closed=16)
     document = document_of(REQUEST, lost, {})
-    told = {one["cause"]: one["requests"] for one in document["unmatched"]}
-    assert told == {"ambiguous": 64, "closed": 16, "open": 20}
+    result = {one["cause"]: one["requests"] for one in document["unmatched"]}
+    assert result == {"ambiguous": 64, "closed": 16, "open": 20}
     jsonschema.validate(document, schemas()["trace"])
     assert document["matched"] == 16000 / 16080  # requests in flight are not lost
     (note,) = document["notes"]
     assert (note["code"], note["values"]["share"]) == ("unmatched-requests", pytest.approx(80 / 16080))
-    said = " ".join(render_trace(document, width=100, color=False).split())
+    outcome = " ".join(render_trace(document, width=100, color=False).split())
     for one in document["unmatched"]:
-        assert f"{one['requests']} requests: {one['why']}" in said
+        assert f"{one['requests']} requests: {one['why']}" in outcome
 
 
 def test_stages_that_do_not_add_up_are_reported():
@@ -331,11 +331,11 @@ def test_a_document_of_an_earlier_version_is_shown_with_notes():
 
 
 def test_the_screen_names_the_critical_stage_and_the_longest():
-    said = render_trace(document_of(REQUEST, trace_of(), {}), width=100, color=False)
-    lines = said.splitlines()
+    trace = render_trace(document_of(REQUEST, trace_of(), {}), width=100, color=False)
+    lines = trace.splitlines()
     for value in ("memcached", "11211", "16,000", "4.00 s", "4000/s", "100\u202f%"):
         assert value in lines[0]
-    below = said.partition(STAGE_NAMES["latency"])[2]
+    below = trace.partition(STAGE_NAMES["latency"])[2]
     assert below.index(STAGE_NAMES["tcp_to_read"]) < below.index(STAGE_NAMES["start_to_response"])
     (row,) = [line for line in lines if line.startswith("TCP to read")]
     assert "█" in row
@@ -353,19 +353,19 @@ def test_packets_should_be_processed_away_from_the_server(tmp_path):
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {here})
-        found = find_inbound(11211, None, tmp_path)
+        inbound = find_inbound(11211, None, tmp_path)
     finally:
         os.sched_setaffinity(0, before)
-    assert found is not None
-    assert (found.knob, found.now) == ('knob = "rps@lo"', "0")
-    elsewhere = int(found.elsewhere.replace(",", ""), 16)
+    assert inbound is not None
+    assert (inbound.knob, inbound.now) == ('knob = "rps@lo"', "0")
+    elsewhere = int(inbound.elsewhere.replace(",", ""), 16)
     assert elsewhere == ((1 << every) - 1 & ~(1 << here) or 1)
     assert find_inbound(9, None, tmp_path) is None, "no connection"
     who = interference_document()
     who["culprits"][0] |= {"name": "softirq NET_RX", "process": 0, "relation": "interrupt"}
     document = document_of(REQUEST, {**trace_of(), "who": who}, {})
-    (first, *_) = advise(document, None, found)
-    assert (first["knob"], first["levels"]) == ('knob = "rps@lo"', ["0", found.elsewhere])
+    (first, *_) = advise(document, None, inbound)
+    assert (first["knob"], first["levels"]) == ('knob = "rps@lo"', ["0", inbound.elsewhere])
 
 
 def test_advice_follows_the_cause_of_the_variance_with_its_gain():
@@ -379,10 +379,10 @@ def test_advice_follows_the_cause_of_the_variance_with_its_gain():
     (now, then), waited = first["predicted"]["mean_us"], document["who"]["culprits"][0]["mean_us"]["value"]
     assert now - then == pytest.approx(waited)
     assert first["predicted"]["sd_us"][1] == document["who"]["culprits"][0]["sd_without_us"]
-    assert not [one for one in others if one["stage"] == "tcp_to_read"]
-    said = render_trace(document, width=100, color=False)
+    assert not [other for other in others if other["stage"] == "tcp_to_read"]
+    trace = render_trace(document, width=100, color=False)
     rate = document["service"]["rate_per_s"]
-    (line,) = [line for line in said.splitlines() if 'no_lru_maintainer" =' in line]
+    (line,) = [line for line in trace.splitlines() if 'no_lru_maintainer" =' in line]
     words = shlex.split(line[line.index("hindmost compare") :])
     assert words[:4] == ["hindmost", "compare", "memcached", "--rate"]
     assert float(words[4]) == pytest.approx(rate, rel=0.05)
@@ -485,14 +485,14 @@ def test_unattributed_time_is_shown_with_its_reasons():
     who["culprits"] = [{**unseen, "cause": "unseen"}, unseen, maintainer]
     document = document_of(REQUEST, {**trace_of(), "who": who}, {})
     jsonschema.validate(document, schemas()["trace"])
-    assert [one["who"]["name"] for one in document["who"]["culprits"]] == ["mc-lrumaint"]
+    assert [culprit["who"]["name"] for culprit in document["who"]["culprits"]] == ["mc-lrumaint"]
     assert [one["cause"] for one in document["who"]["unknown"]] == ["unseen", "run_queue"]
-    said = " ".join(render_trace(document, width=100, color=False).split())
+    result = " ".join(render_trace(document, width=100, color=False).split())
     page = render_trace_page(document)
     for one in document["who"]["unknown"]:
-        assert one["why"] in said
+        assert one["why"] in result
         assert one["why"] in page
-    assert said.count("in 3 of 20") == 2, said
+    assert result.count("in 3 of 20") == 2, result
 
 
 def test_the_page_shows_path_causes_slowest_requests_and_an_earlier_trace():
@@ -527,10 +527,10 @@ def test_service_times_never_overlap_and_a_batch_is_divided():
 def test_a_process_is_found_with_its_port_and_protocol():
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]
-        found = find_server(str(os.getpid()), port=port)
-        assert (found.pid, found.port, found.protocol) == (os.getpid(), port, "exchange")
+        server = find_server(str(os.getpid()), port=port)
+        assert (server.pid, server.port, server.protocol) == (os.getpid(), port, "exchange")
         assert find_server(str(os.getpid()), port=port, protocol="redis").framing == '"redis"'
-        assert os.getpid() in found.threads()
+        assert os.getpid() in server.threads()
         with socket.create_server(("127.0.0.1", 0)) as two:
             ports = sorted([port, two.getsockname()[1]])
             with raises(UsageError, "ambiguous-port", option="--port", known=ports):
@@ -578,9 +578,9 @@ def test_invalid_protocols_and_traces_are_refused():
 
 def test_missing_support_of_the_host_is_reported_with_a_hint(tmp_path: Path):
     def refusal(code: str) -> HindmostError:
-        found = tracing_error(code, "refused", tmp_path)
-        assert_error(found, code)
-        return found
+        result = tracing_error(code, "refused", tmp_path)
+        assert_error(result, code)
+        return result
 
     unlocked = refusal("trace-permission").hint
     lockdown = tmp_path / "sys/kernel/security/lockdown"

@@ -17,8 +17,8 @@ def mean_wait(services: list[tuple[float, float]]) -> float:
     """Return the simulated mean of waiting plus service, for services with their shares."""
     mixture = [{"weight": share, "law": {"kind": "deterministic", "us": us}} for us, share in services]
     clone = Clone.from_document({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
-    found = simulate(clone, rate_per_s=RATE, design=Design(requests=400_000))
-    return float(found["latency_us"]["mean"]["value"])
+    result = simulate(clone, rate_per_s=RATE, design=Design(requests=400_000))
+    return float(result["latency_us"]["mean"]["value"])
 
 
 @pytest.mark.parametrize("cause", ["run_queue", "interrupt"])
@@ -35,12 +35,12 @@ def test_the_predicted_gain_agrees_with_a_simulated_queue(cause: str) -> None:
         "mean_us": {"value": own},
         "sd_without_us": behind**0.5,
     }
-    found = _predict(part, {"all": {"latency": latency}}, service)
-    assert found["queue_us"] is not None
-    now, then = found["queue_us"]
+    result = _predict(part, {"all": {"latency": latency}}, service)
+    assert result["queue_us"] is not None
+    now, then = result["queue_us"]
     assert now == pytest.approx(mean_wait([(WORK_US, 1 - OFTEN), (WORK_US + HELD_US, OFTEN)]), rel=0.03)
     assert then == pytest.approx(mean_wait([(WORK_US, 1.0)]), rel=0.01)
-    grown = found["service_may_grow_to_us"]
+    grown = result["service_may_grow_to_us"]
     assert grown is not None
     assert mean_wait([(grown, 1.0)]) == pytest.approx(now, rel=0.01), (
         "a service this long has the present latency"
@@ -50,6 +50,6 @@ def test_the_predicted_gain_agrees_with_a_simulated_queue(cause: str) -> None:
 def test_time_outside_the_service_shortens_no_queue() -> None:
     latency = {"mean_us": {"value": 500.0}, "variance_us2": {"value": 9e3}}
     part = {"stage": "tcp_to_read", "cause": "run_queue", "mean_us": {"value": 9.0}, "sd_without_us": 50.0}
-    found = _predict(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3, WORK_US))
-    assert found["queue_us"] is None
-    assert found["mean_us"] == [500.0, 491.0]
+    result = _predict(part, {"all": {"latency": latency}}, Service(1, RATE, WORK_US, 9e3, WORK_US))
+    assert result["queue_us"] is None
+    assert result["mean_us"] == [500.0, 491.0]

@@ -46,7 +46,7 @@ def test_processor_time_of_ended_threads_and_processes_is_counted(how):
         used = Usage.read(program.pid).since(before)
         program.kill()
     parts = how.split("+")
-    ended = [one for one in parts if one != "itself"]
+    ended = [part for part in parts if part != "itself"]
     assert used.get(ENDED, 0) / 1e9 == pytest.approx(0.2 * len(ended), abs=0.03)
     assert sum(used.values()) / 1e9 >= 0.2 * len(parts) - 0.03
 

@@ -67,9 +67,9 @@ def test_each_level_has_a_run_in_every_round_and_the_folder_gives_the_same_answe
     assert document["levels"][0]["against"] == {}
     before, after = (one["values_us"]["mean"] for one in document["levels"])
     ratios = sorted(b / a for a, b in zip(before, after, strict=True))
-    found = document["levels"][1]["against"]["mean"]["ratio"]
-    assert ratios[0] * 0.999 <= found["value"] <= ratios[-1] * 1.001
-    assert (found["low"], found["high"]) == (None, None), "three rounds are too few for an interval"
+    result = document["levels"][1]["against"]["mean"]["ratio"]
+    assert ratios[0] * 0.999 <= result["value"] <= ratios[-1] * 1.001
+    assert (result["low"], result["high"]) == (None, None), "three rounds are too few for an interval"
     again = answer(Study.open(folder))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
     assert open_study(folder).best in ("", "1")
@@ -154,10 +154,10 @@ def test_refining_approaches_the_best_value_while_the_host_drifts():
         columns = [ArmFigures(tuple(own), {"p99": list(own.values())}) for own in values.values()]
         levels = [describe_level(request, place, columns) for place in range(len(columns))]
         best = best_level(levels, "p99", one_stage=stage == 0)
-        found = float(request.levels[best])
+        result = float(request.levels[best])
         request = request.add_stage(best) or request
-    assert 28 <= found <= 38, request.levels
-    assert abs(np.log(40 / 33)) > abs(np.log(found / 33)), "nearer than the requested levels"
+    assert 28 <= result <= 38, request.levels
+    assert abs(np.log(40 / 33)) > abs(np.log(result / 33)), "nearer than the requested levels"
 
 
 def test_levels_without_effect_are_rarely_proven_better():

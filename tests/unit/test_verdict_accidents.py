@@ -12,13 +12,13 @@ from hindmost.run.verdict.interference import measure_interference
 
 
 def level(code, **given):
-    found = reasons(**given)
-    return found[code].level if code in found else None
+    result = reasons(**given)
+    return result[code].level if code in result else None
 
 
 def labels(code, **given):
-    found = reasons(**given)
-    return found[code].labels if code in found else ()
+    result = reasons(**given)
+    return result[code].labels if code in result else ()
 
 
 def clients_that_waited(share, each_us=100.0):
@@ -43,7 +43,7 @@ def account_of(found):
 
 
 def figures(found):
-    return {one["id"]: one for one in account_of(found)["figures"]}
+    return {figure["id"]: figure for figure in account_of(found)["figures"]}
 
 
 @each_row(
@@ -75,15 +75,17 @@ def test_waits_for_the_processor_affect_the_percentiles_they_reach(share, expect
 )
 def test_waits_much_shorter_than_the_latency_are_ignored(each_us, latency, expected):
     runs = clients_that_waited(0.02, each_us)
-    for one in runs:
-        one.values["latency"].update(dict.fromkeys(one.values["latency"], latency))
+    for run in runs:
+        run.values["latency"].update(dict.fromkeys(run.values["latency"], latency))
     assert level("run-delay", runs=runs) == expected
 
 
 def test_waits_name_the_other_program_and_a_remedy():
     rustc, kernel = neighbour("rustc"), neighbour("kworker/1:1-events", kernel=True, on_cpu_ns=5, pid=9)
     reason = reasons(runs=clients_beside(kernel, rustc))["run-delay"]
-    assert [(one["name"], one["pid"], one["share"]) for one in reason.values["neighbors"]] == [
+    assert [
+        (neighbor["name"], neighbor["pid"], neighbor["share"]) for neighbor in reason.values["neighbors"]
+    ] == [
         ("rustc", 77, 0.01),
         ("kworker/1:1", 9, pytest.approx(0.0, abs=1e-9)),
     ]
@@ -109,7 +111,7 @@ def test_waits_for_the_trace_of_the_run_suggest_stopping_no_program():
     for run in runs:
         run.record["trace"] = {"file": "trace.json"}
     reason = reasons(runs=runs)["run-delay"]
-    assert [(one["name"], one["tracer"]) for one in reason.values["neighbors"]] == [
+    assert [(neighbor["name"], neighbor["tracer"]) for neighbor in reason.values["neighbors"]] == [
         ("hindmost/hindmost-trace", True)
     ]
     assert "--trace" in reason.hint
@@ -129,7 +131,9 @@ def test_a_busy_program_beside_the_trace_is_reported():
 
 def test_waits_for_kernel_threads_suggest_stopping_no_program():
     reason = reasons(runs=clients_beside(neighbour("ksoftirqd/1", kernel=True)))["run-delay"]
-    assert [(one["name"], one["kernel"]) for one in reason.values["neighbors"]] == [("ksoftirqd/1", True)]
+    assert [(neighbor["name"], neighbor["kernel"]) for neighbor in reason.values["neighbors"]] == [
+        ("ksoftirqd/1", True)
+    ]
     assert "isolcpus" in reason.hint
 
 
@@ -219,9 +223,9 @@ def test_a_loss_with_several_counters_counts_once():
         lossy = [thread(sockets=sockets(retransmits=2))]
         return [client(n, threads=lossy, tcp=tcp(retransmits=7)) for n in (0, 1)]
 
-    found = reasons(runs=ten(clients=both, record={"server_tcp": tcp(retransmits=7)}))
-    assert found["retransmissions"].values["segments"] == 40
-    assert found["other-retransmissions"].values["segments"] == 30
+    result = reasons(runs=ten(clients=both, record={"server_tcp": tcp(retransmits=7)}))
+    assert result["retransmissions"].values["segments"] == 40
+    assert result["other-retransmissions"].values["segments"] == 30
 
 
 @each_row(("before", "after", "expected"), [(0, 0, None), (1, 0, "note"), (0, 1, "note")])
@@ -265,9 +269,9 @@ def test_a_run_of_an_older_engine_is_judged_by_its_fields():
             del one.result[key]
         return [one]
 
-    found = evidence(runs=ten(clients=old))
-    assert judge(found) == []
-    assert {name for name, one in figures(found).items() if one["value"] is None} == {
+    result = evidence(runs=ten(clients=old))
+    assert judge(result) == []
+    assert {name for name, figure in figures(result).items() if figure["value"] is None} == {
         "on_cpu",
         "waiting",
         "switches",
@@ -308,7 +312,7 @@ def test_the_account_marks_only_findings_of_the_verdict():
     assert set(quiet) == {row.id for row in ROWS}
     assert {one["mark"] for one in quiet.values()} == {"fine"}
     waits = figures(evidence(runs=clients_that_waited(0.02)))
-    assert {name: one["mark"] for name, one in waits.items() if one["mark"] != "fine"} == {
+    assert {name: wait["mark"] for name, wait in waits.items() if wait["mark"] != "fine"} == {
         "waiting": "unfit",
         "switches": "mind",
     }
@@ -318,6 +322,6 @@ def test_the_account_marks_only_findings_of_the_verdict():
 
 
 def test_the_account_names_other_programs_and_users():
-    found = account_of(evidence(runs=clients_beside(neighbour("a"), neighbour("b", on_cpu_ns=9 * 10**8))))
-    assert [(one["name"], one["share"]) for one in found["neighbours"]] == [("b", 0.09), ("a", 0.01)]
-    assert found["interrupts"] == [{"source": "Local timer interrupts", "per_s": 250.0}]
+    result = account_of(evidence(runs=clients_beside(neighbour("a"), neighbour("b", on_cpu_ns=9 * 10**8))))
+    assert [(one["name"], one["share"]) for one in result["neighbours"]] == [("b", 0.09), ("a", 0.01)]
+    assert result["interrupts"] == [{"source": "Local timer interrupts", "per_s": 250.0}]

@@ -46,8 +46,8 @@ def runs_with(distance=0.0, dispersion=1.0, error=0.03, chance=0.0, **scheduled)
     ],
 )
 def test_arrivals_are_judged_by_distance_and_dispersion(figures, level):
-    found = reasons(runs=runs_with(**figures))
-    assert (found["arrivals-differ"].level if "arrivals-differ" in found else None) == level
+    result = reasons(runs=runs_with(**figures))
+    assert (result["arrivals-differ"].level if "arrivals-differ" in result else None) == level
 
 
 def test_dispersion_is_reported_with_its_expected_value():
@@ -108,8 +108,8 @@ def program(pid, share, name="hindmost"):
     ],
 )
 def test_the_host_causes_gaps_if_another_program_shares_the_clients_processor(neighbours, pids, origin):
-    found = reasons(runs=runs_shared_with(*neighbours, pids=pids))["arrivals-differ"]
-    assert (found.origin, found.level) == (origin, "inconclusive" if origin == "host" else "invalid")
+    result = reasons(runs=runs_shared_with(*neighbours, pids=pids))["arrivals-differ"]
+    assert (result.origin, result.level) == (origin, "inconclusive" if origin == "host" else "invalid")
 
 
 GAMMA = {"kind": "gamma", "shape": 0.5}
@@ -140,8 +140,10 @@ def test_a_law_without_known_parts_is_compared_with_due_times(sent, scheduled, f
     ],
 )
 def test_due_times_of_a_wrong_law_are_reported(c2, error, level):
-    told = {"value": c2, "requested": 1.0, "error": error}
-    found = reasons(runs=runs_with(scattered=1.0, c2=told), plan={"arrivals": GAMMA}).get("schedule-differs")
-    assert (found.level if found else None) == level
-    if found:
-        assert (found.values["law"], found.values["c2"]) == ("gamma:shape=0.5", c2)
+    result = {"value": c2, "requested": 1.0, "error": error}
+    outcome = reasons(runs=runs_with(scattered=1.0, c2=result), plan={"arrivals": GAMMA}).get(
+        "schedule-differs"
+    )
+    assert (outcome.level if outcome else None) == level
+    if outcome:
+        assert (outcome.values["law"], outcome.values["c2"]) == ("gamma:shape=0.5", c2)

@@ -73,8 +73,8 @@ def test_isolated_time_attributes_late_sending_of_a_busy_client():
 def test_excluded_runs_are_counted_with_their_cause():
     counted = ten(**LATE)[:4]
     aside = dict.fromkeys(range(5, 12), STEAL_NOTE)
-    made = [*counted, *(run(number, clients=[client(0, steal_share=0.03)]) for number in aside)]
-    values = headline_notes(runs=counted, made=made, partition=Partition(counted, aside, True))[0].values
+    result = [*counted, *(run(number, clients=[client(0, steal_share=0.03)]) for number in aside)]
+    values = headline_notes(runs=counted, made=result, partition=Partition(counted, aside, True))[0].values
     assert (values["excluded"], values["made"], values["counted"]) == (7, 11, 4)
     assert values["hypervisor"] == pytest.approx(0.03 * 7 / 11)
 
@@ -94,7 +94,7 @@ def test_a_busy_client_has_one_line_with_its_effects():
 
 def test_reasons_without_a_common_cause_are_separate():
     runs = ten(counts={"completed": 99_000, "errors": 1_000, "misses": 9_000})
-    assert [one.codes for one in headline_notes(runs=runs, target={"managed": False, "cpus": [0]})] == [
+    assert [note.codes for note in headline_notes(runs=runs, target={"managed": False, "cpus": [0]})] == [
         ("errors",),
         ("misses",),
         ("not-restarted",),

@@ -25,8 +25,8 @@ from hindmost.stats import Decision, Ownership, middle_interval
 
 
 def levels(code, **given):
-    found = reasons(**given)
-    return found[code].level if code in found else None
+    result = reasons(**given)
+    return result[code].level if code in result else None
 
 
 def late_runs(share, latency=1000.0):
@@ -63,9 +63,9 @@ def test_late_sending_above_a_tenth_makes_a_percentile_invalid(share, latency, l
 
 
 def test_late_sending_affects_only_the_percentiles_it_reaches():
-    found = judge(evidence(runs=late_runs(0.5)))
-    assert found[0].labels == ("p99",)
-    assert [of_label(found, name) for name in LABELS] == ["valid", "valid", "invalid", "valid"]
+    result = judge(evidence(runs=late_runs(0.5)))
+    assert result[0].labels == ("p99",)
+    assert [of_label(result, name) for name in LABELS] == ["valid", "valid", "invalid", "valid"]
 
 
 def test_late_sending_is_ignored_in_a_closed_loop():
@@ -212,8 +212,8 @@ def test_the_hint_suggests_only_a_possible_number_of_runs(half_width, hint):
 
 def test_one_run_is_inconclusive():
     alone = Decision(True, False, "one run carries no interval", None, 1, "p99", INFINITE)
-    found = judge(evidence(runs=[run(1)], decision=alone))
-    assert {of_label(found, name) for name in (*LABELS, "mean")} == {"inconclusive"}
+    result = judge(evidence(runs=[run(1)], decision=alone))
+    assert {of_label(result, name) for name in (*LABELS, "mean")} == {"inconclusive"}
 
 
 @each_row(
@@ -221,8 +221,8 @@ def test_one_run_is_inconclusive():
 )
 def test_few_requests_above_a_percentile_are_a_warning_then_inconclusive(samples, level):
     runs = ten(clients=lambda: [client(0, samples=samples), client(1)])
-    found = [r.level for r in judge(evidence(runs=runs)) if r.code == "few-samples" and "p99.9" in r.labels]
-    assert found == ([level] if level else [])
+    result = [r.level for r in judge(evidence(runs=runs)) if r.code == "few-samples" and "p99.9" in r.labels]
+    assert result == ([level] if level else [])
 
 
 def test_few_samples_suggest_a_sufficient_duration():
@@ -276,9 +276,9 @@ def test_two_states_of_the_server_are_reported():
 
 def test_a_drift_is_one_reason_for_all_its_percentiles():
     runs = [run(n, latency={"p95": 50.0 + n, "p99": 60.0 + 2 * n}) for n in range(1, 11)]
-    found = [reason for reason in judge(evidence(runs=runs)) if reason.code == "drift"]
-    assert [(reason.level, reason.labels) for reason in found] == [("note", ("p95", "p99"))]
-    assert found[0].values["us_per_run"] == {"p95": pytest.approx(1.0), "p99": pytest.approx(2.0)}
+    result = [reason for reason in judge(evidence(runs=runs)) if reason.code == "drift"]
+    assert [(reason.level, reason.labels) for reason in result] == [("note", ("p95", "p99"))]
+    assert result[0].values["us_per_run"] == {"p95": pytest.approx(1.0), "p99": pytest.approx(2.0)}
 
 
 @each_row(
@@ -297,11 +297,11 @@ def test_the_cost_of_the_method_is_noted_without_effect_on_the_verdict(code, giv
 
 
 def test_the_most_severe_reason_comes_first_and_decides():
-    found = judge(evidence(runs=late_runs(0.5), target={"managed": False, "cpus": None}))
-    assert [reason.level for reason in found][:1] == ["invalid"]
+    result = judge(evidence(runs=late_runs(0.5), target={"managed": False, "cpus": None}))
+    assert [reason.level for reason in result][:1] == ["invalid"]
     order = ["invalid", "inconclusive", "note"]
-    assert sorted(found, key=lambda reason: order.index(reason.level)) == found
-    assert overall(found) == "invalid"
+    assert sorted(result, key=lambda reason: order.index(reason.level)) == result
+    assert overall(result) == "invalid"
 
 
 def test_every_reason_has_a_known_code_and_a_hint_whose_commands_are_marked():
@@ -337,15 +337,15 @@ def test_late_sending_is_a_share_of_the_figures_in_the_table(runs, about):
         run(number, latency={"p99": us}, service={"p99": us * (1.0 - late_share)})
         for number, (us, late_share) in enumerate(runs, start=1)
     ]
-    found = reasons(runs=sample, plan={"over_runs": about, "runs": (2, 30)}).get("late-sends")
+    result = reasons(runs=sample, plan={"over_runs": about, "runs": (2, 30)}).get("late-sends")
     latency, service = (
         middle_interval([one.values[what]["p99"] for one in sample], about).value
         for what in ("latency", "service")
     )
     late_share = max(0.0, latency - service)
-    if found is None:
+    if result is None:
         assert late_share / latency <= limits.LATENESS or late_share <= limits.LATENESS_FLOOR_US
     else:
-        values = found.values
+        values = result.values
         assert (values["name"], values["late_us"], values["latency_us"]) == ("p99", late_share, latency)
         assert values["share"] == late_share / latency

@@ -21,9 +21,9 @@ COMPLETE = {
 
 def run_notes(plan=None, **changes):
     def clients():
-        found = client()
-        found.result["stamps"] = COMPLETE | changes
-        return [found]
+        result = client()
+        result.result["stamps"] = COMPLETE | changes
+        return [result]
 
     return reasons(runs=ten(clients=clients), plan=plan or {})
 
@@ -45,10 +45,10 @@ def because(code, text):
     ],
 )
 def test_missing_stamps_are_reported_with_their_reason(changes, expected):
-    found = run_notes(**changes)
-    assert ("no-time-stamps" in found) == (expected is not None)
+    notes = run_notes(**changes)
+    assert ("no-time-stamps" in notes) == (expected is not None)
     if expected:
-        note = found["no-time-stamps"]
+        note = notes["no-time-stamps"]
         assert (note.level, note.values["reason"]) == ("note", expected)
 
 
@@ -58,7 +58,7 @@ def test_stamps_outside_the_plan_are_not_missing():
 
 
 def test_an_adjusted_clock_is_reported_with_the_omitted_stamps():
-    found = run_notes(clock_steps=1, largest_step_ns=20_000, implausible=2)["clock-steps"]
-    assert found.level == "note"
-    assert found.values == {"steps": 10, "largest_us": 20.0, "left_out": 20}
+    result = run_notes(clock_steps=1, largest_step_ns=20_000, implausible=2)["clock-steps"]
+    assert result.level == "note"
+    assert result.values == {"steps": 10, "largest_us": 20.0, "left_out": 20}
     assert "clock-steps" not in run_notes()

@@ -10,12 +10,12 @@ def margin(value: float) -> dict[str, float]:
 
 def comparison(goal: float, upto: str, **gaps: float) -> dict[str, object]:
     """Return Hindmost's latency and the capture's: 30 us at p50, three times that at p99.9."""
-    seen = {"p50": 30.0, "p95": 50.0, "p99": 70.0, "p99.9": 90.0}
+    result = {"p50": 30.0, "p95": 50.0, "p99": 70.0, "p99.9": 90.0}
     gap = {label.replace("_", "."): margin(value) for label, value in gaps.items()}
-    judged = [one["value"] for label, one in gap.items() if seen[label] <= seen[upto]]
+    judged = [one["value"] for label, one in gap.items() if result[label] <= result[upto]]
     return {
         "gap_us": gap,
-        "capture_us": {label: margin(seen[label]) for label in gap},
+        "capture_us": {label: margin(result[label]) for label in gap},
         "constancy_us": max(judged) - min(judged) if len(judged) > 1 else None,
         "upto": upto,
         "goal_us": goal,
@@ -32,7 +32,8 @@ def proof(**changes: object) -> dict[str, object]:
 def notes_of(**changes: object) -> dict[str, str]:
     """Return levels by code, or by the name of a latency that differs from the capture."""
     return {
-        one.values.get("latency", code): one.level for code, one in reasons(proof=proof(**changes)).items()
+        reason.values.get("latency", code): reason.level
+        for code, reason in reasons(proof=proof(**changes)).items()
     }
 
 
@@ -91,10 +92,10 @@ def test_too_few_requests_prove_nothing():
 
 
 def test_service_latency_with_connection_time_is_not_compared():
-    told = {"connects": {"made": 9, "failed": 0, "all": 9}, "reconnects": 9}
+    counts = {"connects": {"made": 9, "failed": 0, "all": 9}, "reconnects": 9}
     service = comparison(2.0, "p99", p50=100.0, p95=300.0, p99=900.0)
     for by_turns, level in ((False, "invalid"), (True, None)):
-        runs = [run(n, clients=[client(0, **told, by_turns=by_turns)]) for n in range(1, 11)]
+        runs = [run(n, clients=[client(0, **counts, by_turns=by_turns)]) for n in range(1, 11)]
         one = reasons(proof=proof(service=service), runs=runs).get("capture-differs")
         assert (one.level if one else None) == level
     assert "capture-differs" not in reasons(proof=proof(service=service), plan={"requests_per_connection": 8})

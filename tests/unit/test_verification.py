@@ -41,7 +41,7 @@ def compare(results, prediction, excluded=(), **more):
 def series(pairs=6, scatter=0.01, **medians):
     """Return results of the three series with their medians in microseconds."""
     random = np.random.default_rng(7)
-    found = {}
+    result = {}
     for name in SERIES:
         runs = []
         for number in range(1, pairs + 1):
@@ -55,8 +55,8 @@ def series(pairs=6, scatter=0.01, **medians):
                     "counts": {"scheduled": 10_000},
                 }
             )
-        found[name] = {"runs": runs}
-    return found
+        result[name] = {"runs": runs}
+    return result
 
 
 def document(points, prediction):
@@ -129,15 +129,15 @@ def test_excluded_pairs_are_not_counted(prediction):
 def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
     """Requests of the original cost 1.1 to 1.2 times as much as when logged; its latency grows with the square."""
     factors = [1.1, 1.14, 1.2, 1.1, 1.12, 1.15]
-    found = series()
+    result = series()
     costs = {}
     for number, factor in enumerate(factors, 1):
         for name in ("original", "again"):
-            run = found[name]["runs"][number - 1]
+            run = result[name]["runs"][number - 1]
             run["latency_us"] = {figure: us * factor**2 for figure, us in run["latency_us"].items()}
         effects = dict.fromkeys(FACTORS, factor**2) | {"cost": factor}
         costs[number] = {"original": effects, "again": effects}
-    point = compare(found, prediction, costs=costs)
+    point = compare(result, prediction, costs=costs)
     assert outcomes(point, "as_logged") == dict.fromkeys(MARGINS, "equivalent")
     assert set(outcomes(point).values()) == {"different"}
     assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(factors)))), rel=0.01)
@@ -148,7 +148,7 @@ def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
         assert f"{point['figures']['p99']['as_logged']['ratio']:.3f}" in render(full)
     assert f"{point['cost']['ratio']:.3f}" in render_verification(full)
     del costs[3]
-    partly = compare(found, prediction, costs=costs)
+    partly = compare(result, prediction, costs=costs)
     assert partly["cost"] is None
     assert partly["figures"]["mean"]["as_logged"] is None
     assert len(heads(document([partly], prediction))) == len(heads(full)) - 2
@@ -173,10 +173,10 @@ def test_an_infinite_run_has_no_ratio(prediction):
 
 @pytest.mark.parametrize("pairs", [1, 6])
 def test_document_table_and_page_agree(prediction, pairs):
-    found = document([compare(series(clone=1200.0, pairs=pairs), prediction)], prediction)
-    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(found)))
-    table, page = render_verification(found), render_verification_page(found)
-    ratio = f"{found['points'][0]['figures']['p95']['clone']['ratio']:.3f}"
+    result = document([compare(series(clone=1200.0, pairs=pairs), prediction)], prediction)
+    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(result)))
+    table, page = render_verification(result), render_verification_page(result)
+    ratio = f"{result['points'][0]['figures']['p95']['clone']['ratio']:.3f}"
     assert ratio in table
     assert ratio in page
     assert page.count("<svg") > 2 * 2 * len(MARGINS)

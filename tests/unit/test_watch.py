@@ -32,8 +32,8 @@ def ring(tmp_path_factory):
     log.write_text("")
     source = latency_from(OWN, probe=None, log=log, log_latency="column:1/ms")
     request = WatchRequest(OWN, place, 1 << 20, period_s=0.02, latency=source, samples=25)
-    done = watch(request, lambda _: log.write_text("2.0\n2.0\n8.0\n"))
-    return place, done
+    result = watch(request, lambda _: log.write_text("2.0\n2.0\n8.0\n"))
+    return place, result
 
 
 def test_a_ring_has_every_counter_of_the_dictionary_at_each_sample(ring):
@@ -158,9 +158,9 @@ def test_a_ring_without_requests_has_no_blocks(tmp_path):
     ring = read_ring(request.ring)
     ends, values = quantiles_of(ring, 0.95)
     assert (len(ends), len(values)) == (0, 0)
-    found = metrics_of(ring, ends)
-    assert found
-    assert all(len(one) == 0 for one in found.values())
+    result = metrics_of(ring, ends)
+    assert result
+    assert all(len(one) == 0 for one in result.values())
 
 
 def verb(*argv, **options):
@@ -192,8 +192,8 @@ def test_a_watch_ends_with_its_application(tmp_path):
         request = WatchRequest(
             Application("sleep", application.pid), tmp_path / "gone.ring", 1 << 20, period_s=0.02
         )
-        done = watch(request, lambda _: end(application))
-    assert done["ended"] == "application-ended"
+        result = watch(request, lambda _: end(application))
+    assert result["ended"] == "application-ended"
     assert list(read_ring(request.ring).events[-1][1]) == ["ended"]
 
 
@@ -231,16 +231,18 @@ def test_a_watch_of_an_address_follows_a_restarted_server(tmp_path):
 
         thread = threading.Thread(target=restart)
         thread.start()
-        done = watch(WatchRequest(find_application(f"http://127.0.0.1:{port}"), ring, 1 << 20, period_s=0.02))
+        result = watch(
+            WatchRequest(find_application(f"http://127.0.0.1:{port}"), ring, 1 << 20, period_s=0.02)
+        )
         thread.join()
-    assert done["ended"] == "stopped"
+    assert result["ended"] == "stopped"
     assert [name for name, _ in events(ring)] == ["ended", "restarted"]
 
 
 def events(ring) -> list[tuple[str, int | None]]:
     """Return the events of the ring with their processes."""
-    found = [what for _, what in read_ring(ring).events]
-    return [(name, one.get("pid")) for one in found for name in ("ended", "restarted") if name in one]
+    result = [what for _, what in read_ring(ring).events]
+    return [(name, one.get("pid")) for one in result for name in ("ended", "restarted") if name in one]
 
 
 def test_a_failed_start_leaves_no_ring(tmp_path):
@@ -280,13 +282,13 @@ def test_a_full_disk_is_refused_before_the_first_sample(tmp_path):
         " 'import sys; from hindmost.cli import main; sys.exit(main(sys.argv[1:]))'"
         f" watch start {os.getpid()} --probe 0 --duration 1s --size 1 --ring {tmp_path}/full.ring --json"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False
     )
-    if "unshare" in done.stderr or "mount:" in done.stderr:
+    if "unshare" in process.stderr or "mount:" in process.stderr:
         pytest.skip("namespaces require root outside a container")
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["code"] == "unwritable-file"
+    assert process.returncode == 1
+    assert json.loads(process.stdout)["code"] == "unwritable-file"
     assert not (tmp_path / "full.ring").exists() or not (tmp_path / "full.ring").stat().st_size
 
 
@@ -310,9 +312,9 @@ def test_a_removed_cgroup_ends_its_watch():
     try:
         with subprocess.Popen(["sleep", "60"]) as application:
             (folder / "cgroup.procs").write_text(str(application.pid))
-            found = find_application(str(folder))
-            done = watch(WatchRequest(found, None, period_s=0.02), lambda _: end(application))
-        assert done["ended"] == "application-ended"
+            result = find_application(str(folder))
+            outcome = watch(WatchRequest(result, None, period_s=0.02), lambda _: end(application))
+        assert outcome["ended"] == "application-ended"
     finally:
         folder.rmdir()
 
@@ -325,9 +327,9 @@ def test_processes_of_nested_cgroups_belong_to_the_group():
         with subprocess.Popen(["sleep", "60"]) as application:
             (child / "cgroup.procs").write_text(str(application.pid))
             request = WatchRequest(find_application(str(folder)), None, period_s=0.02, samples=1)
-            done = watch(request)
+            result = watch(request)
             end(application)
-        assert done["ended"] == "samples-taken"
+        assert result["ended"] == "samples-taken"
     finally:
         for each in (child, folder):
             each.rmdir()

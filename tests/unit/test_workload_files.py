@@ -83,9 +83,9 @@ def test_a_file_overrides_a_named_workload_and_unknown_names_are_refused(tmp_pat
 def test_a_file_of_key_names_is_beside_the_workload(tmp_path):
     (tmp_path / "names.txt").write_text("one\n\ntwo\nthree\n")
     (tmp_path / "mix.json").write_text('{"about": "x", "key_names": {"file": "names.txt"}}')
-    found = load_workload(tmp_path / "mix.json")
-    assert (found["keys"], found["key_names"]) == (3, {"file": str(tmp_path / "names.txt")})
-    assert "about" not in found
+    workload = load_workload(tmp_path / "mix.json")
+    assert (workload["keys"], workload["key_names"]) == (3, {"file": str(tmp_path / "names.txt")})
+    assert "about" not in workload
 
 
 @each_row("name", sorted(named_workloads()))
@@ -104,12 +104,12 @@ def _mean(law: Any, below: int = 1_000_001) -> float:
         total = sum(weight for _, weight in said)
         return sum(_mean(one) * weight for one, weight in said) / total
     low, high = said["least"], said["most"]
-    found = (
+    result = (
         stats.genpareto(said["shape"], said["location"], said["scale"])
         if kind == "generalised-pareto"
         else stats.genextreme(-said["shape"], said["location"], said["scale"])
     )
-    return float(found.expect(lambda x: x, lb=low, ub=high, conditional=True, limit=200))
+    return float(result.expect(lambda x: x, lb=low, ub=high, conditional=True, limit=200))
 
 
 def test_the_etc_mix_has_the_moments_of_its_paper():
@@ -119,11 +119,11 @@ def test_the_etc_mix_has_the_moments_of_its_paper():
     location, scale, k = 30.7984, 8.20449, 0.078688
     g1, g2 = math.gamma(1 - k), math.gamma(1 - 2 * k)
     law = mix["key_bytes"]["generalised-extreme-value"]
-    found = stats.genextreme(-law["shape"], law["location"], law["scale"])
-    assert found.mean() == pytest.approx(location + scale * (g1 - 1) / k, rel=1e-9)
-    assert found.std() == pytest.approx(scale * math.sqrt(g2 - g1**2) / k, rel=1e-9)
+    result = stats.genextreme(-law["shape"], law["location"], law["scale"])
+    assert result.mean() == pytest.approx(location + scale * (g1 - 1) / k, rel=1e-9)
+    assert result.std() == pytest.approx(scale * math.sqrt(g2 - g1**2) / k, rel=1e-9)
     # The limits of 5 and 250 bytes exclude less than one key in 10,000.
-    assert found.cdf(4.5) + found.sf(250.5) < 1e-4
+    assert result.cdf(4.5) + result.sf(250.5) < 1e-4
     (small, few), (large, most) = mix["value_bytes"]["mixture"]
     assert sum(weight for _, weight in small["choice"]) == pytest.approx(few)
     assert few + most == pytest.approx(1.0)
@@ -162,10 +162,10 @@ def treadmills(count: int = 4, **changed: Any) -> list[dict[str, Any]]:
 def test_a_treadmill_file_is_read(tmp_path):
     file = tmp_path / "flat.json"
     file.write_text(json.dumps(treadmills()))
-    found = workload_plan(file)
-    assert (found["get_ratio"], found["keys"], found["key_names"]) == (0.7, 4, ["0", "1", "2", "3"])
-    assert found["value_bytes"] == {"choice": [[256, 0.5], [512, 0.5]]}
-    assert found["popularity"] == "uniform"
+    result = workload_plan(file)
+    assert (result["get_ratio"], result["keys"], result["key_names"]) == (0.7, 4, ["0", "1", "2", "3"])
+    assert result["value_bytes"] == {"choice": [[256, 0.5], [512, 0.5]]}
+    assert result["popularity"] == "uniform"
     uneven = treadmills(2)
     uneven[0]["key_cdf"] = 0.8
     file.write_text(json.dumps(uneven))
