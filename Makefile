@@ -24,7 +24,7 @@ $(shell rm -rf .venv .stamps)
 endif
 endif
 
-.PHONY: help demo check test tested accuracy nightly fuzz originals reproduce wheel dist release bench audit docs schemas golden lint format setup clean
+.PHONY: help demo check test tested accuracy nightly machines fuzz originals reproduce wheel dist release bench audit docs schemas golden lint format setup clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ accuracy: .stamps/engine .stamps/dev ## Claims that need a quiet host: each is h
 nightly: .stamps/engine .stamps/dev ## Coverage simulations, soaks, originals, fuzzing: hours
 	@setup/system.sh want $(SERVERS)
 	@setup/nightly.sh
+
+MACHINES ?=
+machines: .stamps/engine .stamps/dev ## What works on other kernels and topologies, in virtual machines; some: MACHINES='6.12-smt'
+	@MACHINES='$(MACHINES)' setup/machines.sh || [ $$? = 77 ] # QEMU or a kernel is missing
 
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?=

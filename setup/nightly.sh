@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make nightly: coverage simulations, soaks, programs that clones must reproduce, fuzzing. A failure does not stop the
-# rest.
+# make nightly: coverage simulations, soaks, programs that clones must reproduce, virtual machines, fuzzing. A failure
+# does not stop the rest.
 #
 #   FUZZ_SECONDS=600    per target
 #   HINDMOST_SEED=...   seed of the properties
@@ -25,6 +25,9 @@ originals() { setup/originals.sh build && setup/originals.sh test && pytest -m o
 # A protocol in a separate crate, as users write them.
 own_protocol() { setup/run cargo test --release --manifest-path examples/own-protocol/Cargo.toml --target-dir target; }
 
+# Other kernels and topologies; 77: there is no QEMU or kernel here.
+machines() { setup/machines.sh || [ $? = 77 ]; }
+
 setup/system.sh want g++ xapian-config=libxapian-dev
 suite "properties" pytest -n auto --dist worksteal --hypothesis-seed "$seed" tests/property
 # Simulations measure nothing: use all CPUs.
@@ -32,6 +35,7 @@ suite "simulations" pytest -n auto --dist worksteal -m "nightly and not original
 suite "servers" pytest -m "nightly and not originals" --ignore tests/stats --ignore tests/unit --ignore tests/accuracy tests
 suite "originals" originals
 suite "custom protocol" own_protocol
+suite "machines" machines
 suite "fuzzing" setup/run setup/fuzz.sh "${FUZZ_SECONDS:-600}"
 
 [ ${#failed[@]} = 0 ] || say "nightly: failed: $(printf '%s; ' "${failed[@]}")"

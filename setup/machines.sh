@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# make machines: what works on other kernels, topologies and rights, in virtual machines without KVM. Each takes some
+# minutes. It writes docs/machines.md. Some: MACHINES='6.12-smt 6.12-user'
+#
+# The guests see this file system; what they write is lost. Nothing in them is timed.
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT" || exit 1
+tools=target/machines
+mkdir -p "$tools"
+# name | kernel package | QEMU's CPUs | user | what is special
+machines='6.1|linux-image-amd64|2|root|Debian 12
+6.12|linux-image-6.12-amd64|2|root|Debian 13
+6.12-smt|linux-image-6.12-amd64|8,sockets=1,cores=4,threads=2|root|four cores with siblings
+6.12-numa|linux-image-6.12-amd64|8,sockets=2,cores=4,threads=1|root|two sockets
+6.12-user|linux-image-6.12-amd64|2|nobody|an ordinary user'
+
+skipped() {
+  say "machines: skipped: $1"
+  exit 77
+}
+[ "$(uname -m)" = x86_64 ] || skipped "needs x86-64"
+setup/system.sh want memcached qemu-system-x86_64=qemu-system-x86 busybox=busybox-static
+have qemu-system-x86_64 || skipped "qemu-system-x86 is not installed"
+[ -x "$tools/venv/bin/vng" ] || {
+  python3 -m venv "$tools/venv" && "$tools/venv/bin/pip" install --quiet virtme-ng
+} || skipped "virtme-ng cannot be installed"
+
+# kernel_of PACKAGE: prints the path of its kernel; installs it if that is missing.
+kernel_of() {
+  local package
+  package=$(apt-cache depends "$1" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-.*\)$/\1/p' | head -n 1)
+  [ -n "$package" ] || return 1
+  [ -e "/boot/vmlinuz-${package#linux-image-}" ] ||
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 || return 1
+  printf '/boot/vmlinuz-%s\n' "${package#linux-image-}"
+}
+
+failed=0
+results=$tools/results
+mkdir -p "$results"
+while IFS='|' read -r name package cpus user about; do
+  [[ " ${MACHINES:-$name} " = *" $name "* ]] || continue
+  kernel=$(kernel_of "$package") || { say "machines: $name: no kernel ($package)"; continue; }
+  begun=$SECONDS
+  timeout -k 10 900 "$tools/venv/bin/vng" --run "$kernel" --disable-kvm --cpus "$cpus" --memory 3G --user "$user" \
+    --overlay-rwdir /var --overlay-rwdir /root -- \
+    "cd $ROOT && PYTHONDONTWRITEBYTECODE=1 setup/run python tests/machines/capabilities.py" >"$results/$name" 2>&1 </dev/null
+  if grep -q '^CAPABILITY_END' "$results/$name" && ! grep -q '"state": "failed"' "$results/$name"; then
+    say "machines: $name ($about): ok, $((SECONDS - begun)) s"
+  else
+    failed=1
+    say "machines: $name ($about): FAILED, $((SECONDS - begun)) s; its output is in $results/$name"
+  fi
+done <<<"$machines"
+setup/run python docs/machines.py "$results" "$machines" >docs/machines.md
+exit "$failed"

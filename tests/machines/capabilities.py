@@ -1,0 +1,183 @@
+"""What works on this machine: one line of JSON for each capability. ``setup/machines.sh`` runs this in virtual machines.
+
+Nothing here is timed: an emulated CPU is ten to thirty times slower.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hindmost.fleet.cpus import read_cores
+
+HINDMOST = [sys.executable, "-m", "hindmost"]
+SHORT = ("--rate", "200", "--runs", "1", "--duration", "2s", "--warmup", "1s", "--quantiles", "50", "--quiet")
+ENDED = (0, 3, 4, 6)
+"""Exit codes of a measurement that was made, whatever its verdict."""
+PATIENCE_S = 120.0
+
+
+class Refused(Exception):
+    """Hindmost refused, with the code of its message."""
+
+
+def run(*words: str) -> dict[str, object]:
+    """Run a command with ``--json``, and return its document."""
+    ended = subprocess.run(
+        [*HINDMOST, *words, "--json"], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    document = json.loads(ended.stdout) if ended.stdout.strip() else {}
+    if ended.returncode not in ENDED:
+        raise Refused(document.get("code") or ended.stderr.strip().splitlines()[0])
+    return document
+
+
+class Memcached:
+    """A memcached on a port of its own, for one capability."""
+
+    def __enter__(self) -> str:
+        """Start it, and return its URL."""
+        self.folder = tempfile.mkdtemp()
+        self.process = subprocess.Popen(
+            ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", "21212", "-m", "64"],
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(2.0)
+        return "memcached://127.0.0.1:21212"
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+
+def measure(folder: Path) -> str:
+    """Measure the built-in server."""
+    document = run("measure", "synth", *SHORT, "--out", str(folder / "study"))
+    return f"{document['counts']['completed']} requests"
+
+
+def place(folder: Path) -> str:
+    """Check that server, clients and helpers share no core while there are enough."""
+    from hindmost.run.request import MeasureRequest
+
+    plan = MeasureRequest(target="memcached", rate="20k").plan()
+    cores = read_cores()
+    server, clients = set(plan.server_cpus), {cpu for cpus in plan.client_cpus for cpu in cpus}
+    shared = [core for core in cores if set(core) & server and set(core) & clients]
+    if len(cores) > 1 and shared:
+        raise AssertionError(f"server and clients share {shared}")
+    return f"{len(cores)} cores: server {sorted(server)}, clients {sorted(clients)}"
+
+
+def trace(folder: Path) -> str:
+    """Trace the requests of a memcached under load."""
+    with Memcached() as url:
+        load = subprocess.Popen(
+            [*HINDMOST, "measure", url, *SHORT, "--duration", "10s", "--out", str(folder / "load")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            time.sleep(4.0)
+            document = run("trace", url, "--duration", "3s")
+        finally:
+            load.wait()
+    return f"{document['counts']['done']} requests"
+
+
+def set_and_restore(folder: Path) -> str:
+    """Change a setting of the host, and restore it."""
+    place = Path("/proc/sys/vm/swappiness")
+    before = place.read_text()
+    journal = ("--journal", str(folder / "journal"))
+    run("host", "knobs", "set", "swappiness", "50" if before.strip() != "50" else "40", *journal)
+    changed = place.read_text() != before
+    run("host", "knobs", "restore", *journal)
+    if not changed or place.read_text() != before:
+        raise AssertionError("the setting was not changed and restored")
+    return "changed and restored"
+
+
+def watch(folder: Path) -> str:
+    """Watch a memcached for some seconds, and read what was seen."""
+    ring = folder / "ring"
+    with Memcached() as url:
+        daemon = subprocess.Popen(
+            [*HINDMOST, "watch", "start", url, "--ring", str(ring)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            time.sleep(8.0)
+            if daemon.poll() is not None:
+                raise Refused((daemon.stderr.read() or "ended").strip().splitlines()[0])
+            document = run("watch", "show", str(ring))
+        finally:
+            daemon.send_signal(signal.SIGINT)
+            daemon.wait()
+    return f"verdict {document.get('verdict') or document.get('answer')}"
+
+
+def supervise(folder: Path) -> str:
+    """Run a job next to a memcached within a limit that holds."""
+    with Memcached() as url:
+        document = run("colocate", "supervise", url, "sleep 4", "--promise", "p50<10s", "--probe", "20")
+    return f"{len(document['windows'])} windows"
+
+
+def diagnose(folder: Path) -> str:
+    """List what a diagnosis would try."""
+    with Memcached() as url:
+        run("diagnose", url, "--dry-run", "--probe", "20")
+    return "lists its experiments"
+
+
+def doctor(folder: Path) -> str:
+    """Check the host."""
+    document = run("host", "doctor")
+    return f"{len(document['findings'])} findings"
+
+
+CAPABILITIES: tuple[Callable[[Path], str], ...] = (
+    doctor,
+    place,
+    measure,
+    trace,
+    set_and_restore,
+    watch,
+    supervise,
+    diagnose,
+)
+
+
+def report() -> int:
+    """Print a line for each capability: ok, refused with a code, or failed."""
+    for capability in CAPABILITIES:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                state, text = "ok", capability(Path(folder))
+            except Refused as refusal:
+                state, text = "refused", str(refusal)
+            except Exception as error:
+                state, text = "failed", f"{type(error).__name__}: {error}"[:200]
+        print(
+            "CAPABILITY " + json.dumps({"name": capability.__name__, "state": state, "text": text}),
+            flush=True,
+        )
+    print(f"CAPABILITY_END {os.uname().release}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(report())
