@@ -53,5 +53,5 @@ while IFS='|' read -r name package cpus user about; do
     say "machines: $name ($about): FAILED, $((SECONDS - begun)) s; its output is in $results/$name"
   fi
 done <<<"$machines"
-setup/run python docs/machines.py "$results" "$machines" >docs/machines.md
+setup/run python docs/machines_page.py "$results" "$machines" >docs/machines.md
 exit "$failed"

@@ -33,8 +33,14 @@ pub fn validate_stressors(
 /// Return which classes share execution ports on CPU `cpu` as JSON text (`hindmost_stressors::Certificate`),
 /// except for the classes named in `without`.
 #[pyfunction]
-#[pyo3(signature = (cpu, bursts, without=Vec::new()))]
-pub fn core_certificate(py: Python<'_>, cpu: usize, bursts: usize, without: Vec<String>) -> PyResult<String> {
+#[pyo3(signature = (cpu, bursts, without=None))]
+pub fn core_certificate(
+    py: Python<'_>,
+    cpu: usize,
+    bursts: usize,
+    without: Option<Vec<String>>,
+) -> PyResult<String> {
+    let without = without.unwrap_or_default();
     let wanted = |class: &Class| !without.iter().any(|name| name == class.name());
     let classes: Vec<Class> = Class::ALL.into_iter().filter(wanted).collect();
     text(

@@ -403,7 +403,7 @@ def all_commands(verbs: tuple[Verb, ...] = VERBS, above: tuple[str, ...] = ()) -
     """Yield the words of every command, each followed by its subcommands.
 
     >>> [" ".join(words) for words in all_commands()][-6:]
-    ['study list', 'study report', 'workload', 'extender', 'load', 'completion']
+    ['study report', 'study export', 'workload', 'extender', 'load', 'completion']
     """
     for verb in verbs:
         words = (*above, verb.name)

@@ -36,7 +36,14 @@ fn requests_get_the_replies_of_the_protocol() {
             "set a 0 0|set a 0 0 x|set a 0 0 -1|",
             "ERROR|CLIENT_ERROR bad command line format|CLIENT_ERROR bad command line format|",
         ),
-        ("set a 0 0 3|abcd|version|", "CLIENT_ERROR bad data chunk|ERROR|VERSION 0.1.0-hindmost-synth|"),
+        (
+            "set a 0 0 3|abcd|version|",
+            concat!(
+                "CLIENT_ERROR bad data chunk|ERROR|VERSION ",
+                env!("CARGO_PKG_VERSION"),
+                "-hindmost-synth|"
+            ),
+        ),
         ("delete a 1|", "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]|"),
         ("flush_all x|", "CLIENT_ERROR invalid exptime argument|"),
     ] {

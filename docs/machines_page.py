@@ -1,4 +1,4 @@
-"""Write the table of machines from what they printed: ``python docs/machines.py RESULTS MACHINES``."""
+"""Write the table of machines from what they printed: ``python docs/machines_page.py RESULTS MACHINES``."""
 
 from __future__ import annotations
 
