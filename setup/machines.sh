@@ -43,7 +43,7 @@ while IFS='|' read -r name package cpus user about; do
   [[ " ${MACHINES:-$name} " = *" $name "* ]] || continue
   kernel=$(kernel_of "$package") || { say "machines: $name: no kernel ($package)"; continue; }
   begun=$SECONDS
-  timeout -k 10 900 "$tools/venv/bin/vng" --run "$kernel" --disable-kvm --cpus "$cpus" --memory 3G --user "$user" \
+  PATH=$ROOT/$tools/venv/bin:$PATH timeout -k 10 900 vng --run "$kernel" --disable-kvm --cpus "$cpus" --memory 3G --user "$user" \
     --overlay-rwdir /var --overlay-rwdir /root -- \
     "cd $ROOT && PYTHONDONTWRITEBYTECODE=1 setup/run python tests/machines/capabilities.py" >"$results/$name" 2>&1 </dev/null
   if grep -q '^CAPABILITY_END' "$results/$name" && ! grep -q '"state": "failed"' "$results/$name"; then
