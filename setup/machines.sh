@@ -8,10 +8,10 @@ set -uo pipefail
 cd "$ROOT" || exit 1
 tools=target/machines
 mkdir -p "$tools"
-# name | kernel package | QEMU's CPUs | user | what is special
+# name | kernel package | QEMU's CPUs and options | user | what is special
 machines='6.1|linux-image-amd64|2|root|Debian 12
 6.12|linux-image-6.12-amd64|2|root|Debian 13
-6.12-smt|linux-image-6.12-amd64|8,sockets=1,cores=4,threads=2|root|four cores with siblings
+6.12-smt|linux-image-6.12-amd64|8,sockets=1,cores=4,threads=2 -cpu EPYC,topoext=on|root|four cores with siblings
 6.12-numa|linux-image-6.12-amd64|8,sockets=2,cores=4,threads=1|root|two sockets
 6.12-user|linux-image-6.12-amd64|2|nobody|an ordinary user'
 
@@ -43,9 +43,14 @@ while IFS='|' read -r name package cpus user about; do
   [[ " ${MACHINES:-$name} " = *" $name "* ]] || continue
   kernel=$(kernel_of "$package") || { say "machines: $name: no kernel ($package)"; continue; }
   begun=$SECONDS
-  PATH=$ROOT/$tools/venv/bin:$PATH timeout -k 10 900 vng --run "$kernel" --disable-kvm --cpus "$cpus" --memory 3G --user "$user" \
-    --overlay-rwdir /var --overlay-rwdir /root -- \
-    "cd $ROOT && PYTHONDONTWRITEBYTECODE=1 setup/run python tests/machines/capabilities.py" >"$results/$name" 2>&1 </dev/null
+  command="cd $ROOT && PYTHONDONTWRITEBYTECODE=1 setup/run python tests/machines/capabilities.py"
+  [ "$user" = root ] || command="setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp bash -c '$command'"
+  options=(--cpus "${cpus%% *}")
+  [ "$cpus" = "${cpus#* }" ] || options+=("--qemu-opts=${cpus#* }")
+  # virtme-ng wants a terminal.
+  printf -v line '%q ' "$ROOT/$tools/venv/bin/vng" --run "$kernel" --disable-kvm --memory 3G --user root \
+    --overlay-rwdir /var --overlay-rwdir /root "${options[@]}" -- "$command"
+  PATH=$ROOT/$tools/venv/bin:$PATH timeout -k 10 900 script -qefc "$line" /dev/null 2>&1 </dev/null | tr -d '\r' >"$results/$name"
   if grep -q '^CAPABILITY_END' "$results/$name" && ! grep -q '"state": "failed"' "$results/$name"; then
     say "machines: $name ($about): ok, $((SECONDS - begun)) s"
   else
