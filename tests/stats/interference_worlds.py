@@ -31,8 +31,11 @@ def bimodal(g: np.random.Generator, n: int) -> Floats:
     return SERVICE_NS / 1.64 * np.where(g.random(n) < 0.02, 33.0, 1.0)
 
 
-SCV = {"exponential": 1.0, "lognormal": float(np.expm1(0.64)), "bimodal": 1.04 * 2.44 * 8.29 / 1.0}
-SCV["bimodal"] = (0.98 + 0.02 * 33**2) / 1.64**2 - 1.0
+SCV = {
+    "exponential": 1.0,
+    "lognormal": float(np.expm1(0.64)),
+    "bimodal": (0.98 + 0.02 * 33**2) / 1.64**2 - 1.0,
+}
 LAWS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "exponential": exponential,
     "lognormal": lognormal,
