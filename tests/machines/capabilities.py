@@ -39,6 +39,8 @@ def run(*words: str) -> dict[str, object]:
     document = json.loads(ended.stdout) if ended.stdout.strip() else {}
     if "code" in document or ended.returncode not in (*ENDED, 5 if document else 0):
         print(ended.stderr, file=sys.stderr)
+        if "Traceback" in ended.stderr:
+            raise AssertionError(ended.stderr.strip().splitlines()[-1])
         raise Refused(
             document.get("code") or (ended.stderr.strip().splitlines() or [f"exit {ended.returncode}"])[-1]
         )

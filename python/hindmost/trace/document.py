@@ -147,6 +147,8 @@ def _service(
     workers = max(1, workers)  # all serving threads have ended
     mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
     occupied_us = sum(stage.mean_us.value for stage in whole.stages[3:])
+    if occupied_us <= 0.0:  # a clock too coarse for this server, as in an emulated machine
+        return None
     return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())), occupied_us)
 
 
