@@ -593,3 +593,13 @@ def test_missing_support_of_the_host_is_reported_with_a_hint(tmp_path: Path):
     assert len(set(hints)) == 5
     assert "CAP_BPF" in str(unlocked)
     assert "lockdown=confidentiality" in str(hints[1])
+
+
+def test_a_clock_that_shows_no_service_time_leaves_it_unknown():
+    used = {9: 16_000 * 12_000}
+    coarse = trace_of()
+    for block in coarse["blocks"]:
+        for kind in block["kinds"]:
+            kind["mean_ns"][3:5] = [0.0, 0.0]
+    assert document_of(REQUEST, trace_of(), {}, used)["service"] is not None
+    assert document_of(REQUEST, coarse, {}, used)["service"] is None
