@@ -60,7 +60,7 @@ def contents() -> str:
         )
         pages.sort(key=lambda one: (one not in FIRST, one))
         parts.append("\n".join([f"```{{toctree}}\n:hidden:\n:caption: {title}\n", *pages, "```"]))
-    parts.append("```{toctree}\n:hidden:\n:caption: Measured\n\nbenchmarks\n```")
+    parts.append("```{toctree}\n:hidden:\n:caption: Measured\n\nbenchmarks\nmachines\n```")
     return "\n\n".join(parts)
 
 

@@ -283,7 +283,7 @@ class OwnChannel(ThreadedChannel):
     def set_resting(self, *, resting: bool) -> None:
         """Stop the scheduler's timers, or restart them."""
         assert self.broker is not None
-        self.do(self.broker.ask("rest", None, resting=resting))
+        self.do(self.broker.ask("set_resting", None, resting=resting))
 
     def close(self) -> None:
         """End the workers, then the scheduler."""
