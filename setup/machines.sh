@@ -43,7 +43,7 @@ while IFS='|' read -r name package cpus user about; do
   [[ " ${MACHINES:-$name} " = *" $name "* ]] || continue
   kernel=$(kernel_of "$package") || { say "machines: $name: no kernel ($package)"; continue; }
   begun=$SECONDS
-  command="cd $ROOT && PYTHONDONTWRITEBYTECODE=1 setup/run python tests/machines/capabilities.py"
+  command="cd $ROOT && PYTHONDONTWRITEBYTECODE=1 .venv/bin/python tests/machines/capabilities.py"
   [ "$user" = root ] || command="setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp bash -c '$command'"
   options=(--cpus "${cpus%% *}")
   [ "$cpus" = "${cpus#* }" ] || options+=("--qemu-opts=${cpus#* }")
