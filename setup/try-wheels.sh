@@ -20,12 +20,15 @@ hindmost study report one --json >two.json
 test -s one/report.html
 USE
 
+# The mirror that this system's apt uses, without Debian's separate one for security.
+mirror=$(apt-get indextargets --format '$(SITE)' 2>/dev/null | grep -v security | head -n 1)
+
 # root_of SUITE ARCHITECTURE: unpacks a release's Python into ./SUITE-ARCHITECTURE/root, and prints its version.
 root_of() {
   local at=$work/$1-$2 package
   mkdir -p "$at"/{root,lists/partial,archives/partial}
   : >"$at/status"
-  echo "deb http://deb.debian.org/debian $1 main" >"$at/sources.list"
+  echo "deb $mirror $1 main" >"$at/sources.list"
   local apt=(apt-get -qq -o Dir::Etc::SourceList="$at/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o Dir::State="$at" -o Dir::State::status="$at/status" -o Dir::Cache="$at" -o APT::Sandbox::User=root
     -o APT::Architecture="$2" -o APT::Architectures::="$2")
@@ -88,14 +91,14 @@ for wheel in "${wheels[@]}"; do
   case $wheel in
     *"$(uname -m)"*)
       try_here "$wheel"
-      if [ "$(id -u)" = 0 ] && [ "$(uname -m)" = x86_64 ] && have apt-get; then
+      if [ "$(id -u)" = 0 ] && [ "$(uname -m)" = x86_64 ] && [ -n "$mirror" ]; then
         for suite in trixie sid; do try_debian "$wheel" "$suite"; done
       else
         say "newer Pythons are not tried: needs root and apt"
       fi
       ;;
     *aarch64*)
-      if have qemu-aarch64 && have apt-get; then
+      if have qemu-aarch64 && [ -n "$mirror" ]; then
         try_arm64 "$wheel"
       else
         say "$(basename "$wheel") is not tried: needs qemu-aarch64 (package qemu-user) and apt"

@@ -3,12 +3,14 @@
 import csv
 import json
 import re
+import shutil
 
 import pytest
 from messages import raises
 
 import hindmost
 from hindmost.cli import main
+from hindmost.results import Result
 from hindmost.results.export import Metric, export_study, openmetrics
 
 SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$")
@@ -99,3 +101,17 @@ def test_unknown_formats_and_unwritable_folders_are_refused(study, tmp_path):
     (tmp_path / "file").write_text("")
     with raises(hindmost.HindmostError, "unwritable-file", path=str(tmp_path / "file")):
         export_study(study, "csv", tmp_path / "file")
+
+
+def test_the_present_folder_is_exported_next_to_itself(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    assert main(["study", "export", ".", "--as", "openmetrics"]) == 0
+    assert (tmp_path / "copy-openmetrics.prom").exists()
+
+
+def test_files_without_requests_leave_no_table_and_nothing_unfinished(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(Result, "requests", lambda *_: iter(()))
+    written = export_study(study, "csv", tmp_path / "out")
+    assert {path.name for path in written} == {path.name for path in (tmp_path / "out").iterdir()}
+    assert not any(path.stem in ("samples", "worst") for path in written)

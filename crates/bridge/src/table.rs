@@ -14,23 +14,21 @@ type Reader<T> = fn(&Path, &[&str]) -> Result<Vec<Vec<T>>, TableError>;
 /// What versions before 0.2 called columns of single requests.
 const OLDER: [(&str, &str); 2] = [("scheduled_ns", "due_ns"), ("completed_ns", "done_ns")];
 
-/// The names that the columns have in this file.
-fn stored_names<'a>(path: &Path, names: &'a [String]) -> Vec<&'a str> {
-    let stored = column_kinds(path).unwrap_or_default();
-    let has = |name: &str| stored.iter().any(|(column, _)| column == name);
-    names
-        .iter()
-        .map(|name| {
-            let older = OLDER.iter().find(|(now, older)| now == name && !has(now) && has(older));
-            older.map_or(name.as_str(), |(_, older)| *older)
-        })
-        .collect()
+/// Return what a version before 0.2 called a column.
+fn older_name(name: &str) -> &str {
+    OLDER.iter().find(|(now, _)| *now == name).map_or(name, |(_, older)| older)
 }
 
 fn read<T: Send>(py: Python<'_>, path: &Path, names: &[String], read: Reader<T>) -> PyResult<Vec<Vec<T>>> {
     py.detach(|| {
-        let names = stored_names(path, names);
-        read(path, &names).map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))
+        let current: Vec<&str> = names.iter().map(String::as_str).collect();
+        // Only a file of an older version lacks the current names, and only such a file is opened twice.
+        let older: Vec<&str> = current.iter().map(|name| older_name(name)).collect();
+        read(path, &current)
+            .or_else(
+                |missing| if older == current { Err(missing) } else { read(path, &older).or(Err(missing)) },
+            )
+            .map_err(|e| raise("parquet", &format!("{}: {e}", path.display())))
     })
 }
 

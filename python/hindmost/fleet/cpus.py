@@ -31,18 +31,16 @@ Cores = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
-    """CPUs of the server, of each client, and of the rest of the measurement.
+    """CPUs of the server and of each client.
 
     ``server``: CPUs of the server (empty: not bound). ``clients``: one tuple per client. ``shared``: some CPU
-    is used by two clients. ``beside_server``: clients share the server's CPUs. ``helpers``: CPUs that neither
-    uses, on cores that neither uses if there are such cores; empty if there are none.
+    is used by two clients. ``beside_server``: clients share the server's CPUs.
     """
 
     server: tuple[int, ...]
     clients: tuple[tuple[int, ...], ...]
     shared: bool
     beside_server: bool
-    helpers: tuple[int, ...] = ()
 
     @property
     def pacing(self) -> Literal["spin", "sleep"]:
@@ -97,7 +95,7 @@ def allot(
     Examples
     --------
     >>> allot([0, 1])
-    Allotment(server=(0,), clients=((1,),), shared=False, beside_server=False, helpers=())
+    Allotment(server=(0,), clients=((1,),), shared=False, beside_server=False)
     >>> allot([0, 1], clients=4).pacing
     'sleep'
     >>> allot(range(16), rate_per_s=20_000.0).clients
@@ -134,8 +132,7 @@ def allot(
     needed = clients * threads
     used = [places[i % len(places)] for i in range(needed)]
     each = tuple(tuple(used[i * threads : (i + 1) * threads]) for i in range(clients))
-    helpers = tuple(_free_cpus(usable, {*server, *used}))
-    return Allotment(tuple(server), each, needed > len(places), beside_server, helpers)
+    return Allotment(tuple(server), each, needed > len(places), beside_server)
 
 
 def _places(cores: Cores, server: Sequence[int]) -> list[int]:
@@ -155,7 +152,11 @@ def _clients_for(rate_per_s: float | None, most: int) -> int:
     return min(most, max(LEAST_CLIENTS, math.ceil(rate_per_s * REQUEST_US / 1e6 / BUSY)))
 
 
-def _free_cpus(cores: Cores, used: set[int]) -> list[int]:
-    """Return the CPUs of cores that nobody uses; if there are none, the CPUs that nobody uses."""
+def free_cpus(cores: Cores, used: set[int]) -> list[int]:
+    """Return the CPUs of unused cores, or, if every core is used, the unused CPUs.
+
+    >>> free_cpus([[0, 4], [1, 5]], {0}), free_cpus([[0, 4]], {0}), free_cpus([[0]], {0})
+    ([1, 5], [4], [])
+    """
     free = [cpu for core in cores if not set(core) & used for cpu in core]
     return free or [cpu for core in cores for cpu in core if cpu not in used]

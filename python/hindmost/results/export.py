@@ -118,8 +118,9 @@ def _load_metrics(document: Measure, study: Mapping[str, str]) -> Iterator[Metri
         "completed": counts["completed"],
         "errors": counts["errors"],
         "timeouts": counts["timeouts"],
+        "unsent": counts["unsent"],
     }
-    for outcome, count in (by_outcome | {"unsent": counts["unsent"]}).items():
+    for outcome, count in by_outcome.items():
         labels = {**study, "outcome": outcome}
         yield Metric("requests", "", "counter", "Scheduled requests by outcome.", labels, count)
 
@@ -196,13 +197,15 @@ def _write_csv(result: Result[Any], out: Path) -> list[Path]:
             requests = result.requests(kept)
         except StudyError:
             continue  # none were stored
-        written.append(out / f"{kept}.csv")
-        with written[-1].open("w", newline="", encoding="utf-8") as file:
-            first = next(requests)
+        if (first := next(requests, None)) is None:
+            continue  # no request was stored
+        unfinished = out / f".{kept}.csv"
+        with unfinished.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, first)
             writer.writeheader()
             writer.writerow(first)
             writer.writerows(requests)
+        written.append(unfinished.replace(out / f"{kept}.csv"))
     return written
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from hindmost import __version__, _engine
 from hindmost.errors import UsageError
 from hindmost.fleet import prepare_resources
-from hindmost.fleet.cpus import read_cores
+from hindmost.fleet.cpus import free_cpus, read_cores
 from hindmost.knobs import left_finding
 from hindmost.plan import MeasurePlan
 from hindmost.plan.first import first_request
@@ -210,6 +210,5 @@ def _step_aside(plan: MeasurePlan) -> None:
     mine = os.sched_getaffinity(0)
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     server = set(plan.server_cpus)
-    cores = [mine & set(core) for core in read_cores()]
-    apart = {cpu for core in cores if not core & (server | clients) for cpu in core}
-    os.sched_setaffinity(0, apart or (mine - server - clients) or (mine - server) or mine)
+    cores = [[cpu for cpu in core if cpu in mine] for core in read_cores()]
+    os.sched_setaffinity(0, free_cpus(cores, server | clients) or (mine - server) or mine)

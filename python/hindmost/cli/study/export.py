@@ -35,7 +35,8 @@ def export(
     """
     from hindmost.results.export import export_study
 
-    where = out or study.with_name(f"{study.resolve().name}-{as_}{ENDINGS.get(as_, '')}")
+    folder = study.resolve()  # "." has no name
+    where = out or folder.with_name(f"{folder.name}-{as_}{ENDINGS.get(as_, '')}")
     for path in export_study(study, as_, where):
         say(f"written: {path}")
     return Exit.DONE
