@@ -36,6 +36,10 @@ kernel_of() {
   printf '/boot/vmlinuz-%s\n' "${package#linux-image-}"
 }
 
+# An interrupted script ends its guest; one that is killed leaves it its 900 s.
+guest=
+trap '[ -z "$guest" ] || kill "$guest"' EXIT
+trap 'exit 130' INT TERM HUP
 failed=0
 results=$tools/results
 mkdir -p "$results"
@@ -50,7 +54,11 @@ while IFS='|' read -r name package cpus user about; do
   # virtme-ng wants a terminal.
   printf -v line '%q ' "$ROOT/$tools/venv/bin/vng" --run "$kernel" --disable-kvm --memory 3G --user root \
     --overlay-rwdir /var --overlay-rwdir /root "${options[@]}" -- "$command"
-  PATH=$ROOT/$tools/venv/bin:$PATH timeout -k 10 900 script -qefc "$line" /dev/null 2>&1 </dev/null | tr -d '\r' >"$results/$name"
+  PATH=$ROOT/$tools/venv/bin:$PATH timeout -k 10 900 script -qefc "$line" "$results/$name" >/dev/null 2>&1 </dev/null &
+  guest=$!
+  wait "$guest"
+  guest=
+  sed -i 's/\r$//' "$results/$name"
   if grep -q '^CAPABILITY_END' "$results/$name" && ! grep -q '"state": "failed"' "$results/$name"; then
     say "machines: $name ($about): ok, $((SECONDS - begun)) s"
   else
