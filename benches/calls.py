@@ -23,8 +23,8 @@ from typing import Literal
 
 from driving import Host, Outcome, drive, noise_floor, spread, two_cpus
 
-from hindmost.plan import MeasurePlan
-from hindmost.targets import ManagedServer, preset
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.targets import ManagedServer, preset
 
 Counts = dict[str, float]
 Io = Literal["epoll", "io_uring"]

@@ -16,9 +16,9 @@ from typing import Literal
 
 from hindmost import _engine
 from hindmost._engine import Histogram
-from hindmost.fleet import HERE, Moment, jobs_of, run_clients
-from hindmost.plan import MeasurePlan
-from hindmost.targets import ManagedServer
+from hindmost.core.fleet import HERE, Moment, jobs_of, run_clients
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.targets import ManagedServer
 
 
 @dataclass(frozen=True)

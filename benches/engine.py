@@ -21,8 +21,8 @@ from collections.abc import Sequence
 
 from driving import Host, Outcome, drive, noise_floor, spread, two_cpus
 
+from hindmost.core.targets import ManagedServer, preset
 from hindmost.errors import HindmostError
-from hindmost.targets import ManagedServer, preset
 
 CONNECTIONS = 64
 SHARES = (0.1, 0.5, 0.8)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.models import load_clone
-from hindmost.models.fit import account, fit_clone, read_log
-from hindmost.models.fit.bins import Grid
-from hindmost.models.fit.laws.mixture import fit_lognormals
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.fit import account, fit_clone, read_log
+from hindmost.commands.clone.fit.bins import Grid
+from hindmost.commands.clone.fit.laws.mixture import fit_lognormals
 
 
 def main() -> int:

@@ -92,8 +92,8 @@ def _channel(out: Path) -> None:
 
 def controller(net: Machines) -> None:
     """Measure starting workers, a round trip, and the clocks of a run."""
-    from hindmost.fleet.dask.channel import OwnChannel
-    from hindmost.fleet.dask.hosts import parse_fleet
+    from hindmost.core.fleet.dask.channel import OwnChannel
+    from hindmost.core.fleet.dask.hosts import parse_fleet
 
     begun = time.monotonic()
     channel = OwnChannel(parse_fleet(str(net.hosts_file())))

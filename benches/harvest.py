@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hindmost.harvest import Settings, Traces, classify, place, simulate
-from hindmost.harvest.reading import Tenant
+from hindmost.commands.harvest import Settings, Traces, classify, place, simulate
+from hindmost.commands.harvest.reading import Tenant
 
 SLOT_S, DAYS = 120.0, 31
 SLOTS = int(DAYS * 86_400 / SLOT_S)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hindmost.targets import ManagedServer, preset
+from hindmost.core.targets import ManagedServer, preset
 
 PAGE = "/index.html"
 

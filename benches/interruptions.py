@@ -23,14 +23,14 @@ from interferer import HostInterference, interferer
 
 from benches.switches import turns
 from hindmost import MeasurePlan, MeasureRequest
-from hindmost.fleet import Moment
-from hindmost.run.companions import sentinel
-from hindmost.run.figure_cache import run_figures
-from hindmost.run.figures import RunFigures
-from hindmost.run.isolated.interruptions import Interference, find_interference
-from hindmost.run.making import make_run
-from hindmost.store import Study
-from hindmost.targets import parse_target
+from hindmost.core.fleet import Moment
+from hindmost.core.run.companions import sentinel
+from hindmost.core.run.figure_cache import run_figures
+from hindmost.core.run.figures import RunFigures
+from hindmost.core.run.isolated.interruptions import Interference, find_interference
+from hindmost.core.run.making import make_run
+from hindmost.core.store import Study
+from hindmost.core.targets import parse_target
 
 QUANTILES = ("p50", "p95", "p99")
 

@@ -11,7 +11,7 @@ import sys
 
 from driving import Outcome, drive, noise_floor, spread, two_cpus
 
-from hindmost.targets import ManagedServer, preset
+from hindmost.core.targets import ManagedServer, preset
 
 CLOSED = (16, 4, 1)
 LEVELS = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from hindmost.models.document import Clone
-from hindmost.models.parameters import Vary
-from hindmost.models.simulation import Design, run_points
-from hindmost.models.sweep import sweep
+from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.parameters import Vary
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.commands.clone.sweep import sweep
 
 ROUNDS = 5
 MEAN_US, LOAD = 100.0, 0.7

@@ -32,9 +32,9 @@ from typing import Any
 from urllib.request import urlopen
 
 from hindmost import _engine
+from hindmost.core.targets.ports import pick_free_port
+from hindmost.core.targets.procfs import process_tree
 from hindmost.stats import median_interval
-from hindmost.targets.ports import pick_free_port
-from hindmost.targets.procfs import process_tree
 
 SERVERS_CPU, CLIENTS_CPU = 0, 1
 SETTLE_S = 0.15

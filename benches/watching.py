@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from hindmost import _engine
+from hindmost.commands.watch import read_ring
+from hindmost.core.targets.ports import pick_free_port
 from hindmost.stats.runs.equivalence import equivalence
-from hindmost.targets.ports import pick_free_port
-from hindmost.watch import read_ring
 
 MARGIN = 0.005
 SETTLED = 10

@@ -21,12 +21,12 @@ from driving import Host, drive, noise_floor, two_cpus
 
 from hindmost import _engine
 from hindmost._engine import Histogram
-from hindmost.capture import RunCapture, find_capture_fault
-from hindmost.fleet import HERE, Moment, jobs_of, run_clients
-from hindmost.plan import MeasurePlan
-from hindmost.run.proof import LEVELS
+from hindmost.core.capture import RunCapture, find_capture_fault
+from hindmost.core.fleet import HERE, Moment, jobs_of, run_clients
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.run.proof import LEVELS
+from hindmost.core.targets import Managed, ManagedServer, TargetSpec, parse_target
 from hindmost.stats import agreement
-from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target
 
 COLUMNS = ["sent_ns", "wire_out_ns", "wire_in_ns", "completed_ns", "capture_out_ns", "capture_in_ns"]
 NULL = np.iinfo(np.int64).min

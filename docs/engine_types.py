@@ -20,7 +20,7 @@ missing from results of earlier builds.
 
 from typing import Literal, NotRequired, TypedDict
 
-from hindmost.store.types import Count, Share
+from hindmost.core.store.types import Count, Share
 '''
 WIDTH = 108
 PREFIX = "#/$defs/"
@@ -28,7 +28,7 @@ Schema = Mapping[str, Any]
 
 
 def engine_types() -> str:
-    """Write the module ``hindmost.store.engine``."""
+    """Write the module ``hindmost.core.store.engine``."""
     from hindmost import _engine
 
     types: dict[str, Schema] = json.loads(_engine.written_schemas())["$defs"]

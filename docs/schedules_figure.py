@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hindmost.plan.schedules import SHAPES, mean_rates
-from hindmost.report.common.svg import Plot
+from hindmost.core.plan.schedules import SHAPES, mean_rates
+from hindmost.present.svg import Plot
 
 WIDTH, HEIGHT = 720, 190
 PIECES = 480

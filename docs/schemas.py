@@ -9,9 +9,9 @@ from pathlib import Path
 from workload_page import workload_schema
 
 from hindmost import _engine
-from hindmost.plan import factorial
-from hindmost.store.schema import schemas
-from hindmost.targets import spec
+from hindmost.core.plan import factorial
+from hindmost.core.store.schema import schemas
+from hindmost.core.targets import spec
 
 
 def texts() -> dict[str, str]:

@@ -142,7 +142,7 @@ Treadmill's own files. An error names the file, the line and the nearest valid k
 
 
 def _tail() -> str:
-    from hindmost.plan.workload import named_workloads
+    from hindmost.core.plan.workload import named_workloads
 
     rows = ["## Published mixes\n", "| name | source |", "| --- | --- |"]
     for name, path in named_workloads().items():

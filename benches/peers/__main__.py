@@ -21,7 +21,7 @@ from benches.peers.install import FOLDER, Had, find, install
 from benches.peers.peer import Peer
 from benches.peers.registry import ABSENT, PEERS
 from benches.peers.table import between_marks, page
-from hindmost.capture import find_capture_fault
+from hindmost.core.capture import find_capture_fault
 
 
 def _arguments() -> argparse.Namespace:

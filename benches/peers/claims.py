@@ -32,7 +32,7 @@ from benches.peers.ourselves import HINDMOST, fill
 from benches.peers.peer import PROTOCOLS, Job, Peer, Protocol, Source
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
 from benches.peers.wrk import WRK
-from hindmost.targets import preset
+from hindmost.core.targets import preset
 
 LEAST, LEAST_OF_PLAIN = 0.95, 1.1
 """Required ratios: for any protocol; for HTTP/1.1 and RESP."""

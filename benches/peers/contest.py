@@ -20,9 +20,9 @@ from benches.peers.peer import Job, Peer
 from benches.peers.rounds import SHARES, Step
 from benches.peers.wire import read_capture
 from hindmost import _engine
-from hindmost.capture import Capture
+from hindmost.core.capture import Capture
+from hindmost.core.targets import ManagedServer
 from hindmost.errors import HindmostError
-from hindmost.targets import ManagedServer
 
 FREEZE_S, FREEZE_AT_S, FREEZE_RATE, FREEZE_RUN_S = 0.1, 2.0, 2000.0, 4.0
 """The server is frozen for 0.1 s, 2 s after the client starts: within the 4 s of load of every peer, even if

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benches.peers.native_tool import CONNECTIONS, contest, ours, read_output
-from hindmost.targets import preset
+from hindmost.core.targets import preset
 
 NAME = "www.example"
 

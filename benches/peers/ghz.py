@@ -15,7 +15,7 @@ from google.protobuf import descriptor_pb2
 from benches.peers.install import find
 from benches.peers.native_tool import CONNECTIONS, contest, ours, read_output
 from benches.peers.peer import Source
-from hindmost.targets import TargetSpec, load_target_file
+from hindmost.core.targets import TargetSpec, load_target_file
 
 SOURCE = Source("go", "github.com/bojand/ghz/cmd/ghz", "v0.93.0", "ghz")
 EXAMPLE = Path(__file__).parents[2] / "examples/targets/grpc-python.toml"

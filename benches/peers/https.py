@@ -26,7 +26,7 @@ from benches.peers.oha import OHA
 from benches.peers.ourselves import HINDMOST
 from benches.peers.peer import Job, Peer
 from benches.peers.wrk import WRK
-from hindmost.targets import ManagedServer, load_target_file
+from hindmost.core.targets import ManagedServer, load_target_file
 
 EXAMPLE = Path(__file__).parents[2] / "examples/targets/nginx-tls.toml"
 OURS = next(peer for peer in HINDMOST if peer.protocol == "http")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost import _engine
-from hindmost.targets import ManagedServer, TargetSpec
+from hindmost.core.targets import ManagedServer, TargetSpec
 
 CONNECTIONS = 16
 

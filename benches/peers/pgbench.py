@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from benches.peers.native_tool import CONNECTIONS, contest, ours, read_output
-from hindmost.targets import preset
-from hindmost.targets.launch import search_path
+from hindmost.core.targets import preset
+from hindmost.core.targets.launch import search_path
 
 LOGIN = {"user": "hindmost", "database": "postgres"}
 SELECT = "SELECT value FROM items WHERE id = "

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from benches.peers.peer import KEYS, VALUE_BYTES, Protocol
-from hindmost.targets import ManagedServer, preset
+from hindmost.core.targets import ManagedServer, preset
 
 _PRESETS: dict[Protocol, str] = {"memcached": "memcached", "redis": "redis", "http": "nginx"}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benches.peers.peer import VALUE_BYTES, Protocol
 from benches.peers.samples import figures
-from hindmost.capture import read_exchanges
+from hindmost.core.capture import read_exchanges
 
 _FEWEST, _LEAST = 100, 0.99
 """A capture with fewer exchanges than this, or with less than this fraction of them, is not

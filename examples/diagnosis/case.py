@@ -11,10 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hindmost.interventions.probe import limit_probe_rate, start_probe
-from hindmost.studies.diagnosis.demand import Work
-from hindmost.studies.diagnosis.windows import Windows
-from hindmost.watch import find_application, latency_from
+from hindmost.commands.diagnose.demand import Work
+from hindmost.commands.diagnose.windows import Windows
+from hindmost.commands.watch import find_application, latency_from
+from hindmost.commands.watch.probe import limit_probe_rate, start_probe
 
 HURTS = 1.5
 """Factor above normal; a smaller slowdown is no anomaly on this host at this time."""

@@ -11,9 +11,9 @@ import copy
 import sys
 from typing import Any
 
-from hindmost.models import APPLICATIONS, Clone, load_clone
-from hindmost.models.simulation import Design, run_points
-from hindmost.report.common.numbers import latency, percent
+from hindmost.commands.clone import APPLICATIONS, Clone, load_clone
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.present.numbers import latency, percent
 
 LOADS = (0.2, 0.5, 0.7)
 FIGURES = ("mean", "p95", "p99")

@@ -51,22 +51,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hindmost import clone
     from hindmost._engine import Histogram, __version__
+    from hindmost.commands.attribute.api import attribute
+    from hindmost.commands.clone import Clone, load_clone
+    from hindmost.commands.clone.fit import fit_clone, read_log
+    from hindmost.commands.clone.parameters import Vary
+    from hindmost.commands.clone.simulation import simulate
+    from hindmost.commands.clone.sweep import sweep
+    from hindmost.commands.compare.api import compare
+    from hindmost.commands.explain.api import explain
+    from hindmost.commands.measure.answer import answer
+    from hindmost.commands.measure.api import measure
+    from hindmost.commands.measure.procedure import Procedure
+    from hindmost.commands.measure.view import render_page, render_terminal
+    from hindmost.commands.study.api import list_studies, open_study
+    from hindmost.core.plan import MeasurePlan
+    from hindmost.core.results.result import Result
+    from hindmost.core.run.request import MeasureRequest
+    from hindmost.core.store import Study
+    from hindmost.core.targets import parse_target
     from hindmost.errors import HindmostError
-    from hindmost.explain.result import explain
-    from hindmost.models import Clone, load_clone
-    from hindmost.models.fit import fit_clone, read_log
-    from hindmost.models.parameters import Vary
-    from hindmost.models.simulation import simulate
-    from hindmost.models.sweep import sweep
-    from hindmost.plan import MeasurePlan
-    from hindmost.report.measure import render_page, render_terminal
-    from hindmost.results import Result, attribute, compare, list_studies, measure, open_study
-    from hindmost.run.request import MeasureRequest
     from hindmost.stats import Estimate, mean_interval
-    from hindmost.store import Study
-    from hindmost.studies.measure.answer import answer
-    from hindmost.studies.measure.procedure import Procedure
-    from hindmost.targets import parse_target
 
 __all__ = [
     "Clone",
@@ -101,32 +105,32 @@ __all__ = [
 
 _HOME = {
     "__version__": "_engine",
-    "Clone": "models",
+    "Clone": "commands.clone",
     "Estimate": "stats",
     "HindmostError": "errors",
     "Histogram": "_engine",
-    "MeasurePlan": "plan",
-    "MeasureRequest": "run.request",
-    "Procedure": "studies.measure.procedure",
-    "Result": "results",
-    "Study": "store",
-    "Vary": "models.parameters",
-    "answer": "studies.measure.answer",
-    "attribute": "results",
-    "compare": "results",
-    "explain": "explain.result",
-    "fit_clone": "models.fit",
-    "list_studies": "results",
-    "load_clone": "models",
+    "MeasurePlan": "core.plan",
+    "MeasureRequest": "core.run.request",
+    "Procedure": "commands.measure.procedure",
+    "Result": "core.results.result",
+    "Study": "core.store",
+    "Vary": "commands.clone.parameters",
+    "answer": "commands.measure.answer",
+    "attribute": "commands.attribute.api",
+    "compare": "commands.compare.api",
+    "explain": "commands.explain.api",
+    "fit_clone": "commands.clone.fit",
+    "list_studies": "commands.study.api",
+    "load_clone": "commands.clone",
     "mean_interval": "stats",
-    "measure": "results",
-    "open_study": "results",
-    "parse_target": "targets",
-    "read_log": "models.fit",
-    "render_page": "report.measure",
-    "render_terminal": "report.measure",
-    "simulate": "models.simulation",
-    "sweep": "models.sweep",
+    "measure": "commands.measure.api",
+    "open_study": "commands.study.api",
+    "parse_target": "core.targets",
+    "read_log": "commands.clone.fit",
+    "render_page": "commands.measure.view",
+    "render_terminal": "commands.measure.view",
+    "simulate": "commands.clone.simulation",
+    "sweep": "commands.clone.sweep",
     "clone": "clone",
 }
 

@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from hindmost import _engine
+from hindmost.core.exits import Exit
 from hindmost.errors import HindmostError
-from hindmost.exits import Exit
 
 
 def main(argv: list[str]) -> int:
@@ -64,7 +64,7 @@ def _serve_synth(config: str) -> None:
     if isinstance(name, str):
         del options["clone"]
         if name:
-            from hindmost.models.document import load_clone  # needs nothing but the engine either
+            from hindmost.commands.clone.document import load_clone  # needs nothing but the engine either
 
             options["clone"] = load_clone(name).document
         if options.get("log") == "":

@@ -22,23 +22,22 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
-from hindmost.models import Clone, load_clone
-from hindmost.models.fit import Log, account, fit_clone, read_log
-from hindmost.models.fit.reading import Source, as_logs, read_logs
-from hindmost.models.parameters import Value, Vary, parse_vary
-from hindmost.models.questions import check_counts, parse_load, sweep_from_text
-from hindmost.models.simulation import Design, simulation_document
-from hindmost.plan.units import parse_quantiles
-from hindmost.results.api import restored_affinity
-from hindmost.results.comparison import VerificationResult
-from hindmost.results.fit import FitResult
-from hindmost.results.frames import Library
-from hindmost.results.opening import build_result
-from hindmost.results.prediction import SimulationResult, SweepResult
-from hindmost.results.progress import CallbackProgress, ProgressFunction
-from hindmost.studies.comparison.clone import open_new
-from hindmost.studies.kind import carry_out
-from hindmost.targets import Managed, ManagedServer, parse_target
+from hindmost.commands.clone import Clone, load_clone
+from hindmost.commands.clone.fit import Log, account, fit_clone, read_log
+from hindmost.commands.clone.fit.reading import Source, as_logs, read_logs
+from hindmost.commands.clone.parameters import Value, Vary, parse_vary
+from hindmost.commands.clone.questions import check_counts, parse_load, sweep_from_text
+from hindmost.commands.clone.results.fit import FitResult
+from hindmost.commands.clone.results.prediction import SimulationResult, SweepResult
+from hindmost.commands.clone.simulation import Design, simulation_document
+from hindmost.commands.compare.clone import open_new
+from hindmost.commands.compare.result import VerificationResult
+from hindmost.core.plan.units import parse_quantiles
+from hindmost.core.results.call import restored_affinity
+from hindmost.core.results.frames import Library
+from hindmost.core.study.callback import CallbackProgress, ProgressFunction
+from hindmost.core.study.kind import carry_out, kind_of
+from hindmost.core.targets import Managed, ManagedServer, parse_target
 
 __all__ = ["Serving", "fit", "serve", "simulate", "sweep", "verify"]
 
@@ -259,7 +258,7 @@ def verify(
             **{"duration": "5s", "warmup": "1s", "connections": 16, "remake": "50%", **options},
         )
         shown = carry_out(study, CallbackProgress(progress))
-    return cast("VerificationResult", build_result(study, shown.document, frames))
+    return cast("VerificationResult", kind_of(study).result(shown.document, study.folder, frames=frames))
 
 
 @dataclass(frozen=True, slots=True)

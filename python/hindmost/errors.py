@@ -1,15 +1,15 @@
 """The hierarchy of errors. Each error has a code, an exit code and fields, and a hint about what to do next.
 
 Programs and tests read ``code`` and ``fields``; people read ``message`` and ``hint``. All codes are listed in
-``hindmost.codes``.
+``hindmost.core.codes``.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from hindmost.escapes import plain
-from hindmost.exits import Exit
+from hindmost.core.escapes import plain
+from hindmost.core.exits import Exit
 
 
 class HindmostError(Exception):
@@ -18,7 +18,7 @@ class HindmostError(Exception):
     Parameters
     ----------
     code : str
-        The kind of problem: one of ``hindmost.codes.CODES``. Codes are stable; messages are not.
+        The kind of problem: one of ``hindmost.core.codes.CODES``. Codes are stable; messages are not.
     message : str
         What happened, with the numbers, and why it matters.
     hint : str, optional

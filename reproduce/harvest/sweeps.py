@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from hindmost.harvest.simulation import Kind, published_center, simulate
+from hindmost.commands.harvest.simulation import Kind, published_center, simulate
 from reproduce.harvest.document import CurvePoint
 
 TENANTS_PER_SERVER = 0.15

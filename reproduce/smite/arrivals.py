@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.colocation.models import Index
-from hindmost.colocation.profiles import Array
+from hindmost.commands.colocate.prediction.models import Index
+from hindmost.commands.colocate.prediction.profiles import Array
+from hindmost.core.notes import Note
 from hindmost.errors import UsageError
-from hindmost.notes import Note
 
 WORKERS = 6
 """Workers of a server, as in the paper (section 3.3.3)."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hindmost.colocation.models import Linear, default_model
-from hindmost.colocation.profiles import Array, Profiles
-from hindmost.colocation.promise import learn_admission
-from hindmost.colocation.skill import keep_known, pairs_of, scores
+from hindmost.commands.colocate.prediction.models import Linear, default_model
+from hindmost.commands.colocate.prediction.profiles import Array, Profiles
+from hindmost.commands.colocate.prediction.promise import learn_admission
+from hindmost.commands.colocate.prediction.skill import keep_known, pairs_of, scores
 from hindmost.errors import UsageError
 from reproduce.simulate import simulate
 from reproduce.smite.arrivals import arrivals_from_pods, generate_arrivals

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.colocation.profiles import Array
+from hindmost.commands.colocate.prediction.profiles import Array
 from reproduce.smite.arrivals import WORKERS, Arrivals, generate_arrivals
 
 

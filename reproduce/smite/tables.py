@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hindmost.report.common.console import console_text, new_console, print_text
+from hindmost.present.console import console_text, new_console, print_text
 
 
 def render_predictors(
@@ -17,7 +17,7 @@ def render_predictors(
     ----------
     document : dict
     width, color
-        As for `hindmost.report.measure.render_terminal`.
+        As for `hindmost.commands.measure.view.render_terminal`.
     """
     console = new_console(width, color)
     print_text(
@@ -60,7 +60,7 @@ def render_steering(
     ----------
     document : dict
     width, color
-        As for `hindmost.report.measure.render_terminal`.
+        As for `hindmost.commands.measure.view.render_terminal`.
     """
     console = new_console(width, color)
     print_text(console, f"arrivals: {document['arrivals']['text']}")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from hindmost.documents import read_toml
+from hindmost.core.documents import read_toml
 
 CONSTANTS = Path(__file__).with_name("tco.toml")
 

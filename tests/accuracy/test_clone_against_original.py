@@ -14,7 +14,7 @@ import pytest
 from clones import FEW, synth_target, write_clone
 from measuring import finish, need_two_cpus, start
 
-from hindmost.studies.comparison.clone.ratios import LEAST_PAIRS
+from hindmost.commands.compare.clone.ratios import LEAST_PAIRS
 from tests.accuracy import limits
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding

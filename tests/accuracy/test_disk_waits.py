@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hindmost.models.fit import fit_clone, read_log
+from hindmost.commands.clone.fit import fit_clone, read_log
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding
 

@@ -11,8 +11,8 @@ from interferer import interferer
 from measuring import measure, need, need_two_cpus
 
 from benches.interruptions import QUANTILES, isolated_of, plan_of, run_with_interference
-from hindmost.run.figures import RunFigures
-from hindmost.store import Study
+from hindmost.core.run.figures import RunFigures
+from hindmost.core.store import Study
 from tests.accuracy import limits
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding

@@ -27,7 +27,7 @@ import pytest
 from measuring import measure, need_two_cpus, parse_managed
 from queueing import Floats, drawn_services, lindley, md1_sojourn, md1_wait_cdf, mm1_sojourn, scatter
 
-from hindmost.targets import ManagedServer
+from hindmost.core.targets import ManagedServer
 from tests.accuracy import limits
 from tests.accuracy.claims import Claim
 from tests.accuracy.judging import Finding

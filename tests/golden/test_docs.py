@@ -9,8 +9,8 @@ import pytest
 from rows import each_row
 
 from hindmost import _engine
-from hindmost.exits import EPILOGUE, Exit
-from hindmost.plan import MeasurePlan, load_workload
+from hindmost.core.exits import EPILOGUE, Exit
+from hindmost.core.plan import MeasurePlan, load_workload
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])

@@ -12,12 +12,12 @@ from pages import LOADING, Page
 from rows import each_row
 from sample_attributions import SAMPLES, full, small
 
-from hindmost.report.attribution import render_attribution, render_attribution_page, wording
-from hindmost.report.attribution.panels import spread
-from hindmost.report.common import numbers
-from hindmost.report.common.svg import Scale
-from hindmost.store.estimates import encode
-from hindmost.store.schema import schemas
+from hindmost.commands.attribute.view import render_attribution, render_attribution_page, wording
+from hindmost.commands.attribute.view.panels import spread
+from hindmost.core.store.estimates import encode
+from hindmost.core.store.schema import schemas
+from hindmost.present import numbers
+from hindmost.present.svg import Scale
 
 
 def plain_text(html: str) -> str:

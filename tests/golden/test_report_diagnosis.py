@@ -10,11 +10,11 @@ from pages import LOADING, Page
 from test_report_golden import DATA
 
 from hindmost.cli import main
+from hindmost.commands.diagnose.document import read_diagnosis
+from hindmost.commands.diagnose.view.page import render_diagnosis_page
+from hindmost.commands.diagnose.view.terminal import render_diagnosis
 from hindmost.errors import StudyError
-from hindmost.report.common import numbers
-from hindmost.report.diagnosis.page import render_diagnosis_page
-from hindmost.report.diagnosis.terminal import render_diagnosis
-from hindmost.store.diagnosis import read_diagnosis
+from hindmost.present import numbers
 
 TEXT = (DATA / "diagnosis_two.json").read_text()
 """A made-up host with two causes at once, found one after the other and each corrected."""

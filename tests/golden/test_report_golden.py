@@ -18,11 +18,11 @@ from sample_results import FINDINGS, SAMPLES
 
 from hindmost import MeasurePlan
 from hindmost.cli import progress
-from hindmost.report.attribution import render_attribution
-from hindmost.report.diagnosis.terminal import render_diagnosis
-from hindmost.report.doctor import render_findings
-from hindmost.report.measure import render_page, render_terminal
-from hindmost.report.measure.markdown import render_markdown
+from hindmost.commands.attribute.view import render_attribution
+from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.host.view import render_findings
+from hindmost.commands.measure.view import render_page, render_terminal
+from hindmost.commands.measure.view.markdown import render_markdown
 from hindmost.stats import PrecisionRule
 
 DATA = Path(__file__).parent / "data"

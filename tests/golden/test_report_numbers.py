@@ -5,11 +5,11 @@ import math
 import pytest
 from rows import each_row
 
-from hindmost.report.common import numbers
-from hindmost.report.common.curves import grid, on_grid, thin_series
-from hindmost.report.common.svg import linear_ticks, log_domain, log_ticks, tail
-from hindmost.report.common.writing import hint_parts, keep_units
-from hindmost.report.measure.view import span
+from hindmost.commands.measure.view.view import span
+from hindmost.present import numbers
+from hindmost.present.curves import grid, on_grid, thin_series
+from hindmost.present.svg import linear_ticks, log_domain, log_ticks, tail
+from hindmost.present.writing import hint_parts, keep_units
 
 
 def plain(text: str) -> str:

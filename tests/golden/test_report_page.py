@@ -12,13 +12,13 @@ import pytest
 from pages import LOADING, Page
 from sample_results import HOSTILE, SAMPLES, valid, with_steal
 
-import hindmost.report
-from hindmost.report.common import numbers
-from hindmost.report.common.document import clean
-from hindmost.report.measure import render_page, render_terminal
-from hindmost.report.measure.data import chart_data
-from hindmost.report.measure.view import title
-from hindmost.store.measure import Measure
+import hindmost.present
+from hindmost.commands.measure.view import render_page, render_terminal
+from hindmost.commands.measure.view.data import chart_data
+from hindmost.commands.measure.view.view import title
+from hindmost.core.store.measure import Measure
+from hindmost.present import numbers
+from hindmost.present.document import clean
 
 
 def embedded_data(html: str) -> dict:
@@ -239,7 +239,7 @@ def test_rendering_is_repeatable_and_leaves_the_document_unchanged():
 
 
 def test_versions_lists_every_vendored_file():
-    folder = Path(hindmost.report.__file__).parent / "vendor"
+    folder = Path(hindmost.present.__file__).parent / "vendor"
     rows = [
         line.split() for line in (folder / "VERSIONS").read_text().splitlines() if line[:1] not in ("#", "")
     ]

@@ -7,8 +7,8 @@ import pytest
 from rows import each_row
 from sample_results import SAMPLES, valid
 
-from hindmost.store.estimates import encode
-from hindmost.store.schema import schemas
+from hindmost.core.store.estimates import encode
+from hindmost.core.store.schema import schemas
 
 
 @pytest.mark.parametrize("name", SAMPLES)

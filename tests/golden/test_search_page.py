@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pages import LOADING, Page
 
-from hindmost.report.common import numbers
-from hindmost.report.search.page import render_search_page
+from hindmost.commands.measure.search.view.page import render_search_page
+from hindmost.present import numbers
 
 
 def step(rate: float, outcome: str, us: float | None, **changes: Any) -> dict[str, Any]:

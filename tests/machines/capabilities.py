@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hindmost.fleet.cpus import read_cores
+from hindmost.core.fleet.cpus import read_cores
 
 HINDMOST = [sys.executable, "-m", "hindmost"]
 SHORT = ("--rate", "200", "--runs", "1", "--duration", "2s", "--warmup", "1s", "--quantiles", "50", "--quiet")
@@ -75,7 +75,7 @@ def measure(folder: Path) -> str:
 
 def place(folder: Path) -> str:
     """Check that server, clients and helpers share no core while there are enough."""
-    from hindmost.run.request import MeasureRequest
+    from hindmost.core.run.request import MeasureRequest
 
     plan = MeasureRequest(target="memcached", rate="20k").plan()
     cores = read_cores()

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hindmost import Histogram, MeasurePlan
-from hindmost.run import figures
-from hindmost.run.figures import read_figures
-from hindmost.run.readings import ClientReading, microseconds
-from hindmost.store import RunRecord
-from hindmost.studies.measure import pictures
+from hindmost.commands.measure import pictures
+from hindmost.core.run import figures
+from hindmost.core.run.figures import read_figures
+from hindmost.core.run.readings import ClientReading, microseconds
+from hindmost.core.store import RunRecord
 
 PLAN = MeasurePlan(target="memcached", clients=2)
 VALUES = st.lists(st.integers(1, 10**9), min_size=1, max_size=6)

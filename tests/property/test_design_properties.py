@@ -9,8 +9,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from messages import assert_error
 
-from hindmost.design import Factor, choose, fraction, offer, precision, schedule
-from hindmost.design.coding import model_matrix
+from hindmost.commands.attribute.design import Factor, choose, fraction, offer, precision, schedule
+from hindmost.commands.attribute.design.coding import model_matrix
 from hindmost.errors import UsageError
 
 levels = st.integers(2, 3).map(lambda count: tuple(str(i) for i in range(count)))

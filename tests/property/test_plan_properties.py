@@ -8,10 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hindmost import MeasurePlan
-from hindmost.errors import HindmostError
-from hindmost.fleet import allot
-from hindmost.fleet.cpus import free_cpus
-from hindmost.plan import (
+from hindmost.core.fleet import allot
+from hindmost.core.fleet.cpus import free_cpus
+from hindmost.core.plan import (
     parse_duration,
     parse_percent,
     parse_quantiles,
@@ -19,7 +18,8 @@ from hindmost.plan import (
     parse_runs,
     parse_term,
 )
-from hindmost.plan.units import format_us, label
+from hindmost.core.plan.units import format_us, label
+from hindmost.errors import HindmostError
 
 PARSERS = (parse_rate, parse_duration, parse_percent, parse_quantiles, parse_runs, parse_term)
 

@@ -19,10 +19,10 @@ pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from messages import raises
 
+from hindmost.core.fleet.dask import link as link_module
+from hindmost.core.fleet.dask.certificates import credentials
+from hindmost.core.fleet.dask.link import Link
 from hindmost.errors import ClientError
-from hindmost.fleet.dask import link as link_module
-from hindmost.fleet.dask.certificates import credentials
-from hindmost.fleet.dask.link import Link
 
 # Dask asks installed packages for their versions and cannot read those below /root.
 pytestmark = pytest.mark.filterwarnings("ignore:Mismatched versions")
@@ -197,7 +197,7 @@ def test_a_broker_that_does_not_start_leaves_no_files(script, tmp_path, monkeypa
 
 def test_the_controller_does_not_import_dask():
     code = (
-        "import sys; from hindmost.fleet.dask import fleet, compute, scheduler; from hindmost.fleet.opening import need_dask;"
+        "import sys; from hindmost.core.fleet.dask import fleet, compute, scheduler; from hindmost.core.fleet.opening import need_dask;"
         "need_dask(); sys.exit(bool({'dask', 'distributed', 'cloudpickle'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0

@@ -14,9 +14,9 @@ import threading
 import pytest
 
 from hindmost.cli import main
+from hindmost.core.escapes import Plain, plain
+from hindmost.core.notes import Note
 from hindmost.errors import HindmostError, UsageError
-from hindmost.escapes import Plain, plain
-from hindmost.notes import Note
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b8m\u202e\r\x00"
 

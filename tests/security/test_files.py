@@ -12,9 +12,10 @@ import time
 import pytest
 from messages import raises
 
-from hindmost import _engine, documents
+from hindmost import _engine
+from hindmost.core import documents
+from hindmost.core.store import Study
 from hindmost.errors import StudyError
-from hindmost.store import Study
 
 MOST_CPU_S, MOST_BYTES = 20, 2 << 30
 """Far more than a refusal takes, and far less than the attacks once took (5.3 GB, 117 s, or no end)."""

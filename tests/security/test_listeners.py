@@ -11,9 +11,9 @@ import urllib.request
 
 import pytest
 
-from hindmost.harvest.hadoop import SECRET
-from hindmost.kubernetes import serving
-from hindmost.store.files import install
+from hindmost.commands.harvest.hadoop import SECRET
+from hindmost.core.kubernetes import serving
+from hindmost.core.store.files import install
 
 HEAD = "POST /filter HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n"
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from measuring import need, wait_for
 
-from hindmost.privileges import NEEDS, capabilities
-from hindmost.targets import ManagedServer, preset
+from hindmost.core.privileges import NEEDS, capabilities
+from hindmost.core.targets import ManagedServer, preset
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop capabilities"),

@@ -12,10 +12,10 @@ import pytest
 from measuring import finish, hindmost, start, wait_for
 from messages import raises
 
+from hindmost.core.plan import secrets
+from hindmost.core.plan.sources import read_requests
+from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
-from hindmost.plan import secrets
-from hindmost.plan.sources import read_requests
-from hindmost.run.request import MeasureRequest
 
 QUICK = ("--duration", "200ms", "--warmup", "100ms", "--runs", "1", "--clients", "1", "--rate", "500")
 SECRET = "correct-horse-battery"

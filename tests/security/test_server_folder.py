@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hindmost.targets import ManagedServer
-from hindmost.targets.guard import give_away
-from hindmost.targets.launch import choose_folder, prepare
-from hindmost.targets.spec import parse_target_toml
-from hindmost.targets.users import DYNAMIC_IDS, account
-from hindmost.targets.warden import Warden
+from hindmost.core.targets import ManagedServer
+from hindmost.core.targets.guard import give_away
+from hindmost.core.targets.launch import choose_folder, prepare
+from hindmost.core.targets.spec import parse_target_toml
+from hindmost.core.targets.users import DYNAMIC_IDS, account
+from hindmost.core.targets.warden import Warden
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start servers as other users")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from undoing import undo
 
-from hindmost.interventions.changes import File
-from hindmost.interventions.freezer import Freeze
-from hindmost.interventions.session import start_session
-from hindmost.knobs import recover
-from hindmost.knobs.kinds.cgroup import hierarchy
+from hindmost.core.interventions.changes import File
+from hindmost.core.interventions.freezer import Freeze
+from hindmost.core.interventions.session import start_session
+from hindmost.core.knobs import recover
+from hindmost.core.knobs.kinds.cgroup import hierarchy
 
 MARK = "hindmost-test-mark"
 HOSTILE = [
@@ -79,8 +79,8 @@ def test_a_control_group_with_a_hostile_name_is_changed_and_restored(folder, nam
 KILLED = """
 import sys, time
 from pathlib import Path
-from hindmost.interventions.changes import File
-from hindmost.interventions.session import start_session
+from hindmost.core.interventions.changes import File
+from hindmost.core.interventions.session import start_session
 path = Path(sys.argv[1])
 change = File(sys.argv[2], "", path, "found", "wanted")
 with start_session(Path(sys.argv[3])) as session, session.journal(change), session.remove(change):

@@ -19,11 +19,11 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
+from hindmost.core.knobs import Knob, kind_of, knob_of, recover
+from hindmost.core.knobs.journal import knobs
+from hindmost.core.knobs.tasks import tasks
+from hindmost.core.targets import ManagedServer, parse_target
 from hindmost.errors import HindmostError
-from hindmost.knobs import Knob, kind_of, knob_of, recover
-from hindmost.knobs.journal import knobs
-from hindmost.knobs.tasks import tasks
-from hindmost.targets import ManagedServer, parse_target
 
 TARGET = parse_target("memcached")
 PATIENCE_S = 30.0

@@ -12,9 +12,9 @@ import pytest
 from factorials import PATIENCE_S, attribute, factor, read, study_file
 from measuring import Answer, finish, need, need_two_cpus, start, wait_for
 
-from hindmost.run.figure_cache import run_figures
-from hindmost.run.readings import plan_of
-from hindmost.store import Study
+from hindmost.core.run.figure_cache import run_figures
+from hindmost.core.run.readings import plan_of
+from hindmost.core.store import Study
 
 SLOWER = factor("body", 100, 1000, option="body_us")
 SHORT = {"design": '[design]\nblocks = "3"\n', "duration": "200ms"}

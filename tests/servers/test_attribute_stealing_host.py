@@ -13,10 +13,10 @@ import pytest
 from factorials import factor, load
 
 from hindmost import Study
-from hindmost.fleet import Job
-from hindmost.run.companions.server import ServerCounters
-from hindmost.studies.attribution import Course, Runner, answer
-from hindmost.studies.attribution.resolve import resolve
+from hindmost.commands.attribute import Course, Runner, answer
+from hindmost.commands.attribute.resolve import resolve
+from hindmost.core.fleet import Job
+from hindmost.core.run.companions.server import ServerCounters
 from tests.shared.queueing import mm1_sojourn
 from tests.shared.stealing_host import Host, StealingFleet, StealingTeam
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from measuring import ProcessTracker, need, process_state
 
-from hindmost.capture import Capture, FinishedCapture, RunCapture, find_capture_fault, read_exchanges
-from hindmost.capture import tcpdump as tcpdump_module
+from hindmost.core.capture import Capture, FinishedCapture, RunCapture, find_capture_fault, read_exchanges
+from hindmost.core.capture import tcpdump as tcpdump_module
+from hindmost.core.targets import ManagedServer
 from hindmost.errors import HostUnfit
-from hindmost.targets import ManagedServer
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_a_capture_ends_while_new_connections_are_made(capture_allowed: None, tm
 
 def test_neither_kill_9_nor_an_exception_leaves_a_tcpdump(capture_allowed: None, tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from hindmost.capture import Capture\n"
+        "import sys, time; from pathlib import Path; from hindmost.core.capture import Capture\n"
         "with Capture(Path(sys.argv[1]), 9, ring_kib=1024) as capture:\n"
         "    capture.pause(); print(capture.pid, flush=True); time.sleep(60)\n"
     )
@@ -212,7 +212,7 @@ def test_every_obstacle_to_a_capture_has_a_code(
     assert fault.code == "no-such-interface"
     # In its own user namespace even root may not capture the host's packets.
     if subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode == 0:
-        script = "from hindmost.capture import find_capture_fault; print(find_capture_fault().code)"
+        script = "from hindmost.core.capture import find_capture_fault; print(find_capture_fault().code)"
         process = subprocess.run(
             ["unshare", "-Ur", sys.executable, "-c", script], capture_output=True, text=True, check=True
         )

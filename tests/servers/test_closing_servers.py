@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from measuring import Answer, ProcessTracker, assert_counts_add_up, measure, need
 
-from hindmost.targets import presets
+from hindmost.core.targets import presets
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
 FEW = ("--clients", "1", "--connections", "4", "--rate", "400", "--timeout", "1s", "--runs", "1")

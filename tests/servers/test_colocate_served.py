@@ -14,13 +14,13 @@ from messages import raises
 from plain_memcached import plain_memcached
 
 from hindmost.cli import main
+from hindmost.commands.colocate import server
+from hindmost.commands.colocate.processor import allowed_cpus
+from hindmost.commands.colocate.server import ServerUnderLoad
+from hindmost.commands.colocate.windows import WindowResult, WindowRunner
+from hindmost.commands.watch import Application, latency_from
+from hindmost.core.targets.ports import pick_free_port
 from hindmost.errors import TargetError
-from hindmost.studies.colocation import server
-from hindmost.studies.colocation.processor import allowed_cpus
-from hindmost.studies.colocation.server import ServerUnderLoad
-from hindmost.studies.colocation.windows import WindowResult, WindowRunner
-from hindmost.targets.ports import pick_free_port
-from hindmost.watch import Application, latency_from
 
 pytestmark = [
     pytest.mark.memcached,

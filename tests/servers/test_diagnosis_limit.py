@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from plain_memcached import plain_memcached
 
-from hindmost.interventions.freezer import members
-from hindmost.studies.diagnosis import stages
-from hindmost.studies.diagnosis.document import document_of
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
-from hindmost.studies.diagnosis.windows import Windows
-from hindmost.watch import find_application, latency_from
+from hindmost.commands.diagnose import stages
+from hindmost.commands.diagnose.answer import document_of
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
+from hindmost.commands.diagnose.windows import Windows
+from hindmost.commands.watch import find_application, latency_from
+from hindmost.core.interventions.freezer import members
 
 CPU = Path("/sys/fs/cgroup/cpu")
 pytestmark = [

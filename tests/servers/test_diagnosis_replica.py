@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 from messages import assert_refused
 
-from hindmost.interventions.changes import File
-from hindmost.interventions.freezer import members
-from hindmost.interventions.probe import start_probe
-from hindmost.interventions.session import start_session
-from hindmost.privileges import NEEDS
-from hindmost.report.diagnosis.page import render_diagnosis_page
-from hindmost.report.diagnosis.terminal import render_diagnosis
-from hindmost.studies.diagnosis.document import document_of
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
-from hindmost.studies.diagnosis.replica import procedure
-from hindmost.studies.diagnosis.replica.loads import Load, MoreLoad
-from hindmost.studies.diagnosis.replica.request import ReplicaRequest
-from hindmost.studies.diagnosis.windows import Windows
-from hindmost.targets import ManagedServer, parse_target
-from hindmost.watch import Application, latency_from
+from hindmost.commands.diagnose.answer import document_of
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
+from hindmost.commands.diagnose.replica import procedure
+from hindmost.commands.diagnose.replica.loads import Load, MoreLoad
+from hindmost.commands.diagnose.replica.request import ReplicaRequest
+from hindmost.commands.diagnose.view.page import render_diagnosis_page
+from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.diagnose.windows import Windows
+from hindmost.commands.watch import Application, latency_from
+from hindmost.commands.watch.probe import start_probe
+from hindmost.core.interventions.changes import File
+from hindmost.core.interventions.freezer import members
+from hindmost.core.interventions.session import start_session
+from hindmost.core.privileges import NEEDS
+from hindmost.core.targets import ManagedServer, parse_target
 
 CPU = Path("/sys/fs/cgroup/cpu")
 TARGET = parse_target('synth?service={"kind": "deterministic", "mean_us": 100}')
@@ -72,7 +72,7 @@ def writes(monkeypatch, host):
     monkeypatch.setattr(File, "_write", record_write)
     monkeypatch.setattr(Windows, "measure", measure)
     monkeypatch.setattr(procedure, "STAGES", (1,))
-    monkeypatch.setattr("hindmost.studies.diagnosis.stages.STAGES", (1,))
+    monkeypatch.setattr("hindmost.commands.diagnose.stages.STAGES", (1,))
     return recorded
 
 
@@ -179,9 +179,9 @@ def test_more_load_is_present_while_in_force_and_a_workload_until_its_end(tmp_pa
 INSIDE = """
 import json, subprocess, sys
 from pathlib import Path
-from hindmost.interventions.session import start_session
-from hindmost.studies.diagnosis.replica.network import create_network, move_receive, sent_bytes, shape_link
-from hindmost.targets import ManagedServer, parse_target
+from hindmost.core.interventions.session import start_session
+from hindmost.commands.diagnose.replica.network import create_network, move_receive, sent_bytes, shape_link
+from hindmost.core.targets import ManagedServer, parse_target
 def said(words):
     return subprocess.run(words, shell=True, capture_output=True, text=True).stdout
 with start_session(Path(sys.argv[1])) as session:
@@ -241,11 +241,11 @@ def test_a_separate_network_needs_exactly_the_capabilities_of_its_row(tmp_path):
 VICTIM = """
 import sys
 from pathlib import Path
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.procedure import DiagnosisRequest, diagnose
-from hindmost.studies.diagnosis.replica.request import ReplicaRequest
-from hindmost.targets import parse_target
-from hindmost.watch import Application, latency_from
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
+from hindmost.commands.diagnose.replica.request import ReplicaRequest
+from hindmost.core.targets import parse_target
+from hindmost.commands.watch import Application, latency_from
 pid, address, journal, target = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), parse_target(sys.argv[4])
 host = Application("host", pid, None, address, "memcached")
 replica = ReplicaRequest(target, rate_per_s=500.0)

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 from measuring import ProcessTracker, finish, hindmost, start, wait_for
 
-from hindmost.store.schema import schemas
+from hindmost.core.store.schema import schemas
 
 SERVER = 'synth?service={"kind":"deterministic","mean_us":200}'
 """No request takes less than 200 us, so a limit of 100 us holds at no rate, whatever the host adds."""

@@ -14,11 +14,11 @@ from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.core.fleet.dask.certificates import credentials
+from hindmost.core.fleet.dask.session import Signer
+from hindmost.core.fleet.dask.version import refuse_other
+from hindmost.core.store import Study
 from hindmost.errors import ClientError
-from hindmost.fleet.dask.certificates import credentials
-from hindmost.fleet.dask.session import Signer
-from hindmost.fleet.dask.version import refuse_other
-from hindmost.store import Study
 
 LOAD = ("--rate", "2k", "--pacing", "sleep", "--sentinel", "off")
 QUIET_WAKEUPS = 25
@@ -81,8 +81,8 @@ def test_two_machines_measure_a_server_on_a_third_and_begin_together(answer, two
 
 @pytest.fixture(scope="module")
 def channel(two):
-    from hindmost.fleet.dask.channel import OwnChannel
-    from hindmost.fleet.dask.hosts import parse_fleet
+    from hindmost.core.fleet.dask.channel import OwnChannel
+    from hindmost.core.fleet.dask.hosts import parse_fleet
 
     own = OwnChannel(parse_fleet(str(two.hosts_file())))
     yield own

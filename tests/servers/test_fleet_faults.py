@@ -19,10 +19,10 @@ from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.store import Study
+from hindmost.core.store import Study
 
 LOAD = ("--rate", "1k", "--pacing", "sleep", "--sentinel", "off")
-WORKER = "hindmost.fleet.dask.worker"
+WORKER = "hindmost.core.fleet.dask.worker"
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +93,9 @@ def test_a_controller_that_is_ended_leaves_nothing_on_any_machine(two, url, numb
 
 
 def test_a_host_that_cannot_begin_is_named_with_the_wrong_setting(two, tmp_path):
+    from hindmost.core.fleet.dask.channel import OwnChannel
+    from hindmost.core.fleet.dask.hosts import parse_fleet
     from hindmost.errors import ClientError
-    from hindmost.fleet.dask.channel import OwnChannel
-    from hindmost.fleet.dask.hosts import parse_fleet
 
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "stranger")]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
@@ -176,10 +176,10 @@ def test_workers_of_a_scheduler_measure_in_silence_and_a_lost_one_is_named(url, 
 
 @pytest.mark.nightly
 def test_a_missing_scheduler_and_a_scheduler_without_workers_are_reported(tmp_path, monkeypatch):
+    from hindmost.core.fleet.dask.certificates import credentials
+    from hindmost.core.fleet.dask.hosts import parse_fleet
+    from hindmost.core.fleet.dask.scheduler import SchedulerChannel
     from hindmost.errors import HostLost, UsageError
-    from hindmost.fleet.dask.certificates import credentials
-    from hindmost.fleet.dask.hosts import parse_fleet
-    from hindmost.fleet.dask.scheduler import SchedulerChannel
 
     with raises(UsageError, "no-scheduler", address="tcp://127.0.0.1:1"):
         SchedulerChannel(parse_fleet("tcp://127.0.0.1:1"))

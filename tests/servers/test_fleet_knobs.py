@@ -15,8 +15,8 @@ from measuring import finish, hindmost, start, wait_for
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.knobs.journal import FOLDER
-from hindmost.store import Study
+from hindmost.core.knobs.journal import FOLDER
+from hindmost.core.store import Study
 
 SETTING = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
 """A setting of each network namespace, so that the server's machine can differ from this one."""
@@ -140,7 +140,7 @@ def test_a_controller_that_is_ended_restores_the_servers_machine(two, number, tm
 def test_a_change_that_a_killed_worker_left_is_undone_by_the_next_study(two, tmp_path):
     process = start("attribute", study_file(two, tmp_path), "--out", tmp_path / "study")
     wait_for(lambda: slow_start(two) == "0", "the setting is in force", 60.0)
-    two.server.kill("hindmost.fleet.dask.worker")
+    two.server.kill("hindmost.core.fleet.dask.worker")
     os.kill(process.pid, signal.SIGKILL)
     finish(process, tmp_path / "study")
     assert slow_start(two) == "0", "no process is left to undo the change"

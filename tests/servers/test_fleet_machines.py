@@ -12,17 +12,17 @@ from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.batch import WORK, job_of, predictions
+from hindmost.commands.clone.simulation import Design
+from hindmost.core.fleet.dask.compute import computing
+from hindmost.core.store import Study
 from hindmost.errors import ClientError
-from hindmost.fleet.dask.compute import computing
-from hindmost.models import load_clone
-from hindmost.models.batch import WORK, job_of, predictions
-from hindmost.models.simulation import Design
-from hindmost.store import Study
 
 LOAD = ("--pacing", "sleep", "--sentinel", "off")
 SERVER = 'synth?service={"kind": "exponential", "mean_us": 10000}&protocol=http'
 """Slow enough that interference on a busy host adds little in comparison."""
-WORKER = "hindmost.fleet.dask.worker"
+WORKER = "hindmost.core.fleet.dask.worker"
 DESIGN = Design(requests=1_000)
 
 

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 from measuring import ProcessTracker, assert_counts_add_up, measure, run_server
 
-from hindmost.targets import load_target_file
+from hindmost.core.targets import load_target_file
 
 pytest.importorskip("grpc")
 

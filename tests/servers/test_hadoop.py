@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hadoop_daemons import ROOT, run_setup
 
-from hindmost.harvest import Traces, classify
-from hindmost.harvest.hadoop import (
+from hindmost.commands.harvest import Traces, classify
+from hindmost.commands.harvest.hadoop import (
     SCHEDULER,
     SITE,
     TENANTS,
@@ -22,7 +22,7 @@ from hindmost.harvest.hadoop import (
     write_config,
     yarn_texts,
 )
-from hindmost.harvest.reading import Tenant
+from hindmost.commands.harvest.reading import Tenant
 
 pytestmark = pytest.mark.timeout(600)
 

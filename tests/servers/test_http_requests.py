@@ -12,7 +12,7 @@ from http_recorder import RequestLog, record_requests
 from measuring import Answer, assert_counts_add_up, measure, need
 from scipy.stats import chisquare
 
-from hindmost.targets import presets
+from hindmost.core.targets import presets
 
 PRESETS = Path(presets.__file__).parent
 FEW = ("--clients", "1", "--connections", "4", "--timeout", "1s", "--runs", "1")

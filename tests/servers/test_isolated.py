@@ -10,8 +10,8 @@ from interferer import HostInterference
 from measuring import need, need_two_cpus
 
 from benches.interruptions import plan_of, run_with_interference
-from hindmost.run.figures import RunFigures
-from hindmost.store import Study
+from hindmost.core.run.figures import RunFigures
+from hindmost.core.store import Study
 
 SHARE, SPELL_MS = 0.1, 3.0
 MS = 1_000_000

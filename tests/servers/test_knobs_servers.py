@@ -13,13 +13,13 @@ import pytest
 from measuring import wait_for
 from messages import raises
 
+from hindmost.core.knobs import Knob, kind_of, knob_of
+from hindmost.core.knobs.kinds import cgroup, cpu_dma_latency
+from hindmost.core.knobs.kinds import schedule as schedules
+from hindmost.core.knobs.kinds import socket as sockets
+from hindmost.core.knobs.tasks import tasks
+from hindmost.core.targets import Managed, ManagedServer, cpu_seconds, parse_target, process_tree
 from hindmost.errors import HostUnfit, TargetError
-from hindmost.knobs import Knob, kind_of, knob_of
-from hindmost.knobs.kinds import cgroup, cpu_dma_latency
-from hindmost.knobs.kinds import schedule as schedules
-from hindmost.knobs.kinds import socket as sockets
-from hindmost.knobs.tasks import tasks
-from hindmost.targets import Managed, ManagedServer, cpu_seconds, parse_target, process_tree
 
 pytestmark = pytest.mark.memcached
 

@@ -10,7 +10,7 @@ import pytest
 from hadoop_daemons import free_ports
 from kubernetes_api import serve_api
 
-from hindmost.harvest.kubernetes import scheduler_text
+from hindmost.commands.harvest.kubernetes import scheduler_text
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 

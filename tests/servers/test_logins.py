@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from measuring import measure, need, parse_managed, run_server
 
-from hindmost.plan.login import Login
-from hindmost.targets.spec import ReadyProbe
+from hindmost.core.plan.login import Login
+from hindmost.core.targets.spec import ReadyProbe
 
 pytestmark = pytest.mark.usefixtures("process_tracker")
 

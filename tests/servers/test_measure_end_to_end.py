@@ -24,7 +24,7 @@ from measuring import (
     wait_for,
 )
 
-from hindmost.store.schema import schemas
+from hindmost.core.store.schema import schemas
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = jsonschema.Draft202012Validator(schemas()["measure"])

@@ -14,7 +14,7 @@ from measuring import need, parse_managed
 from odd_servers import Serve, odd_server
 
 from hindmost import _engine
-from hindmost.targets import ManagedServer
+from hindmost.core.targets import ManagedServer
 
 Result = Mapping[str, Any]
 GETS = {"kind": "key-value", "keys": 10, "get_ratio": 1.0}

@@ -13,7 +13,7 @@ from measuring import need_two_cpus
 
 from benches.peers.contest import Contest, Setting, load
 from benches.peers.redis_benchmark import REDIS_BENCHMARK
-from hindmost.capture import find_capture_fault
+from hindmost.core.capture import find_capture_fault
 
 
 @pytest.mark.nightly

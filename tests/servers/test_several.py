@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from measuring import ProcessTracker, assert_counts_add_up, measure, need, run_server
 
-from hindmost.targets import load_target_file
+from hindmost.core.targets import load_target_file
 
 FEW = (
     "--clients",

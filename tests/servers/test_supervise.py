@@ -13,8 +13,8 @@ from messages import assert_refused
 from plain_memcached import plain_memcached
 
 from hindmost.cli import main
-from hindmost.knobs.kinds.cgroup import hierarchy, missing
-from hindmost.studies.colocation.supervision import procedure
+from hindmost.commands.colocate.supervision import procedure
+from hindmost.core.knobs.kinds.cgroup import hierarchy, missing
 
 pytestmark = [
     pytest.mark.memcached,
@@ -26,7 +26,7 @@ EASY, IMPOSSIBLE = "p90<10s", "p90<1us"
 VERB = """
 import functools, pathlib, sys
 from hindmost.cli import main
-from hindmost.studies.colocation.supervision import procedure
+from hindmost.commands.colocate.supervision import procedure
 procedure.SuperviseRequest = functools.partial(procedure.SuperviseRequest, journal=pathlib.Path(sys.argv.pop(1)))
 sys.exit(main())
 """

@@ -16,7 +16,7 @@ import pytest
 from clones import LEAST, SERVICE_US, synth_target, write_clone
 from measuring import Answer, ProcessTracker, finish, need, need_two_cpus, start, wait_for
 
-from hindmost.store.schema import schemas
+from hindmost.core.store.schema import schemas
 
 SHORT = ("--loads", "30%", "--duration", "0.5s", "--warmup", "0.1s", "--quiet", "--pairs", "2", "--json")
 VERDICTS = {"equivalent": 0, "different": 3, "open": 4}

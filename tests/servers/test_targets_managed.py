@@ -13,9 +13,9 @@ from controlling import assert_gone, controller, wait_until
 from measuring import REAL, need
 from messages import raises
 
+from hindmost.core.targets import ManagedServer, cpu_affinity, identify, load_target_file, local_owner
+from hindmost.core.targets.spec import Stop
 from hindmost.errors import TargetError
-from hindmost.targets import ManagedServer, cpu_affinity, identify, load_target_file, local_owner
-from hindmost.targets.spec import Stop
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
 USUAL = ("memcached", "nginx")

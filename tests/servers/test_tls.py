@@ -13,8 +13,8 @@ import tls_targets
 from certificates import issue
 from measuring import Answer, ProcessTracker, assert_counts_add_up, hindmost, measure, need, run_server
 
-from hindmost.plan.login import Login
-from hindmost.targets import load_target_file
+from hindmost.core.plan.login import Login
+from hindmost.core.targets import load_target_file
 
 BRIEFLY = ("--spin", "10ms", "--json")
 FEW = ("--clients", "1", "--connections", "4", "--rate", "400", "--timeout", "1s", "--runs", "1")

@@ -24,10 +24,10 @@ from measuring import wait_for
 
 from hindmost import _engine
 from hindmost.cli import main
-from hindmost.targets.ports import pick_free_port
-from hindmost.trace import find_server
-from hindmost.trace.begin_probe import Function, begin_notes, describe_begin
-from hindmost.trace.groups import by_thread_and_connection
+from hindmost.core.targets.ports import pick_free_port
+from hindmost.core.tracing import find_server
+from hindmost.core.tracing.begin_probe import Function, begin_notes, describe_begin
+from hindmost.core.tracing.groups import by_thread_and_connection
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(

@@ -20,11 +20,11 @@ from messages import assert_refused, raises
 from plain_memcached import plain_memcached
 
 from hindmost import _engine
+from hindmost.core.exits import Exit
+from hindmost.core.targets.ports import pick_free_port
+from hindmost.core.tracing import find_server
+from hindmost.core.tracing.tracing import RunningTrace, TraceRequest
 from hindmost.errors import Inconclusive
-from hindmost.exits import Exit
-from hindmost.targets.ports import pick_free_port
-from hindmost.trace import find_server
-from hindmost.trace.tracing import RunningTrace, TraceRequest
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(

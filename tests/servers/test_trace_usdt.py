@@ -16,7 +16,7 @@ from measuring import need, run_server
 from messages import assert_refused
 
 from hindmost import _engine
-from hindmost.targets.launch import search_path
+from hindmost.core.targets.launch import search_path
 
 FAULT = _engine.trace_fault()
 pytestmark = [

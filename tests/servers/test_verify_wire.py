@@ -10,12 +10,12 @@ import jsonschema
 import pytest
 from measuring import VERDICTS, ProcessTracker, assert_counts_add_up, hindmost, measure, need
 
-from hindmost.capture import find_capture_fault
-from hindmost.capture.tcpdump import tcpdump_path
-from hindmost.store.schema import schemas
+from hindmost.core.capture import find_capture_fault
+from hindmost.core.capture.tcpdump import tcpdump_path
+from hindmost.core.store.schema import schemas
 
 ROOT = Path(__file__).parents[2]
-NGINX = resources.files("hindmost.targets.presets").joinpath("nginx.toml")
+NGINX = resources.files("hindmost.core.targets.presets").joinpath("nginx.toml")
 SCHEMA = jsonschema.Draft202012Validator(schemas()["measure"])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from measuring import Answer, assert_counts_add_up, measure, need, parse_managed, run_server
 
-from hindmost.targets.spec import ReadyProbe
+from hindmost.core.targets.spec import ReadyProbe
 
 pytestmark = pytest.mark.usefixtures("process_tracker")
 

@@ -15,8 +15,8 @@ from messages import assert_refused
 
 from hindmost import _engine
 from hindmost.cli import main
-from hindmost.targets.ports import pick_free_port
-from hindmost.watch import WatchRequest, find_application, latency_from, read_ring, watch
+from hindmost.commands.watch import WatchRequest, find_application, latency_from, read_ring, watch
+from hindmost.core.targets.ports import pick_free_port
 
 FAULT = _engine.trace_fault()
 pytestmark = pytest.mark.skipif(

@@ -10,7 +10,7 @@ import pytest
 from certificates import issue
 from measuring import Answer, assert_counts_add_up, measure, run_server, wait_for
 
-from hindmost.targets import ManagedServer, load_target_file
+from hindmost.core.targets import ManagedServer, load_target_file
 
 pytest.importorskip("tornado")
 

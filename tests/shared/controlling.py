@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hindmost.targets import TargetSpec
+from hindmost.core.targets import TargetSpec
 
 PATIENCE_S = 60.0
 
@@ -41,7 +41,7 @@ def assert_gone(pids: Iterable[int]) -> None:
 
 CONTROLLER = """
 import json, os, sys, time
-from hindmost.targets import ManagedServer, TargetSpec
+from hindmost.core.targets import ManagedServer, TargetSpec
 spec = TargetSpec.model_validate_json(sys.argv[1])
 with ManagedServer(spec) as server:
     if "leak" in sys.argv and os.fork() == 0:

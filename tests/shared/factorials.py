@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 from measuring import finish, start
 
-from hindmost.store.schema import schemas
+from hindmost.core.store.schema import schemas
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 380.0

@@ -25,30 +25,30 @@ from typing import IO, Any
 
 PRELOADED = (
     "hindmost.cli.app",
-    "hindmost.cli.attribute",
-    "hindmost.cli.host.doctor",
-    "hindmost.cli.measure",
+    "hindmost.commands.attribute.cli",
+    "hindmost.commands.host.cli.doctor",
+    "hindmost.commands.measure.cli",
     "hindmost.cli.outcome",
     "hindmost.cli.progress",
-    "hindmost.cli.study.report",
-    "hindmost.cli.gate",
-    "hindmost.cli.clone.serve",
-    "hindmost.fleet",
-    "hindmost.models.serving",
-    "hindmost.run.request.elsewhere",
-    "hindmost.report.attribution",
-    "hindmost.report.doctor",
-    "hindmost.report.measure",
-    "hindmost.report.measure.junit",
-    "hindmost.report.measure.markdown",
-    "hindmost.report.serving.terminal",
-    "hindmost.report.comparison",
-    "hindmost.studies.attribution",
-    "hindmost.studies.comparison.targets",
-    "hindmost.studies.measure.kind",
-    "hindmost.studies.measure.limits.failure",
-    "hindmost.studies.search.kind",
-    "hindmost.studies.comparison.clone.kind",
+    "hindmost.commands.study.cli.report",
+    "hindmost.commands.measure.gate",
+    "hindmost.commands.clone.cli.serve",
+    "hindmost.core.fleet",
+    "hindmost.commands.clone.serving",
+    "hindmost.core.run.request.elsewhere",
+    "hindmost.commands.attribute.view",
+    "hindmost.commands.host.view",
+    "hindmost.commands.measure.view",
+    "hindmost.commands.measure.view.junit",
+    "hindmost.commands.measure.view.markdown",
+    "hindmost.commands.clone.view.serving.terminal",
+    "hindmost.commands.compare.view",
+    "hindmost.commands.attribute",
+    "hindmost.commands.compare.targets",
+    "hindmost.commands.measure.kind",
+    "hindmost.commands.measure.limits.failure",
+    "hindmost.commands.measure.search.kind",
+    "hindmost.commands.compare.clone.kind",
     "scipy.special",
 )
 """Modules that commands import, loaded only once."""
@@ -199,7 +199,7 @@ def main(channel: socket.socket) -> int:
     sys.path[:1] = []  # the tests' own folder
     for name in PRELOADED:
         importlib.import_module(name)
-    from hindmost.report.common import sheet
+    from hindmost.present import sheet
 
     for name in PAGES:
         sheet.load_template(name)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.harvest import Traces, classify
-from hindmost.harvest.hadoop import tenants_text
-from hindmost.harvest.reading import Tenant
+from hindmost.commands.harvest import Traces, classify
+from hindmost.commands.harvest.hadoop import tenants_text
+from hindmost.commands.harvest.reading import Tenant
 
 SLOT_S = 600.0
 SLOTS = 144

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from forking import PIPE_BYTES, ForkedProcess, fork, interpreter
 
-from hindmost.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
-from hindmost.targets.launch import search_path
+from hindmost.core.targets import Managed, ManagedServer, TargetSpec, parse_target, preset
+from hindmost.core.targets.launch import search_path
 from hindmost.testing import VARIABLE
 
 REAL = ("memcached", "redis", "nginx", "apache", "haproxy", "nutcracker", "postgresql", "unbound")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from hindmost.cli import main
-from hindmost.codes import CODES
+from hindmost.core.codes import CODES
 from hindmost.errors import HindmostError
 
 
@@ -25,7 +25,7 @@ def raises(
 
 def assert_error(error: HindmostError, code: str, /, **fields: object) -> None:
     """Assert an error's code, and those of its fields that are given."""
-    assert code in CODES, f"{code} is not in hindmost.codes"
+    assert code in CODES, f"{code} is not in hindmost.core.codes"
     assert error.code == code, f"{error.code}: {error.message}"
     assert {name: error.fields.get(name) for name in fields} == fields
 
@@ -37,6 +37,6 @@ def assert_refused(
     capsys.readouterr()
     assert main([*arguments, "--json"]) == exit_code
     document = json.loads(capsys.readouterr().out)
-    assert code in CODES, f"{code} is not in hindmost.codes"
+    assert code in CODES, f"{code} is not in hindmost.core.codes"
     assert document["code"] == code, document
     assert {name: document["fields"].get(name) for name in fields} == fields

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hindmost.models.fit import Log
+from hindmost.commands.clone.fit import Log
 
 
 def queue_with_pauses(

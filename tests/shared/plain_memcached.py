@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hindmost.targets.ports import pick_free_port
+from hindmost.core.targets.ports import pick_free_port
 
 
 @contextmanager

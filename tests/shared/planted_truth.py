@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.models import load_clone
-from hindmost.models.simulation import Design, run_points
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.core.targets import parse_target
+from hindmost.core.targets.placeholders import render
 from hindmost.stats import Factorial
-from hindmost.targets import parse_target
-from hindmost.targets.placeholders import render
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "attribution"
 OPTIONS = {"body": "body_us", "hold": "hold_us", "rare": "rare", "pause": "pause_us", "nothing": "seed"}

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hindmost.fleet import Heard, Job
+from hindmost.core.fleet import Heard, Job
 
 Floats = npt.NDArray[np.float64]
 WINDOW_S, SECTIONS = 0.1, 10

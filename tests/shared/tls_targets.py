@@ -7,10 +7,10 @@ from pathlib import Path
 
 from certificates import issue
 
-import hindmost.targets
+import hindmost.core.targets
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "targets"
-POSTGRESQL = Path(hindmost.targets.__file__).parent / "presets" / "postgresql.toml"
+POSTGRESQL = Path(hindmost.core.targets.__file__).parent / "presets" / "postgresql.toml"
 GRPC = EXAMPLES / "grpc-python.toml"
 _CREDENTIALS = "grpc.ssl_server_credentials([(open('{here}/server.key', 'rb').read(), open('{here}/server.pem', 'rb').read())])"
 _CHANGES: Mapping[Path, Mapping[str, str]] = {

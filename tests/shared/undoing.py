@@ -8,7 +8,7 @@ import tempfile
 from typing import Protocol
 
 from hindmost import _engine
-from hindmost.knobs.steps import Step
+from hindmost.core.knobs.steps import Step
 
 
 class Undoable(Protocol):

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from interference_worlds import Floats, completions, cpu_time, draw_interruptions, wall_time
 
+from hindmost.commands.attribute.cells import CellRuns, RunValues
 from hindmost.stats import Dependence, Interruptions, IsolatedLatency, Service, isolated_latency
-from hindmost.studies.attribution.cells import CellRuns, RunValues
 
 Cell = tuple[int, ...]
 SWITCHES = ("slow", "interact", "nothing", "steady")

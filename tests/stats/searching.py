@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hindmost.plan import parse_objective
-from hindmost.run.status import RunStatus
-from hindmost.studies.search.findings import SearchFindings, Step
-from hindmost.studies.search.judge import StepRun, judge
-from hindmost.studies.search.rates import next_rate
+from hindmost.commands.measure.search.findings import SearchFindings, Step
+from hindmost.commands.measure.search.judge import StepRun, judge
+from hindmost.commands.measure.search.rates import next_rate
+from hindmost.core.plan import parse_objective
+from hindmost.core.run.status import RunStatus
 
 OBJECTIVE = parse_objective("p99<1000us")
 RUNS = (5, 9)

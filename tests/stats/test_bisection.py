@@ -9,9 +9,9 @@ import pytest
 from rows import each_row
 from searching import Server, plain_bisection, search
 
+from hindmost.commands.measure.search.findings import CONFIDENCE, Step, belief_after
+from hindmost.commands.measure.search.rates import RATIO, next_rate
 from hindmost.stats import Belief
-from hindmost.studies.search.findings import CONFIDENCE, Step, belief_after
-from hindmost.studies.search.rates import RATIO, next_rate
 
 NOISE = [(0.05, 0.0), (0.05, 0.1), (0.15, 0.1), (0.3, 0.2)]
 SEARCHES, NIGHTLY = 20, 500

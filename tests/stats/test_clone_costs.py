@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hindmost.models import Clone
-from hindmost.models.parameters import apply_changes
-from hindmost.models.simulation import Design, run_points
+from hindmost.commands.clone import Clone
+from hindmost.commands.clone.parameters import apply_changes
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.commands.compare.clone import costs as control
+from hindmost.commands.compare.clone.costs import COST, cost_ratios, slowdown
+from hindmost.commands.compare.clone.log_costs import LoggedCost
 from hindmost.stats import equivalence
-from hindmost.studies.comparison.clone import costs as control
-from hindmost.studies.comparison.clone.costs import COST, cost_ratios, slowdown
-from hindmost.studies.comparison.clone.log_costs import LoggedCost
 
 PAIRS = 6
 OUTSIDE_US = 20.0

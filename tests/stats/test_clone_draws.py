@@ -8,10 +8,10 @@ variate does not contain, so that the control is as imperfect as in practice.
 import numpy as np
 import pytest
 
-from hindmost.models import Clone
-from hindmost.models.simulation import Design, run_points
+from hindmost.commands.clone import Clone
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.commands.compare.clone.draws import draw_ratios
 from hindmost.stats import equivalence
-from hindmost.studies.comparison.clone.draws import draw_ratios
 
 PAIRS = 6
 REQUESTS = 4_000

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hindmost.design import Design, Factor, fraction, full, precision, screening, subset
+from hindmost.commands.attribute.design import Design, Factor, fraction, full, precision, screening, subset
 from hindmost.stats import Factorial, fit_runs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hindmost.design import Design, Factor, fraction, random_settings, schedule, screening
+from hindmost.commands.attribute.design import Design, Factor, fraction, random_settings, schedule, screening
 from hindmost.stats import Factorial, fit_runs
 from hindmost.stats.factors.permutation import screen_factors
 

@@ -11,8 +11,8 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.design import Sequential
-from hindmost.design.sequential import boundaries
+from hindmost.commands.attribute.design import Sequential
+from hindmost.commands.attribute.design.sequential import boundaries
 from hindmost.errors import UsageError
 from hindmost.stats.tables import t_quantile
 from tests.stats.conftest import ALL_LAWS, SIX

@@ -10,8 +10,8 @@ import pytest
 from interference_worlds import World, simulate
 
 from hindmost import MeasurePlan
-from hindmost.run.isolated import RunIsolated, run_isolated
-from hindmost.run.isolated.requests import RequestTimes
+from hindmost.core.run.isolated import RunIsolated, run_isolated
+from hindmost.core.run.isolated.requests import RequestTimes
 from hindmost.stats import Estimate
 
 MS = 1_000_000

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from autoregression import autoregressive
 
-from hindmost.models.fit.intervals import intervals
-from hindmost.models.fit.laws.choice import Sample
-from hindmost.models.fit.laws.families import Empirical, Lognormal, Mixture, mean_matched
-from hindmost.models.fit.laws.mixture import improve, sort_components
+from hindmost.commands.clone.fit.intervals import intervals
+from hindmost.commands.clone.fit.laws.choice import Sample
+from hindmost.commands.clone.fit.laws.families import Empirical, Lognormal, Mixture, mean_matched
+from hindmost.commands.clone.fit.laws.mixture import improve, sort_components
 
 SHORE = ((0.508, 92.8, 0.163), (0.45, 432.0, 0.24), (0.042, 1900.0, 0.124))
 MOSES = ((0.1425, 840.0, 0.133), (0.855, 1525.0, 0.14), (0.0025, 11450.0, 0.54))

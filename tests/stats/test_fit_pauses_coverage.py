@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from pausing import queue_with_pauses
 
-from hindmost.models.fit.demand import demand
-from hindmost.models.fit.order.successive import find_order
-from hindmost.models.fit.pauses.detection import find_pauses
-from hindmost.notes import Note
+from hindmost.commands.clone.fit.demand import demand
+from hindmost.commands.clone.fit.order.successive import find_order
+from hindmost.commands.clone.fit.pauses.detection import find_pauses
+from hindmost.core.notes import Note
 
 WORLDS = {
     "one in 500": {},

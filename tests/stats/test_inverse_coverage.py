@@ -11,10 +11,10 @@ import math
 import numpy as np
 import pytest
 
-from hindmost.models.document import Clone
-from hindmost.models.inverse import Question, answer
-from hindmost.models.simulation import Design
-from hindmost.plan import parse_term
+from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.inverse import Question, answer
+from hindmost.commands.clone.simulation import Design
+from hindmost.core.plan import parse_term
 
 CLONE = Clone.from_document(
     {

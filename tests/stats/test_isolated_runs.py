@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from hindmost import MeasurePlan
-from hindmost.run.isolated import RunIsolated, find_refusal, run_isolated
-from hindmost.run.isolated.requests import RequestTimes
+from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
+from hindmost.core.run.isolated.requests import RequestTimes
 from tests.stats.interference_worlds import Nanos, SimulatedRun, World, simulate
 
 PERIOD_NS, LATE_NS = 1_000_000, 100_000

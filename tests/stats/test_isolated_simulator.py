@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hindmost import _engine
-from hindmost.models.simulation import Design
+from hindmost.commands.clone.simulation import Design
 from hindmost.stats import Interruptions, IsolatedLatency, Service, isolated_latency
 
 INTERRUPTION_US = 2_000.0

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from rows import each_row
 
-from hindmost.plan import parse_objective
-from hindmost.run.status import COUNTED, RunStatus
+from hindmost.commands.measure.search.judge import StepRun, judge
+from hindmost.core.plan import parse_objective
+from hindmost.core.run.status import COUNTED, RunStatus
 from hindmost.stats.runs.intervals import median_interval
 from hindmost.stats.runs.objective import CONFIDENCE, FIRST_LOOK, ObjectiveRule, tolerated_counts
-from hindmost.studies.search.judge import StepRun, judge
 
 LIMIT = 1_000.0
 OBJECTIVE = parse_objective("p99<1000us")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from planted_world import CELLS, CONTROL, LEVELS, SWITCHES, average_effects, run, study, truth
 
+from hindmost.commands.attribute import effects, model
+from hindmost.commands.attribute.plan import AttributionPlan
+from hindmost.commands.attribute.recommend import recommendation
+from hindmost.commands.attribute.resolve import resolve
 from hindmost.stats import compare_runs
-from hindmost.studies.attribution import effects, model
-from hindmost.studies.attribution.plan import AttributionPlan
-from hindmost.studies.attribution.recommend import recommendation
-from hindmost.studies.attribution.resolve import resolve
 
 FILE = """
 name = "planted"

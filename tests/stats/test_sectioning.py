@@ -9,9 +9,9 @@ import math
 import pytest
 from messages import raises
 
+from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.errors import ArgumentError
-from hindmost.models.document import Clone
-from hindmost.models.simulation import Design, run_points
 from hindmost.stats import paired_ratio, section_interval
 
 RUNS, LEAST = 100, 87

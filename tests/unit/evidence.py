@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from hindmost import Histogram, MeasurePlan
-from hindmost.run.figures import ClientFigures, RunFigures
-from hindmost.run.verdict import Evidence, Reason, judge
+from hindmost.core.run.figures import ClientFigures, RunFigures
+from hindmost.core.run.verdict import Evidence, Reason, judge
 from hindmost.stats import Decision, Ownership
 
 LABELS = ("p50", "p95", "p99", "p99.9")

@@ -15,14 +15,14 @@ from tiny_study import rewrite
 
 import hindmost
 from hindmost import Histogram, MeasurePlan
+from hindmost.commands.measure import pictures
+from hindmost.commands.measure.answer import answer, rule_of
+from hindmost.commands.measure.view import render_page, render_terminal
+from hindmost.core.run import figure_cache, figures, readings
+from hindmost.core.store import Study
+from hindmost.core.store.estimates import encode
+from hindmost.core.store.schema import schemas
 from hindmost.errors import StudyError
-from hindmost.report.measure import render_page, render_terminal
-from hindmost.run import figure_cache, figures, readings
-from hindmost.store import Study
-from hindmost.store.estimates import encode
-from hindmost.store.schema import schemas
-from hindmost.studies.measure import pictures
-from hindmost.studies.measure.answer import answer, rule_of
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from evidence import LABELS, ten
 
-from hindmost.plan import MeasurePlan
-from hindmost.run.isolated import Refusal, RunIsolated
-from hindmost.run.verdict import Reason
+from hindmost.commands.measure.answer import _estimates
+from hindmost.commands.measure.isolated import decides, describe_run, describe_valid, over_runs
+from hindmost.commands.measure.text import format_figure
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.run.isolated import Refusal, RunIsolated
+from hindmost.core.run.verdict import Reason
 from hindmost.stats import Onsets
-from hindmost.studies.measure.answer import _estimates
-from hindmost.studies.measure.isolated import decides, describe_run, describe_valid, over_runs
-from hindmost.studies.measure.text import format_figure
 
 STEAL = Reason("steal-time", "inconclusive", "")
 ESTIMATES = partial(_estimates, about="mean")

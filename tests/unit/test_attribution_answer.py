@@ -13,13 +13,13 @@ import pytest
 from factorials import factor, load
 from messages import raises
 
+from hindmost.commands.attribute import effects, family, model, reasons, sentences
+from hindmost.commands.attribute.cells import CellRuns, RunValues
+from hindmost.commands.attribute.drift import drift_of
+from hindmost.commands.attribute.recommend import recommendation
+from hindmost.commands.attribute.resolve import resolve
+from hindmost.core.notes import Note
 from hindmost.errors import UsageError
-from hindmost.notes import Note
-from hindmost.studies.attribution import effects, family, model, reasons, sentences
-from hindmost.studies.attribution.cells import CellRuns, RunValues
-from hindmost.studies.attribution.drift import drift_of
-from hindmost.studies.attribution.recommend import recommendation
-from hindmost.studies.attribution.resolve import resolve
 
 STUDY = "".join(
     [
@@ -373,7 +373,7 @@ def test_a_study_continues_while_cells_have_too_few_runs(tmp_path, monkeypatch):
     plan = resolve(file, None, budget=None, without=None)[0]
     runs = runs_of(lambda cell: 200.0 * (3.0 if cell[0] else 1.0), scatter=0.001)
     few = {cell: CellRuns(cell, cell_runs.runs[: 1 if cell[0] else 10]) for cell, cell_runs in runs.items()}
-    last_look, stopping = plan.looks.looks[-2], import_module("hindmost.studies.attribution.stopping")
+    last_look, stopping = plan.looks.looks[-2], import_module("hindmost.commands.attribute.stopping")
     for cell_runs, stops in ((runs, True), (few, False)):
         monkeypatch.setattr(stopping, "runs_of", lambda runner, load, cell_runs=cell_runs: cell_runs)
         assert stopping.should_stop(SimpleNamespace(plan=plan), last_look) is stops

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hindmost.studies.attribution import apply
-from hindmost.studies.attribution.plan import LoadPoint
-from hindmost.studies.attribution.resolve import resolve
+from hindmost.commands.attribute import apply
+from hindmost.commands.attribute.plan import LoadPoint
+from hindmost.commands.attribute.resolve import resolve
 
 STUDY = """
 name = "apply"

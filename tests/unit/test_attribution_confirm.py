@@ -7,14 +7,14 @@ import math
 import pytest
 from messages import raises
 
+from hindmost.commands.attribute.attempts import Attempts
+from hindmost.commands.attribute.cells import CellRuns, RunValues
+from hindmost.commands.attribute.confirm import confirmations
+from hindmost.commands.attribute.plan import LoadPoint
+from hindmost.commands.attribute.resolve import resolve
+from hindmost.core.store.estimates import encode
 from hindmost.errors import UsageError
 from hindmost.stats import compare_runs
-from hindmost.store.estimates import encode
-from hindmost.studies.attribution.attempts import Attempts
-from hindmost.studies.attribution.cells import CellRuns, RunValues
-from hindmost.studies.attribution.confirm import confirmations
-from hindmost.studies.attribution.plan import LoadPoint
-from hindmost.studies.attribution.resolve import resolve
 
 STUDY = """
 name = "confirm"

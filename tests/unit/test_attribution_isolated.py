@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hindmost.notes import Note
-from hindmost.run.isolated import Refusal, RunIsolated
+from hindmost.commands.attribute.cells import Readings, RunValues, by_isolated
+from hindmost.core.notes import Note
+from hindmost.core.run.isolated import Refusal, RunIsolated
 from hindmost.stats import Interruptions, Onsets, Service
-from hindmost.studies.attribution.cells import Readings, RunValues, by_isolated
 
 MEASURED = {"p50": 60.0, "p99": 9000.0, "mean": 400.0}
 ISOLATED = {"p50": 50.0, "p99": 200.0}

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 import pytest
 from messages import raises
 
+from hindmost.commands.attribute.attempts import FILE as LEDGER
+from hindmost.commands.attribute.attempts import Attempt, Attempts
+from hindmost.commands.attribute.plan import LoadPoint
+from hindmost.commands.attribute.resolve import resolve
+from hindmost.commands.attribute.runner import Runner
+from hindmost.core.notes import Note
+from hindmost.core.store import Study
+from hindmost.core.study.pairs import NoMoreRuns
 from hindmost.errors import UsageError
-from hindmost.notes import Note
-from hindmost.store import Study
-from hindmost.studies.attribution.attempts import FILE as LEDGER
-from hindmost.studies.attribution.attempts import Attempt, Attempts
-from hindmost.studies.attribution.plan import LoadPoint
-from hindmost.studies.attribution.resolve import resolve
-from hindmost.studies.attribution.runner import Runner
-from hindmost.studies.pairs import NoMoreRuns
 
 LOAD, CELL = LoadPoint("low", 500.0, "low"), (0,)
 STEAL = Note("steal-time", "steal", {"share": 0.06})

@@ -7,9 +7,9 @@ from factorials import BODY, HOLD, factor, load, study_file
 from messages import assert_refused, raises
 
 from hindmost.cli import main
+from hindmost.commands.attribute.resolve import note_untried, resolve
+from hindmost.core.plan.factorial import read_study
 from hindmost.errors import UsageError
-from hindmost.plan.factorial import read_study
-from hindmost.studies.attribution.resolve import note_untried, resolve
 
 TURBO = Path("/sys/devices/system/cpu/intel_pstate/no_turbo")
 

@@ -8,12 +8,12 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.commands.clone import batch, load_clone
+from hindmost.commands.clone.batch import job_of, predict_piece, predictions
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.core.fleet.dask.pieces import FIRST, PIECE_S, Sizes
+from hindmost.core.fleet.dask.version import identity, refuse_other
 from hindmost.errors import ClientError, UsageError
-from hindmost.fleet.dask.pieces import FIRST, PIECE_S, Sizes
-from hindmost.fleet.dask.version import identity, refuse_other
-from hindmost.models import batch, load_clone
-from hindmost.models.batch import job_of, predict_piece, predictions
-from hindmost.models.simulation import Design, run_points
 
 DESIGN = Design(requests=500)
 POINTS = [

@@ -7,12 +7,12 @@ from messages import raises
 from rows import each_row
 
 from hindmost._engine import Histogram
+from hindmost.commands.measure.view import view
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.plan.batching import parse_batching
+from hindmost.core.run.batches import batches
+from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
-from hindmost.plan import MeasurePlan
-from hindmost.plan.batching import parse_batching
-from hindmost.report.measure import view
-from hindmost.run.batches import batches
-from hindmost.run.request import MeasureRequest
 
 
 def histogram(**counts):

@@ -11,17 +11,17 @@ from messages import raises
 from tiny_study import HOST, tiny_plan
 
 from hindmost import open_study
+from hindmost.commands.compare.batching import BatchingRequest, answer, open_new, reopen
+from hindmost.commands.compare.batching.answer import summarise_known
+from hindmost.commands.compare.batching.request import default_intervals, parse_intervals
+from hindmost.commands.compare.view import render_batching, render_batching_page
+from hindmost.commands.compare.view.batching_charts import best_by_rate, improvement, variability
+from hindmost.core.run.request import MeasureRequest
+from hindmost.core.store import Study
+from hindmost.core.study.kind import carry_out
+from hindmost.core.study.talk import Silent
 from hindmost.errors import UsageError
-from hindmost.report.comparison import render_batching, render_batching_page
-from hindmost.report.comparison.batching_charts import best_by_rate, improvement, variability
-from hindmost.run.request import MeasureRequest
 from hindmost.stats import contrasts, least_pairs
-from hindmost.store import Study
-from hindmost.studies.comparison.batching import BatchingRequest, answer, open_new, reopen
-from hindmost.studies.comparison.batching.answer import summarise_known
-from hindmost.studies.comparison.batching.request import default_intervals, parse_intervals
-from hindmost.studies.kind import carry_out
-from hindmost.studies.talk import Silent
 
 ARMS = [
     (500.0, "none"),

@@ -9,8 +9,8 @@ import pytest
 from rows import each_row
 
 from hindmost import _engine
-from hindmost.studies import begin
-from hindmost.targets import parse_target
+from hindmost.core.study import begin
+from hindmost.core.targets import parse_target
 
 UNFIT, FIT = (json.dumps({"findings": [{"mark": mark}], "noise": {}}) for mark in ("unfit", "fine"))
 

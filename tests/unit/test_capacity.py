@@ -8,8 +8,8 @@ import pytest
 from evidence import client, evidence, reasons, run, ten
 from rows import each_row
 
-from hindmost.run.capacity import replies_per_s, saturation
-from hindmost.run.figures import ClientFigures, RunFigures
+from hindmost.core.run.capacity import replies_per_s, saturation
+from hindmost.core.run.figures import ClientFigures, RunFigures
 
 HALF = {"completed": 50_000, "timeouts": 30_000, "unsent": 20_000}
 

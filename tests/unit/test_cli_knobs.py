@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hindmost.cli import main
-from hindmost.knobs import KINDS
+from hindmost.core.knobs import KINDS
 
 SETTING = "tcp_autocorking"
 FILE = Path("/proc/sys/net/ipv4/tcp_autocorking")

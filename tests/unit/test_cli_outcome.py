@@ -17,7 +17,7 @@ import pytest
 
 from hindmost import Study
 from hindmost.cli import main
-from hindmost.studies import kind as kinds
+from hindmost.core.study import kind as kinds
 
 HELD, CROSSED = "mean<1h", "p50>1h"
 SHORT_AND_LONG = [("clone", "show", "silo"), ("completion", "bash")]
@@ -139,8 +139,8 @@ def test_junit_has_a_case_for_each_limit_and_markdown_a_row(noisy, tmp_path, cap
 
 
 def test_texts_of_a_server_are_escaped_in_markdown_and_xml(noisy, capsys):
-    from hindmost.report.measure.junit import render_junit
-    from hindmost.report.measure.markdown import render_markdown
+    from hindmost.commands.measure.view.junit import render_junit
+    from hindmost.commands.measure.view.markdown import render_markdown
 
     _, out, _ = run_command(capsys, "study", "report", noisy.folder, "--json", "--require", HELD)
     document = json.loads(out)
@@ -212,9 +212,9 @@ def test_unwritable_ci_files_are_one_error_and_the_result_is_shown(noisy, capsys
 
 
 def test_an_unwritable_page_loses_neither_table_nor_runs(noisy, monkeypatch):
-    from hindmost.store import study as room
-    from hindmost.studies.measure import answer
-    from hindmost.studies.measure.kind import publish
+    from hindmost.commands.measure import answer
+    from hindmost.commands.measure.kind import publish
+    from hindmost.core.store import study as room
 
     write_whole = room.write_whole
 
@@ -234,7 +234,7 @@ def test_an_unwritable_page_loses_neither_table_nor_runs(noisy, monkeypatch):
 
 
 def test_limits_are_checked_on_a_read_only_study_without_writing(noisy, monkeypatch, capsys):
-    from hindmost.store import study as room
+    from hindmost.core.store import study as room
 
     def refuse_write(path: Path, content: bytes) -> Path:
         raise AssertionError(f"{path} was written")

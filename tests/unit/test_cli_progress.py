@@ -10,8 +10,8 @@ from evidence import run
 from hindmost import MeasurePlan
 from hindmost.cli import progress
 from hindmost.cli.progress import CLEAR, Progress
-from hindmost.fleet import Moment
-from hindmost.notes import Note
+from hindmost.core.fleet import Moment
+from hindmost.core.notes import Note
 from hindmost.stats import Decision
 
 INTERFERENCE = Note("interference", "other processes used 3 % of the CPU", {"share": 0.03})

@@ -9,8 +9,8 @@ import pytest
 from tiny_study import tiny_plan
 
 from hindmost.cli import main
-from hindmost.store.schema import schemas
-from hindmost.targets import ManagedServer, parse_target
+from hindmost.core.store.schema import schemas
+from hindmost.core.targets import ManagedServer, parse_target
 
 
 @pytest.fixture

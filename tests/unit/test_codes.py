@@ -1,4 +1,4 @@
-"""Every code that the product uses is in the tables of `hindmost.codes`, and every code there is used."""
+"""Every code that the product uses is in the tables of `hindmost.core.codes`, and every code there is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from hindmost import errors
-from hindmost.codes import CODES
+from hindmost.core.codes import CODES
 
 ROOT = Path(__file__).parents[2]
 LABORATORY = ROOT / "python/hindmost"

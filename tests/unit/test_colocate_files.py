@@ -9,11 +9,11 @@ from messages import assert_refused, raises
 
 from hindmost.cli import main
 from hindmost.cli.outcome import refuse_files
+from hindmost.commands import colocate as colocation
+from hindmost.commands.colocate import profile as profiles
+from hindmost.commands.colocate.view import profile as rendered
+from hindmost.commands.colocate.view import stressors as stressors_rendered
 from hindmost.errors import UsageError
-from hindmost.report.colocation import profile as rendered
-from hindmost.report.colocation import stressors as stressors_rendered
-from hindmost.studies import colocation
-from hindmost.studies.colocation import profile as profiles
 
 PROFILE = ["colocate", "profile", "sleep 60", "--out"]
 STRESSORS = ["colocate", "stressors"]

@@ -10,14 +10,14 @@ import pytest
 from messages import assert_refused, raises
 
 from hindmost.cli import main
-from hindmost.colocation.decision import decide, load_pairs, rank_jobs
+from hindmost.commands.colocate import pairs as pairing
+from hindmost.commands.colocate import stressors, windows
+from hindmost.commands.colocate.documents.pairs import Neighbours, Pairs
+from hindmost.commands.colocate.prediction.decision import decide, load_pairs, rank_jobs
+from hindmost.commands.colocate.view.pairs import render_pairs, render_pairs_page
+from hindmost.commands.colocate.view.profile import render_answer, render_neighbours
+from hindmost.commands.colocate.windows import CpuReading, WindowResult
 from hindmost.errors import HostUnfit, Inconclusive, UsageError
-from hindmost.report.colocation.pairs import render_pairs, render_pairs_page
-from hindmost.report.colocation.profile import render_answer, render_neighbours
-from hindmost.store.pairs import Neighbours, Pairs
-from hindmost.studies.colocation import pairs as pairing
-from hindmost.studies.colocation import stressors, windows
-from hindmost.studies.colocation.windows import CpuReading, WindowResult
 
 PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
 METHOD: Any = {

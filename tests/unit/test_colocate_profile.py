@@ -13,18 +13,18 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.colocation.bound import judge_pair, read_card
-from hindmost.colocation.decision import decide, rank_jobs
-from hindmost.colocation.profiles import profiles_from_cards
+from hindmost.commands.colocate import profile as profiles
+from hindmost.commands.colocate import windows
+from hindmost.commands.colocate.prediction.bound import judge_pair, read_card
+from hindmost.commands.colocate.prediction.decision import decide, rank_jobs
+from hindmost.commands.colocate.prediction.profiles import profiles_from_cards
+from hindmost.commands.colocate.server import ProbeResult
+from hindmost.commands.colocate.shares import growth, shares_lost
+from hindmost.commands.colocate.subject import Subject
+from hindmost.commands.colocate.view.profile import prometheus_text, render_answer, render_profile
+from hindmost.commands.colocate.windows import CpuReading, WindowResult, placement_of
+from hindmost.core.notes import Note
 from hindmost.errors import Inconclusive, TargetError, UsageError
-from hindmost.notes import Note
-from hindmost.report.colocation.profile import prometheus_text, render_answer, render_profile
-from hindmost.studies.colocation import profile as profiles
-from hindmost.studies.colocation import windows
-from hindmost.studies.colocation.server import ProbeResult
-from hindmost.studies.colocation.shares import growth, shares_lost
-from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.windows import CpuReading, WindowResult, placement_of
 
 WORKS = "import zlib, sys\nwhile True:\n zlib.compress(b'x' * 9999)\n sys.stdout.write('.\\n')\n sys.stdout.flush()"
 
@@ -303,7 +303,7 @@ def test_a_program_is_profiled(monkeypatch):
 
 
 def test_ended_silent_and_missing_programs_are_reported(monkeypatch):
-    from hindmost.studies.colocation import subject
+    from hindmost.commands.colocate import subject
 
     with (
         raises(TargetError, "program-ended", exit_status=3),

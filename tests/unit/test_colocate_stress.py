@@ -9,8 +9,8 @@ from messages import raises
 from rows import each_row
 
 from hindmost.cli import main
+from hindmost.commands.colocate.stress import stress
 from hindmost.errors import UsageError
-from hindmost.studies.colocation.stress import stress
 from reproduce.smite.arrivals import _NEEDED as NEEDED
 from reproduce.smite.arrivals import WORKERS, arrivals_from_pods, generate_arrivals
 from reproduce.smite.steering import steer

@@ -13,10 +13,10 @@ from messages import raises
 
 from hindmost import _engine
 from hindmost.cli import main
+from hindmost.commands.colocate import processor as processors
+from hindmost.commands.colocate.stressors import call_engine
+from hindmost.commands.colocate.view.stressors import picture, render_stressors
 from hindmost.errors import Exit, HostUnfit, UsageError
-from hindmost.report.colocation.stressors import picture, render_stressors
-from hindmost.studies.colocation import processor as processors
-from hindmost.studies.colocation.stressors import call_engine
 
 DOCUMENT = {
     "schema": "hindmost.stressors/1",
@@ -77,7 +77,7 @@ def test_the_picture_has_a_cell_for_each_pair_and_is_well_formed():
 
 
 def test_the_document_has_every_class_that_the_engine_measures(tmp_path, monkeypatch, capsys):
-    from hindmost.studies.colocation import stressors
+    from hindmost.commands.colocate import stressors
 
     monkeypatch.setattr(
         _engine, "cache_knees", lambda *_: json.dumps({"l1": 1, "l2": 2, "l3": 3, "steps": []})
@@ -152,7 +152,7 @@ def test_a_stressor_that_the_cpu_cannot_run_is_refused():
 import json, sys, tempfile
 sys.path[:0] = sys.argv[2:]
 from hindmost.errors import HostUnfit
-from hindmost.studies.colocation.stressors import make_stressors
+from hindmost.commands.colocate.stressors import make_stressors
 with tempfile.TemporaryDirectory() as folder:
     make_stressors(["null", "vec_add"], sys.argv[1], folder, 1)["vec_add"]
     try:

@@ -8,10 +8,10 @@ import pytest
 from messages import assert_refused, raises
 
 from hindmost.cli import main
-from hindmost.colocation.growth import predict_growth, read_services
-from hindmost.colocation.tail import Queue, mm1
+from hindmost.commands.colocate.prediction.growth import predict_growth, read_services
+from hindmost.commands.colocate.prediction.tail import Queue, mm1
+from hindmost.commands.colocate.view.tail import render_tail
 from hindmost.errors import UsageError
-from hindmost.report.colocation.tail import render_tail
 
 
 def service(kind: str, seed: int, count: int) -> np.ndarray:

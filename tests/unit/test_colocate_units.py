@@ -16,12 +16,12 @@ from measuring import wait_for
 from messages import assert_refused, raises
 
 from hindmost.cli import main
+from hindmost.commands.colocate import profile as profiles
+from hindmost.commands.colocate import runs, windows
+from hindmost.commands.colocate.runs import Runs
+from hindmost.commands.colocate.subject import Subject
+from hindmost.commands.colocate.units import Counter
 from hindmost.errors import TargetError
-from hindmost.studies.colocation import profile as profiles
-from hindmost.studies.colocation import runs, windows
-from hindmost.studies.colocation.runs import Runs
-from hindmost.studies.colocation.subject import Subject
-from hindmost.studies.colocation.units import Counter
 
 CPU = max(os.sched_getaffinity(0))
 
@@ -218,7 +218,7 @@ def test_a_program_is_profiled_by_its_runs(tmp_path: Path, capsys, any_share):
 
 KILLED = """
 import os, sys
-from hindmost.studies.colocation.subject import Subject
+from hindmost.commands.colocate.subject import Subject
 subject = ["sh", "-c", os.environ["SCRIPT"]]
 print("begins", flush=True)
 with Subject(subject, min(os.sched_getaffinity(0)), real_time=True):

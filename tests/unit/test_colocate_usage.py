@@ -9,9 +9,9 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost import _engine
+from hindmost.commands.colocate.corunner import CoRunner
+from hindmost.commands.colocate.processor import allowed_cpus, read_processor
 from hindmost.errors import TargetError
-from hindmost.studies.colocation.corunner import CoRunner
-from hindmost.studies.colocation.processor import allowed_cpus, read_processor
 
 URL = "memcached://127.0.0.1:1"
 PROBED = ["--probe", "1000", "--probe-address", URL]

@@ -8,12 +8,17 @@ import pytest
 from messages import raises
 
 from hindmost.cli import main
-from hindmost.colocation.bound import judge_pair
-from hindmost.colocation.models import Linear, Product, Zero
-from hindmost.colocation.profiles import Profiles
-from hindmost.colocation.promise import HeldOut, learn_admission, predict_held_out
-from hindmost.colocation.skill import pairs_of, scores
-from hindmost.colocation.tail import allowed_loss, mm1, simulate_percentiles, stretch_service
+from hindmost.commands.colocate.prediction.bound import judge_pair
+from hindmost.commands.colocate.prediction.models import Linear, Product, Zero
+from hindmost.commands.colocate.prediction.profiles import Profiles
+from hindmost.commands.colocate.prediction.promise import HeldOut, learn_admission, predict_held_out
+from hindmost.commands.colocate.prediction.skill import pairs_of, scores
+from hindmost.commands.colocate.prediction.tail import (
+    allowed_loss,
+    mm1,
+    simulate_percentiles,
+    stretch_service,
+)
 from hindmost.errors import UsageError
 from reproduce.smite import core
 from reproduce.smite.core import of_core

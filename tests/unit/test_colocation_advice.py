@@ -12,9 +12,9 @@ from rows import each_row
 from test_colocation_kubernetes import CARDS
 
 from hindmost.cli import main
-from hindmost.colocation.advice import SCRIPT, SLICE, advise, command_of, files_of
+from hindmost.commands.colocate.prediction.advice import SCRIPT, SLICE, advise, command_of, files_of
+from hindmost.core.knobs.kinds.cgroup import hierarchy
 from hindmost.errors import HostUnfit, UsageError
-from hindmost.knobs.kinds.cgroup import hierarchy
 
 
 def advise_jobs(*jobs: str, server: str = "kv", **more):

@@ -9,10 +9,10 @@ from messages import raises
 from test_colocate_profile import card, share
 
 from hindmost.cli import main
-from hindmost.colocation.bound import judge_pair
-from hindmost.colocation.kubernetes import CardJudge, read_cards
+from hindmost.commands.colocate.prediction.bound import judge_pair
+from hindmost.commands.colocate.prediction.kubernetes import CardJudge, read_cards
+from hindmost.core.kubernetes import Extender, Node, Pod, WatchedFile
 from hindmost.errors import UsageError
-from hindmost.kubernetes import Extender, Node, Pod, WatchedFile
 
 NO_EFFECT = {"l3": -0.02, "dram": -0.02}
 CARDS = {

@@ -12,11 +12,11 @@ from messages import raises
 from rows import each_row
 
 from hindmost.cli import main
+from hindmost.commands.compare.targets import compare
+from hindmost.commands.compare.view.targets_table import p
+from hindmost.core.plan import parse_change, parse_changes
+from hindmost.core.store.estimates import encode
 from hindmost.errors import StudyError, UsageError
-from hindmost.plan import parse_change, parse_changes
-from hindmost.report.comparison.targets_table import p
-from hindmost.store.estimates import encode
-from hindmost.studies.comparison.targets import compare
 
 
 @pytest.fixture

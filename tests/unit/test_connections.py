@@ -7,12 +7,12 @@ from evidence import client, evidence, reasons, run
 from messages import raises
 from rows import each_row
 
+from hindmost.commands.measure.view import view
+from hindmost.core.plan.codes import parse_codes
+from hindmost.core.run.connections import codes, connections, describe_errors
+from hindmost.core.run.status import status
+from hindmost.core.run.verdict.server import missing_replies
 from hindmost.errors import UsageError
-from hindmost.plan.codes import parse_codes
-from hindmost.report.measure import view
-from hindmost.run.connections import codes, connections, describe_errors
-from hindmost.run.status import status
-from hindmost.run.verdict.server import missing_replies
 
 TARGET = {"target": {"managed": True, "cpus": [0]}}
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from rows import each_row
 
-from hindmost.colocation.prediction import predict_from_lighter, predict_growth
-from hindmost.colocation.queues import LEVELS, Solo
-from hindmost.colocation.scores import scores
-from hindmost.colocation.tail import Queue, block_of, mm1, simulate_percentiles
-from hindmost.studies.colocation.corun import verdict
+from hindmost.commands.colocate.corun import verdict
+from hindmost.commands.colocate.prediction.queues import LEVELS, Solo
+from hindmost.commands.colocate.prediction.scores import scores
+from hindmost.commands.colocate.prediction.slowdown import predict_from_lighter, predict_growth
+from hindmost.commands.colocate.prediction.tail import Queue, block_of, mm1, simulate_percentiles
 
 
 def share(value: float, half: float = 0.01) -> dict[str, float]:

@@ -11,8 +11,8 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.design import Factor, choose, cost, fraction, full, regular, schedule
-from hindmost.design.generators import best_generators, span, word_lengths
+from hindmost.commands.attribute.design import Factor, choose, cost, fraction, full, regular, schedule
+from hindmost.commands.attribute.design.generators import best_generators, span, word_lengths
 from hindmost.errors import UsageError
 from hindmost.stats import Factorial
 

@@ -11,7 +11,7 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.design import (
+from hindmost.commands.attribute.design import (
     Factor,
     choose,
     cost,
@@ -24,12 +24,12 @@ from hindmost.design import (
     screening,
     subset,
 )
-from hindmost.design.aliasing import alias_matrix
-from hindmost.design.coding import model_matrix
-from hindmost.design.estimable import estimable
-from hindmost.design.factors import all_terms
-from hindmost.design.screening import plackett_burman
-from hindmost.design.subset import exchange, log_volume
+from hindmost.commands.attribute.design.aliasing import alias_matrix
+from hindmost.commands.attribute.design.coding import model_matrix
+from hindmost.commands.attribute.design.estimable import estimable
+from hindmost.commands.attribute.design.factors import all_terms
+from hindmost.commands.attribute.design.screening import plackett_burman
+from hindmost.commands.attribute.design.subset import exchange, log_volume
 from hindmost.errors import UsageError
 
 

@@ -12,11 +12,11 @@ import pytest
 from messages import raises
 from undoing import undo
 
-from hindmost.codes import CODES
+from hindmost.commands.diagnose.policy import Policy, read_policy
+from hindmost.core.codes import CODES
+from hindmost.core.interventions.changes import File, Pause, Places, Sham, SuspectGone, places, start_ticks
+from hindmost.core.interventions.session import start_session
 from hindmost.errors import HindmostError, UsageError
-from hindmost.interventions.changes import File, Pause, Places, Sham, SuspectGone, places, start_ticks
-from hindmost.interventions.session import start_session
-from hindmost.studies.diagnosis.policy import Policy, read_policy
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def test_the_journal_has_the_undo_before_the_change(neighbour, tmp_path):
 VICTIM = """
 import os, sys, time
 from pathlib import Path
-from hindmost.interventions.session import start_session
-from hindmost.interventions.changes import Pause, start_ticks
+from hindmost.core.interventions.session import start_session
+from hindmost.core.interventions.changes import Pause, start_ticks
 pid = int(sys.argv[1])
 suspect = Pause(pid, "sleep", start_ticks(pid))
 with start_session(Path(sys.argv[2])) as session, session.journal(suspect), session.remove(suspect):
@@ -92,7 +92,7 @@ def test_a_terminated_diagnosis_leaves_the_host_as_it_was(neighbour, tmp_path):
 
 
 def test_a_stalled_diagnosis_is_undone_in_time(neighbour, tmp_path, monkeypatch):
-    monkeypatch.setattr("hindmost.interventions.session.LONGEST_S", 0.3)
+    monkeypatch.setattr("hindmost.core.interventions.session.LONGEST_S", 0.3)
     suspect = pause(neighbour)
     with start_session(tmp_path / "j") as session, session.journal(suspect), session.remove(suspect):
         assert stops_soon(neighbour.pid)

@@ -12,20 +12,20 @@ import pytest
 from messages import raises
 from test_diagnosis_procedure import NORMAL_US, FakeSuspect, World
 
+from hindmost.commands.diagnose import neighbours, procedure
+from hindmost.commands.diagnose.answer import document_of
+from hindmost.commands.diagnose.metrics import SIGNATURE_METRICS, MetricRates
+from hindmost.commands.diagnose.neighbours import find_neighbours, has_thread
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.procedure import DiagnosisRequest
+from hindmost.commands.diagnose.suspects import Suspects, find_suspects
+from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.watch import Application, LatencySource, latency_from
+from hindmost.core.interventions.changes import SuspectGone
+from hindmost.core.interventions.session import start_session
+from hindmost.core.targets import ManagedServer, preset
 from hindmost.errors import TargetError
-from hindmost.interventions.changes import SuspectGone
-from hindmost.interventions.session import start_session
-from hindmost.report.diagnosis.terminal import render_diagnosis
 from hindmost.stats.causes import Normal
-from hindmost.studies.diagnosis import neighbours, procedure
-from hindmost.studies.diagnosis.document import document_of
-from hindmost.studies.diagnosis.metrics import SIGNATURE_METRICS, MetricRates
-from hindmost.studies.diagnosis.neighbours import find_neighbours, has_thread
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.procedure import DiagnosisRequest
-from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
-from hindmost.targets import ManagedServer, preset
-from hindmost.watch import Application, LatencySource, latency_from
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_vanished_suspect_is_left_out_with_a_reason(session):
 
 
 def test_a_server_that_ends_is_reported_and_everything_is_undone(tmp_path, monkeypatch):
-    monkeypatch.setattr("hindmost.studies.diagnosis.windows.PATIENCE_S", 0.2)
+    monkeypatch.setattr("hindmost.commands.diagnose.windows.PATIENCE_S", 0.2)
     monkeypatch.setattr(procedure, "find_suspects", lambda *_, **__: Suspects({"x": Ending()}))
 
     class Ending:
@@ -137,11 +137,11 @@ def test_an_unwritable_file_is_left_out_with_a_reason(monkeypatch, tmp_path):
     group = tmp_path / "batch"
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_: [])
+    monkeypatch.setattr("hindmost.commands.diagnose.suspects.groups", lambda *_: [(group, True)])
+    monkeypatch.setattr("hindmost.commands.diagnose.suspects.find_neighbours", lambda *_: [])
     offered = find_suspects(os.getpid(), Policy())
     assert "quota of batch" in offered.tried
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.os.access", lambda *_: False)
+    monkeypatch.setattr("hindmost.commands.diagnose.suspects.os.access", lambda *_: False)
     denied = find_suspects(os.getpid(), Policy())
     assert "quota of batch" not in denied.tried
     note = denied.left_out["quota of batch"]
@@ -152,8 +152,8 @@ def test_a_policy_that_forbids_everything_leaves_out_all_suspects(monkeypatch, t
     group = tmp_path / "batch"
     group.mkdir()
     (group / "cpu.max").write_text("20000 100000\n")
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.groups", lambda *_: [(group, True)])
-    monkeypatch.setattr("hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_: [])
+    monkeypatch.setattr("hindmost.commands.diagnose.suspects.groups", lambda *_: [(group, True)])
+    monkeypatch.setattr("hindmost.commands.diagnose.suspects.find_neighbours", lambda *_: [])
     result = find_suspects(os.getpid(), Policy(may=[]))
     assert result.tried == {}
     note = result.left_out["quota of batch"]

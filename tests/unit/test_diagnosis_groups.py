@@ -11,16 +11,22 @@ from pathlib import Path
 import pytest
 from undoing import undo
 
-from hindmost.codes import CODES
-from hindmost.interventions import groups as held_groups
-from hindmost.interventions.changes import SuspectGone
-from hindmost.interventions.freezer import members
-from hindmost.interventions.groups import ChangeRefused, GroupFile, confine_group, idle_group, limit_group
-from hindmost.interventions.idle import IdlePriority
-from hindmost.interventions.session import start_session
-from hindmost.studies.diagnosis.neighbours import Neighbour
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.suspects import Suspects, find_suspects
+from hindmost.commands.diagnose.neighbours import Neighbour
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.suspects import Suspects, find_suspects
+from hindmost.core.codes import CODES
+from hindmost.core.interventions import groups as held_groups
+from hindmost.core.interventions.changes import SuspectGone
+from hindmost.core.interventions.freezer import members
+from hindmost.core.interventions.groups import (
+    ChangeRefused,
+    GroupFile,
+    confine_group,
+    idle_group,
+    limit_group,
+)
+from hindmost.core.interventions.idle import IdlePriority
+from hindmost.core.interventions.session import start_session
 
 V1 = Path("/sys/fs/cgroup")
 CPUS = sorted(os.sched_getaffinity(0))
@@ -212,7 +218,7 @@ def test_a_neighbour_that_may_not_be_paused_is_limited_by_a_quota(busy_group, sl
     process, _ = busy_group
     intervention = type("Intervention", (), {"name": "neighbour python"})()
     monkeypatch.setattr(
-        "hindmost.studies.diagnosis.suspects.find_neighbours",
+        "hindmost.commands.diagnose.suspects.find_neighbours",
         lambda *_: [Neighbour(intervention, "python", [process.pid], client=False)],
     )
     suspects = find_suspects(sleeping_process.pid, Policy(may=["limit"]))
@@ -246,7 +252,7 @@ def test_an_own_group_becomes_idle_as_a_whole(busy_group, sleeping_process, monk
     ):
         neighbour = Neighbour(intervention, "python", [pid], client=False)
         monkeypatch.setattr(
-            "hindmost.studies.diagnosis.suspects.find_neighbours", lambda *_, neighbour=neighbour: [neighbour]
+            "hindmost.commands.diagnose.suspects.find_neighbours", lambda *_, neighbour=neighbour: [neighbour]
         )
         suspects = find_suspects(app, Policy(may=["pause", "idle"]))
         (only,) = suspects.corrections["neighbour python"]

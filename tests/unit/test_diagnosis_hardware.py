@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from undoing import undo
 
-from hindmost.interventions.changes import File
-from hindmost.interventions.file_set import FileSet
-from hindmost.studies.diagnosis import hardware
-from hindmost.studies.diagnosis.hardware import find_hardware
-from hindmost.studies.diagnosis.policy import TOUCHES, Policy
+from hindmost.commands.diagnose import hardware
+from hindmost.commands.diagnose.hardware import find_hardware
+from hindmost.commands.diagnose.policy import TOUCHES, Policy
+from hindmost.core.interventions.changes import File
+from hindmost.core.interventions.file_set import FileSet
 
 CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"

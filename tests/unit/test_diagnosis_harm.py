@@ -11,10 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hindmost.interventions.session import start_session
-from hindmost.studies.diagnosis import experiment, procedure
-from hindmost.studies.diagnosis.document import document_of
-from hindmost.studies.diagnosis.harm import (
+from hindmost.commands.diagnose import experiment, procedure
+from hindmost.commands.diagnose.answer import document_of
+from hindmost.commands.diagnose.harm import (
     FAR,
     KEPT,
     LEAST_PER_S,
@@ -24,11 +23,12 @@ from hindmost.studies.diagnosis.harm import (
     Harmful,
     refuse_slow,
 )
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.procedure import DiagnosisRequest
-from hindmost.studies.diagnosis.suspects import Suspects
-from hindmost.studies.diagnosis.windows import Windows
-from hindmost.watch import Application, LatencySource
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.procedure import DiagnosisRequest
+from hindmost.commands.diagnose.suspects import Suspects
+from hindmost.commands.diagnose.windows import Windows
+from hindmost.commands.watch import Application, LatencySource
+from hindmost.core.interventions.session import start_session
 
 MS = 1_000_000
 PROBE_PER_S, USERS_PER_S = 200.0, 100.0
@@ -180,11 +180,11 @@ def run_diagnosis(host: Host, session, monkeypatch, names, **more):
     """Run a diagnosis; return it, the p99 of users before and during it (ms), and the windows."""
     time_ = SimpleNamespace(sleep=host.sleep, monotonic=lambda: host.now_ns / 1e9)
     engine = SimpleNamespace(monotonic_ns=lambda: host.now_ns)
-    monkeypatch.setattr("hindmost.studies.diagnosis.windows.time", time_)
-    monkeypatch.setattr("hindmost.studies.diagnosis.windows._engine", engine)
+    monkeypatch.setattr("hindmost.commands.diagnose.windows.time", time_)
+    monkeypatch.setattr("hindmost.commands.diagnose.windows._engine", engine)
     monkeypatch.setattr(experiment, "time", time_)
     monkeypatch.setattr(
-        "hindmost.studies.diagnosis.stages.Work", lambda _: SimpleNamespace(processors=lambda: 1.0)
+        "hindmost.commands.diagnose.stages.Work", lambda _: SimpleNamespace(processors=lambda: 1.0)
     )
     monkeypatch.setattr(procedure, "Requests", lambda _: SentRequests(host))
     host.sleep(20.0)

@@ -14,16 +14,15 @@ import pytest
 from messages import raises
 from undoing import undo
 
+from hindmost.commands.diagnose import neighbours
+from hindmost.commands.diagnose.neighbours import MOST, find_neighbours
+from hindmost.commands.diagnose.relations import find_related
+from hindmost.commands.diagnose.windows import Windows
+from hindmost.commands.watch import LatencySource, probe
+from hindmost.core.interventions.changes import SuspectGone
+from hindmost.core.interventions.freezer import Freeze, freezer_of, members
+from hindmost.core.interventions.idle import make_idle
 from hindmost.errors import TargetError
-from hindmost.interventions import probe
-from hindmost.interventions.changes import SuspectGone
-from hindmost.interventions.freezer import Freeze, freezer_of, members
-from hindmost.interventions.idle import make_idle
-from hindmost.studies.diagnosis import neighbours
-from hindmost.studies.diagnosis.neighbours import MOST, find_neighbours
-from hindmost.studies.diagnosis.relations import find_related
-from hindmost.studies.diagnosis.windows import Windows
-from hindmost.watch import LatencySource
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -82,7 +81,7 @@ def test_a_cgroup_is_frozen_and_thawed(sleeping_process):
 SHAPED = """
 import subprocess
 from undoing import undo
-from hindmost.interventions.links import links
+from hindmost.core.interventions.links import links
 subprocess.run("ip link set lo up".split(), check=True)
 subprocess.run("tc qdisc add dev lo root tbf rate 20mbit burst 32kb limit 200kb".split(), check=True)
 (link,) = links()
@@ -159,8 +158,8 @@ class Clock:
         self.now_ns = 10**12
         time_ = SimpleNamespace(sleep=self.sleep, monotonic=lambda: self.now_ns / 1e9)
         engine = SimpleNamespace(monotonic_ns=lambda: self.now_ns)
-        monkeypatch.setattr("hindmost.studies.diagnosis.windows.time", time_)
-        monkeypatch.setattr("hindmost.studies.diagnosis.windows._engine", engine)
+        monkeypatch.setattr("hindmost.commands.diagnose.windows.time", time_)
+        monkeypatch.setattr("hindmost.commands.diagnose.windows._engine", engine)
 
     def sleep(self, seconds: float) -> None:
         self.now_ns += round(1e9 * seconds)

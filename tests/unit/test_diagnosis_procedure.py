@@ -14,20 +14,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hindmost.interventions.session import start_session
-from hindmost.notes import Note
-from hindmost.report.diagnosis.terminal import render_diagnosis
-from hindmost.studies.diagnosis import procedure
-from hindmost.studies.diagnosis.correction import correct
-from hindmost.studies.diagnosis.demand import Work
-from hindmost.studies.diagnosis.document import document_of
-from hindmost.studies.diagnosis.harm import Bound
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.procedure import DiagnosisRequest
-from hindmost.studies.diagnosis.stages import run_stages
-from hindmost.studies.diagnosis.suspects import Suspects
-from hindmost.watch import Application, LatencySource, blocks, ranking
-from hindmost.watch.ring import Ring
+from hindmost.commands.diagnose import procedure
+from hindmost.commands.diagnose.answer import document_of
+from hindmost.commands.diagnose.correction import correct
+from hindmost.commands.diagnose.demand import Work
+from hindmost.commands.diagnose.harm import Bound
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.procedure import DiagnosisRequest
+from hindmost.commands.diagnose.stages import run_stages
+from hindmost.commands.diagnose.suspects import Suspects
+from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.watch import Application, LatencySource, blocks, ranking
+from hindmost.commands.watch.ring import Ring
+from hindmost.core.interventions.session import start_session
+from hindmost.core.notes import Note
 
 NORMAL_US = 100.0
 
@@ -329,7 +329,7 @@ time.sleep(60)
 def test_the_work_of_an_application_includes_all_threads_and_children(monkeypatch):
     clock = iter([0.0, 2.0])
     fake = SimpleNamespace(monotonic=lambda: next(clock))
-    monkeypatch.setattr("hindmost.studies.diagnosis.demand.time", fake)
+    monkeypatch.setattr("hindmost.commands.diagnose.demand.time", fake)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", WORKS], **pipes, start_new_session=True) as program:
         try:
@@ -355,9 +355,9 @@ def test_normal_work_is_read_from_the_ring(monkeypatch):
 VICTIM = """
 import os, sys, time
 from pathlib import Path
-from hindmost.interventions.session import start_session
-from hindmost.interventions.changes import Pause, start_ticks
-from hindmost.interventions.idle import make_idle
+from hindmost.core.interventions.session import start_session
+from hindmost.core.interventions.changes import Pause, start_ticks
+from hindmost.core.interventions.idle import make_idle
 pid, point = int(sys.argv[1]), sys.argv[3]
 pause, idle = Pause(pid, "sleep", start_ticks(pid)), make_idle("neighbour", "yield", [pid])
 def stop(reached):

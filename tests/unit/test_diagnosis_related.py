@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from hindmost.studies.diagnosis import neighbours
-from hindmost.studies.diagnosis.demand import Requests
-from hindmost.studies.diagnosis.policy import Policy
-from hindmost.studies.diagnosis.relations import find_related
-from hindmost.studies.diagnosis.suspects import find_suspects
+from hindmost.commands.diagnose import neighbours
+from hindmost.commands.diagnose.demand import Requests
+from hindmost.commands.diagnose.policy import Policy
+from hindmost.commands.diagnose.relations import find_related
+from hindmost.commands.diagnose.suspects import find_suspects
 
 PEER = """
 import mmap, socket, sys, time
@@ -150,7 +150,7 @@ def test_a_peer_in_another_network_namespace_is_found(role, processes):
 
 def test_a_backend_with_short_connections_is_found(processes, monkeypatch):
     # The time suffices for a dozen connections, however late this process gets a CPU.
-    monkeypatch.setattr("hindmost.studies.diagnosis.relations.SHORT_S", 3.0)
+    monkeypatch.setattr("hindmost.commands.diagnose.relations.SHORT_S", 3.0)
     server_script = (
         "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True)\n"
         "while True:\n with s.accept()[0] as link: link.recv(1); time.sleep(0.2)"

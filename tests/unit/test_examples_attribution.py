@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rows import each_row
 
-from hindmost.design import Factor, choose
-from hindmost.knobs import kind_of
-from hindmost.plan.factorial import load_study_file
+from hindmost.commands.attribute.design import Factor, choose
+from hindmost.core.knobs import kind_of
+from hindmost.core.plan.factorial import load_study_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples/attribution"
 STUDIES = [

@@ -15,20 +15,20 @@ from tiny_study import HOST, tiny_plan
 
 import hindmost
 from hindmost import open_study
+from hindmost.commands.compare import arms
+from hindmost.commands.explain import catalogue, procedure, schedule, split
+from hindmost.commands.explain.answer import answer, compare_sides
+from hindmost.commands.explain.document import Candidate, Explanation
+from hindmost.commands.explain.request import KIND, State, create_study, plan_without
+from hindmost.commands.explain.view import render_markdown, render_page, render_terminal
+from hindmost.commands.measure.procedure import Procedure
+from hindmost.core.exits import Exit
+from hindmost.core.run.request import MeasureRequest
+from hindmost.core.store import Study
+from hindmost.core.study.kind import carry_out, report_study
+from hindmost.core.study.talk import Silent
+from hindmost.core.targets import parse_target
 from hindmost.errors import Interrupted, UsageError
-from hindmost.exits import Exit
-from hindmost.explain import catalogue, procedure, schedule, split
-from hindmost.explain.answer import answer, compare_sides
-from hindmost.explain.document import Candidate, Explanation
-from hindmost.explain.request import KIND, State, create_study, plan_without
-from hindmost.explain.view import render_markdown, render_page, render_terminal
-from hindmost.run.request import MeasureRequest
-from hindmost.store import Study
-from hindmost.studies.comparison import arms
-from hindmost.studies.kind import carry_out, report_study
-from hindmost.studies.measure.procedure import Procedure
-from hindmost.studies.talk import Silent
-from hindmost.targets import parse_target
 
 
 def figure(value, share=None):

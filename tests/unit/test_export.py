@@ -10,8 +10,8 @@ from messages import raises
 
 import hindmost
 from hindmost.cli import main
+from hindmost.commands.study.export import Metric, export_study, openmetrics
 from hindmost.results import Result
-from hindmost.results.export import Metric, export_study, openmetrics
 
 SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$")
 

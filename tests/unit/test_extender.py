@@ -15,9 +15,8 @@ import pytest
 from messages import raises
 
 from hindmost.cli import main
-from hindmost.errors import UsageError
-from hindmost.harvest.kubernetes import LengthJudge, labels_text, read_index, read_runs
-from hindmost.kubernetes import (
+from hindmost.commands.harvest.kubernetes import LengthJudge, labels_text, read_index, read_runs
+from hindmost.core.kubernetes import (
     Cluster,
     Extender,
     Node,
@@ -27,7 +26,8 @@ from hindmost.kubernetes import (
     prioritise_nodes,
     read_question,
 )
-from hindmost.kubernetes.extender import cores_of, read_pod
+from hindmost.core.kubernetes.extender import cores_of, read_pod
+from hindmost.errors import UsageError
 
 RECORDINGS = Path(__file__).parent / "recorded"
 """Written by k8s.io/kube-scheduler/extender/v1 of Kubernetes 1.31, with whole nodes and with names only."""

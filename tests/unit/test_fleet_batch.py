@@ -13,8 +13,8 @@ pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
 from distributed import CancelledError
 from distributed.scheduler import KilledWorker
 
+from hindmost.core.fleet.dask import batch as batches
 from hindmost.errors import ClientError
-from hindmost.fleet.dask import batch as batches
 
 ITEMS = list(range(200))
 

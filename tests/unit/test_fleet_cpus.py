@@ -4,9 +4,9 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.fleet import allot
+from hindmost.core.fleet.cpus import free_cpus, read_cores
 from hindmost.errors import UsageError
-from hindmost.fleet import allot
-from hindmost.fleet.cpus import free_cpus, read_cores
 
 
 @each_row(

@@ -12,11 +12,11 @@ from messages import raises
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
+from hindmost.commands.measure import Procedure, answer
+from hindmost.core.fleet import Heard, Job, LocalFleet, RemoteServer, Setting, jobs_of, run_clients
+from hindmost.core.fleet.local import LocalTeam
+from hindmost.core.targets import parse_target
 from hindmost.errors import ClientError, HostLost
-from hindmost.fleet import Heard, Job, LocalFleet, RemoteServer, Setting, jobs_of, run_clients
-from hindmost.fleet.local import LocalTeam
-from hindmost.studies.measure import Procedure, answer
-from hindmost.targets import parse_target
 
 CLOCKS_NS = {"north": 3_600_000_000_000, "south": -40_000_000_000}
 """Differences between the hosts' clocks and ours."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from messages import raises
 
+from hindmost.core.fleet.dask.hosts import Hosts, parse_fleet
+from hindmost.core.run.request.elsewhere import places_of, refuse_unreachable
+from hindmost.core.targets import parse_target
 from hindmost.errors import UsageError
-from hindmost.fleet.dask.hosts import Hosts, parse_fleet
-from hindmost.run.request.elsewhere import places_of, refuse_unreachable
-from hindmost.targets import parse_target
 
 
 def parse_hosts(text: str, tmp_path) -> Hosts:

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from messages import raises
 
+from hindmost.core.fleet import Job, LocalFleet, Moment, Place, client, phases, run_clients
 from hindmost.errors import ClientError
-from hindmost.fleet import Job, LocalFleet, Moment, Place, client, phases, run_clients
 
 GOOD = """
 say ready; hear

@@ -8,9 +8,9 @@ from typing import Any
 from messages import raises
 from rows import each_row
 
+from hindmost.core.fleet import prepare_resources, resources
+from hindmost.core.plan import MeasurePlan
 from hindmost.errors import HostUnfit, UsageError
-from hindmost.fleet import prepare_resources, resources
-from hindmost.plan import MeasurePlan
 
 GIB = 2**30
 HOST: dict[str, Any] = {

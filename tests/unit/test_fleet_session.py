@@ -14,14 +14,14 @@ from messages import assert_error, raises
 from rows import each_row
 
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
+from hindmost.core.fleet.dask import quiet
+from hindmost.core.fleet.dask.clients import DaskTeam
+from hindmost.core.fleet.dask.clock import Offset, drift_ppm, offset_of
+from hindmost.core.fleet.dask.files import pack_files, unpack_files
+from hindmost.core.fleet.dask.host import COMMANDS, Host
+from hindmost.core.fleet.dask.replies import Fault, error_document, error_from, read_reply
+from hindmost.core.fleet.dask.session import RejectedCommand, Signer, Verifier
 from hindmost.errors import ClientError, HostUnfit, TargetError
-from hindmost.fleet.dask import quiet
-from hindmost.fleet.dask.clients import DaskTeam
-from hindmost.fleet.dask.clock import Offset, drift_ppm, offset_of
-from hindmost.fleet.dask.files import pack_files, unpack_files
-from hindmost.fleet.dask.host import COMMANDS, Host
-from hindmost.fleet.dask.replies import Fault, error_document, error_from, read_reply
-from hindmost.fleet.dask.session import RejectedCommand, Signer, Verifier
 
 
 def test_a_signed_command_is_read():

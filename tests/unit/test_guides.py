@@ -121,7 +121,7 @@ def test_quick_commands_of_the_guides_run(command, page, monkeypatch, capsys, tm
         command += " --requests 10000"
     if "clone.toml" in command:
         (tmp_path / "clone.toml").write_text(
-            Path(ROOT / "python/hindmost/models/applications/silo.toml").read_text()
+            Path(ROOT / "python/hindmost/commands/clone/applications/silo.toml").read_text()
         )
         monkeypatch.chdir(tmp_path)
     else:

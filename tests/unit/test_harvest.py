@@ -16,8 +16,7 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.errors import UsageError
-from hindmost.harvest import (
+from hindmost.commands.harvest import (
     Settings,
     classify,
     learn_thresholds,
@@ -27,9 +26,10 @@ from hindmost.harvest import (
     select,
     simulate,
 )
-from hindmost.harvest.decisions import first_full
-from hindmost.harvest.hadoop import tenants_text, topology_text, yarn_texts
-from hindmost.harvest.hosts import HostTable
+from hindmost.commands.harvest.decisions import first_full
+from hindmost.commands.harvest.hadoop import tenants_text, topology_text, yarn_texts
+from hindmost.commands.harvest.hosts import HostTable
+from hindmost.errors import UsageError
 
 DAYS, SLOT = 10, 1800
 MOMENTS = np.arange(DAYS * 86_400 // SLOT) * SLOT
@@ -546,11 +546,11 @@ def test_the_yarn_configuration_matches_keys_and_classes_of_the_plugins(folder, 
     written = [path for line in capsys.readouterr().out.split() if (path := Path(line)).suffix == ".xml"][-3:]
     hdfs, site, scheduler = map(read_properties, written)
     assert site == {
-        "hindmost.harvest.utilisation.file": "/run/<load>/%h",
-        "hindmost.harvest.reserve": "0.25",
-        "hindmost.harvest.grace.ms": "1500",
-        "hindmost.harvest.tenants.file": "/etc/hadoop/conf/hindmost-tenants.tsv",
-        "hindmost.harvest.keeper.source": "files",
+        "hindmost.commands.harvest.utilisation.file": "/run/<load>/%h",
+        "hindmost.commands.harvest.reserve": "0.25",
+        "hindmost.commands.harvest.grace.ms": "1500",
+        "hindmost.commands.harvest.tenants.file": "/etc/hadoop/conf/hindmost-tenants.tsv",
+        "hindmost.commands.harvest.keeper.source": "files",
         "yarn.nodemanager.container-executor.os.sched.priority.adjustment": "19",
     }
     prefix = "yarn.scheduler.capacity.multi-node-sorting.policy"
@@ -591,10 +591,10 @@ def test_the_yarn_configuration_covers_heartbeats_and_queues(tmp_path):
         (tmp_path / name).write_text(text)
     site, scheduler = (read_properties(tmp_path / name) for name in texts)
     assert site["yarn.nodemanager.resource-calculator.class"] == "hindmost.hadoop.PrimaryTenantCalculator"
-    assert site["hindmost.harvest.keeper.source"] == "heartbeats"
+    assert site["hindmost.commands.harvest.keeper.source"] == "heartbeats"
     assert site["yarn.nodemanager.container-executor.class"] == "hindmost.hadoop.IdleExecutor"
-    assert site["hindmost.harvest.cgroup"] == "/sys/fs/cgroup/batch"
-    assert site["hindmost.harvest.tenants.file"] == str(tmp_path / "hindmost-tenants.tsv")
+    assert site["hindmost.commands.harvest.cgroup"] == "/sys/fs/cgroup/batch"
+    assert site["hindmost.commands.harvest.tenants.file"] == str(tmp_path / "hindmost-tenants.tsv")
     queues = {key: one for key, one in scheduler.items() if ".root." in key}
     assert queues == {
         "yarn.scheduler.capacity.root.a.multi-node-sorting.policy": "harvest-long",

@@ -14,15 +14,15 @@ import pytest
 from measured_studies import runs_of, write_study
 from rows import each_row
 
-from hindmost.report.attribution import render_attribution
-from hindmost.report.comparison import render_comparison
-from hindmost.report.measure import render_terminal
-from hindmost.report.measure.markdown import render_markdown
-from hindmost.report.search.terminal import render_search
-from hindmost.store.estimates import encode
-from hindmost.store.reading import read_document, revive
-from hindmost.store.schema import schemas
-from hindmost.studies.comparison.targets import compare
+from hindmost.commands.attribute.view import render_attribution
+from hindmost.commands.compare.targets import compare
+from hindmost.commands.compare.view import render_comparison
+from hindmost.commands.measure.search.view.terminal import render_search
+from hindmost.commands.measure.view import render_terminal
+from hindmost.commands.measure.view.markdown import render_markdown
+from hindmost.core.store.estimates import encode
+from hindmost.core.store.reading import read_document, revive
+from hindmost.core.store.schema import schemas
 from tests.golden import sample_attributions, sample_results
 
 EACH_VALUE = pytest.mark.parametrize("value", [math.inf, None])

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from hindmost.cli import app
-from hindmost.exits import Exit
+from hindmost.core.exits import Exit
 
 
 class SchemaError(Exception):

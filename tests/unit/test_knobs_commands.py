@@ -15,10 +15,10 @@ import pytest
 from messages import assert_error, raises
 from namespaces import need_private_mounts
 
+from hindmost.core.knobs import Knob, kind_of, knob_of, recover
+from hindmost.core.knobs.kinds import cgroup
+from hindmost.core.targets import Managed, parse_target
 from hindmost.errors import HindmostError, HostUnfit, UsageError
-from hindmost.knobs import Knob, kind_of, knob_of, recover
-from hindmost.knobs.kinds import cgroup
-from hindmost.targets import Managed, parse_target
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_command_cannot_write_after_its_undo(tmp_path, write) -> None:
     what = {"command": command, "read": f"cat {file}", "undo": f"sh -c 'echo $1 > {file}' sh {{found}}"}
     code = (
         "import json, sys; from pathlib import Path\n"
-        "from hindmost.knobs import kind_of, knob_of; from hindmost.targets import parse_target\n"
+        "from hindmost.core.knobs import kind_of, knob_of; from hindmost.core.targets import parse_target\n"
         "what = json.loads(sys.argv[1])\n"
         "knob = knob_of(kind_of(what), what, parse_target('memcached'), Path(sys.argv[2]))\n"
         "knob.before('late').__enter__()\n"
@@ -137,15 +137,15 @@ IN_A_NAMESPACE = """
 import json, os, subprocess, sys
 from pathlib import Path
 from hindmost.errors import HindmostError
-from hindmost.knobs.kinds import host
-from hindmost.targets import parse_target
+from hindmost.core.knobs.kinds import host
+from hindmost.core.targets import parse_target
 subprocess.run(["mount", "-t", "sysfs", "none", "/sys"], check=True)  # the mount namespace is ours, too
 subprocess.run(["ip", "link", "add", "hm0", "type", "veth", "peer", "name", "hm1"], check=True)
 queues = Path("/sys/class/net/hm0/queues")
 def made(name):
     return host.make({"knob": name}, parse_target("memcached"), Path(sys.argv[1]))
 def offload():
-    from hindmost.knobs.journal import knobs
+    from hindmost.core.knobs.journal import knobs
     return knobs(Path(sys.argv[1]))["gro@hm0"]["value"]
 said = {"before": [offload(), (queues / "rx-0/rps_cpus").read_text()]}
 with made("rps@hm0").before("one"), made("gro@hm0").before("on"):

@@ -11,10 +11,10 @@ import pytest
 from messages import raises
 
 from hindmost.cli import main
+from hindmost.core.knobs import recover
+from hindmost.core.knobs.kinds import host
+from hindmost.core.targets import Managed, parse_target
 from hindmost.errors import HindmostError, HostUnfit, UsageError
-from hindmost.knobs import recover
-from hindmost.knobs.kinds import host
-from hindmost.targets import Managed, parse_target
 
 FILES = {
     "proc/sys/kernel/random/boot_id": "6f2f\n",
@@ -104,8 +104,8 @@ VICTIM = """
 import signal, sys, time
 from pathlib import Path
 from hindmost.cli.app import END_SIGNALS, _raise_interrupted
-from hindmost.knobs.kinds import host
-from hindmost.targets import parse_target
+from hindmost.core.knobs.kinds import host
+from hindmost.core.targets import parse_target
 for number in END_SIGNALS:
     signal.signal(number, _raise_interrupted)  # as the command line does
 root = Path(sys.argv[1])

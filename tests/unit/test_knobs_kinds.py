@@ -7,12 +7,12 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.codes import CODES
+from hindmost.core.codes import CODES
+from hindmost.core.knobs import KINDS, Knob, kind_of, knob_of
+from hindmost.core.knobs.kinds import cgroup, numa
+from hindmost.core.knobs.registry import missing
+from hindmost.core.targets import Managed, parse_target
 from hindmost.errors import HindmostError, HostUnfit, UsageError
-from hindmost.knobs import KINDS, Knob, kind_of, knob_of
-from hindmost.knobs.kinds import cgroup, numa
-from hindmost.knobs.registry import missing
-from hindmost.targets import Managed, parse_target
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from evidence import evidence
 
 from hindmost import _engine
-from hindmost.knobs import left_finding
-from hindmost.knobs.leftovers import list_left
-from hindmost.run.verdict import judge
+from hindmost.core.knobs import left_finding
+from hindmost.core.knobs.leftovers import list_left
+from hindmost.core.run.verdict import judge
 
 FILES = {
     "proc/sys/kernel/random/boot_id": "6f2f\n",
@@ -114,8 +114,8 @@ def test_doctor_and_studies_report_settings_that_were_left(
     monkeypatch: pytest.MonkeyPatch, root: Path, capsys
 ) -> None:
     from hindmost.cli import main
-    from hindmost.knobs import leftovers as room
-    from hindmost.studies import begin
+    from hindmost.core.knobs import leftovers as room
+    from hindmost.core.study import begin
 
     set_by_a_killed_study(root)
     reported = finding(root)

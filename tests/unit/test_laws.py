@@ -8,8 +8,8 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.laws import DEFAULT_LAW, KINDS, law, law_text, parse_law, replay_of
 from hindmost.errors import UsageError
-from hindmost.laws import DEFAULT_LAW, KINDS, law, law_text, parse_law, replay_of
 
 LAWS = [
     "exponential",

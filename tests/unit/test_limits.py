@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import each_row
 
+from hindmost.commands.measure.limits import exit_code, judge_limits
+from hindmost.commands.measure.limits.requests import RequestFigures
 from hindmost.stats import middle_interval
 from hindmost.stats.runs.limit import Distortion, is_robust, judge
-from hindmost.studies.measure.limits import exit_code, judge_limits
-from hindmost.studies.measure.limits.requests import RequestFigures
 
 RESUME = "hindmost measure --resume S"
 NEAR = [396.0, 398.0, 400.0, 402.0, 404.0, 399.0, 401.0, 397.0, 403.0, 400.0]

@@ -13,9 +13,9 @@ from measured_studies import runs_of, write_study
 
 import hindmost
 from hindmost.cli import main
-from hindmost.report.listing import render_listing, render_listing_page
-from hindmost.store.kinds import GO_ON
-from hindmost.studies.listing import FILES, listing
+from hindmost.commands.study.listing import FILES, listing
+from hindmost.commands.study.view import render_listing, render_listing_page
+from hindmost.core.store.kinds import GO_ON
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_an_empty_folder_is_accepted_and_a_missing_one_refused(tmp_path, capsys)
 
 
 def test_listing_reads_no_runs(folder, monkeypatch):
-    from hindmost.store import Study
+    from hindmost.core.store import Study
 
     monkeypatch.setattr(Study, "runs", lambda self: pytest.fail("read a run"))
     assert render_listing_page(listing(folder))

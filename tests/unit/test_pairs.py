@@ -8,9 +8,9 @@ from collections import Counter
 
 from rows import each_row
 
-from hindmost.notes import Note
-from hindmost.run.status import RepeatBudget
-from hindmost.studies.pairs import NoMoreRuns, Step, draw_order, interleave
+from hindmost.core.notes import Note
+from hindmost.core.run.status import RepeatBudget
+from hindmost.core.study.pairs import NoMoreRuns, Step, draw_order, interleave
 
 NAMES = ("original", "clone", "again")
 STEAL = Note("steal-time", "the hypervisor took 3 %")

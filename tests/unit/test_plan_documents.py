@@ -7,8 +7,8 @@ from messages import raises
 from pydantic import ValidationError
 from rows import each_row
 
+from hindmost.core.plan import MeasurePlan, load_workload
 from hindmost.errors import UsageError
-from hindmost.plan import MeasurePlan, load_workload
 
 
 def engine_plans(plan: MeasurePlan, run: int = 1, protocol: str = "memcached") -> list[dict]:

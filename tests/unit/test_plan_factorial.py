@@ -8,10 +8,10 @@ from factorials import factor
 from messages import raises
 from rows import each_row
 
+from hindmost.core.knobs import kind_of
+from hindmost.core.plan.factorial import FOR_MEASURE, load_study_file
+from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
-from hindmost.knobs import kind_of
-from hindmost.plan.factorial import FOR_MEASURE, load_study_file
-from hindmost.run.request import MeasureRequest
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(

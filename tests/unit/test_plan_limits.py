@@ -8,10 +8,10 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan import MeasurePlan, parse_term
+from hindmost.core.plan.limits import check_limits, parse_limits
+from hindmost.core.plan.objective import parse_objective
 from hindmost.errors import UsageError
-from hindmost.plan import MeasurePlan, parse_term
-from hindmost.plan.limits import check_limits, parse_limits
-from hindmost.plan.objective import parse_objective
 
 
 @each_row(

@@ -8,8 +8,8 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan import secrets
 from hindmost.errors import UsageError
-from hindmost.plan import secrets
 
 SECRET = "s3cret-words"
 

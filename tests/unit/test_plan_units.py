@@ -6,15 +6,9 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan import parse_duration, parse_percent, parse_quantiles, parse_rate, parse_runs
+from hindmost.core.plan.units import format_us, label
 from hindmost.errors import UsageError
-from hindmost.plan import (
-    parse_duration,
-    parse_percent,
-    parse_quantiles,
-    parse_rate,
-    parse_runs,
-)
-from hindmost.plan.units import format_us, label
 
 
 @each_row(

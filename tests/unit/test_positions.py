@@ -5,9 +5,9 @@ import json
 import pytest
 from messages import raises
 
+from hindmost.commands.clone import load_clone
+from hindmost.core.plan.positions import line_of
 from hindmost.errors import UsageError
-from hindmost.models import load_clone
-from hindmost.plan.positions import line_of
 
 HEAD = 'schema = "hindmost.clone/1"\nname = "x"  # [[service]]\n'
 
@@ -55,8 +55,8 @@ def test_a_mistake_in_json_is_refused_by_line_and_key(tmp_path):
 
 
 def test_the_line_of_every_field_of_an_application_is_found():
-    from hindmost.models import APPLICATIONS, read_source
-    from hindmost.models.parameters import known_paths
+    from hindmost.commands.clone import APPLICATIONS, read_source
+    from hindmost.commands.clone.parameters import known_paths
 
     for name in APPLICATIONS:
         text = read_source(name)

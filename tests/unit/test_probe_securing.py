@@ -15,9 +15,9 @@ import pytest
 from certificates import issue
 from messages import raises
 
+from hindmost.core.plan.tls import Tls
+from hindmost.core.targets import identify
 from hindmost.errors import TargetError
-from hindmost.plan.tls import Tls
-from hindmost.targets import identify
 
 LONG_S = 60.0
 """How long a silent server stays silent, unless the probe has ended."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from hindmost import _engine
-from hindmost.knobs.steps import start_time
-from hindmost.studies.diagnosis.neighbours import busy_processes, has_thread
-from hindmost.targets.procfs import process_name, process_tree
+from hindmost.commands.diagnose.neighbours import busy_processes, has_thread
+from hindmost.core.knobs.steps import start_time
+from hindmost.core.targets.procfs import process_name, process_tree
 
 BURN = (
     "import ctypes, time; ctypes.CDLL(None).prctl(15, b'aaaaaaaaaaaaaa\\xc3', 0, 0, 0); print('up', flush=True)\n"

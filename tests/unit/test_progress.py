@@ -3,8 +3,8 @@
 import io
 import threading
 
-from hindmost import progress
 from hindmost.cli import steps
+from hindmost.core import progress
 
 
 class FakeEvent(threading.Event):

@@ -7,8 +7,8 @@ from typing import get_args
 
 from rows import each_row
 
-from hindmost.plan import protocols
-from hindmost.plan.protocols import ENTRIES, PROTOCOLS
+from hindmost.core.plan import protocols
+from hindmost.core.plan.protocols import ENTRIES, PROTOCOLS
 
 
 def test_pydantic_accepts_the_names_in_the_table() -> None:

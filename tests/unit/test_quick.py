@@ -4,10 +4,10 @@ from evidence import evidence, run
 from messages import raises
 from rows import each_row
 
+from hindmost.core.run.request import MeasureRequest
+from hindmost.core.run.request.quick import FREE, RUNS, SETTINGS
+from hindmost.core.run.verdict import causes, headline, judge, overall
 from hindmost.errors import UsageError
-from hindmost.run.request import MeasureRequest
-from hindmost.run.request.quick import FREE, RUNS, SETTINGS
-from hindmost.run.verdict import causes, headline, judge, overall
 from hindmost.stats import Decision
 
 WIDE = Decision(True, False, "p99 is known to ±40 %", None, 3, "p99", 0.4)

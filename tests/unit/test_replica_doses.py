@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from undoing import undo
 
-from hindmost.interventions.changes import File, Pause, Places, SuspectGone
-from hindmost.studies.diagnosis.neighbours import Neighbour
-from hindmost.studies.diagnosis.replica import quotas
-from hindmost.studies.diagnosis.replica.doses import TOGETHER, Scene, Shield, doses_of
-from hindmost.studies.diagnosis.replica.loads import Load
-from hindmost.studies.diagnosis.suspects import Suspects
+from hindmost.commands.diagnose.neighbours import Neighbour
+from hindmost.commands.diagnose.replica import quotas
+from hindmost.commands.diagnose.replica.doses import TOGETHER, Scene, Shield, doses_of
+from hindmost.commands.diagnose.replica.loads import Load
+from hindmost.commands.diagnose.suspects import Suspects
+from hindmost.core.interventions.changes import File, Pause, Places, SuspectGone
 
 NEEDS_US = 20_000
 """CPU time that the made-up server needs in each 100 ms; with less it is throttled longer and longer."""

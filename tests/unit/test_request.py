@@ -9,9 +9,9 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.cli.measure import measure
+from hindmost.commands.measure.cli import measure
+from hindmost.core.run.request import OPTIONS, MeasureRequest
 from hindmost.errors import UsageError
-from hindmost.run.request import OPTIONS, MeasureRequest
 
 
 def test_the_command_has_an_option_for_each_field_with_its_default():
@@ -21,7 +21,7 @@ def test_the_command_has_an_option_for_each_field_with_its_default():
 
 
 def test_python_and_the_command_line_make_the_same_plan(monkeypatch):
-    from hindmost.studies import begin, kind
+    from hindmost.core.study import begin, kind
 
     plans = []
 

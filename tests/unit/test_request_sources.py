@@ -10,9 +10,9 @@ import pytest
 from messages import raises
 
 from hindmost import _engine
+from hindmost.core.plan.sources import openapi as openapi_source
+from hindmost.core.plan.sources import read_requests
 from hindmost.errors import UsageError
-from hindmost.plan.sources import openapi as openapi_source
-from hindmost.plan.sources import read_requests
 
 VEGETA = """\
 # two alike, and one with a body

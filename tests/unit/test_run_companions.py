@@ -9,9 +9,9 @@ from messages import raises
 from rows import each_row
 
 from hindmost import MeasurePlan, _engine
+from hindmost.core.run.companions import COMPANIONS, Companion, Scene, accompany
+from hindmost.core.run.companions.sentinel import Sentinel
 from hindmost.errors import HostUnfit
-from hindmost.run.companions import COMPANIONS, Companion, Scene, accompany
-from hindmost.run.companions.sentinel import Sentinel
 
 SCENE = Scene(MeasurePlan(target="synth"), Path("run"), "127.0.0.1:1", None, 1.0)
 
@@ -128,7 +128,7 @@ def sentinels(monkeypatch):
             calls.append("ended")
             return "[]"
 
-    monkeypatch.setattr("hindmost.run.companions.sentinel._engine.Sentinel", FakeSentinel)
+    monkeypatch.setattr("hindmost.core.run.companions.sentinel._engine.Sentinel", FakeSentinel)
     return calls
 
 
@@ -173,7 +173,7 @@ def test_a_failing_sentinel_records_its_reason(monkeypatch, fails):
         def end(self) -> str:
             raise _engine.EngineError("sentinel", "kept out to the end")
 
-    monkeypatch.setattr("hindmost.run.companions.sentinel._engine.Sentinel", FailingSentinel)
+    monkeypatch.setattr("hindmost.core.run.companions.sentinel._engine.Sentinel", FailingSentinel)
     plan = SCENE.plan.model_copy(update={"server_cpus": (0,), "client_cpus": ((1,),)})
     with accompany(Scene(plan, Path("run"), "a:1", 7, 1.0), [Sentinel]) as company:
         company.before_measurement([])

@@ -8,13 +8,13 @@ import pytest
 from rows import each_row
 
 from hindmost import MeasurePlan
-from hindmost.codes import CODES
-from hindmost.run.isolated import RunIsolated, find_refusal, run_isolated
-from hindmost.run.isolated.interruptions import find_interference
-from hindmost.run.isolated.refusal import Refusal
-from hindmost.run.isolated.requests import RequestTimes
+from hindmost.commands.measure import Procedure
+from hindmost.core.codes import CODES
+from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
+from hindmost.core.run.isolated.interruptions import find_interference
+from hindmost.core.run.isolated.refusal import Refusal
+from hindmost.core.run.isolated.requests import RequestTimes
 from hindmost.stats import NEVER, Estimate, Onsets
-from hindmost.studies.measure import Procedure
 from tests.stats.interference_worlds import World, simulate
 
 MS = 1_000_000

@@ -9,9 +9,9 @@ import pytest
 from evidence import LABELS, arrivals, by_stage, client, evidence, host, neighbour, run, thread
 from rows import each_row
 
-from hindmost.run import limits
-from hindmost.run.isolated import Refusal, RunIsolated
-from hindmost.run.status import RepeatBudget, RunStatus, status
+from hindmost.core.run import limits
+from hindmost.core.run.isolated import Refusal, RunIsolated
+from hindmost.core.run.status import RepeatBudget, RunStatus, status
 
 LATE_BY_INTERRUPTION = by_stage(waiting=2_000)
 """Two in a hundred requests were late because the CPU was taken away."""

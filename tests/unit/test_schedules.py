@@ -12,11 +12,11 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.commands.measure.view import charts
+from hindmost.commands.measure.view.data import series_data
+from hindmost.core.plan.schedules import SHAPES, mean_rates, parse_schedule
+from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
-from hindmost.plan.schedules import SHAPES, mean_rates, parse_schedule
-from hindmost.report.measure import charts
-from hindmost.report.measure.data import series_data
-from hindmost.run.request import MeasureRequest
 
 
 def rates(text: str) -> list[float]:

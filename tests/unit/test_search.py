@@ -17,14 +17,7 @@ from messages import raises
 from rows import each_row
 from tiny_study import HOST, Diary, tiny_plan
 
-from hindmost.errors import ClientError, Exit, StudyError, TargetError, UsageError
-from hindmost.plan import parse_objective
-from hindmost.report.search.terminal import render_search
-from hindmost.run.request import MeasureRequest
-from hindmost.store import Study
-from hindmost.store.schema import schemas
-from hindmost.studies.part import open_part
-from hindmost.studies.search import (
+from hindmost.commands.measure.search import (
     HIGHEST,
     LOWEST,
     MOST_STEPS,
@@ -35,12 +28,19 @@ from hindmost.studies.search import (
     load_findings,
     rates,
 )
-from hindmost.studies.search.judge import Outcome
-from hindmost.studies.search.kind import latencies, publish
-from hindmost.studies.search.options import plan_search as asked_of_a_search
-from hindmost.studies.search.options import refuse_contradictions
-from hindmost.studies.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
-from hindmost.targets import parse_target
+from hindmost.commands.measure.search.judge import Outcome
+from hindmost.commands.measure.search.kind import latencies, publish
+from hindmost.commands.measure.search.options import plan_search as asked_of_a_search
+from hindmost.commands.measure.search.options import refuse_contradictions
+from hindmost.commands.measure.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
+from hindmost.commands.measure.search.view.terminal import render_search
+from hindmost.core.plan import parse_objective
+from hindmost.core.run.request import MeasureRequest
+from hindmost.core.store import Study
+from hindmost.core.store.schema import schemas
+from hindmost.core.study.part import open_part
+from hindmost.core.targets import parse_target
+from hindmost.errors import ClientError, Exit, StudyError, TargetError, UsageError
 
 OBJECTIVE = "p99<500us"
 MAX_RUNS = 8

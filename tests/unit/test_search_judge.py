@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from messages import raises
 from rows import each_row
 
+from hindmost.commands.measure.search.judge import DISTURBED, StepRule, StepRun, judge, step_run
+from hindmost.core.plan import parse_objective
+from hindmost.core.run.isolated import Refusal, RunIsolated
+from hindmost.core.run.status import Kind, RunStatus
 from hindmost.errors import UsageError
-from hindmost.plan import parse_objective
-from hindmost.run.isolated import Refusal, RunIsolated
-from hindmost.run.status import Kind, RunStatus
 from hindmost.stats import ObjectiveRule
-from hindmost.studies.search.judge import DISTURBED, StepRule, StepRun, judge, step_run
 
 P99 = parse_objective("p99<500us")
 RUNS = (5, 9)

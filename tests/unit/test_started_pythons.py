@@ -32,7 +32,7 @@ def test_python_commands_are_found_in_the_sources() -> None:
 
 @pytest.mark.parametrize("name", ["json.py", "signal.py", "hindmost.py"])
 def test_a_module_in_the_working_folder_is_not_imported(name: str, tmp_path: Path) -> None:
-    from hindmost.fleet.client import Client
+    from hindmost.core.fleet.client import Client
 
     (tmp_path / name).write_text("from pathlib import Path\nPath(__file__).with_name('was run').touch()\n")
     before = Path.cwd()

@@ -15,12 +15,12 @@ from stealing_host import SENTINEL, SERVER_CPU, Host, StealingFleet
 from tiny_study import HOST, Diary, rewrite
 
 from hindmost import MeasurePlan, Study
-from hindmost.plan import parse_objective
-from hindmost.report.measure import render_page, render_terminal
-from hindmost.run.making import make_run
-from hindmost.studies.measure import Procedure, answer, procedure
-from hindmost.studies.search.rates import RateSearch
-from hindmost.targets import parse_target
+from hindmost.commands.measure import Procedure, answer, procedure
+from hindmost.commands.measure.search.rates import RateSearch
+from hindmost.commands.measure.view import render_page, render_terminal
+from hindmost.core.plan import parse_objective
+from hindmost.core.run.making import make_run
+from hindmost.core.targets import parse_target
 
 SERVICE_US = 100.0
 
@@ -32,7 +32,7 @@ def server_address() -> Any:
         impostor(memcached(lambda connection, _: connection.sendall(b"END\r\n"))) as address,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr("hindmost.run.serving.local_owner", lambda _: None)
+        patch.setattr("hindmost.core.run.serving.local_owner", lambda _: None)
         yield address
 
 

@@ -10,12 +10,13 @@ import pytest
 from rows import each_row
 from schemas import texts
 
-from hindmost import _engine, store
+from hindmost import _engine
 from hindmost.cli import main
-from hindmost.models.fit import Log, account, fit_clone
-from hindmost.store.estimates import encode
-from hindmost.store.reading import read_document
-from hindmost.store.schema import schemas
+from hindmost.commands.clone.fit import Log, account, fit_clone
+from hindmost.core import store
+from hindmost.core.store.estimates import encode
+from hindmost.core.store.reading import read_document
+from hindmost.core.store.schema import schemas
 
 GOLDEN = Path(__file__).parents[1] / "golden/data"
 RESULTS = Path(__file__).parents[2] / "examples" / "attribution" / "results"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from messages import raises
 
+from hindmost.core.store import Study
+from hindmost.core.store.study import RUN_SCHEMA, SCHEMA
 from hindmost.errors import Interrupted, StudyError, UsageError
-from hindmost.store import Study
-from hindmost.store.study import RUN_SCHEMA, SCHEMA
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 from messages import raises
 
 from hindmost import _engine
+from hindmost.commands.colocate import processor as processors
+from hindmost.commands.colocate.stressors import _measure_undisturbed, find_slowed, find_unsaturated
 from hindmost.errors import Inconclusive
-from hindmost.studies.colocation import processor as processors
-from hindmost.studies.colocation.stressors import _measure_undisturbed, find_slowed, find_unsaturated
 
 CLASSES = ("fp_mul", "fp_add", "fp_shuffle", "vec_mul", "int_add", "branch", "load", "store")
 ALONE = (2.0, 2.0, 2.0, 0.8, 5.0, 1.99, 3.0, 2.0)

@@ -15,20 +15,20 @@ from rows import each_row
 from tiny_study import HOST, rewrite, tiny_plan
 
 from hindmost.cli import main
+from hindmost.commands.clone import load_clone
+from hindmost.commands.compare.batching import BatchingRequest
+from hindmost.commands.compare.clone import CloneRequest
+from hindmost.commands.compare.clone.ratios import LoadPoint
+from hindmost.commands.compare.setting import SettingRequest
+from hindmost.commands.compare.targets import TargetsRequest
+from hindmost.commands.measure.search.kind import objective_of
+from hindmost.core.store import Study
+from hindmost.core.store.kinds import GO_ON, name_of
+from hindmost.core.store.manifest import Manifest
+from hindmost.core.study import kind as kinds
+from hindmost.core.study.kind import KINDS, Kind, PublishedAnswer, carry_out, kind_of, refuse_another
+from hindmost.core.study.talk import Silent
 from hindmost.errors import Interrupted, StudyError, TargetError, UsageError
-from hindmost.models import load_clone
-from hindmost.store import Study
-from hindmost.store.kinds import GO_ON, name_of
-from hindmost.store.manifest import Manifest
-from hindmost.studies import kind as kinds
-from hindmost.studies.comparison.batching import BatchingRequest
-from hindmost.studies.comparison.clone import CloneRequest
-from hindmost.studies.comparison.clone.ratios import LoadPoint
-from hindmost.studies.comparison.setting import SettingRequest
-from hindmost.studies.comparison.targets import TargetsRequest
-from hindmost.studies.kind import KINDS, Kind, PublishedAnswer, carry_out, kind_of, refuse_another
-from hindmost.studies.search.kind import objective_of
-from hindmost.studies.talk import Silent
 
 CLONE = """
 schema = "hindmost.clone/1"
@@ -45,7 +45,7 @@ PLAN = tiny_plan().model_dump(mode="json")
 def fast_prediction():
     """Simulate predictions with a fortieth of the usual number of requests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("hindmost.studies.comparison.clone.answer"), "SIMULATED", 10_000)
+        patch.setattr(import_module("hindmost.commands.compare.clone.answer"), "SIMULATED", 10_000)
         yield
 
 
@@ -92,7 +92,7 @@ def test_every_kind_of_the_table_exists_under_its_name(name):
 
 
 def test_a_read_only_study_is_still_shown(verification, monkeypatch, capsys):
-    from hindmost.store import study as room
+    from hindmost.core.store import study as room
 
     def full(path, text):
         raise OSError(errno.EROFS, "Read-only file system", str(path))

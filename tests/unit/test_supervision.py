@@ -16,15 +16,15 @@ from measuring import wait_for
 from messages import assert_error, raises
 
 from hindmost import _engine
+from hindmost.commands.colocate.supervision.controller import SOON, Controller, Rules
+from hindmost.commands.colocate.supervision.group import Group, new_group
+from hindmost.commands.colocate.supervision.job import adopt_process, start_job
+from hindmost.commands.colocate.supervision.windows import Windows
+from hindmost.core.interventions import watchdog
+from hindmost.core.interventions.session import start_session
+from hindmost.core.knobs.kinds.cgroup import Hierarchy, hierarchy, missing
+from hindmost.core.notes import Note
 from hindmost.errors import HindmostError, UsageError
-from hindmost.interventions import watchdog
-from hindmost.interventions.session import start_session
-from hindmost.knobs.kinds.cgroup import Hierarchy, hierarchy, missing
-from hindmost.notes import Note
-from hindmost.studies.colocation.supervision.controller import SOON, Controller, Rules
-from hindmost.studies.colocation.supervision.group import Group, new_group
-from hindmost.studies.colocation.supervision.job import adopt_process, start_job
-from hindmost.studies.colocation.supervision.windows import Windows
 
 MISSING_SUPPORT = missing()
 GROUPS = pytest.mark.skipif(
@@ -357,9 +357,9 @@ def test_a_job_ends_with_its_last_daemon_and_fails_on_a_signal(tmp_path):
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from hindmost.interventions.session import start_session
-from hindmost.studies.colocation.supervision import job as jobs
-from hindmost.studies.colocation.supervision.group import Group, new_group
+from hindmost.core.interventions.session import start_session
+from hindmost.commands.colocate.supervision import job as jobs
+from hindmost.commands.colocate.supervision.group import Group, new_group
 what, point = sys.argv[1], sys.argv[2]
 
 def now(name):

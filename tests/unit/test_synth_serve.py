@@ -7,7 +7,7 @@ from clones import SMALL
 from messages import assert_refused
 
 from hindmost.cli import main
-from hindmost.store.schema import schemas
+from hindmost.core.store.schema import schemas
 
 
 def test_an_integrated_clone_needs_no_client_and_follows_its_schemas(tmp_path, capsys):

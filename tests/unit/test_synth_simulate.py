@@ -13,11 +13,11 @@ from rows import each_row
 
 from hindmost import _engine
 from hindmost.cli import main
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.simulation import Design, run_points, simulate
+from hindmost.core.store.schema import schemas
 from hindmost.errors import UsageError
-from hindmost.models import load_clone
-from hindmost.models.document import Clone
-from hindmost.models.simulation import Design, run_points, simulate
-from hindmost.store.schema import schemas
 
 
 def queue(law=None, **fields):

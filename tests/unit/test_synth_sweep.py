@@ -8,17 +8,17 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.inverse import Question, answer
+from hindmost.commands.clone.parameters import Vary, apply_changes, changes, known_paths, parse_vary, value_at
+from hindmost.commands.clone.simulation import Design
+from hindmost.commands.clone.sweep import settings, sweep
+from hindmost.commands.clone.view.sweep.page import render_sweep_page
+from hindmost.commands.clone.view.sweep.terminal import describe_answer
+from hindmost.core.plan import parse_term
+from hindmost.core.store.schema import schemas
 from hindmost.errors import UsageError
-from hindmost.models import load_clone
-from hindmost.models.document import Clone
-from hindmost.models.inverse import Question, answer
-from hindmost.models.parameters import Vary, apply_changes, changes, known_paths, parse_vary, value_at
-from hindmost.models.simulation import Design
-from hindmost.models.sweep import settings, sweep
-from hindmost.plan import parse_term
-from hindmost.report.sweep.page import render_sweep_page
-from hindmost.report.sweep.terminal import describe_answer
-from hindmost.store.schema import schemas
 
 FEW = Design(requests=20_000)
 

@@ -12,10 +12,10 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan.protocols import Protocol
+from hindmost.core.targets import first_answering, identify
+from hindmost.core.targets.probe import NotListening, NotReady, WrongProtocol, accepts, recognise
 from hindmost.errors import TargetError
-from hindmost.plan.protocols import Protocol
-from hindmost.targets import first_answering, identify
-from hindmost.targets.probe import NotListening, NotReady, WrongProtocol, accepts, recognise
 
 
 @contextmanager

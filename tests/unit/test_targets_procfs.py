@@ -13,9 +13,8 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.errors import TargetError
-from hindmost.targets import ports
-from hindmost.targets.procfs import (
+from hindmost.core.targets import ports
+from hindmost.core.targets.procfs import (
     cpu_affinity,
     cpu_seconds,
     decode_hex_address,
@@ -27,6 +26,7 @@ from hindmost.targets.procfs import (
     process_tree,
     split_address,
 )
+from hindmost.errors import TargetError
 
 
 @pytest.mark.skipif(sys.byteorder != "little", reason="the table requires a little-endian machine")

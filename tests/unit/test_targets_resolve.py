@@ -9,10 +9,10 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan.secrets import trust
+from hindmost.core.targets import Attached, Managed, parse_target
+from hindmost.core.targets.resolve import resolve_host
 from hindmost.errors import HindmostError, TargetError, UsageError
-from hindmost.plan.secrets import trust
-from hindmost.targets import Attached, Managed, parse_target
-from hindmost.targets.resolve import resolve_host
 
 
 @each_row(

@@ -16,9 +16,9 @@ import pytest
 from controlling import PATIENCE_S, assert_gone, controller, wait_until
 from messages import raises
 
+from hindmost.core.targets import ManagedServer, TargetSpec
+from hindmost.core.targets import ports as ports_module
 from hindmost.errors import TargetError
-from hindmost.targets import ManagedServer, TargetSpec
-from hindmost.targets import ports as ports_module
 
 # A server as bad as they come: ignores SIGTERM, forks a child, and one that leaves group and session.
 STUBBORN = """
@@ -59,8 +59,8 @@ def test_kill_9_of_hindmost_ends_a_stubborn_server_with_a_forked_child() -> None
 
 KILLED_AT_EVERY_STEP = """
 import os, signal, sys
-from hindmost.targets import ManagedServer, TargetSpec
-from hindmost.targets import launch, probe, warden
+from hindmost.core.targets import ManagedServer, TargetSpec
+from hindmost.core.targets import launch, probe, warden
 spec = TargetSpec.model_validate_json(sys.argv[1])
 STEPS = ("os.remove", "os.mkdir", "os.chmod", "os.chown", "os.rename", "subprocess.Popen", "socket.connect")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -222,7 +222,7 @@ def test_a_lost_race_for_a_port_is_retried(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_guard_ends_if_hindmost_dies_before_its_first_request() -> None:
-    from hindmost.targets import guard
+    from hindmost.core.targets import guard
 
     command = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid())]
     assert subprocess.run(command, stdin=subprocess.DEVNULL, timeout=PATIENCE_S, check=False).returncode == 0

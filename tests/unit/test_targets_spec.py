@@ -11,14 +11,14 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.core.plan.protocols import PROTOCOLS
+from hindmost.core.targets import TargetSpec, load_target_file, preset, preset_names
+from hindmost.core.targets.cpus import format_cpus, parse_cpus
+from hindmost.core.targets.launch import choose_folder, find_program, prepare, threads_for
+from hindmost.core.targets.presets import preset as named_preset
+from hindmost.core.targets.spec import json_schema_text, parse_target_toml
+from hindmost.core.targets.users import account
 from hindmost.errors import HindmostError, TargetError, UsageError
-from hindmost.plan.protocols import PROTOCOLS
-from hindmost.targets import TargetSpec, load_target_file, preset, preset_names
-from hindmost.targets.cpus import format_cpus, parse_cpus
-from hindmost.targets.launch import choose_folder, find_program, prepare, threads_for
-from hindmost.targets.presets import preset as named_preset
-from hindmost.targets.spec import json_schema_text, parse_target_toml
-from hindmost.targets.users import account
 
 ROOT = Path(__file__).parents[2]
 GOOD = 'name = "s"\nprotocol = "redis"\ncommand = ["serve", "{port}"]\n'

@@ -15,24 +15,24 @@ import pytest
 from messages import assert_error, raises
 from rows import each_row
 
-from hindmost.codes import CODES
+from hindmost.commands.trace.view.names import CAUSES
+from hindmost.commands.trace.view.names import STAGES as STAGE_NAMES
+from hindmost.commands.trace.view.page import render_trace_page
+from hindmost.commands.trace.view.terminal import render_trace
+from hindmost.core.codes import CODES
+from hindmost.core.store.schema import schemas
+from hindmost.core.tracing.advice import Service, advise
+from hindmost.core.tracing.answer import document_of
+from hindmost.core.tracing.begin_probe import Function
+from hindmost.core.tracing.groups import _groups
+from hindmost.core.tracing.inbound import find_inbound
+from hindmost.core.tracing.interference import CpuCounters
+from hindmost.core.tracing.server import Server, find_server
+from hindmost.core.tracing.support import tracing_error
+from hindmost.core.tracing.times import service_rows
+from hindmost.core.tracing.tracing import TraceRequest
 from hindmost.errors import HindmostError, TargetError, UsageError
-from hindmost.report.trace.names import CAUSES
-from hindmost.report.trace.names import STAGES as STAGE_NAMES
-from hindmost.report.trace.page import render_trace_page
-from hindmost.report.trace.terminal import render_trace
 from hindmost.stats.stages import STAGES
-from hindmost.store.schema import schemas
-from hindmost.trace.advice import Service, advise
-from hindmost.trace.begin_probe import Function
-from hindmost.trace.document import document_of
-from hindmost.trace.groups import _groups
-from hindmost.trace.inbound import find_inbound
-from hindmost.trace.interference import CpuCounters
-from hindmost.trace.server import Server, find_server
-from hindmost.trace.support import tracing_error
-from hindmost.trace.times import service_rows
-from hindmost.trace.tracing import TraceRequest
 
 COUNTS = dict.fromkeys(
     [

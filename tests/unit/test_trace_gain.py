@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hindmost.models.document import Clone
-from hindmost.models.simulation import Design, simulate
-from hindmost.trace.advice import Service, _predict
+from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.simulation import Design, simulate
+from hindmost.core.tracing.advice import Service, _predict
 
 WORK_US, HELD_US, OFTEN = 100.0, 1_000.0, 0.02
 """A request's own work; by how much a culprit holds up one in fifty of them."""

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hindmost.trace.usage import ENDED, Usage
+from hindmost.core.tracing.usage import ENDED, Usage
 
 SPINS = """
 import os, sys, threading, time

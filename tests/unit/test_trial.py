@@ -12,26 +12,26 @@ from rows import each_row
 from tiny_study import HOST, tiny_plan
 
 from hindmost import open_study
-from hindmost.errors import Interrupted, UsageError
-from hindmost.plan.levels import numbers_of, parse_levels, write_levels
-from hindmost.report.common import numbers
-from hindmost.report.comparison import render_trial, render_trial_page
-from hindmost.report.comparison.setting import before_and_after
-from hindmost.run.request import MeasureRequest
-from hindmost.store import Study
-from hindmost.studies.comparison import arms
-from hindmost.studies.comparison.figures import ArmFigures
-from hindmost.studies.comparison.setting import SettingRequest, answer, open_new, parse_what, reopen
-from hindmost.studies.comparison.setting.answer import (
+from hindmost.commands.compare import arms
+from hindmost.commands.compare.figures import ArmFigures
+from hindmost.commands.compare.setting import SettingRequest, answer, open_new, parse_what, reopen
+from hindmost.commands.compare.setting.answer import (
     best_level,
     conflicting_levels,
     decide,
     describe_level,
     level_to_keep,
 )
-from hindmost.studies.comparison.setting.request import pair_limits
-from hindmost.studies.kind import carry_out
-from hindmost.studies.talk import Silent
+from hindmost.commands.compare.setting.request import pair_limits
+from hindmost.commands.compare.view import render_trial, render_trial_page
+from hindmost.commands.compare.view.setting import before_and_after
+from hindmost.core.plan.levels import numbers_of, parse_levels, write_levels
+from hindmost.core.run.request import MeasureRequest
+from hindmost.core.store import Study
+from hindmost.core.study.kind import carry_out
+from hindmost.core.study.talk import Silent
+from hindmost.errors import Interrupted, UsageError
+from hindmost.present import numbers
 
 SLOWER = {"env": "HINDMOST_NOTHING"}
 

@@ -4,11 +4,11 @@ import pytest
 from evidence import client, evidence, host, neighbour, reasons, sockets, tcp, ten, thread
 from rows import each_row
 
-from hindmost.codes import CODES
-from hindmost.run.self_diagnosis import ROWS, self_diagnosis
-from hindmost.run.sharing import SEPARATE_CPUS
-from hindmost.run.verdict import judge
-from hindmost.run.verdict.interference import measure_interference
+from hindmost.core.codes import CODES
+from hindmost.core.run.self_diagnosis import ROWS, self_diagnosis
+from hindmost.core.run.sharing import SEPARATE_CPUS
+from hindmost.core.run.verdict import judge
+from hindmost.core.run.verdict.interference import measure_interference
 
 
 def level(code, **given):

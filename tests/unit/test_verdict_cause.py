@@ -5,10 +5,10 @@ from evidence import arrivals, client, evidence, host, neighbour, run, ten, thre
 from rows import each_row
 from test_answer_isolated import make_isolated
 
-from hindmost.notes import Note
-from hindmost.run.exclusion import Partition
-from hindmost.run.sharing import SEPARATE_CPUS
-from hindmost.run.verdict import causes, headline, judge, overall
+from hindmost.core.notes import Note
+from hindmost.core.run.exclusion import Partition
+from hindmost.core.run.sharing import SEPARATE_CPUS
+from hindmost.core.run.verdict import causes, headline, judge, overall
 
 LATE = {"latency": {"p99": 1000.0}, "service": {"p99": 800.0}}
 STEAL_NOTE = Note("steal-time", "the hypervisor took 3 %", {"share": 0.03})

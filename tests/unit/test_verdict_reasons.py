@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import each_row
 
-from hindmost.codes import CODES
-from hindmost.run import limits
-from hindmost.run.verdict import Cause, headline, judge, of_label, overall
+from hindmost.core.codes import CODES
+from hindmost.core.run import limits
+from hindmost.core.run.verdict import Cause, headline, judge, of_label, overall
 from hindmost.stats import Decision, Ownership, middle_interval
 
 

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from messages import raises
 
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.simulation import Design, simulate
+from hindmost.commands.compare.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, decide
+from hindmost.commands.compare.clone.request import CloneRequest, parse_loads, refuse_other_request
+from hindmost.commands.compare.clone.series import with_seed
+from hindmost.commands.compare.view import render_verification, render_verification_page
+from hindmost.commands.compare.view.clone import heads
+from hindmost.core.notes import Note
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.store import Study
+from hindmost.core.store.schema import schemas
+from hindmost.core.targets import parse_target
 from hindmost.errors import UsageError
-from hindmost.models import load_clone
-from hindmost.models.simulation import Design, simulate
-from hindmost.notes import Note
-from hindmost.plan import MeasurePlan
-from hindmost.report.comparison import render_verification, render_verification_page
-from hindmost.report.comparison.clone import heads
-from hindmost.store import Study
-from hindmost.store.schema import schemas
-from hindmost.studies.comparison.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, decide
-from hindmost.studies.comparison.clone.request import CloneRequest, parse_loads, refuse_other_request
-from hindmost.studies.comparison.clone.series import with_seed
-from hindmost.targets import parse_target
 
 POINT = LoadPoint(0.5, 400.0)
 LATE = Note("late-sends", "requests left late", {"late_us": 40.0})

@@ -16,11 +16,19 @@ import pytest
 from messages import raises
 
 from hindmost import _engine
+from hindmost.commands.watch import (
+    Application,
+    WatchRequest,
+    find_application,
+    latency_from,
+    merge,
+    read_ring,
+    watch,
+)
+from hindmost.commands.watch.application import CGROUPS
+from hindmost.commands.watch.blocks import metrics_of, quantiles_of
+from hindmost.commands.watch.ring import bin_middle_us, merged_quantile_us
 from hindmost.errors import HindmostError, TargetError, UsageError
-from hindmost.watch import Application, WatchRequest, find_application, latency_from, merge, read_ring, watch
-from hindmost.watch.application import CGROUPS
-from hindmost.watch.blocks import metrics_of, quantiles_of
-from hindmost.watch.ring import bin_middle_us, merged_quantile_us
 
 OWN = Application("this test", os.getpid())
 

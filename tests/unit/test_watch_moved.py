@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hindmost.cli import main
-from hindmost.watch import Ring
-from hindmost.watch.ranking import rank_or_wait
+from hindmost.commands.watch import Ring
+from hindmost.commands.watch.ranking import rank_or_wait
 
 BLOCK_S = 30
 BEGIN = 1_800_000_000  # at the start of a block
@@ -46,7 +46,7 @@ def ring(slow):
 def show_ring(monkeypatch, capsys):
     def show(slow):
         """Return document and text of a ring with an unfinished block after those of `slow`."""
-        monkeypatch.setattr("hindmost.watch.read_ring", lambda _: ring(np.array([*slow, slow[-1]])))
+        monkeypatch.setattr("hindmost.commands.watch.read_ring", lambda _: ring(np.array([*slow, slow[-1]])))
         assert main(["watch", "show", "a.ring", "--block", "30s", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert main(["watch", "show", "a.ring", "--block", "30s"]) == 0

@@ -10,10 +10,10 @@ from messages import raises
 from rows import each_row
 from scipy import stats
 
+from hindmost.core.plan import load_workload
+from hindmost.core.plan.workload import named_workloads
+from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
-from hindmost.plan import load_workload
-from hindmost.plan.workload import named_workloads
-from hindmost.run.request import MeasureRequest
 
 MISTAKES = [
     ('{"keys": 9,\n "popularity": {"zipff": 1.0}}', "unknown-key", "popularity.zipff", 2),

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from hindmost import MeasurePlan
-from hindmost.fleet import Moment
-from hindmost.run.figures import RunFigures
+from hindmost.core.fleet import Moment
+from hindmost.core.run.figures import RunFigures
 from hindmost.stats import Decision
 
 HOST = {"facts": {"cpus_online": 2}, "findings": []}

@@ -30,7 +30,7 @@ const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
 const FOLDER_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Prefix of cgroups that a study creates (`python/hindmost/knobs/kinds/cgroup.py`).
+/// Prefix of cgroups that a study creates (`python/hindmost/core/knobs/kinds/cgroup.py`).
 const PREFIX: &str = "hindmost-";
 
 fn is_ours(folder: &str) -> bool {

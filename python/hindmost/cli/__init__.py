@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hindmost.exits import Exit
+from hindmost.core.exits import Exit
 
 
 def main(argv: Sequence[str] | None = None) -> int:

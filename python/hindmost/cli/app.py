@@ -21,10 +21,10 @@ from hindmost.cli.steps import show_step
 from hindmost.cli.streams import CLOSED, say, silence
 from hindmost.cli.usage import convert_error
 from hindmost.cli.verbs import RENAMED, insert_default, list_subcommands
+from hindmost.core.escapes import Plain
+from hindmost.core.exits import Exit
+from hindmost.core.progress import show_steps
 from hindmost.errors import HindmostError, Interrupted, UsageError
-from hindmost.escapes import Plain
-from hindmost.exits import Exit
-from hindmost.progress import show_steps
 
 app = parser()
 

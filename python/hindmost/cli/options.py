@@ -70,7 +70,7 @@ Verbose = Annotated[
 
 def keep_private(*, shared: bool) -> None:
     """Restrict new files to the current user, unless the study is shared."""
-    from hindmost.store.study import share
+    from hindmost.core.store.study import share
 
     if shared:
         share()

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.cli.streams import CLOSED, say, silence
+from hindmost.core.exits import Exit
 from hindmost.errors import HindmostError, UsageError
-from hindmost.exits import Exit
 
 if TYPE_CHECKING:
-    from hindmost.studies.kind import PublishedAnswer
+    from hindmost.core.study.kind import PublishedAnswer
 
 
 def format_write_error(fault: str) -> str:
@@ -47,7 +47,7 @@ def print_answer(
     timed : bool
         Also print how long the command took until its answer.
     """
-    from hindmost.store.estimates import encode
+    from hindmost.core.store.estimates import encode
 
     failed = [*shown.failed]
     table = shown.account if verbose and shown.account else shown.table
@@ -62,7 +62,7 @@ def print_answer(
 
 def _warn_unstored_secrets() -> list[str]:
     """Warn about secrets given in plain text, without which the study cannot be resumed."""
-    from hindmost.plan.secrets import given_names
+    from hindmost.core.plan.secrets import given_names
 
     names = ", ".join(given_names())
     return [f"warning[secret-not-stored]: the study does not store {names}"] if names else []

@@ -6,7 +6,7 @@ import cyclopts
 
 from hindmost.cli.help import PlainHelp
 from hindmost.cli.verbs import VERBS, Verb, locate_function
-from hindmost.exits import EPILOGUE
+from hindmost.core.exits import EPILOGUE
 
 
 def parser() -> cyclopts.App:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from hindmost.cli.steps import CLEAR, LINE_S
 from hindmost.cli.streams import say
-from hindmost.fleet import Moment
-from hindmost.notes import Note
-from hindmost.plan import MeasurePlan
-from hindmost.results.progress import describe_run
-from hindmost.run.figures import RunFigures
-from hindmost.run.status import RepeatBudget
+from hindmost.core.fleet import Moment
+from hindmost.core.notes import Note
+from hindmost.core.plan import MeasurePlan
+from hindmost.core.plan.units import format_duration
+from hindmost.core.run.figures import RunFigures
+from hindmost.core.run.status import RepeatBudget
+from hindmost.core.study.callback import describe_run
+from hindmost.core.study.talk import CellStep
 from hindmost.stats import Decision
-
-if TYPE_CHECKING:
-    from hindmost.studies.attribution import AttributionPlan, Step
 
 STORED_S = 0.2
 """A run that ends sooner was already stored, in seconds."""
@@ -65,9 +64,9 @@ class Talk:
         """Report the runs of a plan."""
         return Progress(plan, quiet=self._quiet, out=self._out)
 
-    def cells(self, plan: AttributionPlan) -> CellProgress:
+    def cells(self) -> CellProgress:
         """Report the runs of cells."""
-        return CellProgress(plan, quiet=self._quiet, out=self._out)
+        return CellProgress(quiet=self._quiet, out=self._out)
 
 
 class Progress:
@@ -149,8 +148,7 @@ class Progress:
 class CellProgress:
     """Progress of a study of factors: a live line on a terminal, one line per block elsewhere."""
 
-    def __init__(self, plan: AttributionPlan, *, quiet: bool, out: TextIO) -> None:
-        self._plan = plan
+    def __init__(self, *, quiet: bool, out: TextIO) -> None:
         self._quiet = quiet
         self._out = out
         self._live = out.isatty() and not quiet
@@ -158,19 +156,18 @@ class CellProgress:
         self._laps: list[float] = []
         self._what = ""
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: CellStep) -> None:
         """Report that a run ended."""
         now = time.monotonic()
         seconds, self._last = now - self._last, now
-        setting = ", ".join(f"{name} = {level}" for name, level in self._plan.levels(step.cell).items())
         if step.why is not None:
-            self._say(f"{step.what}, {step.load.name}, {setting}: run failed: {step.why}")
+            self._say(f"{step.what}, {step.load}, {step.setting}: run failed: {step.why}")
         elif seconds < STORED_S:
             return
         self._laps.append(seconds)
         line = f"{step.what}, {step.done} of {step.of}, {self._time_left(step)} left"
         if self._live:
-            say(f"{line}: {step.load.name}, {setting}"[:200], out=self._out, head=CLEAR, end="")
+            say(f"{line}: {step.load}, {step.setting}"[:200], out=self._out, head=CLEAR, end="")
         elif step.what != self._what:
             self._say(line)
         self._what = step.what
@@ -179,11 +176,9 @@ class CellProgress:
         if not self._quiet:
             say(text, out=self._out, head=CLEAR if self._live else "")
 
-    def _time_left(self, step: Step) -> str:
-        from hindmost.design.cost import duration_text  # whoever makes these steps has a design
-
+    def _time_left(self, step: CellStep) -> str:
         late = self._laps[-RECENT:]
-        return duration_text(max(1.0, (step.of - step.done) * sum(late) / len(late)))
+        return format_duration(max(1.0, (step.of - step.done) * sum(late) / len(late)))
 
 
 def _span(seconds: float) -> str:

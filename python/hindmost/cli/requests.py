@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 from cyclopts import Parameter
 
 from hindmost.cli.options import GROUPS, whole_number
-from hindmost.run.request.options import OptionField, declare_fields
+from hindmost.core.run.request.options import OptionField, declare_fields
 
 Verb = Callable[..., int]
 
@@ -23,8 +23,8 @@ def add_request_options(
     Parameters
     ----------
     request : type
-        A dataclass whose fields are annotated with `hindmost.run.request.options.Option`. Its first field may
-        be given without a name.
+        A dataclass whose fields are annotated with `hindmost.core.run.request.options.Option`. Its first
+        field may be given without a name.
     before : mapping
         The command's own options that the help page shows before a field, by name of that field.
     without : collection of str, optional

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from hindmost.cli.streams import say
-from hindmost.progress import Step
+from hindmost.core.progress import Step
 
 CLEAR = "\r\x1b[2K"
 """Control sequence that clears the terminal's line."""

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TextIO
 
-from hindmost.escapes import plain
+from hindmost.core.escapes import plain
 
 CLOSED = "note[output-closed]: standard output was closed before everything was written"
 

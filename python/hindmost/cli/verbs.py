@@ -1,7 +1,7 @@
 """The table of commands. The parser, help, reference, golden texts and shell completion are built from it.
 
-A command is a file ``NAME.py`` in this package with a function ``NAME``, and a row of the table. A subcommand
-lies in a folder with the name of its command. Files are loaded when their command is called.
+A command is a package ``hindmost.commands.NAME`` whose ``cli`` has a function ``NAME``, and a row of the
+table. A subcommand is a module of ``cli``. Modules are loaded when their command is called.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ class Verb:
         The default subcommand: ``watch 4711`` means ``watch start 4711``.
     hidden : bool
         Whether the program's help page leaves it out.
-    package : str
-        The package of its function, if it is not in this package.
     """
 
     name: str
@@ -40,7 +38,6 @@ class Verb:
     verbs: tuple[Verb, ...] = ()
     usual: str | None = None
     hidden: bool = False
-    package: str = ""
 
 
 VERBS = (
@@ -92,7 +89,6 @@ VERBS = (
             "explain http://127.0.0.1:80/ --rate 500 --page why.html",
             "explain my-server.toml --workload mix.json --apply",
         ),
-        package="hindmost.explain.cli",
     ),
     Verb(
         "watch",
@@ -440,6 +436,6 @@ def insert_default(argv: Sequence[str]) -> list[str]:
 def locate_function(words: tuple[str, ...]) -> str:
     """Return a command's function as ``module:function``. A builtin's name gets an underscore."""
     name = words[-1].replace("-", "_")
-    if package := next((verb.package for verb in VERBS if (verb.name,) == words), ""):
-        return f"{package}:{name}"
-    return f"hindmost.cli.{'.'.join((*words[:-1], name))}:{name}{'_' if hasattr(builtins, name) else ''}"
+    command, *below = (word.replace("-", "_") for word in words)
+    module = ".".join(("hindmost.commands", command, "cli", *below))
+    return f"{module}:{name}{'_' if hasattr(builtins, name) else ''}"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hindmost.models.fit.laws.choice import Sample, choose_law
-from hindmost.models.fit.laws.families import Empirical
+from hindmost.commands.clone.fit.laws.choice import Sample, choose_law
+from hindmost.commands.clone.fit.laws.families import Empirical
 
 from .planted import times_of
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from messages import raises
 
+from hindmost.commands.clone.fit import fit_clone, read_log
+from hindmost.commands.clone.fit.demand import demand
 from hindmost.errors import Inconclusive
-from hindmost.models.fit import fit_clone, read_log
-from hindmost.models.fit.demand import demand
 
 from .planted import back_to_back, by_code, times_of
 
@@ -67,7 +67,7 @@ def test_a_coarse_clock_is_noted(tmp_path):
 
 
 def test_periodic_gaps_differ_from_random_gaps(tmp_path):
-    from hindmost.models.fit.pauses.detection import find_pauses
+    from hindmost.commands.clone.fit.pauses.detection import find_pauses
 
     us = times_of("masstree", N)
     begin = np.cumsum(us)

@@ -7,13 +7,13 @@ import pytest
 from messages import raises
 from rows import each_row
 
+from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.fit import fit_clone, read_log
+from hindmost.commands.clone.fit.reading import as_logs
+from hindmost.commands.clone.parameters import Vary
+from hindmost.commands.clone.simulation import Design, simulate
+from hindmost.commands.clone.sweep import sweep
 from hindmost.errors import UsageError
-from hindmost.models import load_clone
-from hindmost.models.fit import fit_clone, read_log
-from hindmost.models.fit.reading import as_logs
-from hindmost.models.parameters import Vary
-from hindmost.models.simulation import Design, simulate
-from hindmost.models.sweep import sweep
 
 from .planted import back_to_back, times_of
 

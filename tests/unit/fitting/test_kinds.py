@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hindmost.models.fit.laws.choice import Sample, choose_law
-from hindmost.models.fit.laws.kinds import BIAS, Together, laws_by_kind, reduce_bias
-from hindmost.models.fit.reading import Log
+from hindmost.commands.clone.fit.laws.choice import Sample, choose_law
+from hindmost.commands.clone.fit.laws.kinds import BIAS, Together, laws_by_kind, reduce_bias
+from hindmost.commands.clone.fit.reading import Log
 
 SHARE = 0.15
 """Share of the slow kind: p95 of all requests is in its middle."""

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hindmost.models.fit import fit_clone
-from hindmost.models.fit.load import find_load
-from hindmost.models.fit.reading import Log
+from hindmost.commands.clone.fit import fit_clone
+from hindmost.commands.clone.fit.load import find_load
+from hindmost.commands.clone.fit.reading import Log
 
 from .planted import by_code
 

@@ -8,10 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import each_row
 
-from hindmost.models.fit.bins import BinnedSamples, Grid
-from hindmost.models.fit.laws.families import Empirical, Gamma, Lognormal, Mixture, Pareto, mean_matched
-from hindmost.models.fit.laws.mixture import fit_lognormals, improve
-from hindmost.models.fit.laws.replay import latencies
+from hindmost.commands.clone.fit.bins import BinnedSamples, Grid
+from hindmost.commands.clone.fit.laws.families import (
+    Empirical,
+    Gamma,
+    Lognormal,
+    Mixture,
+    Pareto,
+    mean_matched,
+)
+from hindmost.commands.clone.fit.laws.mixture import fit_lognormals, improve
+from hindmost.commands.clone.fit.laws.replay import latencies
 
 from .planted import times_of
 
@@ -89,7 +96,7 @@ def test_the_replay_follows_lindleys_recursion():
 
 
 def test_the_replay_gives_the_mean_of_m_m_1():
-    from hindmost.models.fit.laws.replay import Replay
+    from hindmost.commands.clone.fit.laws.replay import Replay
 
     law = Mixture((1.0,), (Gamma(100.0, 1.0, 1),))
     mean_us = np.mean([Replay(seed, 100_000).of_model(law, 100.0)[:, 0] for seed in range(6)], axis=0)

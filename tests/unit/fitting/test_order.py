@@ -6,7 +6,7 @@ from autoregression import autoregressive
 from rows import each_row
 from scipy.special import ndtr
 
-from hindmost.models.fit.order.successive import find_order
+from hindmost.commands.clone.fit.order.successive import find_order
 
 N = 30_000
 
@@ -50,9 +50,9 @@ def test_planted_regimes_are_found_with_factors_and_durations():
 
 
 def test_overlapping_components_need_a_higher_autocorrelation():
-    from hindmost.models.fit.laws.families import Lognormal, Mixture
-    from hindmost.models.fit.order.copula import _times, score_autocorrelation
-    from hindmost.models.fit.order.successive import autocorrelation, normal_scores
+    from hindmost.commands.clone.fit.laws.families import Lognormal, Mixture
+    from hindmost.commands.clone.fit.order.copula import _times, score_autocorrelation
+    from hindmost.commands.clone.fit.order.successive import autocorrelation, normal_scores
 
     law = Mixture((0.6, 0.4), (Lognormal(4.0, 0.9), Lognormal(4.6, 0.4)))
     score_rho = score_autocorrelation(law, 0.5)
@@ -70,7 +70,7 @@ def test_the_engine_draws_from_the_fitted_order():
     import json
 
     from hindmost import _engine
-    from hindmost.models.fit import Log, fit_clone
+    from hindmost.commands.clone.fit import Log, fit_clone
 
     fit = fit_clone(Log("t.csv", "0" * 64, "t", exponential_with(0.6)))
     rho = fit.clone.document["order"]["autocorrelation"]

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from pausing import queue_with_pauses
 
-from hindmost.models import Clone
-from hindmost.models.fit import fit_clone
-from hindmost.models.fit.account import account
-from hindmost.models.fit.own_load import own_load
-from hindmost.report.fit.page import render_fit_page
-from hindmost.report.fit.terminal import render_fit
+from hindmost.commands.clone import Clone
+from hindmost.commands.clone.fit import fit_clone
+from hindmost.commands.clone.fit.account import account
+from hindmost.commands.clone.fit.own_load import own_load
+from hindmost.commands.clone.view.fit.page import render_fit_page
+from hindmost.commands.clone.view.fit.terminal import render_fit
 
 
 @pytest.mark.parametrize("whom", ["request", "clock"])

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from pausing import queue_with_pauses
 
-from hindmost.models.fit import fit_clone
-from hindmost.models.fit.demand import demand
-from hindmost.models.fit.pauses.detection import find_pauses
+from hindmost.commands.clone.fit import fit_clone
+from hindmost.commands.clone.fit.demand import demand
+from hindmost.commands.clone.fit.pauses.detection import find_pauses
 
 from .planted import by_code
 

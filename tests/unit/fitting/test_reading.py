@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from messages import raises
 
+from hindmost.commands.clone.fit import read_log
 from hindmost.errors import UsageError
-from hindmost.models.fit import read_log
 
 from .planted import back_to_back, server_log, times_of
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hindmost import _engine
-from hindmost.models.fit import fit_clone
-from hindmost.models.fit.reading import Log
-from hindmost.models.fit.threads.sharing import with_sharing
+from hindmost.commands.clone.fit import fit_clone
+from hindmost.commands.clone.fit.reading import Log
+from hindmost.commands.clone.fit.threads.sharing import with_sharing
 
 from .planted import by_code
 

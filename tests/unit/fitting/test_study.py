@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from messages import raises
 
+from hindmost.commands.clone import Clone
+from hindmost.commands.clone.fit import fit_clone, read_log, read_logs
+from hindmost.commands.clone.fit.reading import Log
+from hindmost.commands.clone.fit.reading.saturation import read_saturated
+from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.errors import Inconclusive, StudyError, UsageError
-from hindmost.models import Clone
-from hindmost.models.fit import fit_clone, read_log, read_logs
-from hindmost.models.fit.reading import Log
-from hindmost.models.fit.reading.saturation import read_saturated
-from hindmost.models.simulation import Design, run_points
 
 from .planted import by_code
 

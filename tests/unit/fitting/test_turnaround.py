@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from hindmost.models import Clone
-from hindmost.models.fit import fit_clone
-from hindmost.models.fit.reading import Log
-from hindmost.models.fit.turnaround import Turnaround, find_turnaround
-from hindmost.models.simulation import Design, run_points
-from hindmost.notes import Note
+from hindmost.commands.clone import Clone
+from hindmost.commands.clone.fit import fit_clone
+from hindmost.commands.clone.fit.reading import Log
+from hindmost.commands.clone.fit.turnaround import Turnaround, find_turnaround
+from hindmost.commands.clone.simulation import Design, run_points
+from hindmost.core.notes import Note
 
 BETWEEN_US = 8.0
 

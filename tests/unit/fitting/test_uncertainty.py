@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from hindmost.models import Clone
-from hindmost.models.fit import fit_clone, read_log
-from hindmost.models.fit.intervals import intervals
-from hindmost.models.fit.laws.choice import Sample
-from hindmost.models.fit.laws.families import Lognormal, Mixture
-from hindmost.models.simulation import Design, simulate
-from hindmost.models.uncertainty import draw_changes
+from hindmost.commands.clone import Clone
+from hindmost.commands.clone.fit import fit_clone, read_log
+from hindmost.commands.clone.fit.intervals import intervals
+from hindmost.commands.clone.fit.laws.choice import Sample
+from hindmost.commands.clone.fit.laws.families import Lognormal, Mixture
+from hindmost.commands.clone.simulation import Design, simulate
+from hindmost.commands.clone.uncertainty import draw_changes
 
 from .planted import back_to_back, by_code
 

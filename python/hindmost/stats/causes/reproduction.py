@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hindmost.notes import Note
+from hindmost.core.notes import Note
 from hindmost.stats.causes.decision import Gates, few_pairs, no_slowdown, other_side, sham_effect
 from hindmost.stats.causes.signature import Signature
 from hindmost.stats.causes.switchback import Effect, pairs_needed

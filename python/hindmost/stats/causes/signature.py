@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hindmost.notes import Note
+from hindmost.core.notes import Note
 
 GATE = 0.5
 """Largest residual of a fitting signature. A similar but different cause at a cosine of 0.8 has a residual of

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hindmost.core.notes import Note
 from hindmost.errors import ArgumentError
-from hindmost.notes import Note
 from hindmost.stats.ranks import signed_rank_p
 from hindmost.stats.tables import Floats, RunValues
 

@@ -33,7 +33,7 @@ class Distance:
 
 
 class GapLaw(Protocol):
-    """Distribution of gaps, in units of the mean gap, for example `hindmost.laws.Law`."""
+    """Distribution of gaps, in units of the mean gap, for example `hindmost.core.laws.Law`."""
 
     def below(self, x: Iterable[float]) -> Sequence[float]:
         """Return the shares of gaps below `x`."""
@@ -67,7 +67,7 @@ def kolmogorov(bins: Bins, mean: float, law: GapLaw, confidence: float = 0.95) -
     --------
     >>> edges = -np.log1p(-np.arange(1000) / 1000) * 1e4  # a thousand equally likely bins
     >>> bins = (edges, np.append(edges[1:], 1e6), np.full(1000, 50.0))
-    >>> from hindmost.laws import law
+    >>> from hindmost.core.laws import law
     >>> kolmogorov(bins, 1e4, law("exponential")).value < 1e-3
     True
     """
@@ -157,7 +157,7 @@ def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> from hindmost.laws import law
+    >>> from hindmost.core.laws import law
     >>> anderson_darling(rng.exponential(50.0, 4096), 50.0, law("exponential")) < ANDERSON_DARLING_1
     True
     >>> anderson_darling(np.full(4096, 50.0), 50.0, law("exponential")) > 100

@@ -1,3 +1,0 @@
-"""Co-location: predicts from profiles what a program costs another on the same machine. Pure functions."""
-
-from hindmost.colocation.profiles import Profiles as Profiles

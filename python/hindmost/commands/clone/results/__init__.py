@@ -1,0 +1,1 @@
+"""Results of ``hindmost clone`` for Python users."""

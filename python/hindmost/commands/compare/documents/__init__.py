@@ -1,0 +1,1 @@
+"""Types of the documents that ``hindmost compare`` writes."""

@@ -1,0 +1,99 @@
+"""Figures of an arm's runs: mean, standard deviation and percentiles of latency, one value a round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hindmost._engine import Histogram
+from hindmost.commands.compare.documents import targets as documents
+from hindmost.commands.measure import pictures
+from hindmost.core.run.figure_cache import run_figures
+from hindmost.core.run.figures import RunFigures, Totals
+from hindmost.core.run.readings import plan_of
+from hindmost.core.store import Study
+from hindmost.core.store.estimates import bounds, to_value
+from hindmost.stats import Contrast, Middle, middle_interval
+
+Columns = dict[str, list[float]]
+"""Figure to one value a round, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """Figures of an arm in the rounds that count.
+
+    Attributes
+    ----------
+    rounds : tuple of int
+        Numbers of the rounds.
+    columns : dict
+        ``mean``, ``sd`` (standard deviation within a run) and percentiles, in the order of `rounds`.
+    totals : Totals
+        Distributions over all rounds.
+    runs : list of RunFigures
+        In the order of `rounds`.
+    """
+
+    rounds: tuple[int, ...]
+    columns: Columns
+    totals: Totals = field(default_factory=Totals)
+    runs: list[RunFigures] = field(default_factory=list)
+
+    def select(self, rounds: Sequence[int]) -> Columns:
+        """Return the figures of these rounds alone."""
+        places = [self.rounds.index(number) for number in rounds]
+        return {name: [values[place] for place in places] for name, values in self.columns.items()}
+
+    def document(self, middle: Middle) -> documents.ArmFigures:
+        """Return the figures as documents have them; `middle` summarises the runs."""
+        return {
+            "latency_us": {
+                name: to_value(middle_interval(values, middle)) for name, values in self.columns.items()
+            },
+            "values_us": {name: list(values) for name, values in self.columns.items()},
+            "distribution": pictures.curve(self.totals.whole["latency"]),
+        }
+
+
+def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
+    """Read the runs of an arm in these rounds."""
+    plan = plan_of(study)
+    found = ArmFigures(tuple(rounds), {})
+    for number in rounds:
+        stored = study.run(number)
+        assert stored is not None
+        run = run_figures(stored, plan)
+        found.totals.merge(run.totals)
+        found.runs.append(run)
+        for name, value in {**run.values["latency"], "sd": moments(run.latency)[1] / 1e3}.items():
+            found.columns.setdefault(name, []).append(value)
+    return found
+
+
+def ratio_document(contrast: Contrast) -> documents.Ratio:
+    """Return the ratio of a contrast as documents have it."""
+    within = bounds(*contrast.within)
+    return {**to_value(contrast.ratio), "within_low": within["low"], "within_high": within["high"]}
+
+
+def lowest(values: Mapping[int, float | None]) -> int | None:
+    """Return the key of the lowest finite value; None if no value is finite."""
+    known = [(value, place) for place, value in values.items() if value is not None and value < math.inf]
+    return min(known)[1] if known else None
+
+
+def moments(histogram: Histogram) -> tuple[float, float]:
+    """Return mean and standard deviation, from the middles of bins.
+
+    Both are infinite if a request was never answered.
+    """
+    if histogram.count == 0 or histogram.censored:
+        return math.inf, math.inf
+    low, high, counts = (np.frombuffer(part, dtype=np.uint64).astype(float) for part in histogram.bins())
+    middle = (low + high) / 2.0
+    mean = float(np.average(middle, weights=counts))
+    return mean, math.sqrt(float(np.average((middle - mean) ** 2, weights=counts)))

@@ -1,0 +1,73 @@
+"""The kind ``comparison``: targets measured now, one run of each in every round, in random order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hindmost.commands.compare.arms import Arm, announce, make_rounds
+from hindmost.commands.compare.documents.targets import Comparison
+from hindmost.commands.compare.targets.answer import answer
+from hindmost.commands.compare.targets.limits import exit_code
+from hindmost.commands.compare.targets.request import TargetsRequest
+from hindmost.core.fleet.opening import fleet_of
+from hindmost.core.run.readings import plan_of
+from hindmost.core.store import Study
+from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.study.part import open_part
+from hindmost.core.study.talk import Talk
+from hindmost.core.targets import parse_target
+
+FILE = "comparison.json"
+
+
+def run(study: Study, talk: Talk) -> Comparison:
+    """Make the runs that are missing; return the answer."""
+    plan, request = plan_of(study), TargetsRequest.read(study)
+    announce(study, plan, " against ".join(request.labels), len(request.plans), talk)
+    with fleet_of(plan, talk.say) as fleet:
+        arms = {
+            label: Arm(open_part(study, study.folder / str(place), one), one, parse_target(one.target), fleet)
+            for place, (label, one) in enumerate(zip(request.labels, request.plans, strict=True), 1)
+        }
+        make_rounds(arms, f"{plan.seed} comparison", plan, talk)
+    return answer(study)
+
+
+def publish(study: Study, result: Comparison, page: Path | None = None) -> PublishedAnswer:
+    """Write ``comparison.json`` and the page."""
+    from hindmost.commands.compare.view import render_comparison, render_comparison_page
+
+    renderers = (render_comparison_page, render_comparison)
+    written = write_answer(study, FILE, result, renderers, exit_code(result), page)
+    return replace(written, said=_limit_lines(result))
+
+
+def show(document: Comparison, page: Path | None = None) -> PublishedAnswer:
+    """Show a comparison of stored studies, which has no folder; write its page if one is requested."""
+    from hindmost.commands.compare.view import render_comparison, render_comparison_page
+
+    notes: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    if page is not None:
+        try:
+            page.write_text(render_comparison_page(document), encoding="utf-8")
+            notes = (f"page: {page}",)
+        except OSError as error:
+            failed = (f"{page} cannot be written: {error.strerror}",)
+    return PublishedAnswer(
+        document,
+        lambda: render_comparison(document),
+        exit_code(document),
+        notes,
+        said=_limit_lines(document),
+        failed=failed,
+    )
+
+
+def _limit_lines(document: Comparison) -> tuple[str, ...]:
+    # Printed even with --quiet: a build log must name the limit that failed.
+    return tuple(f"{limit['result']}: {limit['text']}: {limit['said']}" for limit in document["limits"])
+
+
+KIND = Kind("comparison", run, answer, publish, "hindmost.commands.compare.result:ComparisonResult")

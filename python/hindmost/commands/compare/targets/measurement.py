@@ -1,0 +1,217 @@
+"""A stored measurement as an arm of a comparison: its result, its runs, and what forbids to compare them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hindmost.commands.compare.arms import SERVERS_OWN
+from hindmost.commands.compare.documents.targets import Side
+from hindmost.commands.compare.figures import Columns
+from hindmost.commands.measure.answer import answer
+from hindmost.core.notes import Note
+from hindmost.core.plan import share
+from hindmost.core.store import Study, name_of
+from hindmost.core.store.estimates import Value, to_value
+from hindmost.core.store.reading import read_document
+from hindmost.errors import StudyError, UsageError
+from hindmost.stats import Middle, middle_interval
+from hindmost.stats.runs.contrast import CONFIDENCE
+from hindmost.stats.tables import binomial_bounds
+
+RATE_NOT_REACHED = ("rate-not-reached", "rate_unmet")
+"""Codes of that reason; the second is in results that version 0.1 stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One arm.
+
+    Attributes
+    ----------
+    label : str
+        Its name, unique among the arms.
+    study : Study
+        Where it is stored.
+    result : mapping
+        Its result, ``hindmost.measure/2``.
+    """
+
+    label: str
+    study: Study
+    result: Mapping[str, Any]
+
+    def counted_runs(self) -> list[int]:
+        """Return the numbers of the runs that count, or of all runs if none does."""
+        runs = self.result["runs"]
+        return [run["run"] for run in runs if not run.get("excluded")] or [run["run"] for run in runs]
+
+    def latency(self, numbers: Sequence[int]) -> Columns:
+        """Return the latency of these runs by percentile; infinite where requests were never answered.
+
+        Percentiles that a run lacks are left out.
+        """
+        runs = {run["run"]: run["latency_us"] for run in self.result["runs"]}
+        return {
+            name: [runs[number][name] for number in numbers]
+            for name in self.result["latency_us"]
+            if all(name in runs[number] for number in numbers)
+        }
+
+    def isolated_by_run(self) -> dict[int, Mapping[str, float]]:
+        """Return the isolated latency of each run that has all of the study's percentiles."""
+        names = (self.result.get("isolated") or {}).get("latency_us") or {}
+        runs = {
+            run["run"]: run["isolated"]["isolated_us"] for run in self.result["runs"] if run.get("isolated")
+        }
+        return {
+            number: {name: run[name]["value"] for name in names}
+            for number, run in runs.items()
+            if names and all(name in run and run[name]["value"] is not None for name in names)
+        }
+
+    def isolated_latency(self, numbers: Sequence[int]) -> Columns:
+        """Return the isolated latency of these runs by percentile; empty without runs."""
+        runs = self.isolated_by_run()
+        names = list(next(iter(runs.values()), ())) if numbers else []
+        return {name: [runs[number][name] for number in numbers] for name in names}
+
+    def unanswered_share(self, numbers: Sequence[int]) -> float:
+        """Return the lower bound of the share of these runs' requests that were never answered."""
+        counts = [run["counts"] for run in self.result["runs"] if run["run"] in numbers]
+        missing, scheduled = (sum(share("unanswered", one)[place] for one in counts) for place in (0, 1))
+        return float(binomial_bounds(missing, scheduled, CONFIDENCE)[0])
+
+    def faults(self) -> dict[str, Note]:
+        """Return why figures cannot be compared, by percentile; ``*`` means all of them."""
+        grave = [one for one in self.result["reasons"] if one["level"] == "invalid"]
+        failing = next((one for one in grave if one["code"] == "errors"), None)
+        if failing is not None:
+            return {"*": self._fault(failing)}
+        own = (self.result.get("saturation") or {}).get("by") in SERVERS_OWN
+        distorting = [one for one in grave if not (own and one["code"] in RATE_NOT_REACHED)]
+        if not distorting:
+            return {}
+        return {
+            name: self._fault(distorting[0])
+            for name, one in self.result["latency_us"].items()
+            if one["verdict"] == "invalid"
+        }
+
+    def _fault(self, reason: Mapping[str, Any]) -> Note:
+        text = f"{self.label}: {shorten(reason['text'])}"
+        return Note(reason["code"], text, {**reason.get("values", {}), "side": self.label})
+
+    @property
+    def is_distorted(self) -> bool:
+        """Whether the instrument distorted figures."""
+        return bool(self.faults()) and "*" not in self.faults()
+
+    def document(self, numbers: Sequence[int], isolated: Sequence[int]) -> Side:
+        """Return the arm as ``hindmost.compare/2`` has it, with the figures of the runs in the ratios."""
+        columns, isolated_columns = self.latency(numbers), self.isolated_latency(isolated)
+        manifest = self.study.manifest
+        return {
+            "label": self.label,
+            "folder": str(self.study.folder),
+            "study": self.study.folder.resolve().name,
+            "target": self.result["target"],
+            "rate_per_s": manifest["plan"].get("rate_per_s"),
+            "created": manifest.get("created", self.result["created"]),
+            "version": manifest.get("version", self.result["version"]),
+            "verdict": self.result["verdict"],
+            "runs": list(numbers),
+            "made": len(self.result["runs"]),
+            "latency_us": self._summary(columns),
+            "isolated_us": self._summary(isolated_columns),
+            "values_us": {name: list(column) for name, column in columns.items()},
+            "isolated_values_us": {name: list(column) for name, column in isolated_columns.items()},
+            "distribution": self.result["distributions"].get("latency", {"q": [], "us": []}),
+        }
+
+    def _summary(self, columns: Columns) -> dict[str, Value]:
+        about: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
+        return {name: to_value(middle_interval(values, about)) for name, values in columns.items()}
+
+
+def load_measurements(folders: Sequence[Path]) -> list[Measurement]:
+    """Load stored measurements; their labels tell them apart.
+
+    Raises
+    ------
+    StudyError
+        If a study is missing, is being written, or has no finished run.
+    UsageError
+        If a study is of another kind.
+    """
+    studies = [_open(folder) for folder in folders]
+    return [
+        Measurement(label, study, _result(study))
+        for label, study in zip(label_folders(folders), studies, strict=True)
+    ]
+
+
+def _open(folder: Path) -> Study:
+    study = Study.open(folder)
+    if (kind := name_of(study.manifest)) != "measure":
+        raise UsageError(
+            "wrong-study-kind",
+            f"{folder} is a study of kind {kind}, but only measurements can be compared",
+            hint=f"hindmost study report {folder} shows its result; its parts are measurements: ls {folder}",
+            path=str(folder),
+            kind=kind,
+            known=["measure"],
+        )
+    if study.busy():
+        raise StudyError(
+            "study-in-use",
+            f"another hindmost is working in {folder}, so its runs are not complete",
+            hint="wait for it, then compare again",
+            path=str(folder),
+        )
+    if not _run_numbers(study):
+        raise StudyError(
+            "no-finished-runs", f"{folder} holds no finished run", hint=study.resume_command, path=str(folder)
+        )
+    return study
+
+
+def _result(study: Study) -> Mapping[str, Any]:
+    # The stored result if it has all runs; otherwise a new one, which is not stored.
+    try:
+        result = read_document(study.folder / "result.json")
+        numbers = [run["run"] for run in result["runs"]]
+        if result["schema"] == "hindmost.measure/2" and numbers == _run_numbers(study):
+            return dict(result)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return answer(study)
+
+
+def _run_numbers(study: Study) -> list[int]:
+    return sorted(int(path.parent.name) for path in study.folder.glob("runs/[0-9]*/run.json"))
+
+
+def label_folders(folders: Sequence[Path]) -> list[str]:
+    """Return short names that tell folders apart.
+
+    >>> label_folders([Path("a/one"), Path("a/two")]), label_folders([Path("a/one"), Path("b/one")])
+    (['one', 'two'], ['a/one', 'b/one'])
+    """
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) == len(names):
+        return names
+    paths = [str(folder) for folder in folders]
+    return paths if len(set(paths)) == len(paths) else [f"{path} ({n})" for n, path in enumerate(paths, 1)]
+
+
+def shorten(text: str) -> str:
+    """Return a reason without its details.
+
+    >>> shorten("p50 is distorted by late sends: requests left late; other processes used the CPU")
+    'p50 is distorted by late sends'
+    """
+    return re.split(r"[;:(]", text)[0].strip()

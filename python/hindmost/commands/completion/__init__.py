@@ -1,0 +1,1 @@
+"""``hindmost completion``: completion for shells."""

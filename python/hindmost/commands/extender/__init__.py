@@ -1,0 +1,1 @@
+"""``hindmost extender``: an extender of kube-scheduler."""

@@ -1,0 +1,1 @@
+"""``hindmost host``: whether this machine is fit to measure, and its settings."""

@@ -1,0 +1,29 @@
+"""``hindmost host knobs restore``: restore the original settings."""
+
+from __future__ import annotations
+
+import json
+
+from hindmost import _engine
+from hindmost.cli.options import Json
+from hindmost.commands.host.cli.knobs.journal import FOLDER, Journal
+from hindmost.commands.host.document import SCHEMA_NAME
+from hindmost.core.exits import Exit
+from hindmost.core.knobs.journal import call_engine
+
+
+def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
+    """Restore all changed settings, the last change first.
+
+    Settings that a running study is using stay as they are. The command exits with 1 if a setting could not
+    be restored. Such a setting stays in the journal.
+    """
+    done = json.loads(call_engine(lambda: _engine.restore_knobs(str(journal))))
+    if json_:
+        print(json.dumps({"schema": SCHEMA_NAME, "restored": done}))
+    elif not done:
+        print("nothing was changed")
+    else:
+        for one in done:
+            print(f"{one['name']}  {one['value']}" + (f": {one['failure']}" if one["failure"] else ""))
+    return Exit.ERROR if any(one["failure"] for one in done) else Exit.DONE

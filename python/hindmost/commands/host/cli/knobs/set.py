@@ -1,0 +1,35 @@
+"""``hindmost host knobs set``: change one setting, through the journal."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+from hindmost import _engine
+from hindmost.cli.options import TARGET, Json, option
+from hindmost.cli.streams import say
+from hindmost.commands.host.cli.knobs.journal import FOLDER, Journal
+from hindmost.commands.host.document import SCHEMA_NAME
+from hindmost.core.exits import Exit
+from hindmost.core.knobs.journal import call_engine
+
+
+def set_(
+    name: Annotated[str, option(TARGET, None, "Name of the setting.")],
+    value: Annotated[str, option(TARGET, None, "New value.")],
+    *,
+    journal: Journal = FOLDER,
+    json_: Json = False,
+) -> int:
+    """Set a value, after writing the old one to the journal.
+
+    The value stays until `hindmost host knobs restore` restores the old one. Settings do not survive a
+    reboot.
+    """
+    knob = json.loads(call_engine(lambda: _engine.set_knob(name, value, str(journal))))
+    if json_:
+        print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
+    else:
+        print(f"{name}  {knob['value']} (originally: {knob['found']})")
+    say("to restore all settings: hindmost host knobs restore")
+    return Exit.DONE

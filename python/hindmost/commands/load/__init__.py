@@ -1,0 +1,1 @@
+"""``hindmost load``: one bare load client."""

@@ -1,0 +1,75 @@
+"""Result of a measurement: latency and isolated latency over runs, per run, per request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hindmost.core.results.frames import estimate_rows
+from hindmost.core.results.result import Result
+from hindmost.core.store.measure import Measure, Run
+
+
+class MeasureResult(Result[Measure]):
+    """Result of `hindmost.measure`."""
+
+    TABLES = ("runs", "parts", "limits")
+
+    @property
+    def verdict(self) -> str:
+        """``valid``, ``invalid`` (the instrument distorted the figures) or ``inconclusive``."""
+        return self.document["verdict"]
+
+    @property
+    def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """One row per run: seed, verdict, why it is excluded, rates, counts; latency in microseconds."""
+        return self._frame([_run(one) for one in self.document["runs"]])
+
+    @property
+    def limits(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """One row per limit: ``held``, ``crossed`` or ``undecided``, the deciding figure, and why."""
+        rows = [dict(one) for one in self.document.get("limits", [])]
+        return self._frame(
+            rows, *("limit", "figure", "result", "bound", "unit", "value", "low", "high", "text")
+        )
+
+    @property
+    def parts(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """Service latency, send delay, wire latency and client overhead, as in `latency`."""
+        found = {
+            "service": self.document["service_us"],
+            "send_delay": self.document["send_delay_us"],
+            "wire": self.document["wire_us"],
+            "overhead": self.document.get("overhead_us"),
+        }
+        return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
+
+    def page(self) -> str:
+        """Return the page as HTML."""
+        from hindmost.commands.measure.view import render_page
+
+        return render_page(self.document)
+
+    def table(self) -> str:
+        """Return the terminal's table."""
+        from hindmost.commands.measure.view import render_terminal
+
+        return render_terminal(self.document)
+
+    def _latency(self) -> list[dict[str, Any]]:
+        isolated = self.document.get("isolated")
+        return [
+            *estimate_rows("latency", self.document["latency_us"]),
+            *estimate_rows("isolated", isolated["latency_us"] if isolated else {}),
+        ]
+
+
+def _run(run: Run) -> dict[str, Any]:
+    isolated = run.get("isolated")
+    row: dict[str, Any] = {name: run.get(name) for name in ("run", "seed", "started", "seconds", "verdict")}
+    row |= {"excluded": run.get("excluded"), "requested_per_s": run["throughput"]["requested"]}
+    row |= {"achieved_per_s": run["throughput"]["achieved"], **run["counts"]}
+    row |= {f"{label}_us": value for label, value in run["latency_us"].items()}
+    return row | {
+        f"isolated_{label}_us": one["value"]
+        for label, one in (isolated["isolated_us"] if isolated else {}).items()
+    }

@@ -1,0 +1,124 @@
+"""The kind ``search``: the highest rate that still meets an objective."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from hindmost.commands.measure.search.document import Search
+from hindmost.commands.measure.search.findings import (
+    SearchFindings,
+    Step,
+    brief_reason,
+    format_figure,
+    format_rate,
+    format_runs,
+    load_findings,
+)
+from hindmost.commands.measure.search.options import RUNS
+from hindmost.commands.measure.search.rates import RATIO, RateSearch
+from hindmost.core.exits import Exit
+from hindmost.core.fleet.opening import fleet_of
+from hindmost.core.plan import Objective, parse_objective
+from hindmost.core.run.readings import plan_of
+from hindmost.core.store import Study
+from hindmost.core.store.measure import Estimates
+from hindmost.core.store.reading import read_document
+from hindmost.core.study.kind import Kind, PublishedAnswer
+from hindmost.core.study.talk import Talk
+from hindmost.core.targets import parse_target
+from hindmost.errors import StudyError
+
+
+def run(study: Study, talk: Talk) -> SearchFindings:
+    """Make the missing steps and return the findings."""
+    from hindmost.commands.measure.search.view.terminal import IN_WORDS
+
+    plan, objective = plan_of(study), objective_of(study)
+    talk.say(
+        f"{plan.target}: the highest rate with {objective.text}, from {plan.rate_per_s:,.10g} requests/s;"
+        f" {plan.clients} client(s), {plan.connections} connections, {plan.runs[0]}..{plan.runs[1]} runs of"
+        f" {plan.duration_s:g} s a step; study {study.folder}"
+    )
+
+    def on_step(step: Step) -> None:
+        findings = f"{objective.leading.key} {format_figure(step)} over {format_runs(step)} runs"
+        has_reason = step.outcome in ("unmet", "spoiled")
+        talk.say(
+            f"{format_rate(step)}: {IN_WORDS[step.outcome]}: {brief_reason(step) if has_reason else findings}"
+        )
+
+    with fleet_of(plan, talk.say) as fleet:
+        return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, on_step, fleet).run()
+
+
+def objective_of(study: Study) -> Objective:
+    """Return the objective of a search.
+
+    Raises
+    ------
+    StudyError
+        The manifest does not contain it.
+    """
+    search = study.manifest.get("search")
+    text = search.get("objective") if isinstance(search, dict) else None
+    if not isinstance(text, str):
+        path = study.folder / "manifest.json"
+        raise StudyError(
+            "bad-file",
+            f"{path} has a search without an objective",
+            hint=f"head -c 2000 {path}",
+            path=str(path),
+            key="search.objective",
+        )
+    return parse_objective(text)
+
+
+def publish(study: Study, findings: SearchFindings, page: Path | None = None) -> PublishedAnswer:
+    """Write the page. The search has stored its findings after each step."""
+    from hindmost.commands.measure.search.view.page import render_search_page
+    from hindmost.commands.measure.search.view.terminal import render_search
+
+    document = findings.document()
+    code = Exit.DONE if findings.holds is not None else Exit.INCONCLUSIVE
+    where = study.write_page(render_search_page(document, latencies(study, document)), page)
+    notes = (f"page: {where}", *_notes(study, findings))
+    return PublishedAnswer(document, lambda: render_search(document), code, notes)
+
+
+def latencies(study: Study, document: Search) -> dict[str, Estimates]:
+    """Return the latency of the steps with a finished run, by folder.
+
+    The objective's percentile is the judged one: the median over the counted runs. The others come from the
+    step's own answer, which gives a mean over few runs.
+    """
+    judged = parse_objective(document["objective"]).leading.key
+    findings: dict[str, Estimates] = {}
+    for step in document["steps"]:
+        path = study.folder / step["study"] / "result.json"
+        if step["runs"] and path.is_file():
+            one = read_document(path)["latency_us"]
+            if judged in one and step["value_us"] is not None:
+                ends = {"low": step["low_us"], "high": step["high_us"]}
+                one[judged] |= {"value": step["value_us"], **ends}
+            findings[step["study"]] = one
+    return findings
+
+
+def _notes(study: Study, findings: SearchFindings) -> list[str]:
+    notes = []
+    shown = findings.holds or findings.fails
+    if shown is not None and shown.runs:
+        notes.append(f"page of a step: hindmost study report {study.folder / shown.study}")
+    if not findings.finished:
+        notes.append(f"to resume: {study.resume_command}")
+    elif findings.holds is not None and RATIO < findings.span.ratio < math.inf:
+        more = 2 * study.manifest["plan"]["runs"][1]
+        notes.append(
+            "the span could be narrower with more runs per step, because runs differ:"
+            f" {study.resume_command} --runs {RUNS[0]}..{more}"
+        )
+    return [*notes, f"study: {study.folder}"]
+
+
+KIND = Kind("search", run, load_findings, publish, "hindmost.commands.measure.search.result:SearchResult")

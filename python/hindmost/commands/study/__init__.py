@@ -1,0 +1,1 @@
+"""``hindmost study``: stored studies."""

@@ -1,0 +1,1 @@
+"""``hindmost trace``: stages of requests, by eBPF."""

@@ -1,0 +1,1 @@
+"""``hindmost workload``: requests from other formats."""

@@ -1,0 +1,1 @@
+"""The kinds of settings: one file each, registered in `hindmost.core.knobs.registry`."""

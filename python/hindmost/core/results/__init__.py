@@ -1,0 +1,1 @@
+"""Results for Python users: what all kinds share."""

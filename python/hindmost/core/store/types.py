@@ -1,0 +1,96 @@
+"""Numbers and words that several documents share.
+
+The classes in this package are types of plain dictionaries, for the checker, and the source of the JSON
+Schemas. They cost nothing at run time.
+"""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import msgspec
+
+Verdict = Literal["valid", "invalid", "inconclusive"]
+
+Label = Annotated[str, msgspec.Meta(pattern=r"^(mean|p\d{1,3}(\.\d+)?)$")]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Level = Annotated[float, msgspec.Meta(ge=0, le=1, description="a quantile level, 0..1")]
+INFINITE = "x-infinite"
+"""Marks a number that may be infinite for `hindmost.core.store.schema`: JSON has a word for it."""
+Number = Annotated[
+    float | None,
+    msgspec.Meta(
+        description='"inf" is infinite, null is not known; a key that is missing was not measured',
+        extra_json_schema={INFINITE: True},
+    ),
+]
+"""In memory a float, which may be infinite, or None; see `hindmost.core.store.estimates`."""
+Microseconds = Annotated[
+    float | None,
+    msgspec.Meta(
+        description='microseconds; "inf" is infinitely late, null is not known',
+        extra_json_schema={INFINITE: True},
+    ),
+]
+
+
+Blame = Literal["instrument", "host", "server", "sample"]
+
+
+class Reason(TypedDict):
+    """A reason of the verdict, or a note that does not change it; backticks in a hint enclose commands.
+
+    ``labels``: the quantiles it concerns; empty means the whole measurement. ``values``: the parameters of
+    the sentence.
+    """
+
+    code: str
+    level: Literal["invalid", "inconclusive", "note"]
+    text: str
+    hint: str | None
+    labels: NotRequired[list[Label]]
+    values: NotRequired[dict[str, Any]]
+
+
+class Note(TypedDict):
+    """A note about a result. ``code`` is stable, ``text`` is not; ``values``: its parameters."""
+
+    code: str
+    text: str
+    values: dict[str, Any]
+
+
+class Cause(TypedDict):
+    """One line for all reasons of one cause; ``codes``: these reasons; ``origin``: their source.
+
+    ``values``: parameters of the line that no single reason has.
+    """
+
+    level: Literal["invalid", "inconclusive", "note"]
+    text: str
+    hint: str | None
+    codes: list[str]
+    origin: NotRequired[Literal["host", "client", "server"] | None]
+    values: NotRequired[dict[str, Any]]
+
+
+class Target(TypedDict):
+    """The server under test; ``managed`` says whether Hindmost started (and restarted) it."""
+
+    name: str
+    protocol: str
+    address: str
+    managed: bool
+    command: NotRequired[list[str] | None]
+    cpus: NotRequired[list[int] | None]
+    server_version: NotRequired[str | None]
+
+
+class Counts(TypedDict):
+    """The outcomes of all scheduled requests."""
+
+    scheduled: Count
+    completed: Count
+    misses: Count
+    errors: Count
+    timeouts: Count
+    unsent: Count

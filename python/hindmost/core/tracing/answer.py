@@ -1,0 +1,354 @@
+"""A trace as the document ``hindmost.trace/2``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hindmost.core.notes import Note
+from hindmost.core.store.estimates import number
+from hindmost.core.tracing.advice import Service, advise
+from hindmost.core.tracing.begin_probe import begin_notes, describe_begin
+from hindmost.core.tracing.effect import effect_notes
+from hindmost.core.tracing.groups import by_thread_and_connection
+from hindmost.core.tracing.inbound import find_inbound
+from hindmost.core.tracing.interference import CpuCounters, interference_notes, summarize_interference
+from hindmost.core.tracing.usage import ENDED
+from hindmost.stats.estimate import Estimate
+from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
+
+if TYPE_CHECKING:
+    from hindmost.core.tracing import document as documents
+    from hindmost.core.tracing.document import Parts, Ratio, StageFigures, UnmatchedRequests
+    from hindmost.core.tracing.tracing import TraceRequest
+
+CAUSES = {
+    "no_arrival": "more than 64 segments waited unread on a connection, as many as the probes keep",
+    "ring_full": "more than 128 requests were open on a connection",
+    "ambiguous": "it is uncertain which send of a batch answered them",
+    "closed": "the connection ended before the response",
+}
+"""Causes of requests that were read but are not in the figures, by the probes' names."""
+UNKNOWN = {
+    "unseen": "the probes did not see what the thread did: it had read no request before, or a record"
+    " was lost",
+    "run_queue": "the probes did not see what used the CPU: it had run there since before the wait began",
+    "wake": "the probes never saw the thread that woke it",
+}
+"""Why a part of the time has no culprit, by its cause; other causes are waits like `wake`."""
+_OPEN = "in flight when the trace ended, or in a batch that no later read of its connection settled"
+LEAST_MATCHED = 0.999
+MOST_OPEN = 0.001
+"""Largest gap between the stages' sum and the latency that is not reported, as a share of the variance."""
+WORKERS = 0.01
+"""Share of the server's CPU time from which a thread counts as a worker."""
+
+
+def document_of(
+    request: TraceRequest,
+    traced: Mapping[str, Any],
+    names: Mapping[int, str],
+    used_ns: Mapping[int, int] | None = None,
+    looks: tuple[CpuCounters, CpuCounters] | None = None,
+) -> dict[str, Any]:
+    """Build the document of a finished trace.
+
+    Parameters
+    ----------
+    request : TraceRequest
+    traced : dict
+        Output of the engine's ``Trace``.
+    names : dict
+        Threads' names by thread id.
+    used_ns : dict, optional
+        CPU time of each thread during the trace, ns; `ENDED` for threads that ended.
+    looks : tuple of CpuCounters, optional
+        CPU counters before and after the trace.
+    """
+    blocks, counts = traced["blocks"], traced["counts"]
+    whole = decompose(blocks)
+    assert whole is not None
+    names_of_kinds = dict.fromkeys(kind["kind"] for block in blocks for kind in block["kinds"])
+    kinds = {kind: decompose(blocks, [kind]) for kind in names_of_kinds}
+    unmatched = _list_unmatched(counts)
+    lost = sum(one["requests"] for one in unmatched if one["cause"] != "open")
+    settled = counts["done"] + lost
+    server = request.server
+    service = _service(traced, used_ns or {}, whole, request.one_connection_in)
+    begun = None if request.begun is None else describe_begin(request.begun, counts)
+    who = _list_culprits(traced["who"], names)
+    taken = None if looks is None else summarize_interference(*looks, who)
+    threads, connections = (
+        by_thread_and_connection(request.records, lambda thread: names.get(thread, "?"))
+        if request.records is not None and traced["records"]
+        else ([], [])
+    )
+    document: dict[str, Any] = {
+        "schema": "hindmost.trace/2",
+        "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
+        "lasted_s": traced["lasted_ns"] / 1e9,
+        "began_ns": traced["began_ns"],
+        "one_connection_in": request.one_connection_in,
+        "followed_s": traced["followed_ns"] / 1e9,
+        "handover": traced["handover"],
+        "begun": begun,
+        "all": _parts(whole),
+        "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
+        "between_kinds": _share_between_kinds(
+            whole, [parts for parts in kinds.values() if parts is not None]
+        ),
+        "critical": {"by_variance": whole.by_variance.name, "by_mean": whole.by_mean.name},
+        "blocks": whole.blocks,
+        "counts": counts,
+        "matched": counts["done"] / settled,
+        "unmatched": unmatched,
+        "threads": threads,
+        "connections": connections,
+        "records": None
+        if request.records is None
+        else {"path": str(request.records), "requests": traced["records"], "every": request.every},
+        "who": who,
+        "taken": taken,
+        "service": service
+        and {
+            "workers": service.workers,
+            "rate_per_s": service.rate_per_s,
+            "mean_us": service.mean_us,
+            "variance_us2": service.variance_us2,
+            "occupied_us": service.occupied_us,
+            "c2": service.variance_us2 / service.occupied_us**2,
+        },
+        "cost": traced["cost"],
+        "notes": [],
+    }
+    notes = _notes(request, traced, begun, counts["done"] / settled, whole.closure)
+    notes += effect_notes(document, service) + _ended_notes(used_ns or {})
+    if taken is not None:
+        notes += interference_notes(taken)
+    document["notes"] = [note.document() for note in notes]
+    document["advice"] = advise(document, service, find_inbound(server.port, server.pid))
+    return document
+
+
+def _service(
+    traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition, connections: int
+) -> Service | None:
+    """Compute the CPU time per request. Threads with a hundredth of it or more count as workers.
+
+    If only one in `connections` connections was followed, all are assumed to have equally many requests.
+    """
+    total = sum(used_ns.values())
+    if not total or traced["counts"]["seen"] == 0:
+        return None
+    workers = sum(1 for thread, used in used_ns.items() if thread != ENDED and used >= WORKERS * total)
+    own = whole.covariance_us2[3:, 3:]
+    # CPU time covers the whole trace; requests cover only the windows in which they were followed.
+    rate = traced["counts"]["seen"] / (traced["followed_ns"] / 1e9) * connections
+    workers = max(1, workers)  # all serving threads have ended
+    mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
+    occupied_us = sum(stage.mean_us.value for stage in whole.stages[3:])
+    if occupied_us <= 0.0:  # a clock too coarse for this server, as in an emulated machine
+        return None
+    return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())), occupied_us)
+
+
+def _ended_notes(used_ns: Mapping[int, int]) -> list[Note]:
+    share = used_ns.get(ENDED, 0) / max(1, sum(used_ns.values()))
+    if share < WORKERS:
+        return []
+    return [
+        Note(
+            "ended-threads",
+            f"Threads and processes that ended during the trace used {share:.0%} of the server's CPU time."
+            " The CPU time per request includes it; the number of workers does not include them.",
+            {"share": share},
+        )
+    ]
+
+
+def _parts(decomposition: Decomposition) -> Parts:
+    return {
+        "requests": decomposition.requests,
+        "latency": _figures(decomposition.latency),
+        "stages": [_figures(stage) for stage in decomposition.stages],
+        "covariance_us2": decomposition.covariance_us2.tolist(),
+        "closure": number(decomposition.closure),
+        "batch": {
+            "mean": decomposition.batch_mean,
+            "variance": decomposition.batch_variance,
+            "correlation": [number(float(one)) for one in decomposition.batch_correlation],
+        },
+    }
+
+
+def _figures(stage: Stage) -> StageFigures:
+    return {
+        "stage": stage.name,  # type: ignore[typeddict-item]
+        "mean_us": _ratio(stage.mean_us),
+        "variance_us2": _ratio(stage.variance_us2),
+        "c2": None if stage.c2 is None else _ratio(stage.c2),
+        "share_of_variance": None if stage.share is None else _ratio(stage.share),
+        "share_of_mean": stage.share_of_mean,
+    }
+
+
+def _ratio(estimate: Estimate) -> Ratio:
+    return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
+
+
+def _list_culprits(
+    traced: Mapping[str, Any] | None, names: Mapping[int, str]
+) -> documents.DelaySources | None:
+    requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
+    if traced is None or not requests:
+        return None
+    decomposition = causes(traced)
+    threads: list[documents.ThreadSums] = traced["threads"]
+    for one in threads:  # the probes do not name a thread that never left its CPU
+        one["name"] = one["name"] or names.get(one["thread"], "")
+    return {
+        "requests": requests,
+        "parts": [_part(one) for one in decomposition.parts],
+        "culprits": [_part(one) for one in decomposition.culprits if _has_culprit(one)],
+        "unknown": [_unknown(one) for one in decomposition.culprits if not _has_culprit(one)],
+        "threads": threads,
+        "slowest": _slowest(traced["slowest"]),
+    }
+
+
+def _slowest(traced: Mapping[str, Any] | None) -> documents.Slowest | None:
+    """Fill in the fields that the engine leaves out where a part has no culprit."""
+    if traced is None:
+        return None
+    no_culprit = {"name": None, "process": None, "relation": None}
+    parts = [{**no_culprit, **part} for part in traced["parts"]]
+    return {**traced, "parts": parts}  # type: ignore[return-value]
+
+
+def _part(part: Part) -> documents.Part:
+    return {
+        "stage": part.stage,  # type: ignore[typeddict-item]
+        "cause": part.cause,  # type: ignore[typeddict-item]
+        "who": None if part.who is None else dict(part.who),  # type: ignore[typeddict-item]
+        "mean_us": _ratio(part.mean_us),
+        "share_of_variance": None if part.share is None else _ratio(part.share),
+        "sd_without_us": part.sd_without_us,
+    }
+
+
+def _has_culprit(part: Part) -> bool:
+    return part.who is None or part.who["relation"] != "unknown"
+
+
+def _unknown(part: Part) -> documents.Unknown:
+    figures = _part(part)
+    assert figures["who"] is not None
+    return {
+        "stage": figures["stage"],
+        "cause": figures["cause"],
+        "requests": figures["who"]["requests"],
+        "mean_us": figures["mean_us"],
+        "share_of_variance": figures["share_of_variance"],
+        "why": UNKNOWN.get(part.cause, UNKNOWN["wake"]),
+    }
+
+
+def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
+    """Return the share of the variance that comes from different means of the kinds of requests."""
+    variance, mean = whole.latency.variance_us2.value, whole.latency.mean_us.value
+    if not variance > 0:
+        return None
+    spread = sum(one.requests * (one.latency.mean_us.value - mean) ** 2 for one in kinds) / whole.requests
+    return min(1.0, spread / variance)
+
+
+def _list_unmatched(counts: Mapping[str, int]) -> list[UnmatchedRequests]:
+    unmatched: list[UnmatchedRequests] = [
+        {"cause": cause, "requests": counts[cause], "why": why}
+        for cause, why in CAUSES.items()
+        if counts[cause]
+    ]
+    still = counts["seen"] - counts["done"] - sum(one["requests"] for one in unmatched)
+    if still > 0:
+        unmatched.append({"cause": "open", "requests": still, "why": _OPEN})
+    return unmatched
+
+
+def _notes(
+    request: TraceRequest,
+    traced: Mapping[str, Any],
+    begun: documents.StartProbe | None,
+    matched: float,
+    closure: float,
+) -> list[Note]:
+    counts, server = traced["counts"], request.server
+    notes: list[Note] = []
+
+    def note(code: str, text: str, **values: str | float | None) -> None:
+        notes.append(Note(code, text, values))
+
+    if server.has_ended():
+        note(
+            "server-ended",
+            f"{server.name} (process {server.pid}) ended during the trace: the figures cover the time"
+            " before.",
+            name=server.name,
+            pid=server.pid,
+        )
+    if matched < LEAST_MATCHED:
+        note(
+            "unmatched-requests",
+            f"The trace could not follow {1 - matched:.2%} of the requests (see unmatched). If these are the"
+            " slow ones, the figures are too optimistic.",
+            share=1 - matched,
+        )
+    if not traced["handover"]:
+        note(
+            "no-handover",
+            "This kernel does not show when a response is handed over (Linux 6.16 and later do):"
+            " response_to_network is part of start_to_response.",
+        )
+    if begun is not None:
+        notes += begin_notes(begun)
+    if server.protocol == "exchange":
+        note(
+            "undivided-requests",
+            "Requests are not separated: all bytes read before a reply count as one request (--protocol"
+            " changes this).",
+        )
+    if counts["unframed"]:
+        note(
+            "unframed-bytes",
+            f"{counts['unframed']} times, bytes were not a {server.protocol} request (TLS, another protocol,"
+            " or a connection in the middle of a request); the trace skipped them.",
+            count=counts["unframed"],
+            protocol=server.protocol,
+        )
+    if counts["unreadable"]:
+        note(
+            "unreadable-reads",
+            f"The trace could not look into {counts['unreadable']} reads (io_uring, splice, or several"
+            " buffers).",
+            count=counts["unreadable"],
+        )
+    if counts["stamp_missing"] > counts["done"] / 1000:
+        note(
+            "missing-stamps",
+            f"{counts['stamp_missing']} segments had no network time stamp: their network_to_tcp is 0.",
+            count=counts["stamp_missing"],
+        )
+    if counts["records_lost"]:
+        note(
+            "lost-records",
+            f"There was no room for {counts['records_lost']} single requests in the file; the figures include"
+            " all requests. Use a larger --every.",
+            count=counts["records_lost"],
+        )
+    if closure > MOST_OPEN:
+        note(
+            "open-stages",
+            "The stages do not add up to the latency within 0.1 %: a stage was longer than 4.29 s, or"
+            " negative.",
+            closure=closure,
+        )
+    return notes

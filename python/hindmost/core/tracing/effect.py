@@ -1,0 +1,55 @@
+"""What a trace does to the server: the overhead of its probes, and interference from its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hindmost.core.notes import Note
+from hindmost.core.tracing.advice import LEAST_SHARE, Service, is_ours, share_of
+
+MOST_COST = 0.05
+"""Overhead of the probes per request, as a share of the server's CPU time, above which it is reported."""
+
+
+def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[Note]:
+    """Report the trace's effects on the server, unless they are small.
+
+    Parameters
+    ----------
+    document : dict
+        ``hindmost.trace/2`` without notes.
+    service : Service or None
+        CPU time per request, including the probes'.
+    """
+    notes: list[Note] = []
+    cost = document["cost"]
+    if service is not None and cost["costed_requests"]:
+        # The probes are attached only during windows.
+        part = min(1.0, document["followed_s"] / document["lasted_s"])
+        probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
+        share = probes_us / service.mean_us
+        if share > MOST_COST:
+            notes.append(
+                Note(
+                    "probe-overhead",
+                    f"Per request, the probes used {probes_us:.2g} µs of CPU time and the server"
+                    f" {service.mean_us:.3g} µs. The first includes the probes' work for other traffic of"
+                    " this host and for the client's packets, so at most that much was added to the server."
+                    " --windows 16 traces a sixteenth of the time.",
+                    {"probes_us": probes_us, "request_us": service.mean_us, "share": share},
+                )
+            )
+    culprits = [] if document["who"] is None else document["who"]["culprits"]
+    shares = [share_of(one) for one in culprits if is_ours(one["who"])]
+    if shares and sum(shares) >= LEAST_SHARE:
+        notes.append(
+            Note(
+                "trace-interference",
+                f"The trace itself causes {sum(shares):.0%} of the variance: its reader used the CPU that"
+                " requests waited for. Run it on another CPU (taskset -c CPU hindmost trace ...), or follow"
+                " fewer connections.",
+                {"share": sum(shares)},
+            )
+        )
+    return notes

@@ -1,0 +1,59 @@
+"""Recorded requests grouped by the thread that read them, and by connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hindmost import _engine
+
+if TYPE_CHECKING:
+    from hindmost.core.tracing.document import Group
+
+MOST_GROUPS = 16
+
+
+def by_thread_and_connection(path: Path, thread: Callable[[int], str]) -> tuple[list[Group], list[Group]]:
+    """Group a file of records; the groups with most of the variance come first, up to `MOST_GROUPS` each.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet file, as the engine writes it.
+    thread : callable
+        Returns a thread's name by its id.
+    """
+    columns = _engine.read_columns(
+        str(path), ["reader", "connection", "client_port", "network_ns", "left_ns"]
+    )
+    reader, connection, port, began, ended = (np.frombuffer(one, dtype=np.int64) for one in columns)
+    latency = (ended - began) / 1e3
+    ports = dict(zip(connection.tolist(), port.tolist(), strict=True))
+    return (
+        _groups(reader, latency, lambda one: f"{thread(one)} ({one})"),
+        _groups(connection, latency, lambda one: f"from port {ports[one]}"),
+    )
+
+
+def _groups(
+    keys: np.ndarray[tuple[int], np.dtype[np.int64]],
+    latency: np.ndarray[tuple[int], np.dtype[np.float64]],
+    name: Callable[[int], str],
+) -> list[Group]:
+    """Group latencies by key, ordered by their part of the sum of squares about the overall mean."""
+    mean = latency.mean()
+    found: list[tuple[float, Group]] = []
+    for value in np.unique(keys):
+        own = latency[keys == value]
+        group: Group = {
+            "name": name(int(value)),
+            "requests": len(own),
+            "mean_us": float(own.mean()),
+            "variance_us2": float(own.var()),
+        }
+        found.append((float(((own - mean) ** 2).sum()), group))
+    found.sort(key=lambda one: -one[0])
+    return [group for _, group in found[:MOST_GROUPS]]

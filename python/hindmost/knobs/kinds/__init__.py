@@ -1,1 +1,0 @@
-"""The kinds of settings: one file each, registered in `hindmost.knobs.registry`."""

@@ -1,6 +1,0 @@
-"""Page and text of an attribution, both rendered from the document ``hindmost.attribution/2`` alone."""
-
-from hindmost.report.attribution.page import render_attribution_page
-from hindmost.report.attribution.terminal import render_attribution
-
-__all__ = ["render_attribution", "render_attribution_page"]

@@ -1,6 +1,0 @@
-"""Study folders: what a measurement leaves on disk, whole or not at all."""
-
-from hindmost.store.kinds import name_of
-from hindmost.store.study import RunRecord, Study, now_utc
-
-__all__ = ["RunRecord", "Study", "name_of", "now_utc"]

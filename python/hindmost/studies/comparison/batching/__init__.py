@@ -1,6 +1,0 @@
-"""Batching intervals, compared with no batching and with Nagle's algorithm, at one rate or more."""
-
-from hindmost.studies.comparison.batching.answer import answer
-from hindmost.studies.comparison.batching.request import BatchingRequest, open_new, reopen
-
-__all__ = ["BatchingRequest", "answer", "open_new", "reopen"]

@@ -1,6 +1,0 @@
-"""Limits of ``--require``: each is held, crossed or undecided, judged by its figure's interval."""
-
-from hindmost.studies.measure.limits.judge import exit_code, judge_limits, require_limits
-from hindmost.studies.measure.limits.requests import collect_requests
-
-__all__ = ["collect_requests", "exit_code", "judge_limits", "require_limits"]
