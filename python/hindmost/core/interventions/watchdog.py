@@ -31,7 +31,8 @@ def main(journal: str, owner: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     from hindmost import _engine
 
-    os.write(1, b"ready\n")
+    with contextlib.suppress(BrokenPipeError):  # the owner was killed already
+        os.write(1, b"ready\n")
     deadlines: dict[str, float] = {}
     buffer = b""
     while True:
