@@ -18,13 +18,6 @@ FLOOR_US = 0.01
 """Value drawn for a send delay of zero on a log axis, in µs. It is finer than the clock's resolution."""
 
 
-def round_significant(value: float | None, digits: int = 4) -> float | None:
-    """Round to ``digits`` significant digits, enough for a screen. Return None for non-finite values."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{digits}g}")
-
-
 def drawable_points(curve: Curve | None) -> tuple[list[float], Values]:
     """Return levels and microseconds of a curve, sorted, without level 1, which has no place on the scale."""
     if not curve:
@@ -71,18 +64,12 @@ def infinite_from(curve: Curve | None) -> float | None:
     return next((q for q, us in zip(qs, values, strict=True) if us is None), None)
 
 
-def thin_series(series: Series, windows: int = 240) -> tuple[Series, int]:
-    """Keep the worst window (by p99) of each group, so that drawing fewer windows loses no spike.
-
-    Returns
-    -------
-    Series, int
-        The windows to draw, and the number of windows that each represents.
-    """
+def thin_series(series: Series, windows: int = 240) -> Series:
+    """Keep the worst window (by p99) of each group, so that drawing fewer windows loses no spike."""
     times = series["t_s"]
     step = max(1, math.ceil(len(times) / windows))
     if step == 1:
-        return series, 1
+        return series
 
     def worst(index: int) -> float:
         p99 = series["p99_us"][index] if index < len(series["p99_us"]) else None
@@ -101,7 +88,7 @@ def thin_series(series: Series, windows: int = 240) -> tuple[Series, int]:
     }
     if "requested" in series:
         found["requested"] = [series["requested"][i] for i in keep]
-    return found, step
+    return found
 
 
 def flattens_latency(latency: Curve | None, send_delay: Curve | None) -> bool:

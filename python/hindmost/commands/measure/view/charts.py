@@ -1,4 +1,4 @@
-"""The page's charts as static SVG, for printing and for browsers without scripts.
+"""The page's charts as SVG.
 
 Each function takes a document and a width in pixels, and returns the chart, or ``None`` if there is nothing
 to draw. Text does not shrink with the screen, so the page contains a wide and a narrow drawing.
@@ -20,7 +20,6 @@ from hindmost.present.curves import (
     grid,
     infinite_from,
     on_grid,
-    thin_series,
 )
 from hindmost.present.document import finite
 from hindmost.present.svg import Plot, Scale, linear_domain, linear_ticks, log10, log_domain, tail
@@ -252,14 +251,8 @@ def clients(doc: Measure, width: float) -> str | None:
     return str(plot)
 
 
-def series(doc: Measure, width: float) -> str | None:
-    """Draw the first run over time: rate above, p50 and p99 below, with the warm-up shaded."""
-    if not doc["series"]:
-        return None
-    return _series(*thin_series(doc["series"][0]), width)
-
-
-def _series(one: Series, _step: int, width: float) -> str | None:
+def series(one: Series, width: float) -> str | None:
+    """Draw a run over time: rate above, p50 and p99 below, with the warm-up shaded."""
     latencies = finite([*one["p50_us"], *one["p99_us"]])
     asked: list[float | None] = [*one.get("requested", [])]
     rates = finite([*one["rate"], *asked])

@@ -4,38 +4,33 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
-from hindmost.commands.measure.view import charts, data, fleet, instrument, limits, proof, tables, view
+from hindmost.commands.measure.view import charts, fleet, instrument, limits, proof, tables, view
 from hindmost.commands.measure.view.values import labels, run_value
-from hindmost.core.store.measure import Measure
+from hindmost.core.store.measure import Measure, Series
 from hindmost.present import numbers
-from hindmost.present.curves import drawable_points, flattens_latency, on_grid
-from hindmost.present.document import clean
-from hindmost.present.sheet import asset, drawing, render
+from hindmost.present.curves import drawable_points, flattens_latency, on_grid, thin_series
+from hindmost.present.document import clean, finite
+from hindmost.present.sheet import drawing, render
 
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src data:; "
-    "base-uri 'none'; form-action 'none'"
-)
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""What the page's browser may load: nothing."""
 
 
-def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
+def render_page(result: Mapping[str, Any]) -> str:
     """Render the page of one measurement.
 
     Parameters
     ----------
     result
         Document ``hindmost.measure/2``, also of an earlier version.
-    scripts
-        Whether charts are interactive (uPlot, inside the file). Without scripts, the same charts are static.
     """
-    from markupsafe import Markup
-
     doc = cast(Measure, clean(result))
+    every_label = labels(*(run["latency_us"] for run in doc["runs"]))
+    main_label = choose_label(doc)
     return render(
         "page.html",
         doc=doc,
-        scripts=scripts,
-        policy=_POLICY.format(scripts="'unsafe-inline'" if scripts else "'none'"),
+        policy=POLICY,
         table=tables.quantile_table(doc),
         kinds=kind_tables(doc),
         wire=tables.wire_table(doc),
@@ -47,8 +42,8 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         send_delay_apart=flattens_latency(
             doc["distributions"].get("latency"), doc["distributions"].get("send_delay")
         ),
-        labels=labels(*(run["latency_us"] for run in doc["runs"])),
-        told=data.default_quantile(doc),
+        labels=every_label,
+        main_label=main_label,
         readings=readings(doc),
         clients=client_rows(doc),
         cumulative=[row for row in charts.cumulative(doc) if row[1] < 0.99999][:60],
@@ -56,17 +51,21 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
             "summary": drawing(partial(charts.summary, doc)),
             "tail": drawing(partial(charts.distribution, doc)),
             "send_delay": drawing(lambda width: charts.distribution(doc, width, ("send_delay",))),
-            "runs": drawing(lambda width: charts.runs(doc, width, data.default_quantile(doc))),
+            "runs": drawing(lambda width: charts.runs(doc, width, main_label)),
             "outstanding": drawing(partial(charts.outstanding, doc)),
             "clients": drawing(partial(charts.clients, doc)),
             "capture": drawing(partial(charts.capture, doc)),
-            "series": drawing(partial(charts.series, doc)),
         },
-        script=asset("templates/page.js") if scripts else "",
-        uplot_style=asset("vendor/uPlot.min.css") if scripts else "",
-        uplot_script=asset("vendor/uPlot.iife.min.js") if scripts else "",
-        uplot_licence=asset("vendor/uPlot.LICENSE") if scripts else "",
-        data=Markup(data.embeddable_json(doc)) if scripts else "",
+        other_runs=[
+            (label, chart)
+            for label in every_label
+            if label != main_label and (chart := drawing(partial(charts.runs, doc, label=label)))
+        ],
+        series=[
+            (one["run"], chart)
+            for one in shown_series(doc)
+            if (chart := drawing(partial(charts.series, one)))
+        ],
         view=view,
         fleet=fleet,
         instrument=instrument,
@@ -75,6 +74,22 @@ def render_page(result: Mapping[str, Any], *, scripts: bool = True) -> str:
         run_value=run_value,
         alone=view.own_interval_text,
     )
+
+
+def choose_label(doc: Measure) -> str:
+    """Return the quantile to show first: the one that ended the runs, else the last except the mean."""
+    known = labels(*(run["latency_us"] for run in doc["runs"]))
+    wanted = doc["stopping"]["quantile"]
+    return wanted if wanted in known else next((k for k in reversed(known) if k != "mean"), "p99")
+
+
+def shown_series(doc: Measure) -> list[Series]:
+    """Return the windows of the first run, and of the run with the slowest one."""
+    if not doc["series"]:
+        return []
+    first, *_ = every = [thin_series(one) for one in doc["series"]]
+    slowest = max(every, key=lambda one: max(finite(one["p99_us"]), default=0.0))
+    return [first] if slowest is first else [first, slowest]
 
 
 def readings(doc: Measure) -> list[tuple[str, list[str]]]:
