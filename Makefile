@@ -68,8 +68,8 @@ originals: .stamps/system ## Build the real programs that clones must reproduce 
 	@setup/originals.sh build
 
 PAPER ?=
-reproduce: .stamps/engine ## Reproduce the figures and tables of a paper: PAPER=harvest, smite or tailsniping
-	@test -f 'reproduce/$(PAPER)/__main__.py' || { echo 'usage: make reproduce PAPER=harvest|smite|tailsniping' >&2; exit 2; }
+reproduce: .stamps/engine ## Reproduce the figures and tables of a paper: PAPER=treadmill, variability, tailwag, smite, ...
+	@test -f 'reproduce/$(PAPER)/__main__.py' || { echo 'usage: make reproduce PAPER=treadmill|variability|tailwag|tailsniping|smite|harvest' >&2; exit 2; }
 	@$(RUN) python -m reproduce.$(PAPER)
 
 wheel: .stamps/runtime ## One wheel for this machine and every Python from 3.11 on, into dist/

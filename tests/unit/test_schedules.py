@@ -13,10 +13,10 @@ from messages import raises
 from rows import each_row
 
 from hindmost.commands.measure.view import charts
-from hindmost.commands.measure.view.data import series_data
 from hindmost.core.plan.schedules import SHAPES, mean_rates, parse_schedule
 from hindmost.core.run.request import MeasureRequest
 from hindmost.errors import UsageError
+from hindmost.present.curves import thin_series
 
 
 def rates(text: str) -> list[float]:
@@ -154,11 +154,11 @@ def test_a_page_plots_scheduled_and_achieved_rates() -> None:
         "measure_from_s": 10.0,
     }
     asked = one | {"requested": [300.0 if i > 300 else 50.0 for i in range(600)]}
-    drawn = {name: charts.series({"series": [doc]}, 600.0) for name, doc in (("no", one), ("yes", asked))}
+    drawn = {name: charts.series(doc, 600.0) for name, doc in (("no", one), ("yes", asked))}
     assert 'class="line requested"' not in drawn["no"]
     assert 'class="line requested"' in drawn["yes"]
     assert ">200<" in drawn["yes"], "the axis includes the scheduled rate"
     assert ">200<" not in drawn["no"]
-    (data,) = series_data({"series": [asked]})
-    assert len(data["requested"]) == len(data["t"]) < 600
-    assert set(data["requested"]) == {50.0, 300.0}
+    thin = thin_series(asked)
+    assert len(thin["requested"]) == len(thin["t_s"]) < 600
+    assert set(thin["requested"]) == {50.0, 300.0}

@@ -1,6 +1,6 @@
 """The eight applications of TailWAG at 20, 50 and 70 % load, under both readings of its "mean".
 
-Usage: ``python examples/synth/applications.py`` (takes seconds). The "mean" in Table 2 (BID 2023) can be the
+The "mean" in Table 2 (BID 2023) can be the
 median of a lognormal component (SciPy's ``scale``) or its mean; the paper's text does not say which. Both
 readings get the same rate: a fraction of the capacity under the first.
 """
@@ -8,7 +8,6 @@ readings get the same rate: a fraction of the capacity under the first.
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Any
 
 from hindmost.commands.clone import APPLICATIONS, Clone, load_clone
@@ -28,8 +27,8 @@ def read_as_mean(document: dict[str, Any]) -> Clone:
     return Clone.from_document(other)
 
 
-def main() -> int:
-    """Print the table."""
+def print_table() -> None:
+    """Print latency under both readings."""
     design = Design(requests=500_000)
     head = "".join(f"  {figure + ', median':>14}{figure + ', mean':>12}" for figure in FIGURES)
     print(f"{'application':<12}{'load':>6}{head}")
@@ -44,8 +43,3 @@ def main() -> int:
                 one, other = (found.prediction["latency_us"][figure]["value"] for found in pair)
                 cells += f"  {latency(one):>14}{latency(other):>12}"
             print(f"{name:<12}{percent(share):>6}{cells}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

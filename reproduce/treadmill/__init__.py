@@ -1,0 +1,1 @@
+"""Treadmill (ISCA 2016)."""

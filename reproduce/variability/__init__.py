@@ -1,0 +1,1 @@
+"""The variability paper (WWW 2019)."""
