@@ -5,6 +5,7 @@ import math
 import random
 import shutil
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -225,10 +226,25 @@ def test_a_hopeless_confirmation_ends_at_its_first_look():
     assert schedule.next_confirming(rounds, 100, decided=False) is None
 
 
+@each_row(
+    ("confirmed", "looks_left", "runs_left", "choice"),
+    [
+        ([[1]], 2, 14, 3),
+        ([[1, 3]], 2, 14, 1),
+        ([[1], [3]], 1, 14, None),
+        ([[1]], 0, 14, None),
+        ([[1]], 2, 13, None),
+    ],
+)
+def test_after_a_hopeless_confirmation_the_next_best_is_chosen(confirmed, looks_left, runs_left, choice):
+    rounds = stage(100.0, 50.0, 150.0, 50.3)
+    assert schedule.next_choice(rounds, 3, confirmed, looks_left, runs_left) == choice
+
+
 def simulate_explanation(effects: list[float], scatter: float, runs: int, seed: int) -> tuple[list[int], str]:
     """Simulate the whole schedule; return which sides were confirmed, and the verdict."""
     draw = random.Random(seed)
-    made: dict[str, dict[int, dict[int, float]]] = {name: defaultdict(dict) for name in ("try", "confirm")}
+    made: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     left = runs
 
     def make(following: schedule.Next, ratios: list[float]) -> None:
@@ -243,14 +259,23 @@ def simulate_explanation(effects: list[float], scatter: float, runs: int, seed: 
     while following := schedule.next_try(made["try"], len(affordable), left):
         make(following, [1.0, *affordable])
     (best, *_), _ = schedule.survivors(made["try"], len(affordable))
+    hopeless: list[list[int]] = []
+    looks: Sequence[int] = schedule.LOOKS
     while True:
-        pairs = len(made["confirm"][1])
-        ratio = compare_sides(made["confirm"]) if pairs in schedule.LOOKS else None
+        name = f"confirm-{len(hopeless)}"
+        pairs = schedule.count_pairs(made[name])
+        ratio = compare_sides(made[name]) if pairs in looks else None
         decided = ratio is not None and ratio.high is not None and ratio.high < 1.0
-        following = schedule.next_confirming(made["confirm"], left, decided)
-        if following is None:
+        following = schedule.next_confirming(made[name], left, decided, name, looks)
+        if following is not None:
+            make(following, [1.0, affordable[best - 1]])
+            continue
+        hopeless.append([best])
+        looks = looks[: len(looks) - schedule.count_looks(pairs)]
+        again = schedule.next_choice(made["try"], len(affordable), hopeless, len(looks), left)
+        if decided or not schedule.is_hopeless(made[name]) or again is None:
             return [best], "gain" if decided else "none"
-        make(following, [1.0, affordable[best - 1]])
+        best = again
 
 
 def test_ineffective_changes_are_rarely_confirmed():
@@ -336,6 +361,27 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_stored(made):
         2 * len(fresh["before"]["latency_us"]),
     )
     assert json.loads((study.folder / "explanation.json").read_text())["schema"] == "hindmost.explain/1"
+
+
+def test_the_second_best_is_confirmed_if_the_best_does_not_help_in_fresh_pairs(made, monkeypatch, runs):
+    study, _ = made
+    labels = {"2": "threads=2", "4": "threads=4"}
+    state = State.load(study).update(study, candidates=[candidate("2"), candidate("4")])
+    monkeypatch.setattr(schedule, "survivors", lambda rounds, count: ([1, 2], 2))
+    slow, fast = runs
+
+    def make(part: Study, number: int, *_: object, **__: object) -> None:
+        stage_, side = part.folder.parent.name, part.folder.name
+        source = fast if side != "0" and stage_ != "confirm" else slow
+        shutil.copytree(source, part.folder / "runs" / f"{number:04d}")
+
+    monkeypatch.setattr(arms, "make_run", make)
+    document = carry_out(study, Silent()).document
+    outcomes = {one["label"]: one["outcome"] for one in document["trials"]}
+    assert outcomes == {labels["2"]: "not confirmed", labels["4"]: "confirmed"}
+    assert (document["verdict"], document["confirmation"]["labels"]) == ("gain", ["threads=4"])
+    assert State.load(Study.open(study.folder)).confirmations == ["confirm-2", "confirm"]
+    assert state.confirmation == "confirm"
 
 
 def test_an_interrupted_study_continues_without_repeating_runs(made):

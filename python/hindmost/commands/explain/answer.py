@@ -81,7 +81,8 @@ def rounds_of(study: Study, stage: str, by: str) -> dict[int, dict[int, float]]:
 
 def spent_s(study: Study) -> float:
     """Return the duration of all stored runs, s."""
-    return sum(_stage_s(study, stage) for stage in ("look", "try", "combine", "confirm"))
+    stages = ("look", "try", "combine", *State.load(study).confirmations)
+    return sum(_stage_s(study, stage) for stage in stages)
 
 
 def _stage_s(study: Study, stage: str, side: int | None = None) -> float:
@@ -102,7 +103,7 @@ def typical_run_s(study: Study) -> float:
     """Return the duration of a run with server start and stop, s; an estimate until runs exist."""
     durations = [
         float(run.record["seconds"])
-        for stage in ("try", "combine", "confirm")
+        for stage in ("try", "combine", *State.load(study).confirmations)
         for part in parts_of(study, stage).values()
         for run in part.runs()
     ]
@@ -194,14 +195,17 @@ def _add_sentences(explanation: Explanation, study: Study) -> Explanation:
     return msgspec.structs.replace(
         explanation,
         headline=headline(explanation),
-        answer=write_sentences(explanation, _present_us(study, explanation.by), resume_command(study)),
+        answer=write_sentences(explanation, _present_us(study, State.load(study)), resume_command(study)),
     )
 
 
-def _present_us(study: Study, by: str) -> float | None:
+def _present_us(study: Study, state: State) -> float | None:
     """Return the figure of the present state: the median of its untraced runs, or of the traced run."""
+    by = state.by
     values = [
-        value for stage in ("confirm", "try") for value in rounds_of(study, stage, by).get(0, {}).values()
+        value
+        for stage in (*state.confirmations, "try")
+        for value in rounds_of(study, stage, by).get(0, {}).values()
     ]
     if not values and (look := _traced_part(study)) is not None:
         values = [figures(look, run.number)[by] for run in look.runs()]
@@ -225,7 +229,7 @@ def _verdict(confirmation: Confirmation | None, by: str) -> Verdict:
 
 
 def _confirmation(study: Study, plan: MeasurePlan, state: State) -> Confirmation | None:
-    parts = parts_of(study, "confirm")
+    parts = parts_of(study, state.confirmation)
     pairs = (
         sorted(set.intersection(*({run.number for run in one.runs()} for one in parts.values())))
         if len(parts) == 2
@@ -246,7 +250,7 @@ def _confirmation(study: Study, plan: MeasurePlan, state: State) -> Confirmation
         ratios=ratios,
         before=_side(parts[0], pairs, plan),
         after=_side(parts[1], pairs, plan),
-        seconds=_stage_s(study, "confirm"),
+        seconds=_stage_s(study, state.confirmation),
     )
 
 
@@ -277,6 +281,8 @@ def _trials(study: Study, state: State, verdict: Verdict) -> list[Trial]:
         ratio = compare_sides({0: rounds[0], 1: rounds[place]}, 0.95) if logs else None
         if place in chosen:
             outcome: Outcome = outcomes[verdict] if len(chosen) == 1 else "in combination"
+        elif [place] in [list(group) for group in state.hopeless]:
+            outcome = "not confirmed"
         elif logs and place not in active:
             outcome = "dropped"
         else:
@@ -289,7 +295,7 @@ def _resolution(study: Study, state: State, fresh: Ratio | None) -> Resolution:
     """Estimate the scatter of pairs on this host, and which changes the budget can decide."""
     logs = [
         np.asarray(one)
-        for stage in ("confirm", "try")
+        for stage in (*state.confirmations, "try")
         for side, rounds in [
             (side, rounds_of(study, stage, state.by)) for side in parts_of(study, stage) if side
         ]
@@ -301,7 +307,7 @@ def _resolution(study: Study, state: State, fresh: Ratio | None) -> Resolution:
     # The median absolute deviation is used, so that one disturbed pair of ten does not dominate.
     scatter = 1.4826 * float(np.median(np.concatenate([np.abs(one - np.median(one)) for one in logs])))
     pairs = max(LEAST_PAIRS, len(logs[0]))
-    before_s = spent_s(study) - _stage_s(study, "confirm")
+    before_s = spent_s(study) - sum(_stage_s(study, stage) for stage in state.confirmations)
 
     def budget(ratio: float) -> float:
         return before_s + 2.0 * run_s * schedule.pairs_to_decide(scatter, ratio)

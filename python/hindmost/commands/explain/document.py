@@ -13,7 +13,9 @@ from hindmost.core.store.types import Note
 
 Verdict = Literal["gain", "no-gain", "undecided"]
 Risk = Literal["low", "medium", "high"]
-Outcome = Literal["not tried", "dropped", "in combination", "confirmed", "refuted", "undecided"]
+Outcome = Literal[
+    "not tried", "dropped", "in combination", "confirmed", "not confirmed", "refuted", "undecided"
+]
 
 
 class Ratio(msgspec.Struct, frozen=True):
@@ -77,7 +79,11 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """The outcome of a candidate; ``seconds``: the duration of its runs."""
+    """The outcome of a candidate; ``seconds``: the duration of its runs in the first stage.
+
+    ``not confirmed``: it looked best and did not help in half of the fresh pairs or more. ``refuted``: fresh
+    pairs rule out a gain above the margin.
+    """
 
     candidate: Candidate
     label: str
@@ -96,7 +102,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Confirmation(msgspec.Struct, frozen=True):
-    """Fresh pairs of runs with the chosen changes and without.
+    """Fresh pairs of runs with the changes chosen last and without.
 
     ``ratios``: of percentiles, the mean and ``throughput``. Their intervals hold simultaneously at every
     look.

@@ -1,4 +1,4 @@
-"""The kind ``explain``: one traced run, candidates, rounds that drop the worst, fresh pairs that confirm."""
+"""The kind ``explain``: a traced run, candidates, rounds that drop the worst, fresh pairs that confirm."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run(study: Study, talk: Talk, *, apply: bool = False) -> Explanation:
     if candidates:
         state = _try(study, state, plan, talk)
         state = _combine(study, state, plan, talk)
-        _confirm(study, state, plan, talk)
+        state = _confirm(study, state, plan, talk)
     explanation = answer(study)
     if apply and explanation.verdict == "gain":
         _apply(study, state, talk)
@@ -193,18 +193,48 @@ def _combine(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> State
         _make(study, state, plan, following, sides, names, talk)
 
 
-def _confirm(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> None:
-    """Make fresh pairs of the present state and the chosen changes."""
+def _confirm(study: Study, state: State, plan: MeasurePlan, talk: Talk) -> State:
+    """Make fresh pairs with and without the chosen changes; if these do not help, with the next best."""
     candidates = state.candidates or ()
-    changes = tuple(candidates[place - 1] for place in state.chosen or ())
+    while True:
+        looks = schedule.LOOKS[: len(schedule.LOOKS) - _looks_used(study, state)]
+        rounds = _confirm_chosen(study, state, plan, looks, talk)
+        tried = [*state.hopeless, list(state.chosen or ())]
+        following = None
+        if schedule.is_hopeless(rounds):
+            following = schedule.next_choice(
+                rounds_of(study, "try", state.by),
+                len(candidates),
+                tried,
+                len(looks) - schedule.count_looks(schedule.count_pairs(rounds)),
+                _runs_left(study, state),
+            )
+        if following is None:
+            return state
+        talk.say(f"fresh pairs show no gain; next candidate: {candidates[following - 1].label}")
+        state = state.update(study, hopeless=tried, chosen=[following])
+
+
+def _looks_used(study: Study, state: State) -> int:
+    """Return how many looks earlier confirmations have had: all looks together share the error."""
+    earlier = [rounds_of(study, stage, state.by) for stage in state.confirmations[1:]]
+    return sum(schedule.count_looks(schedule.count_pairs(rounds)) for rounds in earlier)
+
+
+def _confirm_chosen(
+    study: Study, state: State, plan: MeasurePlan, looks: Sequence[int], talk: Talk
+) -> schedule.Rounds:
+    """Make fresh pairs of the present state and the chosen changes, and return them."""
+    changes = tuple((state.candidates or ())[place - 1] for place in state.chosen or ())
     names = ["as it is", " and ".join(one.label for one in changes)]
     while True:
-        rounds = rounds_of(study, "confirm", state.by)
+        rounds = rounds_of(study, state.confirmation, state.by)
         found = compare_sides(rounds)
         decided = found is not None and (found.high or 2.0) < 1.0
-        following = schedule.next_confirming(rounds, _runs_left(study, state), decided)
+        left = _runs_left(study, state)
+        following = schedule.next_confirming(rounds, left, decided, state.confirmation, looks)
         if following is None:
-            return
+            return rounds
         _make(study, state, plan, following, [(), changes], names, talk)
 
 

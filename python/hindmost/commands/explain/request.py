@@ -50,6 +50,8 @@ class State:
         Indices (from 1) of the candidates that are tried together.
     chosen : sequence of int or None
         Indices of the candidates to confirm.
+    hopeless : sequence of sequence of int
+        Candidates that were chosen before and did not help in fresh pairs.
     applied : sequence of str
         Settings that ``--apply`` set.
     """
@@ -61,7 +63,19 @@ class State:
     left_out: Sequence[Mapping[str, Any]] = ()
     combined: Sequence[int] = ()
     chosen: Sequence[int] | None = None
+    hopeless: Sequence[Sequence[int]] = ()
     applied: Sequence[str] = ()
+
+    @property
+    def confirmation(self) -> str:
+        """The stage, and its folder, in which the chosen candidates are confirmed."""
+        return "confirm" if not self.hopeless else f"confirm-{len(self.hopeless) + 1}"
+
+    @property
+    def confirmations(self) -> list[str]:
+        """The stages of all confirmations so far, the last one first."""
+        earlier = ["confirm", *(f"confirm-{n}" for n in range(2, len(self.hopeless) + 2))]
+        return earlier[::-1]
 
     @classmethod
     def load(cls, study: Study) -> State:

@@ -5,9 +5,10 @@
     try        present state and every candidate, one run each; the worst are dropped after each round
     combine    the best candidate, and all that help together (if several help and can be combined)
     confirm    present state and the chosen changes: fresh pairs, with looks after 7, 11 and 16 pairs
+    confirm-2  if these do not help at a look: the next best candidate, with the looks that are left
 
-Only the fresh pairs support a claim, because a candidate chosen for its results looks better than it is. The
-looks share the error of 5 % (Bonferroni), so that the confirmation may end at any of them.
+Only the fresh pairs support a claim, because a candidate chosen for its results looks better than it is. All
+looks share the error of 5 % (Bonferroni), so that a confirmation may end at any of them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LOOKS = (7, 11, 16)
-"""Pairs after which the confirmation may end. Seven is the smallest number that can decide at a third of 5
-%."""
+"""Pairs after which a confirmation may end. Seven is the least that can decide at a third of 5 %."""
 CONFIDENCE = 1.0 - 0.05 / len(LOOKS)
 LEAST_TRIES, MOST_TRIES, COMBINING = 2, 6, 3
 """Rounds of the first stage (smallest and largest number), and of the second."""
@@ -131,21 +131,58 @@ def next_combining(rounds: Rounds, runs_left: float) -> Next | None:
     return Next("combine", number + 1, (0, 1))
 
 
-def next_confirming(rounds: Rounds, runs_left: float, decided: bool) -> Next | None:
-    """Return the next pair of the confirmation; None if it is decided, hopeless or out of budget.
+def count_pairs(rounds: Rounds) -> int:
+    """Return the number of complete pairs of a confirmation."""
+    return len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
+
+
+def count_looks(pairs: int) -> int:
+    """Return how many looks a confirmation with this many pairs has had."""
+    return sum(pairs >= look for look in LOOKS)
+
+
+def is_hopeless(rounds: Rounds) -> bool:
+    """Whether the changes do not help in half of the pairs, at a look."""
+    return count_pairs(rounds) in LOOKS and float(np.median(log_ratios(rounds, 1))) >= 0.0
+
+
+def next_confirming(
+    rounds: Rounds, runs_left: float, decided: bool, stage: str = "confirm", looks: Sequence[int] = LOOKS
+) -> Next | None:
+    """Return the next pair of a confirmation; None if it is decided, hopeless or out of budget.
 
     Parameters
     ----------
     decided
         Whether the pairs so far decide; used at a look only.
+    looks
+        Pairs after which this confirmation may end: those that earlier ones have left.
     """
-    number = len(rounds.get(0, {}).keys() & rounds.get(1, {}).keys())
+    number = count_pairs(rounds)
     has_started = number + 1 in rounds.get(0, {}) or number + 1 in rounds.get(1, {})
     if not has_started:
-        hopeless = number in LOOKS and float(np.median(log_ratios(rounds, 1))) >= 0.0
-        if number >= LOOKS[-1] or runs_left < 2 or (number in LOOKS and decided) or hopeless:
+        has_ended = number in looks and (decided or is_hopeless(rounds))
+        if number >= looks[-1] or runs_left < 2 or has_ended:
             return None
-    return Next("confirm", number + 1, (0, 1))
+    return Next(stage, number + 1, (0, 1))
+
+
+def next_choice(
+    rounds: Rounds, candidates: int, confirmed: Sequence[Sequence[int]], looks_left: int, runs_left: float
+) -> int | None:
+    """Return the candidate to confirm after one that was hopeless; None if none is left, or no look or run.
+
+    Parameters
+    ----------
+    rounds, candidates
+        Of the first stage.
+    confirmed
+        Groups of candidates whose confirmation was hopeless.
+    """
+    if looks_left < 1 or runs_left < 2 * LOOKS[0]:
+        return None
+    active, _ = survivors(rounds, candidates)
+    return next((place for place in active if [place] not in [list(group) for group in confirmed]), None)
 
 
 def pairs_to_decide(scatter: float, ratio: float) -> float:

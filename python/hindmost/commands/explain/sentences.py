@@ -9,6 +9,7 @@ from hindmost.commands.explain.document import Explanation, Ratio
 from hindmost.present import numbers
 
 MOST_NAMED = 3
+REJECTED = ("dropped", "not confirmed", "refuted")
 OWN = 0.5
 """Share of the variance from which the tail counts as the server's own work."""
 
@@ -72,7 +73,7 @@ def _confirmation(doc: Explanation) -> str:
 
 
 def _rejections(doc: Explanation) -> str:
-    dropped = [one for one in doc.trials if one.outcome in ("dropped", "refuted") and one.ratio is not None]
+    dropped = [one for one in doc.trials if one.outcome in REJECTED and one.ratio is not None]
     if not dropped:
         return "No other change was tried." if len(doc.trials) < 2 else "No tried change looked worse."
     named = ", ".join(
