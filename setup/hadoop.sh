@@ -75,7 +75,7 @@ contract() {
   # The checksum is gzip's, which is at the end of its output.
   printf "${text}end\t%s\n" "$(printf "$text" | gzip -c | tail -c 8 | od -An -N4 -tx4 --endian=little | tr -d ' ')" \
     >"$work/tenants"
-  printf '<configuration><property><name>hindmost.commands.harvest.tenants.file</name><value>%s</value></property></configuration>' \
+  printf '<configuration><property><name>hindmost.harvest.tenants.file</name><value>%s</value></property></configuration>' \
     "$work/tenants" >"$work/conf/hdfs-site.xml"
   class_path="contract/$target/classes:$target/classes:$work/conf:$(cat "contract/$target/classpath")"
   main 120 org.apache.hadoop.hdfs.server.blockmanagement.ContractMain

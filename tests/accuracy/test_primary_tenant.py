@@ -132,7 +132,7 @@ def start_arms(folder: Path) -> Iterator[Arms]:
         replace_file(load, "1.0\n")
         idle = {
             "yarn.nodemanager.container-executor.class": "hindmost.hadoop.IdleExecutor",
-            "hindmost.commands.harvest.cgroup": group,
+            "hindmost.harvest.cgroup": group,
             "yarn.am.liveness-monitor.expiry-interval-ms": FORGOTTEN_MS,
         }
         yarn = Yarn(cluster, 1, idle)

@@ -32,12 +32,10 @@ class Hdfs:
             "dfs.net.topology.impl": f"{PLUGINS}.BusyTopology",
             "dfs.datanode.fsdataset.factory": f"{PLUGINS}.BusyDatasetFactory",
             "dfs.namenode.plugins": f"{PLUGINS}.NameNodePlugin",
-            "hindmost.commands.harvest.tenants.file": cluster.folder / "tenants.tsv",
-            "hindmost.commands.harvest.utilisation.file": cluster.folder / "%h.load",
-            "hindmost.commands.harvest.busy.period.ms": 200,
-            "hindmost.commands.harvest.board.addresses": ",".join(
-                f"127.0.0.1:{port}" for port in self.boards
-            ),
+            "hindmost.harvest.tenants.file": cluster.folder / "tenants.tsv",
+            "hindmost.harvest.utilisation.file": cluster.folder / "%h.load",
+            "hindmost.harvest.busy.period.ms": 200,
+            "hindmost.harvest.board.addresses": ",".join(f"127.0.0.1:{port}" for port in self.boards),
             "dfs.heartbeat.interval": 1,
             "dfs.namenode.heartbeat.recheck-interval": 1000,
             "dfs.namenode.redundancy.considerLoad": "false",
@@ -86,7 +84,7 @@ class Hdfs:
     def _name_node_settings(self, index: int) -> dict[str, object]:
         own: dict[str, object] = {
             "dfs.namenode.name.dir": self.cluster.folder / f"name{index}",
-            "hindmost.commands.harvest.board.port": self.boards[index],
+            "hindmost.harvest.board.port": self.boards[index],
         }
         if len(self.webs) > 1:
             own["dfs.ha.namenode.id"] = f"nn{index}"

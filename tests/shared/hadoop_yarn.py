@@ -50,13 +50,13 @@ class Yarn:
             "yarn.scheduler.capacity.root.queues": "default",
             "yarn.scheduler.capacity.root.default.capacity": 100,
             "yarn.scheduler.capacity.maximum-am-resource-percent": 1.0,
-            "hindmost.commands.harvest.keeper.period.ms": 300,
+            "hindmost.harvest.keeper.period.ms": 300,
         }
         if not cluster.includes:
             self.settings |= {
                 "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource."
                 "DominantResourceCalculator",
-                "hindmost.commands.harvest.utilisation.file": cluster.folder / "%h.load",
+                "hindmost.harvest.utilisation.file": cluster.folder / "%h.load",
             }
         kinds = ("", "scheduler.", "resource-tracker.", "admin.")
         self.settings |= {

@@ -546,11 +546,11 @@ def test_the_yarn_configuration_matches_keys_and_classes_of_the_plugins(folder, 
     written = [path for line in capsys.readouterr().out.split() if (path := Path(line)).suffix == ".xml"][-3:]
     hdfs, site, scheduler = map(read_properties, written)
     assert site == {
-        "hindmost.commands.harvest.utilisation.file": "/run/<load>/%h",
-        "hindmost.commands.harvest.reserve": "0.25",
-        "hindmost.commands.harvest.grace.ms": "1500",
-        "hindmost.commands.harvest.tenants.file": "/etc/hadoop/conf/hindmost-tenants.tsv",
-        "hindmost.commands.harvest.keeper.source": "files",
+        "hindmost.harvest.utilisation.file": "/run/<load>/%h",
+        "hindmost.harvest.reserve": "0.25",
+        "hindmost.harvest.grace.ms": "1500",
+        "hindmost.harvest.tenants.file": "/etc/hadoop/conf/hindmost-tenants.tsv",
+        "hindmost.harvest.keeper.source": "files",
         "yarn.nodemanager.container-executor.os.sched.priority.adjustment": "19",
     }
     prefix = "yarn.scheduler.capacity.multi-node-sorting.policy"
@@ -591,10 +591,10 @@ def test_the_yarn_configuration_covers_heartbeats_and_queues(tmp_path):
         (tmp_path / name).write_text(text)
     site, scheduler = (read_properties(tmp_path / name) for name in texts)
     assert site["yarn.nodemanager.resource-calculator.class"] == "hindmost.hadoop.PrimaryTenantCalculator"
-    assert site["hindmost.commands.harvest.keeper.source"] == "heartbeats"
+    assert site["hindmost.harvest.keeper.source"] == "heartbeats"
     assert site["yarn.nodemanager.container-executor.class"] == "hindmost.hadoop.IdleExecutor"
-    assert site["hindmost.commands.harvest.cgroup"] == "/sys/fs/cgroup/batch"
-    assert site["hindmost.commands.harvest.tenants.file"] == str(tmp_path / "hindmost-tenants.tsv")
+    assert site["hindmost.harvest.cgroup"] == "/sys/fs/cgroup/batch"
+    assert site["hindmost.harvest.tenants.file"] == str(tmp_path / "hindmost-tenants.tsv")
     queues = {key: one for key, one in scheduler.items() if ".root." in key}
     assert queues == {
         "yarn.scheduler.capacity.root.a.multi-node-sorting.policy": "harvest-long",

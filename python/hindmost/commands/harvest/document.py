@@ -89,9 +89,9 @@ class PlacedBlock(TypedDict):
 
 
 class HarvestSimulation(TypedDict):
-    """``hindmost.commands.harvest-simulation/1``: the request to a simulated data center, and its result."""
+    """``hindmost.harvest-simulation/1``: the request to a simulated data center, and its result."""
 
-    schema: Literal["hindmost.commands.harvest-simulation/1"]
+    schema: Literal["hindmost.harvest-simulation/1"]
     kind: Literal["durability", "hazard", "availability", "scheduling"]
     synthetic: bool
     request: dict[str, Any]

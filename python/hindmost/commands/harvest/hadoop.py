@@ -169,11 +169,11 @@ def site_text(folder: Path, name_nodes: list[str], port: int, load_file: str) ->
         "dfs.net.topology.impl": "hindmost.hadoop.BusyTopology",
         "dfs.namenode.plugins": "hindmost.hadoop.NameNodePlugin",
         "dfs.datanode.fsdataset.factory": "hindmost.hadoop.BusyDatasetFactory",
-        "hindmost.commands.harvest.tenants.file": str(folder / TENANTS),
-        "hindmost.commands.harvest.board.port": str(port),
-        "hindmost.commands.harvest.board.addresses": ",".join(f"{host}:{port}" for host in name_nodes),
-        "hindmost.commands.harvest.board.secret.file": str(folder / SECRET),
-        "hindmost.commands.harvest.utilisation.file": load_file,
+        "hindmost.harvest.tenants.file": str(folder / TENANTS),
+        "hindmost.harvest.board.port": str(port),
+        "hindmost.harvest.board.addresses": ",".join(f"{host}:{port}" for host in name_nodes),
+        "hindmost.harvest.board.secret.file": str(folder / SECRET),
+        "hindmost.harvest.utilisation.file": load_file,
     }
     return _configuration(keys)
 
@@ -261,16 +261,16 @@ def yarn_texts(
             value=str(group),
         )
     keys = {
-        "hindmost.commands.harvest.utilisation.file": load_file,
-        "hindmost.commands.harvest.reserve": f"{reserve:.6g}",
-        "hindmost.commands.harvest.grace.ms": str(grace_ms),
-        "hindmost.commands.harvest.tenants.file": str(installed / TENANTS),
-        "hindmost.commands.harvest.keeper.source": "heartbeats" if heartbeats else "files",
+        "hindmost.harvest.utilisation.file": load_file,
+        "hindmost.harvest.reserve": f"{reserve:.6g}",
+        "hindmost.harvest.grace.ms": str(grace_ms),
+        "hindmost.harvest.tenants.file": str(installed / TENANTS),
+        "hindmost.harvest.keeper.source": "heartbeats" if heartbeats else "files",
         "yarn.nodemanager.container-executor.os.sched.priority.adjustment": str(NICE),
     }
     if group is not None:
         keys["yarn.nodemanager.container-executor.class"] = "hindmost.hadoop.IdleExecutor"
-        keys["hindmost.commands.harvest.cgroup"] = str(group)
+        keys["hindmost.harvest.cgroup"] = str(group)
     if heartbeats:
         keys["yarn.nodemanager.resource-calculator.class"] = "hindmost.hadoop.PrimaryTenantCalculator"
         keys["yarn.nodemanager.resource-monitor.interval-ms"] = "1000"

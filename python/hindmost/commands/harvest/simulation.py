@@ -12,7 +12,7 @@ from hindmost.commands.harvest.reading import Traces
 from hindmost.core.progress import step
 from hindmost.errors import UsageError
 
-SCHEMA: Final = "hindmost.commands.harvest-simulation/1"
+SCHEMA: Final = "hindmost.harvest-simulation/1"
 Kind = Literal["durability", "hazard", "availability", "scheduling"]
 CENTERS = 10
 MOST_MISSING = 0.25

@@ -11,7 +11,7 @@ import org.apache.hadoop.yarn.server.nodemanager.DefaultContainerExecutor;
 
 /**
  * Starts containers in a control group that runs only on idle CPU time: yarn.nodemanager.container-executor.class. The
- * folder of the group is in hindmost.commands.harvest.cgroup.
+ * folder of the group is in hindmost.harvest.cgroup.
  *
  * Thread priorities do not suffice. Each container is its own session, and with sched_autogroup_enabled the kernel
  * gives all sessions equal shares, whatever the niceness inside (man 7 sched).
