@@ -1,7 +1,7 @@
 """Keeps Dask silent: settings, timers that rest during a measurement, and counters that verify it.
 
 With default settings, a worker wakes about 90 times per second next to the load
-(`docs/guides/../benchmarks.md` has the measurements).
+(`docs/benchmarks.md` has the measurements).
 """
 
 from __future__ import annotations
