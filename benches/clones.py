@@ -24,13 +24,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.compare.clone.costs import CostRatios, cost_ratios
-from hindmost.commands.compare.documents.clone import VerifiedPoint
 from hindmost.commands.compare.clone.draws import DRAWS, read_draw_ratios
 from hindmost.commands.compare.clone.log_costs import read_logged
 from hindmost.commands.compare.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, counted_pairs
 from hindmost.commands.compare.clone.series import excluded_pairs
+from hindmost.commands.compare.documents.clone import VerifiedPoint
 from hindmost.core.notes import Note
 from hindmost.core.store import Study
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.fit import account, fit_clone, read_log
 from hindmost.commands.clone.fit.bins import Grid
 from hindmost.commands.clone.fit.laws.mixture import fit_lognormals

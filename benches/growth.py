@@ -141,7 +141,7 @@ def _compare(size: int, folder: Path) -> Callable[[], object]:
 
 def _classify(size: int, _: Path) -> Callable[[], object]:
     from benches.harvest import month
-    from hindmost.commands.harvest import Settings, classify
+    from hindmost.commands.harvest.classes import Settings, classify
 
     traces = month(size)
     return lambda: classify(traces, Settings(stability=False))
@@ -149,14 +149,15 @@ def _classify(size: int, _: Path) -> Callable[[], object]:
 
 def _place(size: int, _: Path) -> Callable[[], object]:
     from benches.harvest import month
-    from hindmost.commands.harvest import Settings, classify, place
+    from hindmost.commands.harvest.classes import Settings, classify
+    from hindmost.commands.harvest.decisions import place
 
     classes = classify(month(100), Settings(stability=False))
     return lambda: place(classes, size)
 
 
 def _scheduling(size: int, _: Path) -> Callable[[], object]:
-    from hindmost.commands.harvest import simulate
+    from hindmost.commands.harvest.simulation import simulate
 
     return lambda: simulate("scheduling", {"servers": size}, days=1.0)
 

@@ -17,8 +17,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hindmost.commands.harvest import Settings, Traces, classify, place, simulate
-from hindmost.commands.harvest.reading import Tenant
+from hindmost.commands.harvest.classes import Settings, classify
+from hindmost.commands.harvest.decisions import place
+from hindmost.commands.harvest.reading import Tenant, Traces
+from hindmost.commands.harvest.simulation import simulate
 
 SLOT_S, DAYS = 120.0, 31
 SLOTS = int(DAYS * 86_400 / SLOT_S)

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from hindmost import _engine
-from hindmost.commands.watch import read_ring
+from hindmost.commands.watch.ring import read_ring
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.stats.runs.equivalence import equivalence
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from hindmost.commands.diagnose.demand import Work
 from hindmost.commands.diagnose.windows import Windows
-from hindmost.commands.watch import find_application, latency_from
+from hindmost.commands.watch.application import find_application
+from hindmost.commands.watch.latency import latency_from
 from hindmost.commands.watch.probe import limit_probe_rate, start_probe
 
 HURTS = 1.5

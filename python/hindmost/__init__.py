@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from hindmost import clone
     from hindmost._engine import Histogram, __version__
     from hindmost.commands.attribute.api import attribute
-    from hindmost.commands.clone import Clone, load_clone
+    from hindmost.commands.clone.document import Clone, load_clone
     from hindmost.commands.clone.fit import fit_clone, read_log
     from hindmost.commands.clone.parameters import Vary
     from hindmost.commands.clone.simulation import simulate
@@ -105,7 +105,7 @@ __all__ = [
 
 _HOME = {
     "__version__": "_engine",
-    "Clone": "commands.clone",
+    "Clone": "commands.clone.document",
     "Estimate": "stats",
     "HindmostError": "errors",
     "Histogram": "_engine",
@@ -121,7 +121,7 @@ _HOME = {
     "explain": "commands.explain.api",
     "fit_clone": "commands.clone.fit",
     "list_studies": "commands.study.api",
-    "load_clone": "commands.clone",
+    "load_clone": "commands.clone.document",
     "mean_interval": "stats",
     "measure": "commands.measure.api",
     "open_study": "commands.study.api",

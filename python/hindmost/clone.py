@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
-from hindmost.commands.clone import Clone, load_clone
+from hindmost.commands.clone.document import Clone, load_clone
 from hindmost.commands.clone.fit import Log, account, fit_clone, read_log
 from hindmost.commands.clone.fit.reading import Source, as_logs, read_logs
 from hindmost.commands.clone.parameters import Value, Vary, parse_vary

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hindmost.commands.clone import APPLICATIONS, Clone, load_clone
+from hindmost.commands.clone.document import APPLICATIONS, Clone, load_clone
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.present.numbers import latency, percent
 

@@ -167,7 +167,7 @@ FINDINGS: list[dict[str, Any]] = [
         "id": "timer_slack",
         "title": "Timer slack",
         "value": "50 µs",
-        "mark": "mind",
+        "mark": "note",
         "why": "a sleeping client wakes up to 50 µs late; spinning ones do not mind",
         "hint": "measure with `--pacing spin`",
     },
@@ -175,7 +175,7 @@ FINDINGS: list[dict[str, Any]] = [
         "id": "governor",
         "title": "CPU governor",
         "value": "not readable",
-        "mark": "mind",
+        "mark": "note",
         "why": "a virtual machine hides the governor; clock changes between runs show as variance",
         "hint": None,
     },
@@ -200,7 +200,7 @@ def instrument(waiting: float = 0.0003, mark: str = "fine") -> dict[str, Any]:
         ("throttled", "periods of its CPU quota that ended in a stop", None, "share", 0.0, 0.01, "fine"),
         ("dropped", "connections dropped by a full accept queue", 0.0, "count", 0.0, None, "fine"),
     ]
-    keys = ("id", "title", "value", "unit", "mind_above", "grave_above", "mark")
+    keys = ("id", "title", "value", "unit", "note_above", "grave_above", "mark")
     schedule = {"pid": 4711, "turns_per_s": 3.2, "bound": True}
     return {
         "figures": [dict(zip(keys, row, strict=True)) for row in rows],

@@ -28,12 +28,11 @@ def test_every_verb_has_its_function_in_its_file(words):
 
 
 def test_every_file_of_a_verb_is_in_the_table():
-    folder = ROOT / "python/hindmost/cli"
+    folder = ROOT / "python/hindmost/commands"
     files = {
-        path.relative_to(folder).with_suffix("")
-        for group in list_subcommands()
-        if group
-        for path in folder.joinpath(*group.split()).glob("*.py")
+        Path(command, *below, path.stem)
+        for command, *below in (group.split() for group in list_subcommands() if group)
+        for path in folder.joinpath(command, "cli", *below).glob("*.py")
     }
     helpers = {"host/knobs/journal", "clone/load"}
     scripts = {str(path).replace("_", "-") for path in files if path.name != "__init__"}

@@ -13,8 +13,10 @@ import pytest
 from factorials import factor, load
 
 from hindmost import Study
-from hindmost.commands.attribute import Course, Runner, answer
+from hindmost.commands.attribute.answer import answer
+from hindmost.commands.attribute.course import Course
 from hindmost.commands.attribute.resolve import resolve
+from hindmost.commands.attribute.runner import Runner
 from hindmost.core.fleet import Job
 from hindmost.core.run.companions.server import ServerCounters
 from tests.shared.queueing import mm1_sojourn

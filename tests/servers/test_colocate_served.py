@@ -18,7 +18,8 @@ from hindmost.commands.colocate import server
 from hindmost.commands.colocate.processor import allowed_cpus
 from hindmost.commands.colocate.server import ServerUnderLoad
 from hindmost.commands.colocate.windows import WindowResult, WindowRunner
-from hindmost.commands.watch import Application, latency_from
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import latency_from
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.errors import TargetError
 

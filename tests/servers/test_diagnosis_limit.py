@@ -15,7 +15,8 @@ from hindmost.commands.diagnose.answer import document_of
 from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
 from hindmost.commands.diagnose.windows import Windows
-from hindmost.commands.watch import find_application, latency_from
+from hindmost.commands.watch.application import find_application
+from hindmost.commands.watch.latency import latency_from
 from hindmost.core.interventions.freezer import members
 
 CPU = Path("/sys/fs/cgroup/cpu")

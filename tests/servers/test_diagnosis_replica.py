@@ -20,7 +20,8 @@ from hindmost.commands.diagnose.replica.request import ReplicaRequest
 from hindmost.commands.diagnose.view.page import render_diagnosis_page
 from hindmost.commands.diagnose.view.terminal import render_diagnosis
 from hindmost.commands.diagnose.windows import Windows
-from hindmost.commands.watch import Application, latency_from
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import latency_from
 from hindmost.commands.watch.probe import start_probe
 from hindmost.core.interventions.changes import File
 from hindmost.core.interventions.freezer import members

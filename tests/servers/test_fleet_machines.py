@@ -12,8 +12,8 @@ from messages import raises
 
 pytest.importorskip("asyncssh", reason="hindmost[fleet] is not installed")
 pytest.importorskip("distributed", reason="hindmost[fleet] is not installed")
-from hindmost.commands.clone import load_clone
 from hindmost.commands.clone.batch import WORK, job_of, predictions
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.simulation import Design
 from hindmost.core.fleet.dask.compute import computing
 from hindmost.core.store import Study

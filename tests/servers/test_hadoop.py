@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hadoop_daemons import ROOT, run_setup
 
-from hindmost.commands.harvest import Traces, classify
+from hindmost.commands.harvest.classes import classify
 from hindmost.commands.harvest.hadoop import (
     SCHEDULER,
     SITE,
@@ -22,7 +22,7 @@ from hindmost.commands.harvest.hadoop import (
     write_config,
     yarn_texts,
 )
-from hindmost.commands.harvest.reading import Tenant
+from hindmost.commands.harvest.reading import Tenant, Traces
 
 pytestmark = pytest.mark.timeout(600)
 

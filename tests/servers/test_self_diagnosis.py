@@ -56,7 +56,7 @@ def test_a_process_on_the_clients_cpu_is_named(tmp_path: Path) -> None:
     # Both processes get a part of the CPU; the scheduler decides how large.
     waiting, on_cpu = figure(answer, "waiting"), figure(answer, "on_cpu")
     if level := levels.get("run-delay"):
-        assert waiting["mark"] == {"inconclusive": "unfit", "note": "mind"}[level]
+        assert waiting["mark"] == {"inconclusive": "unfit", "note": "note"}[level]
     assert waiting["value"] + on_cpu["value"] == pytest.approx(1.0, abs=0.05)
 
 
@@ -228,7 +228,7 @@ def test_a_server_that_reads_slowly_is_found(tmp_path: Path) -> None:
     assert sockets["peer_full_us"] > 0
     assert sockets["send"]["bytes"] > 0
     # Without CPU, the client sends too little to be blocked itself.
-    assert figure(answer, "blocked")["mark"] != "mind" or sockets["blocked_writes"] > 0
+    assert figure(answer, "blocked")["mark"] != "note" or sockets["blocked_writes"] > 0
 
 
 def test_a_full_receive_buffer_of_the_client_is_found(tmp_path: Path) -> None:
@@ -243,5 +243,5 @@ def test_a_full_receive_buffer_of_the_client_is_found(tmp_path: Path) -> None:
     namespace = ["unshare", "-n", "sh", "-c", f'{small} && exec "$@"', "sh"]
     answer = finish(start(*command, before=namespace), out)
     reason(answer, "client-reads-slowly")
-    assert figure(answer, "receive_fill")["mark"] == "mind"
+    assert figure(answer, "receive_fill")["mark"] == "note"
     assert answer.study.client()["tcp"]["zero_windows"] > 0

@@ -15,7 +15,10 @@ from messages import assert_refused
 
 from hindmost import _engine
 from hindmost.cli import main
-from hindmost.commands.watch import WatchRequest, find_application, latency_from, read_ring, watch
+from hindmost.commands.watch.application import find_application
+from hindmost.commands.watch.daemon import WatchRequest, watch
+from hindmost.commands.watch.latency import latency_from
+from hindmost.commands.watch.ring import read_ring
 from hindmost.core.targets.ports import pick_free_port
 
 FAULT = _engine.trace_fault()

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.commands.harvest import Traces, classify
+from hindmost.commands.harvest.classes import classify
 from hindmost.commands.harvest.hadoop import tenants_text
-from hindmost.commands.harvest.reading import Tenant
+from hindmost.commands.harvest.reading import Tenant, Traces
 
 SLOT_S = 600.0
 SLOTS = 144

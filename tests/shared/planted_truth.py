@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.core.targets import parse_target
 from hindmost.core.targets.placeholders import render

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.parameters import apply_changes
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.commands.compare.clone import costs as control

@@ -8,7 +8,7 @@ variate does not contain, so that the control is as imperfect as in practice.
 import numpy as np
 import pytest
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.commands.compare.clone.draws import draw_ratios
 from hindmost.stats import equivalence

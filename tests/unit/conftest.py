@@ -13,7 +13,7 @@ from parsing import keep_options
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study, _engine, open_study
-from hindmost.commands.measure import Procedure
+from hindmost.commands.measure.procedure import Procedure
 from hindmost.core.targets import parse_target
 from hindmost.testing import VARIABLE
 

@@ -8,8 +8,9 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.commands.clone import batch, load_clone
+from hindmost.commands.clone import batch
 from hindmost.commands.clone.batch import job_of, predict_piece, predictions
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.core.fleet.dask.pieces import FIRST, PIECE_S, Sizes
 from hindmost.core.fleet.dask.version import identity, refuse_other

@@ -212,7 +212,7 @@ def test_unwritable_ci_files_are_one_error_and_the_result_is_shown(noisy, capsys
 
 
 def test_an_unwritable_page_loses_neither_table_nor_runs(noisy, monkeypatch):
-    from hindmost.commands.measure import answer
+    from hindmost.commands.measure.answer import answer
     from hindmost.commands.measure.kind import publish
     from hindmost.core.store import study as room
 
@@ -224,7 +224,7 @@ def test_an_unwritable_page_loses_neither_table_nor_runs(noisy, monkeypatch):
         return write_whole(path, content)
 
     monkeypatch.setattr(room, "write_whole", fail_on_page)
-    kind = kinds.Kind("measure", lambda study, talk: answer(study), answer, publish)
+    kind = kinds.Kind("measure", lambda study, talk: answer(study), answer, publish, "")
     monkeypatch.setattr(kinds, "kind_of", lambda study: kind)
     shown = kinds.carry_out(noisy, None)  # type: ignore[arg-type]
     assert "p99" in shown.table()

@@ -62,10 +62,10 @@ def test_report_of_a_study_without_runs_is_an_error(study, hindmost):
 def test_doctor_json_has_facts_findings_and_a_schema(hindmost):
     process = hindmost("host", "doctor", "--json", "--spin", "10ms")
     document = json.loads(process.stdout)
-    assert document["schema"] == "hindmost.doctor/1"
+    assert document["schema"] == "hindmost.doctor/2"
     assert document["facts"]["cpus_online"] >= 1
     marks = {finding["mark"] for finding in document["findings"]}
-    assert marks <= {"fine", "mind", "unfit"}
+    assert marks <= {"fine", "note", "unfit"}
     assert process.returncode == (5 if "unfit" in marks else 0)
     assert process.stderr == ""
 

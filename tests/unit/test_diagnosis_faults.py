@@ -20,7 +20,8 @@ from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.suspects import Suspects, find_suspects
 from hindmost.commands.diagnose.view.terminal import render_diagnosis
-from hindmost.commands.watch import Application, LatencySource, latency_from
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import LatencySource, latency_from
 from hindmost.core.interventions.changes import SuspectGone
 from hindmost.core.interventions.session import start_session
 from hindmost.core.targets import ManagedServer, preset

@@ -27,7 +27,8 @@ from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.suspects import Suspects
 from hindmost.commands.diagnose.windows import Windows
-from hindmost.commands.watch import Application, LatencySource
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.core.interventions.session import start_session
 
 MS = 1_000_000

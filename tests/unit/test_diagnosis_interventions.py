@@ -18,7 +18,8 @@ from hindmost.commands.diagnose import neighbours
 from hindmost.commands.diagnose.neighbours import MOST, find_neighbours
 from hindmost.commands.diagnose.relations import find_related
 from hindmost.commands.diagnose.windows import Windows
-from hindmost.commands.watch import LatencySource, probe
+from hindmost.commands.watch import probe
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.core.interventions.changes import SuspectGone
 from hindmost.core.interventions.freezer import Freeze, freezer_of, members
 from hindmost.core.interventions.idle import make_idle

@@ -24,7 +24,9 @@ from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.stages import run_stages
 from hindmost.commands.diagnose.suspects import Suspects
 from hindmost.commands.diagnose.view.terminal import render_diagnosis
-from hindmost.commands.watch import Application, LatencySource, blocks, ranking
+from hindmost.commands.watch import blocks, ranking
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.commands.watch.ring import Ring
 from hindmost.core.interventions.session import start_session
 from hindmost.core.notes import Note

@@ -367,7 +367,8 @@ def test_the_second_best_is_confirmed_if_the_best_does_not_help_in_fresh_pairs(m
     study, _ = made
     labels = {"2": "threads=2", "4": "threads=4"}
     state = State.load(study).update(study, candidates=[candidate("2"), candidate("4")])
-    monkeypatch.setattr(schedule, "survivors", lambda rounds, count: ([1, 2], 2))
+    monkeypatch.setattr(schedule, "next_try", lambda *_: None)
+    monkeypatch.setattr(schedule, "survivors", lambda *_: ([1, 2], 2))
     slow, fast = runs
 
     def make(part: Study, number: int, *_: object, **__: object) -> None:

@@ -12,7 +12,8 @@ from messages import raises
 from tiny_study import HOST, Diary, tiny_plan
 
 from hindmost import Study
-from hindmost.commands.measure import Procedure, answer
+from hindmost.commands.measure.answer import answer
+from hindmost.commands.measure.procedure import Procedure
 from hindmost.core.fleet import Heard, Job, LocalFleet, RemoteServer, Setting, jobs_of, run_clients
 from hindmost.core.fleet.local import LocalTeam
 from hindmost.core.targets import parse_target

@@ -16,19 +16,12 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.commands.harvest import (
-    Settings,
-    classify,
-    learn_thresholds,
-    load_classes,
-    place,
-    read_traces,
-    select,
-    simulate,
-)
-from hindmost.commands.harvest.decisions import first_full
+from hindmost.commands.harvest.classes import Settings, classify, load_classes
+from hindmost.commands.harvest.decisions import first_full, learn_thresholds, place, select
 from hindmost.commands.harvest.hadoop import tenants_text, topology_text, yarn_texts
 from hindmost.commands.harvest.hosts import HostTable
+from hindmost.commands.harvest.reading import read_traces
+from hindmost.commands.harvest.simulation import simulate
 from hindmost.errors import UsageError
 
 DAYS, SLOT = 10, 1800

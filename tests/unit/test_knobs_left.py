@@ -61,7 +61,7 @@ def test_without_changes_the_finding_is_fine(root: Path) -> None:
 def test_a_setting_of_a_killed_study_is_reported_with_value_and_command(root: Path) -> None:
     set_by_a_killed_study(root)
     reported = finding(root)
-    assert reported["mark"] == "mind"
+    assert reported["mark"] == "note"
     assert values(reported) >= {"swappiness", "7", "60"}
     assert rows(root) == [("swappiness", "7", "60", "nobody")]
     assert reported["hint"] == f"hindmost host knobs restore --journal {root / 'journal'}"
@@ -74,7 +74,7 @@ def test_settings_made_by_hand_or_by_a_running_study_are_marked(root: Path) -> N
     assert (finding(root)["mark"], rows(root)) == ("fine", [("swappiness", "7", "60", "person")])
     _engine.set_knob("turbo", "off", journal, tree, os.getpid())
     reported = finding(root)
-    assert reported["mark"] == "mind"
+    assert reported["mark"] == "note"
     assert values(reported) >= {"turbo", "off", "on"}
     assert "swappiness" not in values(reported)
     assert str(os.getpid()) in reported["why"]
@@ -95,7 +95,7 @@ def test_a_journal_that_others_can_write_is_reported_with_the_repair(root: Path)
     set_by_a_killed_study(root)
     (root / "journal").chmod(0o777)
     reported = finding(root)
-    assert reported["mark"] == "mind"
+    assert reported["mark"] == "note"
     assert f"chmod go-w {root / 'journal'}" in reported["hint"]
 
 

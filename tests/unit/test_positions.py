@@ -5,7 +5,7 @@ import json
 import pytest
 from messages import raises
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.core.plan.positions import line_of
 from hindmost.errors import UsageError
 
@@ -55,7 +55,7 @@ def test_a_mistake_in_json_is_refused_by_line_and_key(tmp_path):
 
 
 def test_the_line_of_every_field_of_an_application_is_found():
-    from hindmost.commands.clone import APPLICATIONS, read_source
+    from hindmost.commands.clone.document import APPLICATIONS, read_source
     from hindmost.commands.clone.parameters import known_paths
 
     for name in APPLICATIONS:

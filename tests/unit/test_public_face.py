@@ -59,7 +59,19 @@ def test_a_load_agent_loads_nothing_but_the_engine_and_the_standard_library():
     assert loaded <= {"hindmost", "__mp_main__"} | set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["measure", "--help"], ["--version"], ["mesure"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["measure", "--help"],
+        ["clone", "fit", "--help"],
+        ["colocate", "pairs", "--help"],
+        ["harvest", "classify", "--help"],
+        ["watch", "start", "--help"],
+        ["--version"],
+        ["mesure"],
+    ],
+)
 def test_help_loads_nothing_heavy(arguments):
     assert not modules_after(f"from hindmost.cli import main; main({arguments})") & set(HEAVY)
 

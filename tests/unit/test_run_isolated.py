@@ -8,7 +8,7 @@ import pytest
 from rows import each_row
 
 from hindmost import MeasurePlan
-from hindmost.commands.measure import Procedure
+from hindmost.commands.measure.procedure import Procedure
 from hindmost.core.codes import CODES
 from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
 from hindmost.core.run.isolated.interruptions import find_interference

@@ -15,7 +15,9 @@ from stealing_host import SENTINEL, SERVER_CPU, Host, StealingFleet
 from tiny_study import HOST, Diary, rewrite
 
 from hindmost import MeasurePlan, Study
-from hindmost.commands.measure import Procedure, answer, procedure
+from hindmost.commands.measure import procedure
+from hindmost.commands.measure.answer import answer
+from hindmost.commands.measure.procedure import Procedure
 from hindmost.commands.measure.search.rates import RateSearch
 from hindmost.commands.measure.view import render_page, render_terminal
 from hindmost.core.plan import parse_objective

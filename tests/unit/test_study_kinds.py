@@ -15,7 +15,7 @@ from rows import each_row
 from tiny_study import HOST, rewrite, tiny_plan
 
 from hindmost.cli import main
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.compare.batching import BatchingRequest
 from hindmost.commands.compare.clone import CloneRequest
 from hindmost.commands.compare.clone.ratios import LoadPoint
@@ -256,7 +256,7 @@ def fake_kind(monkeypatch, study):
     """Return a kind with the `run` of a test, and the tiny study as a study of this kind."""
 
     def become(run):
-        result = Kind("made-up", run, lambda study: {}, publish)
+        result = Kind("made-up", run, lambda study: {}, publish, "")
         monkeypatch.setattr(kinds, "kind_of", lambda study: result)
         return study
 

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from hindmost.cli import main
-from hindmost.commands.clone import APPLICATIONS, load_clone
+from hindmost.commands.clone.document import APPLICATIONS, load_clone
 
 
 @pytest.mark.parametrize("name", APPLICATIONS)

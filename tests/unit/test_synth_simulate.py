@@ -13,8 +13,7 @@ from rows import each_row
 
 from hindmost import _engine
 from hindmost.cli import main
-from hindmost.commands.clone import load_clone
-from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.document import Clone, load_clone
 from hindmost.commands.clone.simulation import Design, run_points, simulate
 from hindmost.core.store.schema import schemas
 from hindmost.errors import UsageError

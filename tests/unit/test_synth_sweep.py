@@ -8,8 +8,7 @@ from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
-from hindmost.commands.clone import load_clone
-from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.document import Clone, load_clone
 from hindmost.commands.clone.inverse import Question, answer
 from hindmost.commands.clone.parameters import Vary, apply_changes, changes, known_paths, parse_vary, value_at
 from hindmost.commands.clone.simulation import Design

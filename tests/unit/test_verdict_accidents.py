@@ -314,7 +314,7 @@ def test_the_account_marks_only_findings_of_the_verdict():
     waits = figures(evidence(runs=clients_that_waited(0.02)))
     assert {name: wait["mark"] for name, wait in waits.items() if wait["mark"] != "fine"} == {
         "waiting": "unfit",
-        "switches": "mind",
+        "switches": "note",
     }
     assert waits["waiting"]["value"] == pytest.approx(0.02)
     assert waits["waiting"]["grave_above"] == pytest.approx(0.001)

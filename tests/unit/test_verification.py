@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from messages import raises
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.simulation import Design, simulate
 from hindmost.commands.compare.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, decide
 from hindmost.commands.compare.clone.request import CloneRequest, parse_loads, refuse_other_request

@@ -16,18 +16,11 @@ import pytest
 from messages import raises
 
 from hindmost import _engine
-from hindmost.commands.watch import (
-    Application,
-    WatchRequest,
-    find_application,
-    latency_from,
-    merge,
-    read_ring,
-    watch,
-)
-from hindmost.commands.watch.application import CGROUPS
+from hindmost.commands.watch.application import CGROUPS, Application, find_application
 from hindmost.commands.watch.blocks import metrics_of, quantiles_of
-from hindmost.commands.watch.ring import bin_middle_us, merged_quantile_us
+from hindmost.commands.watch.daemon import WatchRequest, watch
+from hindmost.commands.watch.latency import latency_from
+from hindmost.commands.watch.ring import bin_middle_us, merge, merged_quantile_us, read_ring
 from hindmost.errors import HindmostError, TargetError, UsageError
 
 OWN = Application("this test", os.getpid())

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hindmost.cli import main
-from hindmost.commands.watch import Ring
 from hindmost.commands.watch.ranking import rank_or_wait
+from hindmost.commands.watch.ring import Ring
 
 BLOCK_S = 30
 BEGIN = 1_800_000_000  # at the start of a block

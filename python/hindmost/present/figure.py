@@ -10,7 +10,7 @@ from html import escape, unescape
 from pathlib import Path
 
 _TOKENS = re.compile(r'<section\b|<ul class="legend.*?</ul>|<figure\b.*?</figure>', re.DOTALL)
-_NAME = re.compile(r'data-chart="([^"]*)"')
+_NAME = re.compile(r'id="chart-([^"]*)"')
 _DRAWN = re.compile(
     r'<svg viewBox="0 0 ([\d.]+) ([\d.]+)" role="img" aria-label="([^"]*)">(.*?)</svg>', re.DOTALL
 )

@@ -8,7 +8,7 @@ from typing import Any
 from hindmost.present import numbers
 
 VERDICT_MARKS = {"valid": "✓", "invalid": "✕", "inconclusive": "?"}
-FINDING_MARKS = {"fine": "✓", "mind": "!", "unfit": "✕"}
+FINDING_MARKS = {"fine": "✓", "note": "!", "unfit": "✕"}
 
 
 def moment(iso: str) -> str:

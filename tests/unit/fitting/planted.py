@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 
 
 def by_code(notes):

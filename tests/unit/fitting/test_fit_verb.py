@@ -9,7 +9,7 @@ import pytest
 from messages import assert_refused
 
 from hindmost.cli import main
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 
 from .planted import back_to_back, times_of
 

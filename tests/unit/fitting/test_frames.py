@@ -7,7 +7,7 @@ import pytest
 from messages import raises
 from rows import each_row
 
-from hindmost.commands.clone import load_clone
+from hindmost.commands.clone.document import load_clone
 from hindmost.commands.clone.fit import fit_clone, read_log
 from hindmost.commands.clone.fit.reading import as_logs
 from hindmost.commands.clone.parameters import Vary

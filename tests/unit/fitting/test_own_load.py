@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pausing import queue_with_pauses
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit import fit_clone
 from hindmost.commands.clone.fit.account import account
 from hindmost.commands.clone.fit.own_load import own_load

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from messages import raises
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit import fit_clone, read_log, read_logs
 from hindmost.commands.clone.fit.reading import Log
 from hindmost.commands.clone.fit.reading.saturation import read_saturated

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit import fit_clone
 from hindmost.commands.clone.fit.reading import Log
 from hindmost.commands.clone.fit.turnaround import Turnaround, find_turnaround

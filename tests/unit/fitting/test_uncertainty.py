@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit import fit_clone, read_log
 from hindmost.commands.clone.fit.intervals import intervals
 from hindmost.commands.clone.fit.laws.choice import Sample

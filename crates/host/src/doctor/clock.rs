@@ -33,7 +33,7 @@ pub(super) fn source(evidence: &Evidence) -> Option<Finding> {
     } else {
         let why = "the hypervisor provides the time: stamps cost more, and jump when it corrects \
                    the time or migrates the machine";
-        (Mark::Mind, why)
+        (Mark::Note, why)
     };
     let finding = Finding::new("clocksource", "Clock source", mark, source, why);
     let better = facts.clocksources_available.iter().find(|name| CPU_COUNTERS.contains(&name.as_str()));
@@ -53,7 +53,7 @@ pub(super) fn source(evidence: &Evidence) -> Option<Finding> {
 pub(super) fn reading_cost(evidence: &Evidence) -> Option<Finding> {
     let floors = evidence.noise.as_ref()?.floors.iter();
     let cost = floors.map(|floor| floor.read_cost_ns).max_by(f64::total_cmp)?;
-    let mark = if cost > COSTLY_READING_NS { Mark::Mind } else { Mark::Fine };
+    let mark = if cost > COSTLY_READING_NS { Mark::Note } else { Mark::Fine };
     let why = format!(
         "a request is stamped about three times, which adds {:.2} µs to the client's work",
         3.0 * cost / 1e3
@@ -68,7 +68,7 @@ pub(super) fn sleep(evidence: &Evidence) -> Option<Finding> {
     let facts = &evidence.facts;
     let late = evidence.noise.as_ref()?.oversleep?;
     let coarse = facts.clock_resolution_ns > COARSE_TIMERS_NS;
-    let mark = if coarse || late.p99_ns > LATE_WAKING_NS { Mark::Mind } else { Mark::Fine };
+    let mark = if coarse || late.p99_ns > LATE_WAKING_NS { Mark::Note } else { Mark::Fine };
     let slack = facts.timer_slack_ns.map_or_else(String::new, |slack| {
         format!(", at a timer slack of 1 ns; this process has {}", span(slack))
     });
@@ -107,9 +107,9 @@ mod tests {
         };
         check("tsc", Mark::Fine, false);
         check("arch_sys_counter", Mark::Fine, false);
-        check("kvm-clock", Mark::Mind, true);
-        check("hyperv_clocksource_tsc_page", Mark::Mind, true);
-        check("xen", Mark::Mind, true);
+        check("kvm-clock", Mark::Note, true);
+        check("hyperv_clocksource_tsc_page", Mark::Note, true);
+        check("xen", Mark::Note, true);
         check("hpet", Mark::Unfit, true);
         check("acpi_pm", Mark::Unfit, true);
         check("jiffies", Mark::Unfit, true);
@@ -126,7 +126,7 @@ mod tests {
             assert_eq!(finding.mark, mark, "{finding:?}");
         };
         check(9_000, 1, Mark::Fine);
-        check(80_000, 1, Mark::Mind);
-        check(9_000, 4_000_000, Mark::Mind);
+        check(80_000, 1, Mark::Note);
+        check(9_000, 4_000_000, Mark::Note);
     }
 }

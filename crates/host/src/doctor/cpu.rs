@@ -18,7 +18,7 @@ pub(super) fn count(evidence: &Evidence) -> Option<Finding> {
              would show that wait",
         ),
         FEWEST_CPUS..ENOUGH_CPUS => (
-            Mark::Mind,
+            Mark::Note,
             "server and client fill the CPUs, so interrupts and other processes interrupt them \
              and show in the tail",
         ),
@@ -73,7 +73,7 @@ pub(super) fn smt(evidence: &Evidence) -> Option<Finding> {
     let threads = evidence.facts.threads_per_core;
     let (mark, value, why) = if evidence.facts.smt? {
         (
-            Mark::Mind,
+            Mark::Note,
             format!("on, {threads} threads per core"),
             "two busy threads of one core slow each other down, so latency depends on the other thread: \
              give server and client separate cores",
@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn allowed_cpus_count_instead_of_online_ones() {
         check_facts(count, with_cpus(1), Mark::Unfit, "1 CPU of 8 online");
-        check_facts(count, with_cpus(2), Mark::Mind, "2 CPUs of 8 online");
-        check_facts(count, with_cpus(3), Mark::Mind, "3 CPUs of 8 online");
+        check_facts(count, with_cpus(2), Mark::Note, "2 CPUs of 8 online");
+        check_facts(count, with_cpus(3), Mark::Note, "3 CPUs of 8 online");
         check_facts(count, with_cpus(4), Mark::Fine, "4 CPUs of 8 online");
     }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn smt_is_a_warning() {
         let with_smt = |smt| HostFacts { smt, threads_per_core: 2, ..HostFacts::default() };
-        check_facts(smt, with_smt(Some(true)), Mark::Mind, "on, 2 threads per core");
+        check_facts(smt, with_smt(Some(true)), Mark::Note, "on, 2 threads per core");
         check_facts(smt, with_smt(Some(false)), Mark::Fine, "off");
         assert_eq!(smt(&Evidence { facts: with_smt(None), noise: None }), None);
     }

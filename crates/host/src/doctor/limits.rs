@@ -18,7 +18,7 @@ const SHORT_QUEUE: u64 = 1_024;
 /// Check the limit of open files: one per connection on each side.
 pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
     let limit = evidence.facts.open_files_limit?;
-    let mark = if limit < FEW_FILES { Mark::Mind } else { Mark::Fine };
+    let mark = if limit < FEW_FILES { Mark::Note } else { Mark::Fine };
     let why = "a connection takes one descriptor in the client and one in the server, which inherits this \
                limit; a server without free descriptors does not accept connections";
     let finding = Finding::new("open_files", "Open files", mark, limit.to_string(), why);
@@ -34,7 +34,7 @@ pub(super) fn open_files(evidence: &Evidence) -> Option<Finding> {
 pub(super) fn local_ports(evidence: &Evidence) -> Option<Finding> {
     let range = evidence.facts.local_ports?;
     let count = range.count();
-    let mark = if count < FEW_PORTS { Mark::Mind } else { Mark::Fine };
+    let mark = if count < FEW_PORTS { Mark::Note } else { Mark::Fine };
     let value = format!("{count} ({} to {})", range.first, range.last);
     let why = "a closed connection keeps its port for a minute; a client without free ports cannot connect";
     let finding = Finding::new("local_ports", "Local ports", mark, value, why);
@@ -44,7 +44,7 @@ pub(super) fn local_ports(evidence: &Evidence) -> Option<Finding> {
 /// Check the length of accept queues.
 pub(super) fn accept_queue(evidence: &Evidence) -> Option<Finding> {
     let longest = evidence.facts.somaxconn?;
-    let mark = if longest < SHORT_QUEUE { Mark::Mind } else { Mark::Fine };
+    let mark = if longest < SHORT_QUEUE { Mark::Note } else { Mark::Fine };
     let why = "connections that arrive while the server's accept queue is full are dropped and retried \
                after a second";
     let finding = Finding::new("accept_queue", "Accept queue", mark, longest.to_string(), why);
@@ -68,9 +68,9 @@ mod tests {
             let finding = check_facts(open_files, facts, mark, &soft.to_string());
             assert_eq!(finding.hint.as_deref(), hint);
         };
-        check(1_024, None, Mark::Mind, Some("ulimit -n 65536"));
-        check(1_024, Some(20_000), Mark::Mind, Some("ulimit -n 20000"));
-        check(1_024, Some(1_024), Mark::Mind, Some("sudo prlimit --pid $$ --nofile=65536"));
+        check(1_024, None, Mark::Note, Some("ulimit -n 65536"));
+        check(1_024, Some(20_000), Mark::Note, Some("ulimit -n 20000"));
+        check(1_024, Some(1_024), Mark::Note, Some("sudo prlimit --pid $$ --nofile=65536"));
         check(20_000, Some(20_000), Mark::Fine, None);
         assert_eq!(open_files(&Evidence::default()), None);
     }
@@ -86,7 +86,7 @@ mod tests {
         check_facts(local_ports, usual.clone(), Mark::Fine, "28232 (32768 to 60999)");
         check_facts(accept_queue, usual, Mark::Fine, "4096");
         let narrow = with(40_000, 40_999, 128);
-        check_facts(local_ports, narrow.clone(), Mark::Mind, "1000 (40000 to 40999)");
-        check_facts(accept_queue, narrow, Mark::Mind, "128");
+        check_facts(local_ports, narrow.clone(), Mark::Note, "1000 (40000 to 40999)");
+        check_facts(accept_queue, narrow, Mark::Note, "128");
     }
 }

@@ -3,7 +3,7 @@ use super::{Evidence, Finding, Mark};
 
 /// A quarter of a busy thread per CPU: on average, every fourth request finds another thread running. Load averages
 /// cover the last minute, so they only warn.
-const LOAD_PER_CPU_TO_MIND: f64 = 0.25;
+const LOAD_PER_CPU_TO_NOTE: f64 = 0.25;
 
 /// A thread waited for a CPU for 1 % of the time: that wait is in the p99 of the affected program.
 const PRESSURE_TO_MIND: f64 = 1.0;
@@ -16,7 +16,7 @@ pub(super) fn load_average(evidence: &Evidence) -> Option<Finding> {
     let load = evidence.facts.load_average?.one;
     let allowed = evidence.facts.cpus_allowed.len();
     let per_cpu = load / allowed.max(1) as f64;
-    let mark = if per_cpu > LOAD_PER_CPU_TO_MIND { Mark::Mind } else { Mark::Fine };
+    let mark = if per_cpu > LOAD_PER_CPU_TO_NOTE { Mark::Note } else { Mark::Fine };
     let value = format!("{load:.2} over a minute, on {}", cpus(allowed));
     let why = "other threads run on the same CPUs for milliseconds at a time";
     let finding = Finding::new("load_average", "Other work on this host", mark, value, why);
@@ -31,7 +31,7 @@ pub(super) fn pressure(evidence: &Evidence) -> Option<Finding> {
     let mark = if waited > PRESSURE_UNFIT && all_busy {
         Mark::Unfit
     } else if waited > PRESSURE_TO_MIND {
-        Mark::Mind
+        Mark::Note
     } else {
         Mark::Fine
     };
@@ -60,15 +60,15 @@ mod tests {
     #[test]
     fn load_counts_for_each_allowed_cpu() {
         check_facts(load_average, busy(0.4, 0.0), Mark::Fine, "0.40 over a minute, on 2 CPUs");
-        check_facts(load_average, busy(0.9, 0.0), Mark::Mind, "0.90 over a minute, on 2 CPUs");
+        check_facts(load_average, busy(0.9, 0.0), Mark::Note, "0.90 over a minute, on 2 CPUs");
         assert_eq!(load_average(&Evidence::default()), None);
     }
 
     #[test]
     fn pressure_is_unfit_only_if_no_cpu_is_free() {
         check_facts(pressure, busy(0.1, 0.4), Mark::Fine, "0.40 % of the last 10 s");
-        check_facts(pressure, busy(0.1, 2.9), Mark::Mind, "2.9 % of the last 10 s");
-        check_facts(pressure, busy(1.0, 60.0), Mark::Mind, "60 % of the last 10 s");
+        check_facts(pressure, busy(0.1, 2.9), Mark::Note, "2.9 % of the last 10 s");
+        check_facts(pressure, busy(1.0, 60.0), Mark::Note, "60 % of the last 10 s");
         check_facts(pressure, busy(5.0, 60.0), Mark::Unfit, "60 % of the last 10 s");
         assert_eq!(pressure(&Evidence::default()), None);
     }

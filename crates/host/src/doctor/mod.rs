@@ -37,7 +37,7 @@ pub enum Mark {
     /// No distortion.
     Fine,
     /// It may show in the tail: keep it in mind, or change it.
-    Mind,
+    Note,
     /// It dominates the tail: results would describe the host instead of the server.
     Unfit,
 }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_worst_finding_marks_the_host() {
-        assert!(Mark::Fine < Mark::Mind && Mark::Mind < Mark::Unfit);
+        assert!(Mark::Fine < Mark::Note && Mark::Note < Mark::Unfit);
         let one_cpu = FakeTree::new(&[("sys/devices/system/cpu/online", "0")]);
         let checkup = examine(&one_cpu.tree(), Duration::ZERO, None);
         assert_eq!(checkup.worst(), Mark::Unfit);

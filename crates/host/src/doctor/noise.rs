@@ -15,7 +15,7 @@ pub(super) fn floor(evidence: &Evidence) -> Option<Finding> {
     let mark = if gaps.delay_p99_ns > DELAY_P99_UNFIT_NS {
         Mark::Unfit
     } else if gaps.delay_p999_ns > DELAY_P999_TO_MIND_NS {
-        Mark::Mind
+        Mark::Note
     } else {
         Mark::Fine
     };
@@ -60,7 +60,7 @@ pub(super) fn outside(evidence: &Evidence) -> Option<Finding> {
         let why =
             "the hypervisor stops a CPU during requests, and nothing inside the machine can prevent it: \
                    such outliers depend on other virtual machines, so runs differ";
-        (Mark::Mind, why)
+        (Mark::Note, why)
     };
     let value = format!(
         "longest {}, {} above 1 ms, {} of the time on CPU {}",
@@ -103,8 +103,8 @@ mod tests {
             assert_eq!(floor(&evidence_of(gaps, Gaps::default())).unwrap().mark, mark);
         };
         check(0, 7_000, Mark::Fine);
-        check(0, 9_000, Mark::Mind);
-        check(70_000, 900_000, Mark::Mind);
+        check(0, 9_000, Mark::Note);
+        check(70_000, 900_000, Mark::Note);
         check(90_000, 900_000, Mark::Unfit);
         assert_eq!(floor(&Evidence::default()), None);
     }
@@ -121,7 +121,7 @@ mod tests {
         let interrupts = Gaps { largest_ns: 30_000, stolen_share: 0.001, ..Gaps::default() };
         assert_eq!(outside(&evidence_of(long, interrupts)).unwrap().mark, Mark::Fine);
         let stopped = outside(&evidence_of(long, long)).unwrap();
-        assert_eq!(stopped.mark, Mark::Mind);
+        assert_eq!(stopped.mark, Mark::Note);
         assert!(stopped.value.contains("4.00 ms"), "{}", stopped.value);
         let mut metal = evidence_of(long, long);
         metal.facts.is_virtual = false;

@@ -10,16 +10,16 @@ pub(super) fn governor(evidence: &Evidence) -> Option<Finding> {
     let (mark, value, why) = match facts.governor.as_deref() {
         Some("performance") => (Mark::Fine, "performance", "CPUs run at full frequency at any load"),
         Some(other) => (
-            Mark::Mind,
+            Mark::Note,
             other,
             "an idle CPU raises its frequency only under load: at low load, most requests meet a slow CPU or a \
              change of step, and latency may be higher than at high load (Treadmill, finding 3)",
         ),
         None if facts.is_virtual => {
-            (Mark::Mind, "not visible", "the hypervisor's host chooses the frequency by the load of all guests")
+            (Mark::Note, "not visible", "the hypervisor's host chooses the frequency by the load of all guests")
         }
         None => (
-            Mark::Mind,
+            Mark::Note,
             "not visible",
             "without a frequency driver, the firmware chooses the frequency; check its power profile",
         ),
@@ -38,13 +38,13 @@ pub(super) fn turbo(evidence: &Evidence) -> Option<Finding> {
     let (mark, value, why) = match evidence.facts.turbo {
         Some(false) => (Mark::Fine, "off", "the frequency does not depend on temperature and other cores"),
         Some(true) => (
-            Mark::Mind,
+            Mark::Note,
             "on",
             "the frequency falls when more cores are busy or the chip gets hot, so runs differ by what \
              ran before or at the same time",
         ),
         None => (
-            Mark::Mind,
+            Mark::Note,
             "not visible",
             "whether the frequency changes with temperature and the load of other cores cannot be seen from \
              here; compare settings only in interleaved runs",
@@ -63,7 +63,7 @@ pub(super) fn turbo(evidence: &Evidence) -> Option<Finding> {
 /// Check how long an idle CPU takes to wake.
 pub(super) fn idle_states(evidence: &Evidence) -> Option<Finding> {
     let deepest = evidence.facts.deepest_idle.as_ref()?;
-    let mark = if deepest.exit_us > SLOW_WAKING_US { Mark::Mind } else { Mark::Fine };
+    let mark = if deepest.exit_us > SLOW_WAKING_US { Mark::Note } else { Mark::Fine };
     let value = format!("down to {}, {} µs to wake", deepest.name, deepest.exit_us);
     let why = format!(
         "a request that finds the server's CPU idle waits up to {} µs before the server runs, most often \
@@ -88,19 +88,19 @@ mod tests {
             assert_eq!(check_facts(governor, facts, mark, value).hint.is_some(), hint);
         };
         check(Some("performance"), false, Mark::Fine, "performance", false);
-        check(Some("powersave"), false, Mark::Mind, "powersave", true);
+        check(Some("powersave"), false, Mark::Note, "powersave", true);
         let mixed = "performance (1), powersave (7)";
-        check(Some(mixed), false, Mark::Mind, mixed, true);
-        check(None, true, Mark::Mind, "not visible", false);
-        check(None, false, Mark::Mind, "not visible", false);
+        check(Some(mixed), false, Mark::Note, mixed, true);
+        check(None, true, Mark::Note, "not visible", false);
+        check(None, false, Mark::Note, "not visible", false);
     }
 
     #[test]
     fn turbo_is_fine_only_when_off() {
         for (state, mark, value) in [
             (Some(false), Mark::Fine, "off"),
-            (Some(true), Mark::Mind, "on"),
-            (None, Mark::Mind, "not visible"),
+            (Some(true), Mark::Note, "on"),
+            (None, Mark::Note, "not visible"),
         ] {
             check_facts(turbo, HostFacts { turbo: state, ..HostFacts::default() }, mark, value);
         }
@@ -113,7 +113,7 @@ mod tests {
             ..HostFacts::default()
         };
         check_facts(idle_states, with_state("C1E", 10), Mark::Fine, "down to C1E, 10 µs to wake");
-        check_facts(idle_states, with_state("C6", 133), Mark::Mind, "down to C6, 133 µs to wake");
+        check_facts(idle_states, with_state("C6", 133), Mark::Note, "down to C6, 133 µs to wake");
         assert_eq!(idle_states(&Evidence::default()), None);
     }
 }

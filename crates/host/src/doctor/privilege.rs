@@ -11,8 +11,8 @@ pub(super) fn knobs(evidence: &Evidence) -> Option<Finding> {
     let admin = has(evidence, "CAP_SYS_ADMIN");
     let (mark, value) = match (root, admin) {
         (true, true) => (Mark::Fine, "root"),
-        (true, false) => (Mark::Mind, "root without CAP_SYS_ADMIN"),
-        (false, _) => (Mark::Mind, "not root"),
+        (true, false) => (Mark::Note, "root without CAP_SYS_ADMIN"),
+        (false, _) => (Mark::Note, "not root"),
     };
     let why = if mark == Mark::Fine {
         "governor, turbo, huge pages and the like can be set and compared"
@@ -31,7 +31,7 @@ pub(super) fn scheduling(evidence: &Evidence) -> Option<Finding> {
     } else {
         let why = "attribute and colocate cannot pin another user's server to CPUs or raise priorities; \
                    measure pins only processes that it starts";
-        (Mark::Mind, "no CAP_SYS_NICE", why)
+        (Mark::Note, "no CAP_SYS_NICE", why)
     };
     let finding = Finding::new("scheduling", "Pinning and priorities", mark, value, why);
     Some(finding.hint("sudo hindmost host doctor  (in a container: docker run --cap-add SYS_NICE)"))
@@ -48,12 +48,12 @@ pub(super) fn tracing(evidence: &Evidence) -> Option<Finding> {
     let (mark, why) = match (probes, counters) {
         (true, true) => (Mark::Fine, "stages of a request and cache misses can be measured"),
         (true, false) => (
-            Mark::Mind,
+            Mark::Note,
             "trace and watch work; without hardware counters, colocate and diagnose use time alone instead \
              of cycles and cache misses; measure does not need them",
         ),
         (false, _) => (
-            Mark::Mind,
+            Mark::Note,
             "trace, watch and diagnose cannot load their probes, so they cannot say where in a request's \
              path the tail arises; measure does not need them",
         ),
@@ -94,15 +94,15 @@ mod tests {
     #[test]
     fn root_without_the_capability_cannot_set_knobs() {
         check_facts(knobs, with(true, &["CAP_SYS_ADMIN"], false), Mark::Fine, "root");
-        check_facts(knobs, with(true, &[], false), Mark::Mind, "root without CAP_SYS_ADMIN");
-        let user = check_facts(knobs, with(false, &[], false), Mark::Mind, "not root");
+        check_facts(knobs, with(true, &[], false), Mark::Note, "root without CAP_SYS_ADMIN");
+        let user = check_facts(knobs, with(false, &[], false), Mark::Note, "not root");
         assert!(user.why.contains("attribute") && user.hint.is_some());
     }
 
     #[test]
     fn priorities_require_their_own_capability() {
         check_facts(scheduling, with(false, &["CAP_SYS_NICE"], false), Mark::Fine, "CAP_SYS_NICE");
-        check_facts(scheduling, with(true, &[], false), Mark::Mind, "no CAP_SYS_NICE");
+        check_facts(scheduling, with(true, &[], false), Mark::Note, "no CAP_SYS_NICE");
     }
 
     #[test]
@@ -113,11 +113,11 @@ mod tests {
         };
         check(&["CAP_BPF", "CAP_PERFMON"], true, Mark::Fine, "allowed", "allowed");
         check(&["CAP_SYS_ADMIN"], true, Mark::Fine, "allowed", "allowed");
-        check(&["CAP_SYS_ADMIN"], false, Mark::Mind, "allowed", "not visible");
-        check(&["CAP_PERFMON"], true, Mark::Mind, "not allowed", "allowed");
-        check(&["CAP_BPF"], true, Mark::Mind, "not allowed", "not allowed");
+        check(&["CAP_SYS_ADMIN"], false, Mark::Note, "allowed", "not visible");
+        check(&["CAP_PERFMON"], true, Mark::Note, "not allowed", "allowed");
+        check(&["CAP_BPF"], true, Mark::Note, "not allowed", "not allowed");
         let open = HostFacts { perf_event_paranoid: Some(-1), ..with(false, &[], true) };
         let value = "kernel probes not allowed, hardware counters allowed";
-        check_facts(tracing, open, Mark::Mind, value);
+        check_facts(tracing, open, Mark::Note, value);
     }
 }

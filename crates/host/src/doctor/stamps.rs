@@ -9,7 +9,7 @@ pub(super) fn stamps(evidence: &Evidence) -> Option<Finding> {
     if let Some(idle) = nics.iter().find(|nic| nic.hardware == Some(true) && !nic.stamps_everything()) {
         let why = "the card can stamp packets on the wire but is not set to: wire latency then uses the \
                    kernel's stamps and includes interrupts and the driver's work";
-        return Some(finding(Mark::Mind, why).hint(format!(
+        return Some(finding(Mark::Note, why).hint(format!(
             "sudo hwstamp_ctl -i {0} -t 1 -r 1  (linuxptp; undo with -t 0 -r 0; not while ptp4l runs)",
             idle.name
         )));
@@ -17,7 +17,7 @@ pub(super) fn stamps(evidence: &Evidence) -> Option<Finding> {
     if nics.iter().any(|nic| nic.software == Some(false)) {
         let why = "the driver does not let the kernel stamp outgoing packets: there is no wire \
                    latency, and the client's share cannot be separated from the server's";
-        return Some(finding(Mark::Mind, why).hint("see `ethtool -T`; a newer driver may stamp"));
+        return Some(finding(Mark::Note, why).hint("see `ethtool -T`; a newer driver may stamp"));
     }
     let why = if first.stamps_everything() {
         "wire latency is measured by the card, on the wire"
@@ -63,12 +63,12 @@ mod tests {
         let on = check(vec![nic("e0", true, true, Some(true))], Mark::Fine, "e0: by the card");
         assert_eq!(on.hint, None);
         let off = "e0: by the kernel; the card could, but it is off";
-        let found = check(vec![nic("e0", true, true, Some(false))], Mark::Mind, off);
+        let found = check(vec![nic("e0", true, true, Some(false))], Mark::Note, off);
         assert!(found.hint.unwrap().starts_with("sudo hwstamp_ctl -i e0 -t 1 -r 1"));
         let silent = "e0: by the kernel; the card could, but its driver does not say whether it does";
-        check(vec![nic("e0", true, true, None)], Mark::Mind, silent);
+        check(vec![nic("e0", true, true, None)], Mark::Note, silent);
         let none = "v0: by the kernel; e1: incoming packets only";
-        check(vec![nic("v0", true, false, None), nic("e1", false, false, None)], Mark::Mind, none);
+        check(vec![nic("v0", true, false, None), nic("e1", false, false, None)], Mark::Note, none);
         let unknown = Nic { name: "x".to_owned(), ..Nic::default() };
         check(vec![unknown], Mark::Fine, "x: unknown");
         assert_eq!(stamps(&Evidence::default()), None, "no interface but loopback");

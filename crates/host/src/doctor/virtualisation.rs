@@ -19,7 +19,7 @@ pub(super) fn virtual_machine(evidence: &Evidence) -> Option<Finding> {
     }
     let why = "other virtual machines share cores, caches and frequency, so the tail depends on \
                them; only differences measured at the same time hold elsewhere";
-    let finding = Finding::new(ID, TITLE, Mark::Mind, facts.hypervisor.as_str(), why);
+    let finding = Finding::new(ID, TITLE, Mark::Note, facts.hypervisor.as_str(), why);
     Some(finding.hint("repeat at another time of day and compare; for absolute figures use bare metal"))
 }
 
@@ -33,7 +33,7 @@ pub(super) fn steal(evidence: &Evidence) -> Option<Finding> {
     let worst = now.unwrap_or(0.0).max(since_start);
     let mark = match worst {
         share if now.unwrap_or(since_start) > STEAL_UNFIT && share > STEAL_UNFIT => Mark::Unfit,
-        share if share > STEAL_TO_MIND => Mark::Mind,
+        share if share > STEAL_TO_MIND => Mark::Note,
         _ => Mark::Fine,
     };
     let mut value = format!("{} since the start", percent(since_start));
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_virtual_machine_is_a_warning() {
         let guest = HostFacts { is_virtual: true, hypervisor: "kvm".to_owned(), ..HostFacts::default() };
-        check_facts(virtual_machine, guest, Mark::Mind, "kvm");
+        check_facts(virtual_machine, guest, Mark::Note, "kvm");
         check_facts(virtual_machine, HostFacts::default(), Mark::Fine, "no sign of one");
     }
 
@@ -76,10 +76,10 @@ mod tests {
             assert_eq!(steal(&Evidence { facts, noise }).unwrap().mark, mark);
         };
         check(None, 0.0, Mark::Fine);
-        check(None, 0.002, Mark::Mind);
+        check(None, 0.002, Mark::Note);
         check(None, 0.2, Mark::Unfit);
-        check(Some(0.0), 0.2, Mark::Mind);
-        check(Some(0.005), 0.0, Mark::Mind);
+        check(Some(0.0), 0.2, Mark::Note);
+        check(Some(0.005), 0.0, Mark::Note);
         check(Some(0.06), 0.0, Mark::Unfit);
         assert_eq!(steal(&Evidence::default()), None);
     }

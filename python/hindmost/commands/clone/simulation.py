@@ -130,7 +130,7 @@ def simulate(
 
     Examples
     --------
-    >>> from hindmost.commands.clone import load_clone
+    >>> from hindmost.commands.clone.document import load_clone
     >>> found = simulate(load_clone("xapian"), utilisation=0.7, design=Design(requests=20_000))
     >>> 2_000 < found["latency_us"]["mean"]["value"] < 4_000
     True

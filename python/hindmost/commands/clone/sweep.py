@@ -27,7 +27,7 @@ class Swept(dict[str, Any]):
 
     Examples
     --------
-    >>> from hindmost.commands.clone import load_clone
+    >>> from hindmost.commands.clone.document import load_clone
     >>> found = sweep(load_clone("silo"), [], [{"utilisation": 0.5}], design=Design(requests=5_000))
     >>> list(found["points"][0]["latency_us"]) == ["mean", "p50", "p95", "p99", "p99.9"]
     True

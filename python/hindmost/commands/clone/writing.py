@@ -18,7 +18,7 @@ def clone_text(clone: Clone) -> str:
     Examples
     --------
     >>> import tomllib
-    >>> from hindmost.commands.clone import load_clone
+    >>> from hindmost.commands.clone.document import load_clone
     >>> silo = load_clone("silo")
     >>> tomllib.loads(clone_text(silo)) == silo.document
     True

@@ -27,7 +27,8 @@ from hindmost.commands.colocate.server import ServerUnderLoad
 from hindmost.commands.colocate.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
 from hindmost.commands.colocate.stressors import call_engine, choose_cpus, make_stressors
 from hindmost.commands.colocate.windows import WindowResult, WindowRunner, placement_of
-from hindmost.commands.watch import Application, latency_from
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import latency_from
 from hindmost.errors import Inconclusive, UsageError
 
 if TYPE_CHECKING:

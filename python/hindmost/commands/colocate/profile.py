@@ -20,7 +20,7 @@ from hindmost.commands.colocate.stressors import call_engine, choose_cpus, make_
 from hindmost.commands.colocate.subject import Subject
 from hindmost.commands.colocate.units import Units
 from hindmost.commands.colocate.windows import LEAST_CPU, WindowResult, WindowRunner, placement_of, rows_of
-from hindmost.commands.watch import LatencySource
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.core.notes import Note
 from hindmost.errors import Inconclusive, UsageError
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from hindmost.commands.colocate.launch import LaunchedProgram
 from hindmost.commands.colocate.supervision.windows import Windows
-from hindmost.commands.watch import LatencySource
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.commands.watch.probe import start_probe
 from hindmost.errors import TargetError
 

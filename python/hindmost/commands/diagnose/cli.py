@@ -129,7 +129,8 @@ def diagnose(
     from hindmost.commands.diagnose.procedure import diagnose as diagnosed
     from hindmost.commands.diagnose.view.page import render_diagnosis_page
     from hindmost.commands.diagnose.view.terminal import render_diagnosis
-    from hindmost.commands.watch import find_application, latency_from
+    from hindmost.commands.watch.application import find_application
+    from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan.units import parse_duration
     from hindmost.core.store.estimates import encode
 

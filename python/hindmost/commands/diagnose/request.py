@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hindmost.commands.diagnose.document import Pair
 from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.suspects import Suspects
-from hindmost.commands.watch import Application, LatencySource
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.core.knobs.journal import FOLDER
 from hindmost.stats.causes import Arm, Decision, Normal, Signature
 

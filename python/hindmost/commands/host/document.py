@@ -25,7 +25,7 @@ class Privilege(TypedDict):
 class Doctor(Checkup):
     """What on this host distorts a measurement, and which commands have the rights that they need."""
 
-    schema: Literal["hindmost.doctor/1"]
+    schema: Literal["hindmost.doctor/2"]
     privileges: NotRequired[list[Privilege]]
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hindmost import _engine
-from hindmost.commands.watch import LatencySource
 from hindmost.commands.watch.daemon import translate_error
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.errors import HostUnfit
 
 PRIORITY = 2

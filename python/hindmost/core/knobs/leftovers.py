@@ -31,12 +31,12 @@ def list_left(journal: Path = FOLDER, root: str = "/") -> list[Left]:
 
 
 def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
-    """Return the doctor's finding: ``mind`` if settings of a killed or running study are in force."""
+    """Return the doctor's finding: ``note`` if settings of a killed or running study are in force."""
     try:
         changed = list_left(journal, root)
     except HindmostError as error:
         why = "it is not known whether a study left this host changed"
-        return _finding("mind", f"unknown: {error.message}", why, error.hint)
+        return _finding("note", f"unknown: {error.message}", why, error.hint)
     abandoned = [setting for setting in changed if setting["by"] == "nobody"]
     running = [setting for setting in changed if setting["by"] == "running"]
     if abandoned:
@@ -45,12 +45,12 @@ def finding(journal: Path = FOLDER, root: str = "/") -> Finding:
             " next `hindmost attribute` restores them before its first run"
         )
         return _finding(
-            "mind", _list_settings(abandoned), why, f"hindmost host knobs restore{_elsewhere(journal)}"
+            "note", _list_settings(abandoned), why, f"hindmost host knobs restore{_elsewhere(journal)}"
         )
     if running:
         pids = ", ".join(str(pid) for pid in dict.fromkeys(setting["pid"] for setting in running))
         why = f"a study is running here (process {pids}): it sets them, and shares the CPUs"
-        return _finding("mind", _list_settings(running), why, "wait until it ends")
+        return _finding("note", _list_settings(running), why, "wait until it ends")
     if changed:
         return _finding(
             "fine",

@@ -30,7 +30,7 @@ class Row:
     unit: Literal["share", "per_s", "count", "us"]
     figure: instrument.Figure
     code: str | None = None
-    mind: Limit = None
+    note: Limit = None
     grave: Limit = None
     worst: bool = False
     """Use the worst run instead of the mean over runs."""
@@ -200,15 +200,15 @@ def _figure(
 ) -> documents.Figure:
     values = [value for run in runs if (value := row.figure(run)) is not None]
     value = (max(values) if row.worst else sum(values) / len(values)) if values else None
-    mind, grave = (limit(beyond) if callable(limit) else limit for limit in (row.mind, row.grave))
+    note, grave = (limit(beyond) if callable(limit) else limit for limit in (row.note, row.grave))
     level = levels.get(row.code or "")
-    exceeds = value is not None and mind is not None and value > mind
+    exceeds = value is not None and note is not None and value > note
     return {
         "id": row.id,
         "title": row.title,
         "value": value,
         "unit": row.unit,
-        "mind_above": mind,
+        "note_above": note,
         "grave_above": grave,
-        "mark": "fine" if level is None or not exceeds else "mind" if level == "note" else "unfit",
+        "mark": "fine" if level is None or not exceeds else "note" if level == "note" else "unfit",
     }

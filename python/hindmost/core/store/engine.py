@@ -203,7 +203,7 @@ class HostFacts(TypedDict):
     nics: list[Nic]
 
 
-Mark = Literal["fine", "mind", "unfit"]
+Mark = Literal["fine", "note", "unfit"]
 """How much something distorts a measurement, in ascending order."""
 
 

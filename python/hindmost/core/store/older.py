@@ -20,6 +20,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "due_per_s": ("scheduled_per_s",),
     "ideal_slip_us": ("ideal_send_delay_us",),
     "instances": ("clients", "count"),
+    "mind_above": ("note_above",),
     "p_twin": ("p_textbook",),
     "per_instance": ("per_client",),
     "ruler": ("stressor",),
@@ -34,6 +35,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "twin": ("replica",),
 }
 """Keys of documents. A key with two names has the one that the type at its place knows."""
+VALUES = {"mind": "note"}
+"""Values of fields that allow only some words."""
 TAGS = {"slip": "send_delay", "ideal_slip": "ideal_send_delay", "due_gaps": "scheduled_gaps"}
 """Tags of histograms in a client's ``.hlog`` file, without the kind of request."""
 COLUMNS = {"due_ns": "scheduled_ns", "done_ns": "completed_ns"}

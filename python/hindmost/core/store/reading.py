@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import (
     Annotated,
     Any,
+    Literal,
     NotRequired,
     Required,
     Union,
@@ -66,6 +67,9 @@ def revive(document: dict[str, Any]) -> dict[str, Any]:
 def _revive(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
     kinds = tuple(_parts(kind))
     if isinstance(part, str):
+        words = {word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)}
+        if part not in words and older.VALUES.get(part) in words:
+            return older.VALUES[part]
         return INFINITE.get(part, part) if float in kinds and str not in kinds else part
     if isinstance(part, list):
         inner = next((get_args(kind) for kind in kinds if get_origin(kind) in (list, tuple)), (Any,))

@@ -31,14 +31,14 @@ def tracing_error(code: str, message: str, root: Path = Path("/")) -> HindmostEr
 
 
 def check_tracing(root: Path = Path("/")) -> Finding:
-    """Load the probes and return the doctor's finding on it: ``mind`` if requests cannot be traced."""
+    """Load the probes and return the doctor's finding on it: ``note`` if requests cannot be traced."""
     fault = _engine.trace_fault()
     if fault is None:
         why = "hindmost trace can show in which stage of a request the variance arises"
         return _finding("fine", "the probes load", why, None)
     error = tracing_error(*fault, root)
     why = "hindmost trace cannot follow requests through the kernel; hindmost measure does not need this"
-    return _finding("mind", error.message, why, error.hint)
+    return _finding("note", error.message, why, error.hint)
 
 
 def _finding(mark: str, value: str, why: str, hint: str | None) -> Finding:
@@ -46,7 +46,7 @@ def _finding(mark: str, value: str, why: str, hint: str | None) -> Finding:
         "id": "stage_tracing",
         "title": "Tracing of stages",
         "value": value,
-        "mark": "fine" if mark == "fine" else "mind",
+        "mark": "fine" if mark == "fine" else "note",
         "why": why,
         "hint": hint,
     }

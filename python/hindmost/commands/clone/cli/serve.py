@@ -13,7 +13,7 @@ from hindmost.core.exits import Exit
 from hindmost.errors import UsageError
 
 if TYPE_CHECKING:
-    from hindmost.commands.clone import Clone
+    from hindmost.commands.clone.document import Clone
 
 
 def serve(
@@ -61,7 +61,7 @@ def serve(
     interference from this host. Use it to check what a client measures. With --json, the account and the
     certificate are one JSON object.
     """
-    from hindmost.commands.clone import load_clone
+    from hindmost.commands.clone.document import load_clone
     from hindmost.commands.clone.questions import check_counts
     from hindmost.commands.clone.serving import Serving
     from hindmost.commands.clone.view.serving.terminal import render_account

@@ -23,7 +23,7 @@ def show(
     The document goes to standard output, so you can save and edit it. The capacity goes to standard error.
     With --json, both are one JSON object with all defaults filled in.
     """
-    from hindmost.commands.clone import load_clone, read_source
+    from hindmost.commands.clone.document import load_clone, read_source
 
     loaded = load_clone(clone)
     if json_:

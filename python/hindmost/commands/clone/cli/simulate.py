@@ -34,7 +34,7 @@ def simulate(
     The engine simulates the clone's queue. The result is exact where queueing theory has a closed form. With
     the same seed, `hindmost clone serve` receives the same requests.
     """
-    from hindmost.commands.clone import load_clone
+    from hindmost.commands.clone.document import load_clone
     from hindmost.commands.clone.questions import check_counts, parse_load
     from hindmost.commands.clone.simulation import Design, simulation_document
     from hindmost.commands.clone.view.simulation.terminal import render_prediction

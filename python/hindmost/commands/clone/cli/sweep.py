@@ -68,7 +68,7 @@ def sweep(
 
     All designs receive the same requests, so differences come from the designs and not from chance.
     """
-    from hindmost.commands.clone import load_clone
+    from hindmost.commands.clone.document import load_clone
     from hindmost.commands.clone.parameters import parse_vary
     from hindmost.commands.clone.questions import check_counts, sweep_from_text
     from hindmost.commands.clone.simulation import Design

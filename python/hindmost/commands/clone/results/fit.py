@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.documents.fit import FitResult as Document
 from hindmost.core.results.frames import Library
 from hindmost.core.results.result import Result

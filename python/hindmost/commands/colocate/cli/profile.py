@@ -100,7 +100,8 @@ def profile(
     from hindmost.commands.colocate.profile import profile as profiled
     from hindmost.commands.colocate.units import Counter
     from hindmost.commands.colocate.view.profile import render_profile
-    from hindmost.commands.watch import Application, latency_from
+    from hindmost.commands.watch.application import Application
+    from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan import parse_duration
     from hindmost.core.store.estimates import encode
     from hindmost.errors import UsageError

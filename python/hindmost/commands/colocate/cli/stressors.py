@@ -123,7 +123,7 @@ def stressors(
             real_time=real_time,
             as_json=json_,
         )
-    from hindmost.commands.colocate import certify
+    from hindmost.commands.colocate.stressors import certify
     from hindmost.commands.colocate.view.stressors import picture as drawn
     from hindmost.commands.colocate.view.stressors import render_stressors
 

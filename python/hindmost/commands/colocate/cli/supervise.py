@@ -70,7 +70,8 @@ def supervise(
     from hindmost.commands.colocate.supervision.procedure import SuperviseRequest
     from hindmost.commands.colocate.supervision.procedure import supervise as supervised
     from hindmost.commands.colocate.view.supervision import render_supervision, render_window
-    from hindmost.commands.watch import find_application, latency_from
+    from hindmost.commands.watch.application import find_application
+    from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan import parse_duration
     from hindmost.core.plan.term import parse_term
     from hindmost.core.store.estimates import encode

@@ -14,7 +14,8 @@ from hindmost.commands.colocate.supervision.controller import Controller, Rules
 from hindmost.commands.colocate.supervision.group import new_group
 from hindmost.commands.colocate.supervision.job import Job, adopt_process, start_job
 from hindmost.commands.colocate.supervision.windows import Window, Windows
-from hindmost.commands.watch import Application, LatencySource
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import LatencySource
 from hindmost.commands.watch.probe import start_probe
 from hindmost.core.interventions.session import Session, start_session
 from hindmost.core.knobs.journal import FOLDER

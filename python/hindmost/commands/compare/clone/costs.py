@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.parameters import FACTOR, changes
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.commands.compare.clone.log_costs import LoggedCost, request_cost_us
@@ -55,7 +55,7 @@ def slowdown(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list[
 
     Examples
     --------
-    >>> from hindmost.commands.clone import load_clone
+    >>> from hindmost.commands.clone.document import load_clone
     >>> grown = slowdown(load_clone("xapian"), 1.0, [1.0, 1.1, 1e6])
     >>> round(grown[0]["mean"], 6), round(grown[1]["mean"], 2), grown[2]
     (1.0, 1.1, None)

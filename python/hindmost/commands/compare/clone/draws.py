@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit.reading.table import open_table
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.core.documents import read_json
@@ -52,7 +52,7 @@ def draw_ratios(clone: Clone, arrivals_us: Sequence[float], counted: int, seed: 
 
     Examples
     --------
-    >>> from hindmost.commands.clone import load_clone
+    >>> from hindmost.commands.clone.document import load_clone
     >>> import numpy as np
     >>> arrivals = np.cumsum(np.random.default_rng(1).exponential(2000.0, 3_000))
     >>> sorted(draw_ratios(load_clone("xapian"), list(arrivals), 2_500, 7))

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit.reading.table import open_table
 from hindmost.core.store import Study
 from hindmost.core.store.reading import read_document

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hindmost.commands.clone import Clone, load_clone
+from hindmost.commands.clone.document import Clone, load_clone
 from hindmost.commands.compare.clone.log_costs import LoggedCost, read_logged
 from hindmost.commands.compare.clone.ratios import LoadPoint
 from hindmost.commands.compare.rounds import PairLimits

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from hindmost.commands.clone import Clone
+from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.documents.predictions import Prediction
 from hindmost.commands.compare.arms import Arm
 from hindmost.commands.compare.clone.draws import DRAWS, ratios_from_log, read_draw_ratios

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hindmost.commands.diagnose.demand import MORE_WORK, Work
-from hindmost.commands.watch import LatencySource
+from hindmost.commands.watch.latency import LatencySource
 
 if TYPE_CHECKING:
     from hindmost.commands.diagnose.replica.loads import Load

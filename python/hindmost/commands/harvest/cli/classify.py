@@ -51,8 +51,9 @@ def classify(
     server,tenant,environment,rack,reimages,space). A period need not be a day. A tenant whose pattern appears
     in only one half of the window counts as unpredictable.
     """
-    from hindmost.commands.harvest import Settings, read_traces
-    from hindmost.commands.harvest import classify as classified
+    from hindmost.commands.harvest.classes import Settings
+    from hindmost.commands.harvest.classes import classify as classified
+    from hindmost.commands.harvest.reading import read_traces
     from hindmost.commands.harvest.view.terminal import render_classes
     from hindmost.core.plan.units import parse_duration
     from hindmost.core.store.files import install

@@ -132,7 +132,7 @@ def export(
         return _export_kubernetes(classes, url or "http://127.0.0.1:9880", out or Path("kubernetes-config"))
     if url is not None:
         refuse_conflict("--url", system)
-    from hindmost.commands.harvest import load_classes
+    from hindmost.commands.harvest.classes import load_classes
     from hindmost.commands.harvest.hadoop import write_config, yarn_texts
     from hindmost.core.plan.units import parse_duration
 
@@ -173,7 +173,7 @@ def export(
 
 
 def _export_kubernetes(classes: Path, url: str, out: Path) -> int:
-    from hindmost.commands.harvest import load_classes
+    from hindmost.commands.harvest.classes import load_classes
     from hindmost.commands.harvest.kubernetes import LABELS, SCHEDULER, labels_text, scheduler_text
     from hindmost.core.store.files import install
 

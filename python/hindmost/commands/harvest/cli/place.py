@@ -30,9 +30,9 @@ def place(
     json_: Json = False,
 ) -> int:
     """Place blocks on a grid of reimages and peaks, and show how diverse the replicas are (algorithm 2)."""
-    from hindmost.commands.harvest import load_classes
-    from hindmost.commands.harvest import place as placed
+    from hindmost.commands.harvest.classes import load_classes
     from hindmost.commands.harvest.decisions import first_full
+    from hindmost.commands.harvest.decisions import place as placed
     from hindmost.commands.harvest.view.terminal import render_blocks
     from hindmost.errors import UsageError
 

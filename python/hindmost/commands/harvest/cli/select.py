@@ -31,8 +31,8 @@ def select(
     proportion to headroom. A job that is too large for one class gets several. If all classes together are
     too small, no class is chosen (exit code 1).
     """
-    from hindmost.commands.harvest import load_classes
-    from hindmost.commands.harvest import select as selected
+    from hindmost.commands.harvest.classes import load_classes
+    from hindmost.commands.harvest.decisions import select as selected
     from hindmost.errors import UsageError
 
     loaded = load_classes(classes)

@@ -46,7 +46,7 @@ def simulate(
     months, utilisation, root=true, scheduler=aware|balanced|history|headroom, demand, days. Settings of the
     data center begin with `center.`.
     """
-    from hindmost.commands.harvest import read_traces
+    from hindmost.commands.harvest.reading import read_traces
     from hindmost.commands.harvest.simulation import published_center
     from hindmost.commands.harvest.simulation import simulate as simulated
     from hindmost.commands.harvest.view.terminal import render_simulation

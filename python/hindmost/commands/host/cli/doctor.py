@@ -80,7 +80,7 @@ def doctor(
     diagnosis["findings"] += [left_finding(), check_tracing()]
     diagnosis["privileges"] = [need.document() for need in NEEDS]
     if json_:
-        print(json.dumps({"schema": "hindmost.doctor/1", **diagnosis}))
+        print(json.dumps({"schema": "hindmost.doctor/2", **diagnosis}))
     else:
         print(render_findings(diagnosis["findings"]))
         print(render_privileges(diagnosis["privileges"]))

@@ -7,7 +7,7 @@ from hindmost.core.escapes import plain
 from hindmost.present.console import console_text, new_console, print_reason, print_text
 from hindmost.present.writing import FINDING_MARKS, format_value
 
-_MARK_STYLES = {"fine": "green", "mind": "yellow", "unfit": "bold red"}
+_MARK_STYLES = {"fine": "green", "note": "yellow", "unfit": "bold red"}
 
 
 def render_findings(
@@ -18,18 +18,18 @@ def render_findings(
     Parameters
     ----------
     findings
-        Dicts with ``id``, ``title``, ``value``, ``mark`` (fine, mind, unfit), ``why``, ``hint``.
+        Dicts with ``id``, ``title``, ``value``, ``mark`` (fine, note, unfit), ``why``, ``hint``.
     width, color
         As for :func:`render_terminal`.
     """
     from rich.text import Text
 
     console = new_console(width, color)
-    order = {"unfit": 0, "mind": 1, "fine": 2}
+    order = {"unfit": 0, "note": 1, "fine": 2}
     rows = sorted(findings, key=lambda f: order.get(str(f.get("mark")), 1))
     room = max((len(plain(str(f.get("title", "")))) for f in rows), default=0)
     for finding in rows:
-        mark = str(finding.get("mark", "mind"))
+        mark = str(finding.get("mark", "note"))
         line = Text(f"{FINDING_MARKS.get(mark, '!')} {mark:<6}", style=_MARK_STYLES.get(mark, "yellow"))
         line.append(f"{plain(str(finding.get('title', ''))):<{min(room, 28)}}  ", style="default not bold")
         line.append(
@@ -38,7 +38,7 @@ def render_findings(
         print_text(console, line, indent=8)
         if mark != "fine":
             print_reason(console, finding.get("why"), finding.get("hint"), indent=8)
-    counts = [f"{sum(1 for f in rows if f.get('mark') == mark)} {mark}" for mark in ("unfit", "mind", "fine")]
+    counts = [f"{sum(1 for f in rows if f.get('mark') == mark)} {mark}" for mark in ("unfit", "note", "fine")]
     console.print(Text(", ".join(counts)), style="dim")
     return console_text(console)
 

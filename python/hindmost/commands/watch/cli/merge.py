@@ -18,8 +18,8 @@ def merge(
     json_: Json = False,
 ) -> int:
     """Merge rings of several hosts: latency over all hosts, and per host, batch by batch."""
-    from hindmost.commands.watch import merge as merged
-    from hindmost.commands.watch import read_ring
+    from hindmost.commands.watch.ring import merge as merged
+    from hindmost.commands.watch.ring import read_ring
     from hindmost.core.plan.units import parse_duration
     from hindmost.errors import UsageError
 

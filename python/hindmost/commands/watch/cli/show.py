@@ -50,9 +50,9 @@ def show(
     """
     import numpy as np
 
-    from hindmost.commands.watch import read_ring
     from hindmost.commands.watch.blocks import judge_ring
     from hindmost.commands.watch.ranking import rank_or_wait
+    from hindmost.commands.watch.ring import read_ring
     from hindmost.core.plan.units import parse_duration
     from hindmost.stats.series.changes import NOW_BLOCKS, Detector, interval_by_blocks
 

@@ -68,7 +68,9 @@ def start(
     The command only reads and changes nothing. Every sample includes the command's own cost. Metrics whose
     cost exceeds the budget are read less often, and the ring records that. Ctrl-C ends the command.
     """
-    from hindmost.commands.watch import WatchRequest, find_application, latency_from, watch
+    from hindmost.commands.watch.application import find_application
+    from hindmost.commands.watch.daemon import WatchRequest, watch
+    from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan.units import parse_duration, parse_share
 
     found = find_application(application)

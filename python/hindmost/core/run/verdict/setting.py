@@ -42,7 +42,7 @@ def host(e: Evidence) -> Iterator[Reason]:
                 finding.get("hint") or "`hindmost host doctor`",
                 values=values,
             )
-        elif finding.get("id") in ("knobs_left", "settings-left") and finding["mark"] == "mind":
+        elif finding.get("id") in ("knobs_left", "settings-left") and finding["mark"] == "note":
             yield Reason(
                 "settings-left",
                 "note",

@@ -9,16 +9,16 @@ from hindmost.core.store.types import Count, Number
 class Figure(TypedDict):
     """One figure of the instrument, with its limits.
 
-    A ``share`` is of the time, or of requests. A value above ``mind_above`` deserves a note; above
+    A ``share`` is of the time, or of requests. A value above ``note_above`` deserves a note; above
     ``grave_above`` it can change the verdict. Limits that depend on a quantile are for the highest requested
-    one. ``mark``: the outcome: ``mind`` a note, ``unfit`` a changed verdict.
+    one. ``mark``: ``note``, or ``unfit`` if it changed the verdict.
     """
 
     id: str
     title: str
     value: Number
     unit: Literal["share", "per_s", "count", "us"]
-    mind_above: Number
+    note_above: Number
     grave_above: Number
     mark: Mark
 
