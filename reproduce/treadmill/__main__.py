@@ -22,7 +22,7 @@ def measure(target: str, name: str, **options: Any) -> Any:  # noqa: ANN401 (opt
 def find_capacity(target: str) -> float:
     """Return the requests per second that a closed loop reaches."""
     result = measure(target, "capacity", closed=True, connections=64, runs="3", duration="2s")
-    return statistics.median(run["achieved_per_s"] for run in result.runs)
+    return float(statistics.median(run["achieved_per_s"] for run in result.runs))
 
 
 def outstanding_at(document: Mapping[str, Any], share: float) -> int:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hindmost.commands.measure.answer import answer
-from hindmost.commands.measure.procedure import Observer, Procedure
+from hindmost.commands.measure.procedure import Procedure
 from hindmost.commands.measure.search.findings import (
     FILE,
     HIGHEST,
@@ -43,6 +43,7 @@ from hindmost.core.run.limits import SAMPLES_INCONCLUSIVE
 from hindmost.core.store import Study
 from hindmost.core.store.estimates import encode
 from hindmost.core.study.part import open_part
+from hindmost.core.study.talk import Observer
 from hindmost.core.targets import Attached, Managed
 from hindmost.errors import ClientError, StudyError, TargetError
 
