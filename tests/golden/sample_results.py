@@ -225,7 +225,7 @@ def describe_over_runs(runs: list[dict[str, Any]]) -> dict[str, Any]:
         "off": {
             label: {"runs": [], "share": 0.0, "low": 0.0, "high": 0.26, "text": none} for label in columns
         },
-        "claims": "the mean over runs of states that at least 26 % of runs fall into; to see one of 5 % takes 59 runs",
+        "claims": "the mean may miss a slow state that fewer than 26 % of runs enter; 59 runs would show one of 5 %",
     }
 
 

@@ -187,11 +187,11 @@ class PrecisionRule:
                 "half of the runs do not exceed the median, and its interval holds for every distribution of"
                 f" runs; it says nothing about the slower half: {seen} may have been missed"
             )
-        said = f"the interval is about {mean_claim(runs)}"
+        text = mean_claim(runs)
         if runs >= FIRST_LOOK:
-            return said
+            return text
         return (
-            f"{said}; {runs} runs are fewer than {FIRST_LOOK}: if they form two groups, a 0.95"
+            f"{text}; {runs} runs are fewer than {FIRST_LOOK}: if they form two groups, a 0.95"
             " interval may cover as little as .79 at 3, .86 at 5, .94 at 8 runs"
         )
 

@@ -159,20 +159,20 @@ def outlying_runs(values: RunValues, confidence: float = 0.95) -> OutlyingRuns:
 
 
 def mean_claim(runs: int, confidence: float = 0.95, rare: float = 0.05) -> str:
-    """Describe what an interval of the mean over this many runs covers.
+    """Describe what an interval of the mean over this many runs may miss.
 
     Examples
     --------
     >>> mean_claim(10)
-    'the mean over runs of states with at least 26 % of runs; to see a state with 5 % takes 59 runs'
+    'the mean may miss a slow state that fewer than 26 % of runs enter; 59 runs would show one of 5 %'
     >>> mean_claim(90)
-    'the mean over runs of states with at least 3.3 % of runs'
+    'the mean may miss a slow state that fewer than 3.3 % of runs enter'
     """
     seen = unseen_mode_share(runs, confidence)
-    said = f"the mean over runs of states with at least {100 * seen:.2g} % of runs"
+    text = f"the mean may miss a slow state that fewer than {100 * seen:.2g} % of runs enter"
     if seen <= rare:
-        return said
-    return f"{said}; to see a state with {100 * rare:.2g} % takes {runs_to_see(rare, confidence)} runs"
+        return text
+    return f"{text}; {runs_to_see(rare, confidence)} runs would show one of {100 * rare:.2g} %"
 
 
 def runs_to_see(share: float, confidence: float = 0.95) -> int:
