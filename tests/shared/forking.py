@@ -43,7 +43,7 @@ PRELOADED = (
     "hindmost.commands.measure.view.markdown",
     "hindmost.commands.clone.view.serving.terminal",
     "hindmost.commands.compare.view",
-    "hindmost.commands.attribute",
+    "hindmost.commands.attribute.kind",
     "hindmost.commands.compare.targets",
     "hindmost.commands.measure.kind",
     "hindmost.commands.measure.limits.failure",

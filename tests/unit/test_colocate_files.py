@@ -9,8 +9,8 @@ from messages import assert_refused, raises
 
 from hindmost.cli import main
 from hindmost.cli.outcome import refuse_files
-from hindmost.commands import colocate as colocation
 from hindmost.commands.colocate import profile as profiles
+from hindmost.commands.colocate import stressors
 from hindmost.commands.colocate.view import profile as rendered
 from hindmost.commands.colocate.view import stressors as stressors_rendered
 from hindmost.errors import UsageError
@@ -32,7 +32,7 @@ def test_a_file_without_a_folder_is_refused_before_anything_is_measured(
         raise AssertionError("measured despite the bad path")
 
     monkeypatch.setattr(profiles, "profile", fail_if_called)
-    monkeypatch.setattr(colocation, "certify", fail_if_called)
+    monkeypatch.setattr(stressors, "certify", fail_if_called)
     flag, path = command[-1], f"{tmp_path}/nowhere/card.json"
     assert_refused([*command, path], capsys, 2, "no-such-file", option=flag, path=f"{tmp_path}/nowhere")
     assert_refused([*command, str(tmp_path)], capsys, 2, "unwritable-file", option=flag, path=str(tmp_path))
@@ -51,7 +51,7 @@ def test_a_full_disk_is_reported_after_the_answer_and_the_other_file_is_written(
 ):
     document: dict[str, Any] = {"answer": "a measurement"}
     monkeypatch.setattr(profiles, "profile", lambda *_, **__: document)
-    monkeypatch.setattr(colocation, "certify", lambda *_, **__: document)
+    monkeypatch.setattr(stressors, "certify", lambda *_, **__: document)
     monkeypatch.setattr(rendered, "render_profile", lambda _: "")
     monkeypatch.setattr(stressors_rendered, "picture", lambda _: "<svg/>")
     command = PROFILE if verb == "profile" else [*STRESSORS, "--picture", f"{tmp_path}/core.svg", "--out"]

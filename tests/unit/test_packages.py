@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "core.interventions": {"core.knobs", "core.targets"},
     "core.tracing": PLANS,
     "core.run": PLANS | {"core.fleet", "core.capture", "core.tracing"},
-    "core.results": {"core.run", "core.store", "present"},
+    "core.results": {"core.fleet", "core.run", "core.store", "present"},
     "core.study": PLANS | {"core.fleet", "core.knobs", "core.results", "core.run", "present"},
     "cli": PLANS | {"core.fleet", "core.run", "core.study"},
     "commands.completion": {"cli"},

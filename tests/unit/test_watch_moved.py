@@ -46,7 +46,9 @@ def ring(slow):
 def show_ring(monkeypatch, capsys):
     def show(slow):
         """Return document and text of a ring with an unfinished block after those of `slow`."""
-        monkeypatch.setattr("hindmost.commands.watch.read_ring", lambda _: ring(np.array([*slow, slow[-1]])))
+        monkeypatch.setattr(
+            "hindmost.commands.watch.ring.read_ring", lambda _: ring(np.array([*slow, slow[-1]]))
+        )
         assert main(["watch", "show", "a.ring", "--block", "30s", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert main(["watch", "show", "a.ring", "--block", "30s"]) == 0

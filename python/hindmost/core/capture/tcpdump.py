@@ -54,7 +54,10 @@ ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
 if os.getppid() != int(us):
     sys.exit(1)
 if cpus:
-    os.sched_setaffinity(0, map(int, cpus.split(",")))
+    try:
+        os.sched_setaffinity(0, map(int, cpus.split(",")))
+    except OSError:
+        pass
 os.execv(command[0], command)
 """
 """Program that replaces itself by the command, which the kernel kills when we end (``PR_SET_PDEATHSIG`` is

@@ -26,6 +26,10 @@ CODES = {
         "`hindmost host doctor` found a setting that makes this machine unfit to measure.",
         "Change the setting.",
     ),
+    "not-pinned": Code(
+        "This process may not choose CPUs, so the server and the clients disturb each other.",
+        "Allow sched_setaffinity in the container's seccomp profile.",
+    ),
     "settings-left": Code(
         "An earlier command had left settings of this machine changed when the study began.",
         "Restore them with `hindmost host knobs restore`.",

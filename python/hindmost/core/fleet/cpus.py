@@ -8,9 +8,11 @@ scheduled times instead, and the verdict reports the cost.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,6 +49,26 @@ class Allotment:
         """``spin`` if every client has its own CPU, else ``sleep``."""
         usual: Literal["spin", "sleep"] = "sleep" if self.shared or self.beside_server else "spin"
         return default_of("pacing", usual)
+
+
+def may_pin() -> bool:
+    """Return whether this process may choose CPUs; a container's seccomp profile can forbid it."""
+    try:
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except OSError:
+        return False
+    return True
+
+
+def move_to(cpus: Iterable[int]) -> None:
+    """Move this process to these CPUs if it may choose."""
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, cpus)
+
+
+def unpinned(places: Allotment) -> Allotment:
+    """Return the same number of clients, with all CPUs for them and for the server."""
+    return Allotment((), tuple(() for _ in places.clients), shared=True, beside_server=True)
 
 
 def read_cores(root: str = "/") -> list[list[int]]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hindmost.core.fleet.cpus import move_to
 from hindmost.core.names import nearest
 from hindmost.core.run.request import OPTIONS, MeasureRequest
 from hindmost.errors import UsageError
@@ -40,4 +41,4 @@ def restored_affinity() -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setaffinity(0, mine)
+        move_to(mine)

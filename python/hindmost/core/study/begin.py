@@ -13,7 +13,7 @@ from typing import Any
 
 from hindmost import __version__, _engine
 from hindmost.core.fleet import prepare_resources
-from hindmost.core.fleet.cpus import free_cpus, read_cores
+from hindmost.core.fleet.cpus import free_cpus, move_to, read_cores
 from hindmost.core.knobs import left_finding
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.first import first_request
@@ -211,4 +211,4 @@ def _step_aside(plan: MeasurePlan) -> None:
     clients = {cpu for cpus in plan.client_cpus for cpu in cpus}
     server = set(plan.server_cpus)
     cores = [[cpu for cpu in core if cpu in mine] for core in read_cores()]
-    os.sched_setaffinity(0, free_cpus(cores, server | clients) or (mine - server) or mine)
+    move_to(free_cpus(cores, server | clients) or (mine - server) or mine)

@@ -148,15 +148,16 @@ class Guard:
 
     def start(self) -> None:
         """Start the server on its CPUs, as its user, in its own process group."""
-        here = os.sched_getaffinity(0)
+        here, cpus = os.sched_getaffinity(0), set(self.request["cpus"])
         try:
-            if cpus := set(self.request["cpus"]):
+            if cpus:
                 os.sched_setaffinity(0, cpus)  # inherited by the server
                 if (granted := os.sched_getaffinity(0)) != cpus:  # the kernel drops forbidden ones
                     raise OSError(f"of CPUs {sorted(cpus)} the kernel permits only {sorted(granted)}")
             self.main = self._spawn(self.request["argv"], self.request["program"])
         finally:
-            os.sched_setaffinity(0, here)
+            if cpus:
+                os.sched_setaffinity(0, here)
         self.main_running = self.children_left = True
         report("started", pid=self.main)
 

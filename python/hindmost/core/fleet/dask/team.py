@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.core.fleet.client import Client
+from hindmost.core.fleet.cpus import move_to
 from hindmost.core.fleet.dask import quiet
 from hindmost.core.fleet.dask.files import PREFIX, unpack_files
 from hindmost.core.fleet.dask.places import make_place
@@ -70,7 +71,7 @@ class HostTeam:
             self.close()
             raise
         theirs = {cpu for order in orders for cpu in order["cpus"]}
-        os.sched_setaffinity(0, HERE - theirs or HERE)
+        move_to(HERE - theirs or HERE)
         plans = [json.loads(order["plan"]) for order in asked]
         self.longest_s = SPARE_S + max(
             plan["phases"]["calibration_s"] + plan["phases"]["measure_s"] + plan["timeout_s"]
@@ -151,7 +152,7 @@ class HostTeam:
         for client in self._clients.values():
             client.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-        os.sched_setaffinity(0, HERE)
+        move_to(HERE)
 
 
 def _assign_cpus(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.core.fleet import allot
-from hindmost.core.fleet.cpus import read_cores
+from hindmost.core.fleet.cpus import may_pin, read_cores, unpinned
 from hindmost.core.laws import LEAST_MEASURED_S, Replay, parse_law, replay_of
+from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan, parse_duration, parse_quantiles, parse_rate
 from hindmost.core.plan.batching import parse_batching
 from hindmost.core.plan.protocols import ENTRIES
@@ -22,7 +23,7 @@ from hindmost.core.run.request.elsewhere import places_of, refuse_unreachable
 from hindmost.core.run.request.workload import workload_of
 from hindmost.core.targets import cpu_affinity, local_owner, parse_target
 from hindmost.core.targets.cpus import parse_cpus
-from hindmost.errors import UsageError
+from hindmost.errors import HostUnfit, UsageError
 
 if TYPE_CHECKING:
     from hindmost.core.fleet.dask.hosts import Hosts
@@ -94,6 +95,9 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
             server=tuple(_cpus(request, "server_cpus") or ()),
         )
     )
+    if hosts is None and not may_pin():
+        places = unpinned(places)
+        notes = (*notes, _note_unpinned(request))
     plan = MeasurePlan(
         # A plan never has a URL's password: its login has a reference.
         target=request.target if target.managed else target.name,
@@ -164,6 +168,27 @@ def _schedule(request: MeasureRequest, duration_s: float) -> tuple[Points | None
             options=["--schedule", "--closed"],
         )
     return parse_schedule(request.schedule, duration_s)
+
+
+def _note_unpinned(request: MeasureRequest) -> Note:
+    """Return the note that nothing can be pinned here.
+
+    Raises
+    ------
+    HostUnfit
+        CPUs were named.
+    """
+    text = "this process may not choose CPUs (sched_setaffinity is refused): server and clients share them"
+    for option, given in (("--server-cpus", request.server_cpus), ("--client-cpus", request.client_cpus)):
+        if given is not None:
+            raise HostUnfit(
+                "not-pinned",
+                f"{option} {given}: {text}",
+                hint="allow sched_setaffinity in the container's seccomp profile",
+                option=option,
+                value=given,
+            )
+    return Note("not-pinned", text)
 
 
 def _hosts(request: MeasureRequest, target: Attached | Managed) -> Hosts | None:

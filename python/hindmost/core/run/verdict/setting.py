@@ -56,7 +56,7 @@ def host(e: Evidence) -> Iterator[Reason]:
 def method(e: Evidence) -> Iterator[Reason]:
     """Limits of the method."""
     for note in e.plan.notes:
-        hint = "`hindmost workload FILE` prints what is sent"
+        hint = None if note["code"] == "not-pinned" else "`hindmost workload FILE` prints what is sent"
         yield Reason(note["code"], "note", note["text"], hint, values=note["values"])
     if not e.target["managed"]:
         yield Reason(
