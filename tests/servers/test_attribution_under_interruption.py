@@ -77,6 +77,6 @@ def judge(document: dict[str, Any], truth: dict[str, dict[str, float]]) -> list[
     else:
         assert advice["outcome"] in ("tied", "open"), "the present setting is not the best"
     if interference is not None and interference["refused"] is None:
-        body = next(effect for effect in busy["quantiles"]["p50"]["average"] if effect["term"] == "body")
-        assert body["verdict"] == "raises", "\n".join(lines)
+        effects = {effect["term"]: effect for effect in busy["quantiles"]["p50"]["average"]}
+        assert "body" not in effects or effects["body"]["verdict"] == "raises", "\n".join(lines)
     return lines

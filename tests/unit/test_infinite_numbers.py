@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
+import numpy as np
 import pytest
 from measured_studies import runs_of, write_study
 from rows import each_row
@@ -20,7 +22,7 @@ from hindmost.commands.compare.view import render_comparison
 from hindmost.commands.measure.search.view.terminal import render_search
 from hindmost.commands.measure.view import render_terminal
 from hindmost.commands.measure.view.markdown import render_markdown
-from hindmost.core.store.estimates import encode
+from hindmost.core.store.estimates import encode, without_nan
 from hindmost.core.store.reading import read_document, revive
 from hindmost.core.store.schema import schemas
 from tests.golden import sample_attributions, sample_results
@@ -49,6 +51,11 @@ def round_trip(document: dict[str, Any]) -> dict[str, Any]:
     text = encode(document)
     json.loads(text, parse_constant=pytest.fail)
     return revive(json.loads(text))
+
+
+def test_a_document_has_no_types_of_numpy():
+    document = without_nan({"value": np.float64(1.5), "each": [np.float64("nan")]})
+    assert msgspec.to_builtins(document) == {"value": 1.5, "each": [None]}
 
 
 def test_a_document_is_read_back_and_the_text_inf_stays_a_text():

@@ -99,8 +99,8 @@ def to_value(estimate: Interval) -> Value:
 
 
 def without_nan(document: Document) -> Document:
-    """Return the document with None for every unknown number; tuples become lists."""
-    return _each(document, number)  # type: ignore[return-value]
+    """Return the document with None for every unknown number, and no type of numpy; tuples become lists."""
+    return _each(document, lambda value: number(float(value)))  # type: ignore[return-value]
 
 
 def encode(document: object, indent: int | None = None) -> str:
