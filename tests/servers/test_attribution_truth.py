@@ -17,6 +17,7 @@ DELTA = 0.05
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1500)
 def test_four_planted_switches_are_found(tmp_path):
     need_two_cpus()
     out = tmp_path / "study"
