@@ -72,7 +72,7 @@ def test_a_neighbour_is_tried_and_corrected_by_its_quota_alone(server, neighbour
     assert source is not None
     rules = Policy(may=["limit"], neighbours=["limit-me"])
     request = DiagnosisRequest(
-        application, source, rules, pairs=6, window_s=0.03, settle_s=0.005, journal=tmp_path / "journal"
+        application, source, rules, pairs=6, window_s=0.2, settle_s=0.02, journal=tmp_path / "journal"
     )
     document = document_of(diagnose(request))
     (suspect,) = document["suspects"]

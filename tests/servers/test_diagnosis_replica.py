@@ -246,7 +246,8 @@ from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
 from hindmost.commands.diagnose.replica.request import ReplicaRequest
 from hindmost.core.targets import parse_target
-from hindmost.commands.watch import Application, latency_from
+from hindmost.commands.watch.application import Application
+from hindmost.commands.watch.latency import latency_from
 pid, address, journal, target = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), parse_target(sys.argv[4])
 host = Application("host", pid, None, address, "memcached")
 replica = ReplicaRequest(target, rate_per_s=500.0)
