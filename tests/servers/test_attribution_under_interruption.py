@@ -78,5 +78,6 @@ def judge(document: dict[str, Any], truth: dict[str, dict[str, float]]) -> list[
         assert advice["outcome"] in ("tied", "open"), "the present setting is not the best"
     if interference is not None and interference["refused"] is None:
         effects = {effect["term"]: effect for effect in busy["quantiles"]["p50"]["average"]}
-        assert "body" not in effects or effects["body"]["verdict"] == "raises", "\n".join(lines)
+        assert "body" in effects, "too few runs are left to estimate it"
+        assert effects["body"]["verdict"] == "raises", "\n".join(lines)
     return lines

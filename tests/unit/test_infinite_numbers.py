@@ -53,6 +53,13 @@ def round_trip(document: dict[str, Any]) -> dict[str, Any]:
     return revive(json.loads(text))
 
 
+def test_a_word_of_an_older_version_is_read_where_its_type_allows_the_new_one():
+    findings = [{"mark": "mind", "title": "mind"}]
+    assert revive({"schema": "hindmost.doctor/1", "findings": findings})["findings"] == [
+        {"mark": "note", "title": "mind"}
+    ]
+
+
 def test_a_document_has_no_types_of_numpy():
     document = without_nan({"value": np.float64(1.5), "each": [np.float64("nan")]})
     assert msgspec.to_builtins(document) == {"value": 1.5, "each": [None]}
