@@ -258,7 +258,7 @@ def verify(
             **{"duration": "5s", "warmup": "1s", "connections": 16, "remake": "50%", **options},
         )
         shown = carry_out(study, CallbackProgress(progress))
-    return cast("VerificationResult", kind_of(study).result(shown.document, study.folder, frames=frames))
+    return cast("VerificationResult", kind_of(study).result(shown.answer, study.folder, frames=frames))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from hindmost.commands.clone.document import load_clone
+from hindmost.commands.clone.document import Clone, load_clone
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.core.targets import parse_target
 from hindmost.core.targets.placeholders import render
@@ -17,27 +19,41 @@ OPTIONS = {"body": "body_us", "hold": "hold_us", "rare": "rare", "pause": "pause
 REQUESTS = 1_000_000
 
 
-def true_latency_us(folder, levels, rate, labels):
-    """Simulate one cell."""
+def load_cell(folder: Path, levels: dict[str, str], own_us: float) -> Clone:
+    """Load the clone of one cell. `own_us` of the server's own work per request pass with the critical section."""
     spec = parse_target(str(EXAMPLES / "planted-server.toml")).spec
     values = spec.options | {OPTIONS[name]: float(level) for name, level in levels.items()}
+    values["hold_us"] += own_us
     file = folder / "clone.toml"
     file.write_text(render(spec.files["clone.toml"], values))
-    design = Design(requests=REQUESTS, seed=5, quantiles=tuple(float(q[1:]) / 100.0 for q in labels))
-    (outcome,) = run_points(load_clone(str(file)), [{"load": {"rate_per_s": rate}}], design)
-    return {label: outcome.prediction["latency_us"][label]["value"] for label in labels}
+    return load_clone(str(file))
 
 
-def true_effects(document, folder):
+def own_work_us(folder: Path, load: dict[str, Any]) -> float:
+    """The server's CPU time per request beyond what is planted: its system calls and parsing, in us.
+
+    The thread is busy for this time too, so it makes queues, and thereby all effects on the tail, longer. It comes
+    from the server's CPU time, not from a latency.
+    """
+    clones = [load_cell(folder, cell["levels"], 0.0) for cell in load["cells"]]
+    planted = [clone.mean_busy_us + 1e6 * clone.stopped_share / load["rate_per_s"] for clone in clones]
+    return max(0.0, 1e6 * load["busy_share"] / load["rate_per_s"] - statistics.fmean(planted))
+
+
+def true_effects(document: dict[str, Any], folder: Path) -> dict[str, dict[str, float]]:
     """Effects averaged over the other factors, by quantile and term, in microseconds."""
     (load,) = document["loads"]
     labels = document["quantiles"]
+    own_us = own_work_us(folder, load)
+    design = Design(requests=REQUESTS, seed=5, quantiles=tuple(float(q[1:]) / 100.0 for q in labels))
     model = Factorial([factor["name"] for factor in document["factors"]])
-    cells = [true_latency_us(folder, cell["levels"], load["rate_per_s"], labels) for cell in load["cells"]]
-    solve = np.linalg.inv(model.matrix(model.cells, "average"))
-    return {
-        label: dict(
-            zip((c.name for c in model.columns), solve @ [cell[label] for cell in cells], strict=True)
-        )
-        for label in labels
-    }
+
+    def simulate(levels: dict[str, str]) -> list[float]:
+        clone = load_cell(folder, levels, own_us)
+        (outcome,) = run_points(clone, [{"load": {"rate_per_s": load["rate_per_s"]}}], design)
+        return [outcome.prediction["latency_us"][label]["value"] for label in labels]
+
+    latency_us = np.array([simulate(cell["levels"]) for cell in load["cells"]])
+    effects = np.linalg.inv(model.matrix(model.cells, "average")) @ latency_us
+    names = [column.name for column in model.columns]
+    return {label: dict(zip(names, effects[:, i], strict=True)) for i, label in enumerate(labels)}

@@ -19,9 +19,9 @@ from hindmost import open_study
 from hindmost.commands.compare import arms
 from hindmost.commands.explain import catalogue, procedure, schedule, split
 from hindmost.commands.explain.answer import answer, compare_sides
-from hindmost.commands.explain.document import Candidate, Explanation
+from hindmost.commands.explain.document import Candidate
 from hindmost.commands.explain.request import KIND, State, create_study, plan_without
-from hindmost.commands.explain.view import render_markdown, render_page, render_terminal
+from hindmost.commands.explain.view import view
 from hindmost.commands.measure.procedure import Procedure
 from hindmost.core.exits import Exit
 from hindmost.core.run.request import MeasureRequest
@@ -30,6 +30,9 @@ from hindmost.core.study.kind import carry_out, report_study
 from hindmost.core.study.talk import Silent
 from hindmost.core.targets import parse_target
 from hindmost.errors import Interrupted, UsageError
+from hindmost.present.markdown import render_markdown
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 
 def figure(value, share=None):
@@ -406,8 +409,9 @@ def test_a_spent_budget_decides_nothing(made):
 
 
 def test_every_view_has_the_figures(made):
-    document = msgspec.convert(carry_out(made[0], Silent()).document, Explanation)
-    page, table, markdown = render_page(document), render_terminal(document, 100), render_markdown(document)
+    document = carry_out(made[0], Silent()).answer
+    shown = view(document)
+    page, table, markdown = render_page(shown), render_terminal(shown, width=100), render_markdown(shown)
     ratio = f"{document.confirmation.ratios['p99'].value:.2f}"
     for text in (page, table, markdown):
         assert ratio in text
@@ -446,7 +450,7 @@ def test_explain_can_be_called_from_python():
 
 def test_an_infinite_percentile_is_stored_as_inf_and_not_null(made, tmp_path):
     study, _ = made
-    found = msgspec.convert(carry_out(study, Silent()).document, Explanation)
+    found = carry_out(study, Silent()).answer
     after = found.confirmation.after
     after = msgspec.structs.replace(after, latency_us=after.latency_us | {"p99": math.inf, "mean": None})
     late = msgspec.structs.replace(

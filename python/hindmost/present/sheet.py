@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hindmost.core.escapes import plain
 from hindmost.present import numbers, writing
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ _WIDE, _NARROW = 860, 360
 
 
 def render(template: str, **context: object) -> str:
-    """Render a template. The style, `numbers`, `writing` and the version are available in each template."""
+    """Render a template. It has `style`, `drawing`, `numbers`, `writing` and `version`."""
     from hindmost import __version__
 
     shared = {
         "style": asset("templates/page.css"),
+        "drawing": drawing,
         "numbers": numbers,
         "writing": writing,
         "version": __version__,
@@ -50,6 +52,13 @@ def asset(name: str) -> Markup:
     return Markup((_HERE / name).read_text(encoding="utf-8").strip())
 
 
+def _make_printable(value: object) -> object:
+    """Replace control characters in texts; a server may send any."""
+    from markupsafe import Markup
+
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _environment() -> jinja2.Environment:
     import jinja2
@@ -60,6 +69,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_make_printable,
         keep_trailing_newline=True,
     )
     environment.filters["keep_units"] = writing.keep_units

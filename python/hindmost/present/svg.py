@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
+from hindmost.core.escapes import plain
+
 Point = tuple[float, float]
 
 
@@ -111,7 +113,8 @@ class Plot:
             f" {name.rstrip('_').replace('_', '-')}={quoteattr(_short(value))}"
             for name, value in attributes.items()
         )
-        self.parts.append(f"<{tag}{words}/>" if body is None else f"<{tag}{words}>{escape(body)}</{tag}>")
+        end = "/>" if body is None else f">{escape(plain(body))}</{tag}>"
+        self.parts.append(f"<{tag}{words}{end}")
 
     def text(self, x: float, y: float, body: str, *, anchor: str = "start", cls: str = "") -> None:
         """Draw a text at a pixel position."""
@@ -132,13 +135,13 @@ class Plot:
 
     def dot(self, x: float, y: float, *, cls: str, title: str = "", radius: float = 3.5) -> None:
         """Draw a dot, with a tooltip."""
-        hover = f"<title>{escape(title)}</title>" if title else ""
+        hover = f"<title>{escape(plain(title))}</title>" if title else ""
         at = f'cx="{_short(x)}" cy="{_short(y)}" r="{_short(radius)}"'
         self.parts.append(f"<circle {at} class={quoteattr(cls)}>{hover}</circle>")
 
     def bar(self, box: tuple[float, float, float, float], *, cls: str, title: str = "") -> None:
         """Fill a box (x, y, width, height), with a tooltip."""
-        hover = f"<title>{escape(title)}</title>" if title else ""
+        hover = f"<title>{escape(plain(title))}</title>" if title else ""
         at = " ".join(
             f'{name}="{_short(float(v))}"' for name, v in zip(("x", "y", "width", "height"), box, strict=True)
         )

@@ -30,6 +30,15 @@ def hint_parts(hint: str | None) -> list[tuple[bool, str]]:
     return [(bool(program), hint)]
 
 
+def code_parts(text: str) -> list[tuple[bool, str]]:
+    """Split a text at its backticks into prose and commands.
+
+    >>> code_parts("use `--runs 20` here")
+    [(False, 'use '), (True, '--runs 20'), (False, ' here')]
+    """
+    return [(place % 2 == 1, part) for place, part in enumerate(text.split("`")) if part]
+
+
 def pairs(mapping: Mapping[str, Any], missing: str = "unknown") -> list[tuple[str, str]]:
     """Format the keys and values of a mapping. ``missing`` replaces null."""
     return [

@@ -60,4 +60,4 @@ def attribute(
         plan, before = resolve(Path(study), folder, budget=budget, without=without, remake=remake)
         stored = open_attribution(plan, before, folder)
         shown = carry_out(stored, CallbackProgress(progress), confirm=confirm)
-    return cast("AttributionResult", kind_of(stored).result(shown.document, stored.folder, frames=frames))
+    return cast("AttributionResult", kind_of(stored).result(shown.answer, stored.folder, frames=frames))

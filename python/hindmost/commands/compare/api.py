@@ -81,4 +81,4 @@ def compare(
     with restored_affinity():
         study = open_new(names, asked, pairs, share, limits, None if out is None else Path(out))
         shown = carry_out(study, CallbackProgress(progress))
-    return cast("ComparisonResult", kind_of(study).result(shown.document, study.folder, frames=frames))
+    return cast("ComparisonResult", kind_of(study).result(shown.answer, study.folder, frames=frames))

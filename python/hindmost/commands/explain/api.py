@@ -59,4 +59,4 @@ def explain(
     with restored_affinity():
         study = create_study(request, budget, by, None if out is None else Path(out))
         shown = carry_out(study, CallbackProgress(progress), apply=apply)
-    return cast("ExplainResult", kind_of(study).result(shown.document, study.folder, frames=frames))
+    return cast("ExplainResult", kind_of(study).result(shown.answer, study.folder, frames=frames))

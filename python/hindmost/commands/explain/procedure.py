@@ -6,8 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from hindmost import _engine
 from hindmost.commands.attribute.apply import set_knob
 from hindmost.commands.compare.arms import Arm, Level
@@ -32,8 +30,7 @@ from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.readings import plan_of
 from hindmost.core.run.text import percent
 from hindmost.core.store import Study
-from hindmost.core.store.estimates import encode, without_nan
-from hindmost.core.study.kind import Kind, PublishedAnswer
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.pairs import draw_order
 from hindmost.core.study.part import open_part
 from hindmost.core.study.talk import Talk
@@ -283,14 +280,10 @@ def _apply(study: Study, state: State, talk: Talk) -> None:
 
 def publish(study: Study, result: Explanation, page: Path | None = None) -> PublishedAnswer:
     """Write ``explanation.json`` and the page."""
-    from hindmost.commands.explain.view import render_page, render_terminal
+    from hindmost.commands.explain.view import view
 
-    document = without_nan(msgspec.to_builtins(result))
-    study.write(FILE, encode(document))
-    where = study.write_page(render_page(result), page)
     code = Exit.INCONCLUSIVE if result.verdict == "undecided" else Exit.DONE
-    notes = (f"page: {where}", f"study: {study.folder}")
-    return PublishedAnswer(document, lambda: render_terminal(result), code, notes)
+    return publish_view(study, FILE, result, view(result), code, page)
 
 
 KIND = Kind(NAME, run, answer, publish, "hindmost.commands.explain.result:ExplainResult")

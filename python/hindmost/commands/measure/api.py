@@ -84,7 +84,7 @@ def measure(
             study = begin(check_limits(asked.plan(), limits), folder, "measure", **more)
         shown = carry_out(study, CallbackProgress(progress))
     return cast(
-        "MeasureResult | SearchResult", kind_of(study).result(shown.document, study.folder, frames=frames)
+        "MeasureResult | SearchResult", kind_of(study).result(shown.answer, study.folder, frames=frames)
     )
 
 

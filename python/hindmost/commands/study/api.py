@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec import to_builtins
+import msgspec
 
 from hindmost.commands.measure.search import SearchFindings
 from hindmost.commands.study.document import StudyEntry
@@ -61,7 +61,9 @@ def open_study(
         require_limits(study, list(require))
     kind = kind_of(study)
     found = kind.answer(study)
-    document = found.document() if isinstance(found, SearchFindings) else to_builtins(found)
+    document = found.document() if isinstance(found, SearchFindings) else found
+    if not isinstance(document, msgspec.Struct):
+        document = msgspec.to_builtins(document)
     return kind.result(document, study.folder, frames=frames)
 
 

@@ -13,8 +13,12 @@ from hindmost.core.names import nearest
 from hindmost.core.results.frames import Kept, Library, load_requests
 from hindmost.core.store.types import Reason
 from hindmost.errors import HindmostError, StudyError, UsageError
+from hindmost.present.blocks import View
 from hindmost.present.figure import Figure, figures
+from hindmost.present.markdown import render_markdown
 from hindmost.present.notebook import fragment
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 Document = TypeVar("Document")
 MOST_NOTES = 2
@@ -50,12 +54,17 @@ class Result(ABC, Generic[Document]):
     @property
     def headline(self) -> str:
         """The answer in one sentence."""
-        return cast("Mapping[str, str]", self.document)["headline"]
+        return str(self._field("headline", ""))
 
     @property
     def reasons(self) -> Sequence[Reason]:
         """The reasons of the verdict, each with a hint. Empty if there are none."""
-        return cast("Sequence[Reason]", cast("Mapping[str, Any]", self.document).get("reasons", ()))
+        return cast("Sequence[Reason]", self._field("reasons", ()))
+
+    def _field(self, name: str, default: object) -> object:
+        if isinstance(self.document, Mapping):
+            return self.document.get(name, default)
+        return getattr(self.document, name, default)
 
     @property
     def latency(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
@@ -121,13 +130,21 @@ class Result(ABC, Generic[Document]):
             ) from error
         return path
 
-    @abstractmethod
+    def view(self) -> View:
+        """Return what the terminal, the page and Markdown show."""
+        raise NotImplementedError
+
     def page(self) -> str:
         """Return the page as HTML."""
+        return render_page(self.view())
 
-    @abstractmethod
     def table(self) -> str:
         """Return the terminal's table."""
+        return render_terminal(self.view())
+
+    def markdown(self) -> str:
+        """Return the answer as Markdown."""
+        return render_markdown(self.view())
 
     def requests(self, kept: Kept = "samples") -> Any:  # noqa: ANN401 (a frame of either library)
         """Load single requests that the study stored. polars reads them lazily.

@@ -22,7 +22,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypedDict, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar
+
+import msgspec
 
 from hindmost.core.store.types import Microseconds, Number
 
@@ -103,12 +105,20 @@ def without_nan(document: Document) -> Document:
     return _each(document, lambda value: number(float(value)))  # type: ignore[return-value]
 
 
+def to_document(answer: msgspec.Struct) -> dict[str, Any]:
+    """Return a typed document as plain data, as its JSON has it, but with numbers that may be infinite."""
+    document: dict[str, Any] = without_nan(msgspec.to_builtins(answer))
+    return document
+
+
 def encode(document: object, indent: int | None = None) -> str:
     """Write a document as JSON.
 
     >>> encode({"value": float("inf"), "low": 31.5, "high": float("nan")})
     '{"value": "inf", "low": 31.5, "high": null}'
     """
+    if isinstance(document, msgspec.Struct):
+        document = msgspec.to_builtins(document)
     return json.dumps(_each(document, _in_json), allow_nan=False, indent=indent)
 
 

@@ -17,6 +17,7 @@ from typing import (
     Literal,
     NotRequired,
     Required,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -24,9 +25,12 @@ from typing import (
     is_typeddict,
 )
 
+import msgspec
+
 from hindmost.core.documents import read_json
 from hindmost.core.store import older
 
+Document = TypeVar("Document", bound=msgspec.Struct)
 LATE = math.inf
 INFINITE = {"inf": LATE, "-inf": -LATE}
 LATENCIES = ("latency_us", "service_us", "send_delay_us", "connect_us", "handshake_us")
@@ -44,6 +48,17 @@ def read_document(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ValueError(f"{path} holds no document")
     return revive(document)
+
+
+def load(path: Path, kind: type[Document]) -> Document:
+    """Read a document as its type.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read, or is no document of this type.
+    """
+    return msgspec.convert(read_document(path), kind)
 
 
 def revive(document: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +93,7 @@ def _revive(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
         return part
     named: dict[str, Any] = {}
     for kind in kinds:
-        if is_typeddict(kind):
+        if is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
             named |= _hints(kind)
     other = next((get_args(kind)[1] for kind in kinds if get_origin(kind) is dict), Any)
     revived = {}
@@ -114,5 +129,5 @@ def _parts(kind: Any) -> Iterator[Any]:  # noqa: ANN401 (any type)
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (a TypedDict class)
+def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (a document class)
     return get_type_hints(kind, include_extras=True)

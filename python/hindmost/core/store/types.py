@@ -36,6 +36,14 @@ Microseconds = Annotated[
 Blame = Literal["instrument", "host", "server", "sample"]
 
 
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all documents and their parts.
+
+    A field with `msgspec.UNSET` was not measured, and the JSON lacks its key. `hindmost.core.store.estimates.to_document`
+    turns a document into plain data, `hindmost.core.store.reading.load` reads one.
+    """
+
+
 class Reason(TypedDict):
     """A reason of the verdict, or a note that does not change it; backticks in a hint enclose commands.
 

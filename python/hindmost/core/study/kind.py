@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from hindmost.core.exits import Exit
 from hindmost.core.plan.secrets import trust, untrusted_references
 from hindmost.core.store import Study, name_of
-from hindmost.core.store.estimates import encode
+from hindmost.core.store.estimates import encode, to_document
 from hindmost.core.store.study import read_only
 from hindmost.core.study.talk import Talk
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 
 if TYPE_CHECKING:
+    import msgspec
+
     from hindmost.core.results.frames import Library
     from hindmost.core.results.result import Result
+    from hindmost.present.blocks import View
 
 Answer = TypeVar("Answer")
 
@@ -49,8 +52,10 @@ class PublishedAnswer:
 
     Attributes
     ----------
+    answer : msgspec.Struct or mapping
+        The answer.
     document : mapping
-        The answer as JSON.
+        The answer as plain data, for JSON.
     table : callable
         Renders the answer for the terminal.
     exit : Exit
@@ -65,6 +70,7 @@ class PublishedAnswer:
         Files that could not be written.
     """
 
+    answer: object
     document: Mapping[str, Any]
     table: Callable[[], str]
     exit: Exit
@@ -128,7 +134,32 @@ def write_answer(
     printable = cast("Answer", clean(document))
     where = study.write_page(render(printable), page)
     notes = (f"page: {where}", f"study: {study.folder}")
-    return PublishedAnswer(document, lambda: render_table(printable), exit_code, notes)
+    return PublishedAnswer(document, document, lambda: render_table(printable), exit_code, notes)
+
+
+def publish_view(
+    study: Study,
+    file: str,
+    answer: msgspec.Struct,
+    view: View,
+    exit_code: Exit,
+    page: Path | None = None,
+) -> PublishedAnswer:
+    """Write an answer as `file` and its view as a page into its study.
+
+    Parameters
+    ----------
+    page : Path, optional
+        Path of the page; ``report.html`` in the study by default.
+    """
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
+
+    document = to_document(answer)
+    study.write(file, encode(document))
+    where = study.write_page(render_page(view), page)
+    notes = (f"page: {where}", f"study: {study.folder}")
+    return PublishedAnswer(answer, document, lambda: render_terminal(view), exit_code, notes)
 
 
 def kind_of(study: Study) -> Kind[Any]:

@@ -83,7 +83,7 @@ def publish(study: Study, findings: SearchFindings, page: Path | None = None) ->
     code = Exit.DONE if findings.holds is not None else Exit.INCONCLUSIVE
     where = study.write_page(render_search_page(document, latencies(study, document)), page)
     notes = (f"page: {where}", *_notes(study, findings))
-    return PublishedAnswer(document, lambda: render_search(document), code, notes)
+    return PublishedAnswer(document, document, lambda: render_search(document), code, notes)
 
 
 def latencies(study: Study, document: Search) -> dict[str, Estimates]:

@@ -32,5 +32,5 @@ def list_(
         root = os.path.relpath(folder.resolve(), page.resolve().parent)
         files[page] = render_listing_page(document, root)
     notes = (f"page: {page}",) if page is not None else ()
-    shown = PublishedAnswer(document, lambda: render_listing(document), Exit.DONE, notes)
+    shown = PublishedAnswer(document, document, lambda: render_listing(document), Exit.DONE, notes)
     return print_answer(shown, as_json=json_, files=files)
