@@ -107,7 +107,7 @@ def without_nan(document: Document) -> Document:
 
 def to_document(answer: msgspec.Struct) -> dict[str, Any]:
     """Return a typed document as plain data, as its JSON has it, but with numbers that may be infinite."""
-    document: dict[str, Any] = without_nan(msgspec.to_builtins(answer))
+    document: dict[str, Any] = without_nan(_builtins(answer))
     return document
 
 
@@ -118,8 +118,12 @@ def encode(document: object, indent: int | None = None) -> str:
     '{"value": "inf", "low": 31.5, "high": null}'
     """
     if isinstance(document, msgspec.Struct):
-        document = msgspec.to_builtins(document)
+        document = _builtins(document)
     return json.dumps(_each(document, _in_json), allow_nan=False, indent=indent)
+
+
+def _builtins(document: msgspec.Struct) -> Any:  # noqa: ANN401 (plain data)
+    return msgspec.to_builtins(document, enc_hook=lambda number: number.item())  # of numpy
 
 
 def _in_json(value: float) -> float | str | None:

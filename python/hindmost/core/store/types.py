@@ -4,7 +4,7 @@ The classes in this package are types of plain dictionaries, for the checker, an
 Schemas. They cost nothing at run time.
 """
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, dataclass_transform
 
 import msgspec
 
@@ -36,10 +36,26 @@ Microseconds = Annotated[
 Blame = Literal["instrument", "host", "server", "sample"]
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentType(msgspec.StructMeta):
+    """Makes classes derived from `Document` frozen and keyword-only, which msgspec does not inherit."""
+
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        **options: Any,  # noqa: ANN401 (of msgspec)
+    ) -> "DocumentType":
+        """Create the class."""
+        return super().__new__(mcs, name, bases, namespace, **{"frozen": True, "kw_only": True, **options})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Document(msgspec.Struct, frozen=True, kw_only=True, metaclass=DocumentType):
     """Base of all documents and their parts.
 
-    A field with `msgspec.UNSET` was not measured, and the JSON lacks its key. `hindmost.core.store.estimates.to_document`
+    A field with `msgspec.UNSET` was not measured, and the JSON lacks its key.
+    `hindmost.core.store.estimates.to_document`
     turns a document into plain data, `hindmost.core.store.reading.load` reads one.
     """
 
