@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hindmost.core.escapes import plain
 from hindmost.present import numbers
@@ -89,26 +89,30 @@ def _print_table(console: Console, table: Table) -> None:
 
     if table.caption:
         console.print(Line(plain(table.caption)), soft_wrap=True)
+    widths = [_width(table, column) for column in range(len(table.heads))]
+    wrapped = [at for at, width in enumerate(widths) if table.side(at) == "<" and width > _MOST_FIXED]
+    if wrapped[1:]:  # the first column has the names of rows: it is wrapped only if no other can be
+        wrapped = [at for at in wrapped if at]
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column, name in enumerate(table.heads):
-        is_text = table.side(column) == "<"
-        # The first column has the names of rows: it keeps its width as long as others can be wrapped.
-        fixed = not is_text or column == 0 or _width(table, column) <= _MOST_FIXED
-        grid.add_column(
-            Line(_keep(name)), justify="left" if is_text else "right", no_wrap=fixed, overflow="fold"
-        )
+        justify: Literal["left", "right"] = "left" if table.side(column) == "<" else "right"
+        grid.add_column(Line(_keep(name)), justify=justify, no_wrap=column not in wrapped, overflow="fold")
     for place, cells in enumerate(table.rows):
         style = "bold" if place == table.best else ""
         grid.add_row(*(_cell(cell) for cell in cells), style=style)
-    console.print(grid)
+    needed = sum(2 + (_MOST_FIXED if at in wrapped else width) for at, width in enumerate(widths)) - 2
+    if needed > console.width:  # numbers are never cut off: the terminal wraps the lines
+        grid.width = needed
+    console.print(grid, crop=False)
 
 
 _MOST_FIXED = 24
-"""Widest column of texts that is never wrapped."""
+"""Widest column of texts that is never wrapped, and the least width of those that are."""
 
 
 def _width(table: Table, column: int) -> int:
-    return max((len(_cell(cells[column]).plain) for cells in table.rows), default=0)
+    cells = [table.heads[column], *(cells[column] for cells in table.rows)]
+    return max(len(_cell(cell).plain) for cell in cells)
 
 
 def _cell(cell: str | Cell) -> rich.text.Text:
