@@ -288,9 +288,9 @@ def test_memcached_requests_are_paired_with_their_own_responses_and_none_is_lost
         assert same.all() == (not handover)
         threads, connections = by_thread_and_connection(tmp_path / "records.parquet", str)
         names = {f"from port {conversation.port}" for conversation in [*early, *late]}
-        assert {connection["name"] for connection in connections} == names
+        assert {connection.name for connection in connections} == names
         for groups in (threads, connections):
-            assert sum(group["requests"] for group in groups) == counts["done"]
+            assert sum(group.requests for group in groups) == counts["done"]
 
 
 def is_stopped(pid: int) -> bool:

@@ -23,6 +23,7 @@ from hindmost import _engine
 from hindmost.core.exits import Exit
 from hindmost.core.targets.ports import pick_free_port
 from hindmost.core.tracing import find_server
+from hindmost.core.tracing.document import Trace
 from hindmost.core.tracing.tracing import RunningTrace, TraceRequest
 from hindmost.errors import Inconclusive
 
@@ -68,7 +69,7 @@ def nginx_with_tls(folder: Path) -> Iterator[int]:
             process.terminate()
 
 
-def trace_requests(folder: Path, port: int, protocol: str, times: int) -> dict:
+def trace_requests(folder: Path, port: int, protocol: str, times: int) -> Trace:
     """Trace while a client sends this many requests over one TLS connection; returns the document."""
     running = RunningTrace(TraceRequest(find_server(f"http://127.0.0.1:{port}", protocol=protocol), 10.0))
     context = ssl.create_default_context(cafile=folder / "ca.pem")
@@ -88,9 +89,9 @@ def trace_requests(folder: Path, port: int, protocol: str, times: int) -> dict:
 def test_over_tls_exchanges_are_traced_and_requests_are_refused_with_a_hint(tmp_path):
     with nginx_with_tls(tmp_path) as port:
         document = trace_requests(tmp_path, port, "exchange", 40)
-        assert document["all"]["requests"] == document["counts"]["seen"] == 40
-        assert document["matched"] == 1
-        assert "undivided-requests" in [note["code"] for note in document["notes"]]
+        assert document.all.requests == document.counts["seen"] == 40
+        assert document.matched == 1
+        assert "undivided-requests" in [note["code"] for note in document.notes]
         with raises(Inconclusive, "no-traced-requests") as error:
             trace_requests(tmp_path, port, "http", 5)
     assert (error.value.fields["seen"], error.value.fields["protocol"]) == (0, "http")
@@ -131,11 +132,11 @@ def test_a_forking_server_is_traced_and_ended_processes_count_in_its_cpu_time():
             document = running.end()
         finally:
             server.kill()
-    assert document["counts"]["done"] == 400
+    assert document.counts["done"] == 400
     # Without ended processes this would be the parent's time, which only accepts.
-    assert document["service"]["mean_us"] >= 450, document["service"]
-    assert "ended-threads" in [note["code"] for note in document["notes"]], document["notes"]
-    readers = {thread["thread"] for thread in document["who"]["threads"]}
+    assert document.service.mean_us >= 450, document.service
+    assert "ended-threads" in [note["code"] for note in document.notes], document.notes
+    readers = {thread.thread for thread in document.who.threads}
     assert len(readers) >= 4, "one process per connection"
 
 

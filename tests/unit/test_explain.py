@@ -26,22 +26,29 @@ from hindmost.commands.measure.procedure import Procedure
 from hindmost.core.exits import Exit
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
+from hindmost.core.store.engine import TraceCounts
 from hindmost.core.study.kind import carry_out, report_study
 from hindmost.core.study.talk import Silent
 from hindmost.core.targets import parse_target
+from hindmost.core.tracing.document import CulpritPart, Trace
 from hindmost.errors import Interrupted, UsageError
 from hindmost.present.markdown import render_markdown
 from hindmost.present.page import render_page
 from hindmost.present.terminal import render_terminal
 
 
-def figure(value, share=None):
-    ratio = {"value": share, "low": None, "high": None}
-    return {"mean_us": {"value": value, "low": None, "high": None}, "share_of_variance": ratio}
+def figure(value):
+    return {"value": value, "low": None, "high": None}
+
+
+def stage(name, us, share):
+    figures = {"mean_us": figure(us), "variance_us2": figure(100.0), "share_of_variance": figure(share)}
+    return {"stage": name, **figures, "c2": None, "share_of_mean": us / 10.0}
 
 
 def part(stage, cause, us, share, who=None):
-    return {"stage": stage, "cause": cause, "who": who, **figure(us, share), "sd_without_us": 1.0}
+    figures = {"mean_us": figure(us), "share_of_variance": figure(share), "sd_without_us": 1.0}
+    return {"stage": stage, "cause": cause, "who": who, **figures}
 
 
 def process_of(name, relation, process=9):
@@ -60,40 +67,61 @@ BURNER, CLIENT, LRU = (
     process_of("worker-0", "other", 8),
     process_of("mc-lrumaint", "own", 7),
 )
-TRACE = {
-    "all": {
-        "latency": {"variance_us2": {"value": 100.0}},
-        "stages": [
-            {"stage": "network_to_tcp", **figure(1.0, 0.1)},
-            {"stage": "tcp_to_read", **figure(9.0, 0.9)},
-        ],
-    },
-    "who": {
-        "parts": [
-            part("tcp_to_read", "run_queue", 5.0, 0.5),
-            part("start_to_response", "running", 3.0, 0.3),
-            part("start_to_response", "lock", 1.0, 0.1),
-        ],
-        "culprits": [
-            part("tcp_to_read", "run_queue", 3.0, 0.3, BURNER),
-            part("tcp_to_read", "run_queue", 1.0, 0.1, CLIENT),
-            part("start_to_response", "lock", 1.0, 0.1, LRU),
-            part("tcp_to_read", "run_queue", 1.0, 0.05, process_of("sentinel-0", "other")),
-        ],
-        "slowest": {
-            "latency_us": 100.0,
-            "network_to_tcp_us": 10.0,
-            "parts": [
-                slow("tcp_to_read", "run_queue", 60.0, BURNER),
-                slow("start_to_response", "running", 30.0),
-            ],
-        },
-    },
-    "advice": [
-        {"knob": 'argument = "-o no_lru_maintainer"', "levels": ["off", "on"], "why": "it holds a lock"}
-        | {"who": LRU, "also": [], "share_of_variance": 0.1}
+DELAYS = {
+    "requests": 100,
+    **{"threads": [], "unknown": []},
+    "parts": [
+        part("tcp_to_read", "run_queue", 5.0, 0.5),
+        part("start_to_response", "running", 3.0, 0.3),
+        part("start_to_response", "lock", 1.0, 0.1),
     ],
+    "culprits": [
+        part("tcp_to_read", "run_queue", 3.0, 0.3, BURNER),
+        part("tcp_to_read", "run_queue", 1.0, 0.1, CLIENT),
+        part("start_to_response", "lock", 1.0, 0.1, LRU),
+        part("tcp_to_read", "run_queue", 1.0, 0.05, process_of("sentinel-0", "other")),
+    ],
+    "slowest": {
+        **{"requests": 1, "share": 0.01, "above_us": 90.0, "latency_us": 100.0, "network_to_tcp_us": 10.0},
+        "parts": [
+            slow("tcp_to_read", "run_queue", 60.0, BURNER),
+            slow("start_to_response", "running", 30.0),
+        ],
+    },
 }
+ADVICE = {
+    **{
+        "stage": "start_to_response",
+        "cause": "lock",
+        "who": LRU,
+        "share_of_variance": 0.1,
+        "predicted": None,
+    },
+    **{"change": "turn it off", "why": "it holds a lock", "levels": ["off", "on"]},
+    "knob": 'argument = "-o no_lru_maintainer"',
+}
+TRACE = msgspec.convert(
+    {
+        **{"schema": "hindmost.trace/2", "handover": True, "kinds": {}},
+        **dict.fromkeys(("lasted_s", "began_ns", "one_connection_in", "followed_s", "blocks", "matched"), 1),
+        **dict.fromkeys(("begun", "between_kinds", "records", "service", "taken")),
+        **{key: [] for key in ("unmatched", "threads", "connections", "notes")},
+        "server": {"name": "memcached", "pid": None, "port": 11211, "protocol": "memcached"},
+        "critical": {"by_variance": "tcp_to_read", "by_mean": "tcp_to_read"},
+        "counts": dict.fromkeys(TraceCounts.__annotations__, 0),
+        "cost": {"reader_ns": 0, "probes_ns": 0, "costed_requests": 0, "probes": []},
+        "all": {
+            "requests": 100,
+            "latency": stage("latency", 10.0, 1.0),
+            "stages": [stage("network_to_tcp", 1.0, 0.1), stage("tcp_to_read", 9.0, 0.9)],
+            **{"covariance_us2": [], "closure": None},
+            "batch": {"mean": 1.0, "variance": 0.0, "correlation": []},
+        },
+        "who": DELAYS,
+        "advice": [ADVICE],
+    },
+    Trace,
+)
 
 
 def test_the_parts_add_up_to_the_variance_at_the_client():
@@ -110,7 +138,9 @@ def test_the_parts_add_up_to_the_variance_at_the_client():
 
 
 def test_a_trace_without_culprits_is_split_by_stages():
-    parts = {one.name: one.of_variance for one in split.split_tail(TRACE | {"who": None}, None)}
+    parts = {
+        one.name: one.of_variance for one in split.split_tail(msgspec.structs.replace(TRACE, who=None), None)
+    }
     assert parts == {split.NETWORK_IN: pytest.approx(0.1), split.QUEUE: pytest.approx(0.9)}
 
 
@@ -136,7 +166,8 @@ def test_culprits_have_a_kind_and_exclude_the_sentinel():
     ],
 )
 def test_kinds_of_culprits(stage, cause, relation, us, kind):
-    assert split.kind_of(part(stage, cause, us, 0.5, process_of("x", relation))) == kind
+    culprit = msgspec.convert(part(stage, cause, us, 0.5, process_of("x", relation)), CulpritPart)
+    assert split.kind_of(culprit) == kind
 
 
 def target_file(folder: Path) -> Path:

@@ -6,6 +6,7 @@ import re
 import shlex
 import socket
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +14,19 @@ import jsonschema
 import numpy as np
 import pytest
 from messages import assert_error, raises
+from msgspec import structs
 from rows import each_row
 
-from hindmost.commands.trace.view.names import CAUSES
-from hindmost.commands.trace.view.names import STAGES as STAGE_NAMES
-from hindmost.commands.trace.view.page import render_trace_page
-from hindmost.commands.trace.view.terminal import render_trace
+from hindmost.commands.trace.view import view
+from hindmost.commands.trace.wording import CAUSES
+from hindmost.commands.trace.wording import STAGES as STAGE_NAMES
 from hindmost.core.codes import CODES
+from hindmost.core.store.estimates import encode, to_document
 from hindmost.core.store.schema import schemas
-from hindmost.core.tracing.advice import Service, advise
+from hindmost.core.tracing.advice import advise
 from hindmost.core.tracing.answer import document_of
 from hindmost.core.tracing.begin_probe import Function
+from hindmost.core.tracing.document import Figure, Group, Service, StartProbe, Trace, read_trace
 from hindmost.core.tracing.groups import _groups
 from hindmost.core.tracing.inbound import find_inbound
 from hindmost.core.tracing.interference import CpuCounters
@@ -32,6 +35,9 @@ from hindmost.core.tracing.support import tracing_error
 from hindmost.core.tracing.times import service_rows
 from hindmost.core.tracing.tracing import TraceRequest
 from hindmost.errors import HindmostError, TargetError, UsageError
+from hindmost.present.blocks import Section, Table, select
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 from hindmost.stats.stages import STAGES
 
 COUNTS = dict.fromkeys(
@@ -132,38 +138,56 @@ def interference_document() -> dict:
     }
 
 
+def rendered(document: Trace, before: Trace | None = None) -> tuple[str, str]:
+    """Return the terminal's text and the page."""
+    shown = view(document, before)
+    return render_terminal(shown, width=100, color=False), render_page(shown)
+
+
+def tables(document: Trace, where: str, title: str, before: Trace | None = None) -> list[list[list[str]]]:
+    """Return the texts of the rows of each table in a section."""
+    sections = [one for one in select(view(document, before).blocks, where) if isinstance(one, Section)]
+    (section,) = [one for one in sections if one.title == title]
+    return [
+        [[cell if isinstance(cell, str) else cell.text for cell in row] for row in one.rows]
+        for one in section.blocks
+        if isinstance(one, Table)
+    ]
+
+
 def test_the_group_with_most_of_the_variance_comes_first():
     of = np.array([1, 1, 1, 2, 2, 3])
     latency = np.array([10.0, 10.0, 10.0, 50.0, 90.0, 11.0])
     first, *others = _groups(of, latency, "connection {}".format)
-    assert first == {"name": "connection 2", "requests": 2, "mean_us": 70.0, "variance_us2": 400.0}
-    assert [other["name"] for other in others] == ["connection 1", "connection 3"]
-    document = {**document_of(REQUEST, trace_of(), {}), "connections": [first]}
-    said, page = render_trace(document, width=100, color=False), render_trace_page(document)
-    assert re.search(r"connection 2 +2 +mean 70", said), said
+    assert first == Group(name="connection 2", requests=2, mean_us=70.0, variance_us2=400.0)
+    assert [other.name for other in others] == ["connection 1", "connection 3"]
+    document = structs.replace(document_of(REQUEST, trace_of(), {}), connections=[first])
+    terminal, page = rendered(document)
+    assert re.search(r"connection 2 +2 +70", terminal), terminal
     assert "connection 2" in page
 
 
 def test_interference_is_ranked_by_its_share_of_the_variance():
     document = document_of(REQUEST, {**trace_of(), "who": interference_document()}, {})
-    first, *others = document["who"]["parts"]
-    assert (first["cause"], first["who"]) == ("run_queue", None)
+    first, *others = document.who.parts
+    assert (first.cause, first.who) == ("run_queue", None)
     # Interrupts correlate with the waits at a quarter of their length; their covariance belongs to both.
-    assert first["share_of_variance"]["value"] == pytest.approx(0.8)
-    assert others[0]["share_of_variance"]["value"] == pytest.approx(0.2)
-    assert first["mean_us"]["value"] < others[0]["mean_us"]["value"]
-    assert first["sd_without_us"] == pytest.approx(others[0]["sd_without_us"] / 4, rel=1e-3)
-    (culprit,) = document["who"]["culprits"]
-    assert culprit["who"]["name"] == "mc-lrumaint"
-    jsonschema.validate(document, schemas()["trace"])
-    trace = render_trace(document, width=100, color=False)
-    (line,) = [line for line in trace.splitlines() if "µs" in line and "mc-lrumaint" in line and "80" in line]
-    assert CAUSES["run_queue"] in line
-    assert STAGE_NAMES["tcp_to_read"] in line
+    assert first.share_of_variance.value == pytest.approx(0.8)
+    assert others[0].share_of_variance.value == pytest.approx(0.2)
+    assert first.mean_us.value < others[0].mean_us.value
+    assert first.sd_without_us == pytest.approx(others[0].sd_without_us / 4, rel=1e-3)
+    (culprit,) = document.who.culprits
+    assert culprit.who.name == "mc-lrumaint"
+    jsonschema.validate(to_document(document), schemas()["trace"])
+    culprits, parts = tables(document, "terminal", "What delayed requests")
+    ((what, _, share),) = culprits
+    for text in ("mc-lrumaint", CAUSES["run_queue"], STAGE_NAMES["tcp_to_read"]):
+        assert text in what
+    assert share == parts[0][2] == "80\u202f%"
 
 
-def codes(document: dict) -> list[str]:
-    result = [note["code"] for note in document["notes"]]
+def codes(document: Trace) -> list[str]:
+    result = [note["code"] for note in document.notes]
     assert CODES.keys() >= set(result)
     return result
 
@@ -175,55 +199,51 @@ def test_a_server_that_ends_during_the_trace_is_reported():
     with subprocess.Popen(["true"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         gone = TraceRequest(Server("memcached", ended.pid, 11211, "memcached"), 4.0)
-        (note,) = document_of(gone, trace_of(), {})["notes"]
+        (note,) = document_of(gone, trace_of(), {}).notes
     assert (note["code"], note["values"]) == ("server-ended", {"name": "memcached", "pid": ended.pid})
     alive = TraceRequest(Server("memcached", os.getpid(), 11211, "memcached"), 4.0)
-    assert document_of(alive, trace_of(), {})["notes"] == []
+    assert document_of(alive, trace_of(), {}).notes == []
 
 
 def test_a_trace_reports_its_overhead():
     used = {9: 16_000 * 12_000}  # 12 us of processor time by request
     cheap = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 500_000}}
-    assert document_of(REQUEST, cheap, {}, used)["notes"] == []
-    (note,) = document_of(REQUEST, trace_of(), {}, used)["notes"]
+    assert document_of(REQUEST, cheap, {}, used).notes == []
+    (note,) = document_of(REQUEST, trace_of(), {}, used).notes
     assert note["code"] == "probe-overhead"
     assert note["values"] == pytest.approx({"probes_us": 1.0, "request_us": 12.0, "share": 1 / 12})
     # Probes also run for other traffic, so they can cost more than the server uses.
     other = {**trace_of(), "cost": {**trace_of()["cost"], "probes_ns": 120 * 500_000 * 2}}
-    (note,) = document_of(REQUEST, other, {}, used)["notes"]
+    (note,) = document_of(REQUEST, other, {}, used).notes
     assert note["values"]["share"] == pytest.approx(note["values"]["probes_us"] / 12.0)
     # In windows they run for a part of the time.
     windows = {**trace_of(), "followed_ns": 10**9}
-    assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000})["notes"] == []
+    assert document_of(REQUEST, windows, {}, {9: 64_000 * 12_000}).notes == []
     who = interference_document()
     who["culprits"][0] |= {"name": "hindmost-trace", "process": os.getpid(), "relation": "other"}
     document = document_of(REQUEST, {**cheap, "who": who}, {}, used)
-    (note,) = document["notes"]
+    (note,) = document.notes
     assert (note["code"], note["values"]["share"]) == ("trace-interference", pytest.approx(0.8))
-    assert "move-program" not in [one["code"] for one in document["advice"]]
+    assert "move-program" not in [one.code for one in document.advice]
 
 
 def test_a_page_names_both_sides_of_each_covariance():
-    page = render_trace_page(document_of(REQUEST, trace_of(), {}))
-    heads = re.search(r'aria-label="Covariances">.*?</thead>', page, re.DOTALL)
-    assert heads is not None
-    assert re.findall(r'<th scope="col">(.*?)</th>', heads[0])[1:] == list(STAGE_NAMES.values())[:5]
+    blocks = select(view(document_of(REQUEST, trace_of(), {})).blocks, "page")
+    (table,) = [one.blocks[0] for one in blocks if getattr(one, "title", "").startswith("Covariances")]
+    names = list(STAGE_NAMES.values())[:5]
+    assert list(table.heads[1:]) == [row[0] for row in table.rows] == names
+    assert [row[at + 1].heat > 0.5 for at, row in enumerate(table.rows)] == [False, True, False, False, False]
 
 
 def test_a_function_that_some_requests_skip_is_reported():
     asked = replace(REQUEST, begun=Function(Path("/usr/bin/memcached"), "go"))
     document = document_of(asked, trace_of(not_begun=80, astray=80), {})
-    assert document["begun"] == {
-        "file": "/usr/bin/memcached",
-        "function": "go",
-        "share": 0.995,
-        "astray": 0.005,
-    }
+    assert document.begun == StartProbe(file="/usr/bin/memcached", function="go", share=0.995, astray=0.005)
     assert "wrong-begin-function" not in codes(document)
-    for rendered in (render_trace(document, width=200, color=False), render_trace_page(document)):
-        assert "99.50\u202f%" in rendered
+    for text in rendered(document):
+        assert "99.50\u202f%" in text
     for counts, missed, astray in (({"not_begun": 800}, 0.05, 0.0), ({"astray": 32_000}, 0.0, 2.0)):
-        (note,) = document_of(asked, trace_of(**counts), {})["notes"]
+        (note,) = document_of(asked, trace_of(**counts), {}).notes
         assert note["code"] == "wrong-begin-function"
         assert note["values"].pop("function") == "go"
         assert note["values"] == pytest.approx({"missed": missed, "astray": astray})
@@ -232,74 +252,74 @@ def test_a_function_that_some_requests_skip_is_reported():
 def test_interference_on_the_servers_cpus_is_reported():
     before, after = CpuCounters((0, 1), 100, 1_000), CpuCounters((0, 1), 102, 1_800)
     isolated = document_of(REQUEST, trace_of(), {}, None, (before, after))
-    assert isolated["taken"] == {
+    assert to_document(isolated.taken) == {
         "cpus": "0-1",
         "hypervisor_share": 0.0025,
         "other_programs": None,
         "isolated": True,
     }
-    for rendered in (render_trace(isolated, width=200, color=False), page := render_trace_page(isolated)):
-        assert "0.25\u202f%" in rendered
-    assert 'class="verdict valid"' in page
+    assert all("0.25\u202f%" in text for text in rendered(isolated))
+    assert view(isolated).tone == "valid"
     stolen = document_of(REQUEST, trace_of(), {}, None, (before, replace(after, stolen=110)))
-    (note,) = stolen["notes"]
+    (note,) = stolen.notes
     values = {"cpus": "0-1", "hypervisor_share": 0.0125, "other_programs_share": None}
     assert (note["code"], note["values"]) == ("host-interference", values)
-    assert 'class="verdict inconclusive"' in render_trace_page(stolen)
+    assert view(stolen).tone == "inconclusive"
     moved = document_of(REQUEST, trace_of(), {}, None, (before, replace(after, cpus=(0,))))
-    assert moved["taken"]["hypervisor_share"] is None
+    assert moved.taken.hypervisor_share is None
     who = interference_document()
     who["culprits"][0] |= {"name": "backup", "relation": "other", "process": 1}
     beside = document_of(REQUEST, {**trace_of(), "who": who}, {}, None, (before, after))
-    others = beside["taken"]["other_programs"]
-    assert others["share_of_variance"] == beside["who"]["culprits"][0]["share_of_variance"]["value"] > 0.5
-    assert not beside["taken"]["isolated"]
-    assert beside["notes"][0]["values"]["other_programs_share"] == others["share_of_variance"]
+    others = beside.taken.other_programs
+    assert others.share_of_variance == beside.who.culprits[0].share_of_variance.value > 0.5
+    assert not beside.taken.isolated
+    assert beside.notes[0]["values"]["other_programs_share"] == others.share_of_variance
     who["culprits"][0]["process"] = os.getpid()
     own = document_of(REQUEST, {**trace_of(), "who": who}, {}, None, (before, after))
-    assert own["taken"]["isolated"], "the trace has its own note"
+    assert own.taken.isolated, "the trace has its own note"
 
 
 def test_a_sample_of_requests_gives_the_processor_time_per_request():
     used = {9: 16_000 * 12_000}
-    all_of_them = document_of(REQUEST, trace_of(), {}, used)["service"]
-    assert (all_of_them["mean_us"], all_of_them["rate_per_s"]) == pytest.approx((12.0, 4000.0))
+    all_of_them = document_of(REQUEST, trace_of(), {}, used).service
+    assert (all_of_them.mean_us, all_of_them.rate_per_s) == pytest.approx((12.0, 4000.0))
     # A quarter of the requests is traced: a quarter of the time, or of the connections.
     some = {9: 4 * 16_000 * 12_000}
     windows = document_of(REQUEST, {**trace_of(), "followed_ns": 10**9}, {}, some)
     connections = document_of(replace(REQUEST, one_connection_in=4), trace_of(), {}, some)
     for document in (windows, connections):
-        service = document["service"]
-        assert (service["mean_us"], service["rate_per_s"]) == pytest.approx((12.0, 16_000.0))
+        service = document.service
+        assert (service.mean_us, service.rate_per_s) == pytest.approx((12.0, 16_000.0))
 
 
 def test_a_document_separates_variance_from_mean():
     document = document_of(REQUEST, trace_of(), {})
-    assert document["critical"] == {"by_variance": "tcp_to_read", "by_mean": "start_to_response"}
-    assert [stage["stage"] for stage in document["all"]["stages"]] == list(STAGES)
-    shares = [stage["share_of_variance"]["value"] for stage in document["all"]["stages"]]
+    assert (document.critical.by_variance, document.critical.by_mean) == ("tcp_to_read", "start_to_response")
+    assert [stage.stage for stage in document.all.stages] == list(STAGES)
+    shares = [stage.share_of_variance.value for stage in document.all.stages]
     assert sum(shares) == pytest.approx(1)
-    assert document["all"]["closure"] < 1e-9
-    assert set(document["kinds"]) == {"get", "set"}
+    assert document.all.closure < 1e-9
+    assert set(document.kinds) == {"get", "set"}
     # Gets and sets are 6 us apart, and vary by 5 us each.
-    assert document["between_kinds"] == pytest.approx(9 / (9 + 25), rel=0.1)
-    assert document["matched"] == 1
-    assert document["unmatched"] == document["notes"] == []
-    json.dumps(document, allow_nan=False)
+    assert document.between_kinds == pytest.approx(9 / (9 + 25), rel=0.1)
+    assert document.matched == 1
+    assert document.unmatched == document.notes == []
+    assert json.loads(encode(document)) == to_document(document)
 
 
 def test_untraced_requests_are_listed_by_cause():
     lost = trace_of(seen=16100, ambiguous=64, closed=16)
     document = document_of(REQUEST, lost, {})
-    result = {one["cause"]: one["requests"] for one in document["unmatched"]}
+    result = {one.cause: one.requests for one in document.unmatched}
     assert result == {"ambiguous": 64, "closed": 16, "open": 20}
-    jsonschema.validate(document, schemas()["trace"])
-    assert document["matched"] == 16000 / 16080  # requests in flight are not lost
-    (note,) = document["notes"]
+    jsonschema.validate(to_document(document), schemas()["trace"])
+    assert document.matched == 16000 / 16080  # requests in flight are not lost
+    (note,) = document.notes
     assert (note["code"], note["values"]["share"]) == ("unmatched-requests", pytest.approx(80 / 16080))
-    outcome = " ".join(render_trace(document, width=100, color=False).split())
-    for one in document["unmatched"]:
-        assert f"{one['requests']} requests: {one['why']}" in outcome
+    terminal = " ".join(rendered(document)[0].split())
+    for one in document.unmatched:
+        assert f"{one.requests} requests" in terminal
+        assert one.why in terminal
 
 
 def test_stages_that_do_not_add_up_are_reported():
@@ -320,26 +340,38 @@ def test_stages_that_do_not_add_up_are_reported():
     ],
 )
 def test_gaps_of_the_probes_are_reported_with_their_count(counts, code):
-    (note,) = document_of(REQUEST, trace_of(**counts), {})["notes"]
+    (note,) = document_of(REQUEST, trace_of(**counts), {}).notes
     assert (note["code"], note["values"]["count"]) == (code, *counts.values())
 
 
-def test_a_document_of_an_earlier_version_is_shown_with_notes():
-    document = {**document_of(REQUEST, trace_of(), {}), "notes": ["a sentence"]}
-    assert "note: a sentence" in render_trace(document, width=100, color=False)
-    assert "<li>a sentence</li>" in render_trace_page(document)
+def test_a_document_of_an_earlier_version_is_read_and_shown(tmp_path):
+    current = document_of(REQUEST, {**trace_of(), "who": interference_document()}, {}, {9: 2 * 10**9})
+    older = to_document(current) | {"schema": "hindmost.trace/1", "notes": ["a sentence"]}
+    del older["counts"]["datagrams"], older["service"]["occupied_us"]
+    for one in older["advice"]:
+        del one["code"], one["also"]
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    document = read_trace(tmp_path / "older.json")
+    assert (document.schema, document.all) == (current.schema, current.all)
+    assert [one.levels for one in document.advice] == [one.levels for one in current.advice]
+    assert all("a sentence" in text for text in rendered(document))
+    (tmp_path / "other.json").write_text(json.dumps(older | {"schema": "hindmost.measure/2"}))
+    with pytest.raises(ValueError, match="schema"):
+        read_trace(tmp_path / "other.json")
 
 
 def test_the_screen_names_the_critical_stage_and_the_longest():
-    trace = render_trace(document_of(REQUEST, trace_of(), {}), width=100, color=False)
-    lines = trace.splitlines()
-    for value in ("memcached", "11211", "16,000", "4.00 s", "4000/s", "100\u202f%"):
-        assert value in lines[0]
-    below = trace.partition(STAGE_NAMES["latency"])[2]
-    assert below.index(STAGE_NAMES["tcp_to_read"]) < below.index(STAGE_NAMES["start_to_response"])
-    (row,) = [line for line in lines if line.startswith("TCP to read")]
-    assert "█" in row
-    assert all(len(line) <= 130 for line in lines)
+    document = document_of(REQUEST, trace_of(), {})
+    headline = view(document).headline
+    assert headline.index(STAGE_NAMES["tcp_to_read"]) < headline.index(STAGE_NAMES["start_to_response"])
+    terminal = render_terminal(view(document), width=80, color=False)
+    for value in ("memcached", "11211", "16,000", "4.00 s", "4000/s", "100\u202f%", headline.split()[0]):
+        assert value in terminal
+    (stages,) = tables(document, "terminal", "The path of a request")
+    assert [row[0] for row in stages] == list(STAGE_NAMES.values())
+    for row in stages:
+        (line,) = [line for line in terminal.splitlines() if line.startswith(row[0])]
+        assert all(cell in line for cell in row), "no figure is cut off"
 
 
 def test_packets_should_be_processed_away_from_the_server(tmp_path):
@@ -364,34 +396,34 @@ def test_packets_should_be_processed_away_from_the_server(tmp_path):
     who = interference_document()
     who["culprits"][0] |= {"name": "softirq NET_RX", "process": 0, "relation": "interrupt"}
     document = document_of(REQUEST, {**trace_of(), "who": who}, {})
-    (first, *_) = advise(document, None, inbound)
-    assert (first["knob"], first["levels"]) == ('knob = "rps@lo"', ["0", inbound.elsewhere])
+    (first, *_) = advise(structs.replace(document, service=None), inbound)
+    assert (first.knob, first.levels) == ('knob = "rps@lo"', ["0", inbound.elsewhere])
 
 
 def test_advice_follows_the_cause_of_the_variance_with_its_gain():
     document = document_of(
         REQUEST, {**trace_of(), "who": interference_document()}, {}, {9: 2 * 10**9, 10: 10}
     )
-    assert document["service"]["workers"] == 1
-    assert document["service"]["mean_us"] == pytest.approx(125)
-    first, *others = document["advice"]
-    assert (first["knob"], first["levels"]) == ('argument = "-o no_lru_maintainer"', ["off", "on"])
-    (now, then), waited = first["predicted"]["mean_us"], document["who"]["culprits"][0]["mean_us"]["value"]
+    assert document.service.workers == 1
+    assert document.service.mean_us == pytest.approx(125)
+    first, *others = document.advice
+    assert (first.knob, first.levels) == ('argument = "-o no_lru_maintainer"', ["off", "on"])
+    (now, then), waited = first.predicted.mean_us, document.who.culprits[0].mean_us.value
     assert now - then == pytest.approx(waited)
-    assert first["predicted"]["sd_us"][1] == document["who"]["culprits"][0]["sd_without_us"]
-    assert not [other for other in others if other["stage"] == "tcp_to_read"]
-    trace = render_trace(document, width=100, color=False)
-    rate = document["service"]["rate_per_s"]
-    (line,) = [line for line in trace.splitlines() if 'no_lru_maintainer" =' in line]
+    assert first.predicted.sd_us[1] == document.who.culprits[0].sd_without_us
+    assert not [other for other in others if other.stage == "tcp_to_read"]
+    terminal, _ = rendered(document)
+    rate = document.service.rate_per_s
+    (line,) = [line for line in terminal.splitlines() if 'no_lru_maintainer" =' in line]
     words = shlex.split(line[line.index("hindmost compare") :])
     assert words[:4] == ["hindmost", "compare", "memcached", "--rate"]
     assert float(words[4]) == pytest.approx(rate, rel=0.05)
     assert words[5:] == ["--set", 'argument = "-o no_lru_maintainer" = off,on']
     other = replace(REQUEST, server=replace(REQUEST.server, name="ours"))
-    unknown = document_of(other, {**trace_of(), "who": interference_document()}, {})["advice"]
-    assert unknown[0]["knob"] == 'schedule = "mc-lrumaint"'
-    assert unknown[0]["trial"].startswith("hindmost compare TARGET --rate RATE --set 'schedule")
-    assert document_of(REQUEST, trace_of(), {})["advice"][0]["code"] == "trace-threads"
+    unknown = document_of(other, {**trace_of(), "who": interference_document()}, {}).advice
+    assert unknown[0].knob == 'schedule = "mc-lrumaint"'
+    assert unknown[0].trial.startswith("hindmost compare TARGET --rate RATE --set 'schedule")
+    assert document_of(REQUEST, trace_of(), {}).advice[0].code == "trace-threads"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file requires root")
@@ -412,13 +444,24 @@ def test_the_file_of_a_function_is_resolved_in_the_namespace_of_the_server(tmp_p
             server.kill()
 
 
-def advice_codes(who: dict | None, used: dict | None = None, mean_us: tuple[float, ...] = ()) -> list[str]:
+def with_means(document: Trace, mean_us: Sequence[float]) -> Trace:
+    """Return the trace with other means of its stages."""
+    means = [Figure(value=one, low=None, high=None) for one in mean_us]
+    pairs = zip(document.all.stages, means, strict=True)
+    stages = [structs.replace(stage, mean_us=mean) for stage, mean in pairs]
+    return structs.replace(document, all=structs.replace(document.all, stages=stages))
+
+
+SERVICE = Service(workers=1, rate_per_s=4000.0, mean_us=12.0, variance_us2=9.0, occupied_us=2000.0, c2=0.0)
+
+
+def advice_codes(
+    who: dict | None, service: Service | None = None, mean_us: Sequence[float] = ()
+) -> list[str]:
     """Return the codes of the advice if the culprit has most of the variance."""
-    document = document_of(REQUEST, {**trace_of(), "who": who}, {}, used)
-    for stage, mean in zip(document["all"]["stages"], mean_us, strict=False):
-        stage["mean_us"]["value"] = mean
-    service = Service(1, 4000.0, 12.0, 9.0, 2000.0) if used else None
-    return [one["code"] for one in advise(document, service)]
+    document = document_of(REQUEST, {**trace_of(), "who": who}, {})
+    document = with_means(document, mean_us) if mean_us else document
+    return [one.code for one in advise(structs.replace(document, service=service))]
 
 
 @pytest.mark.parametrize(
@@ -440,27 +483,27 @@ def test_advice_depends_on_the_cause_of_waiting(culprit, code):
 def test_advice_omits_useless_profiles_and_traces():
     asleep = (1.0, 1.0, 1.0, 2000.0, 1.0)
     assert "profile-server" in advice_codes(None)
-    assert "profile-server" not in advice_codes(None, {9: 16_000 * 12_000}, asleep)
-    assert "trace-threads" in advice_codes(None, {9: 16_000 * 12_000}, asleep)
+    assert "profile-server" not in advice_codes(None, SERVICE, asleep)
+    assert "trace-threads" in advice_codes(None, SERVICE, asleep)
     assert "trace-threads" not in advice_codes({**interference_document(), "culprits": []})
 
 
 def test_delayed_acknowledgements_and_page_faults_are_reported():
     assert "no-delay" not in advice_codes(None)
-    held_back = document_of(REQUEST, trace_of(), {})
-    held_back["all"]["stages"][4]["mean_us"]["value"] = 40_000.0
-    held_back["all"]["stages"][4]["share_of_variance"] = {"value": 0.9}
-    assert advise(held_back, None)[0]["code"] == "no-delay"
+    held_back = with_means(document_of(REQUEST, trace_of(), {}), (1.0, 1.0, 1.0, 20.0, 40_000.0))
+    most = Figure(value=0.9, low=None, high=None)
+    held_back.all.stages[4] = structs.replace(held_back.all.stages[4], share_of_variance=most)
+    assert advise(held_back)[0].code == "no-delay"
     faulting = interference_document()
     faulting["threads"][0]["page_faults"] = 20_000 * 400
     assert "fewer-faults" in advice_codes(faulting)
 
 
 def test_variance_and_mean_of_service_cover_the_same_time():
-    service = document_of(REQUEST, trace_of(), {}, {9: 16_000 * 12_000})["service"]
-    stages = document_of(REQUEST, trace_of(), {})["all"]["stages"][3:]
-    assert service["occupied_us"] == pytest.approx(sum(stage["mean_us"]["value"] for stage in stages))
-    assert service["c2"] == pytest.approx(service["variance_us2"] / service["occupied_us"] ** 2)
+    service = document_of(REQUEST, trace_of(), {}, {9: 16_000 * 12_000}).service
+    stages = document_of(REQUEST, trace_of(), {}).all.stages[3:]
+    assert service.occupied_us == pytest.approx(sum(stage.mean_us.value for stage in stages))
+    assert service.c2 == pytest.approx(service.variance_us2 / service.occupied_us**2)
 
 
 def test_advice_for_the_same_trial_is_merged():
@@ -469,13 +512,13 @@ def test_advice_for_the_same_trial_is_merged():
     backup, indexer = ({**maintainer, "name": name, "relation": "other"} for name in ("backup", "indexer"))
     who["culprits"] = [backup, indexer, maintainer]
     document = document_of(REQUEST, {**trace_of(), "who": who}, {})
-    assert [one["knob"] for one in document["advice"]][:2] == [
+    assert [one.knob for one in document.advice][:2] == [
         "schedule = true",
         'argument = "-o no_lru_maintainer"',
     ]
-    first = document["advice"][0]
-    assert (first["who"]["name"], first["also"]) == ("backup", ["indexer"])
-    assert "indexer" in first["why"]
+    first = document.advice[0]
+    assert (first.who.name, first.also) == ("backup", ("indexer",))
+    assert "indexer" in first.why
 
 
 def test_unattributed_time_is_shown_with_its_reasons():
@@ -484,31 +527,29 @@ def test_unattributed_time_is_shown_with_its_reasons():
     unseen = {**maintainer, "name": "unknown", "process": 0, "relation": "unknown", "requests": 3}
     who["culprits"] = [{**unseen, "cause": "unseen"}, unseen, maintainer]
     document = document_of(REQUEST, {**trace_of(), "who": who}, {})
-    jsonschema.validate(document, schemas()["trace"])
-    assert [culprit["who"]["name"] for culprit in document["who"]["culprits"]] == ["mc-lrumaint"]
-    assert [one["cause"] for one in document["who"]["unknown"]] == ["unseen", "run_queue"]
-    result = " ".join(render_trace(document, width=100, color=False).split())
-    page = render_trace_page(document)
-    for one in document["who"]["unknown"]:
-        assert one["why"] in result
-        assert one["why"] in page
-    assert result.count("in 3 of 20") == 2, result
+    jsonschema.validate(to_document(document), schemas()["trace"])
+    assert [culprit.who.name for culprit in document.who.culprits] == ["mc-lrumaint"]
+    assert [one.cause for one in document.who.unknown] == ["unseen", "run_queue"]
+    terminal, page = rendered(document)
+    terminal = " ".join(terminal.split())
+    for one in document.who.unknown:
+        assert one.why in terminal
+        assert one.why in page
+    assert terminal.count("in 3 of 20") == 2, terminal
 
 
 def test_the_page_shows_path_causes_slowest_requests_and_an_earlier_trace():
     document = document_of(REQUEST, {**trace_of(), "who": interference_document()}, {})
-    page = render_trace_page(document)
-    heading = re.search(r"<h1>(.*?)</h1>", page, re.DOTALL)
-    assert heading is not None
-    assert heading[1].index("TCP to read") < heading[1].index("start to response")
-    assert page.count("<svg") == 6  # path, variance, slowest: each for wide screens and for narrow ones
+    _, page = rendered(document)
+    assert page.count("<svg") == 6  # mean, variance, slowest: each for wide screens and for narrow ones
     assert page.count("mc-lrumaint (the server&#39;s own)") >= 1
-    assert 'id="h-before"' not in page
-    faster = json.loads(json.dumps(document))
-    faster["all"]["stages"][1]["mean_us"]["value"] /= 2
-    beside = render_trace_page(faster, document)
-    row = re.search(r"<th scope=\"row\">TCP to read</th>(<td>[^<]*</td>){2}<td>0.50</td>", beside)
-    assert row is not None
+    (slowest, *_), *_ = tables(document, "page", "The slowest 1\u202f%")
+    assert slowest[1:] == ["400", "94.1\u202f%"]
+    means = [stage.mean_us.value for stage in document.all.stages]
+    faster = with_means(document, [mean / 2 for mean in means])
+    (rows,) = tables(faster, "page", "Before and after", before=document)
+    assert [row[3] for row in rows[:2]] == ["0.50", "0.50"]
+    assert "Before and after" not in page
 
 
 def test_service_times_never_overlap_and_a_batch_is_divided():
@@ -601,5 +642,5 @@ def test_a_clock_that_shows_no_service_time_leaves_it_unknown():
     for block in coarse["blocks"]:
         for kind in block["kinds"]:
             kind["mean_ns"][3:5] = [0.0, 0.0]
-    assert document_of(REQUEST, trace_of(), {}, used)["service"] is not None
-    assert document_of(REQUEST, coarse, {}, used)["service"] is None
+    assert document_of(REQUEST, trace_of(), {}, used).service is not None
+    assert document_of(REQUEST, coarse, {}, used).service is None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -41,6 +39,7 @@ from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study, now_utc
 from hindmost.core.store.estimates import bounds, number
 from hindmost.core.study.kind import resume_command
+from hindmost.core.tracing.document import Trace, read_trace
 from hindmost.errors import StudyError
 from hindmost.stats import compare_runs
 from hindmost.stats.runs.before_after import LEAST_PAIRS
@@ -114,13 +113,13 @@ def typical_run_s(study: Study) -> float:
     return plan.duration_s + plan.calibration_s + warm_s + BETWEEN_S
 
 
-def read_trace(study: Study) -> tuple[Mapping[str, Any] | None, tuple[Part, ...], tuple[Culprit, ...]]:
+def trace_of(study: Study) -> tuple[Trace | None, tuple[Part, ...], tuple[Culprit, ...]]:
     """Return the trace of the first run, the parts of the path and the culprits; empty without a trace."""
     look = _traced_part(study)
     run = None if look is None else look.run(1)
     if look is None or run is None or not (run.folder / "trace.json").exists():
         return None, (), ()
-    trace = json.loads((run.folder / "trace.json").read_text(encoding="utf-8"))
+    trace = read_trace(run.folder / "trace.json")
     variance = _variance_us2(run_figures(run, plan_of(look)).totals.whole["latency"])
     return trace, split.split_tail(trace, variance), split.find_culprits(trace, variance)
 
@@ -159,7 +158,7 @@ def answer(study: Study) -> Explanation:
             hint=resume_command(study),
             path=str(study.folder),
         )
-    _, parts, culprits = read_trace(study)
+    _, parts, culprits = trace_of(study)
     confirmation = _confirmation(study, plan, state)
     verdict = _verdict(confirmation, state.by)
     trials = _trials(study, state, verdict)

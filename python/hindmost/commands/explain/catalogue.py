@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from hindmost.commands.compare.setting.request import parse_what
 from hindmost.commands.explain import split
@@ -15,6 +15,7 @@ from hindmost.core.knobs.journal import FOLDER
 from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.targets import Attached, Managed
+from hindmost.core.tracing.document import Trace
 from hindmost.errors import HindmostError
 
 Target = Attached | Managed
@@ -145,7 +146,7 @@ CATALOGUE = (
 def list_candidates(
     target: Target,
     plan: MeasurePlan,
-    trace: Mapping[str, Any] | None,
+    trace: Trace | None,
     parts: Sequence[Part],
     culprits: Sequence[Culprit],
 ) -> tuple[list[Candidate], list[Note]]:
@@ -156,8 +157,8 @@ def list_candidates(
     target : Attached or Managed
     plan : MeasurePlan
         Plan of the measurement without changes.
-    trace : mapping or None
-        ``hindmost.trace/2`` of a run; None if this host cannot trace.
+    trace : Trace or None
+        Of a run; None if this host cannot trace.
     parts, culprits : sequence
         Parts of the path and culprits of that trace.
     """
@@ -214,16 +215,16 @@ def _candidate(setting: str, level: str, reason: str, predicted: float) -> Candi
     return Candidate(what, level, reason, predicted, RISK_OF.get(kind_of(what), "medium"))
 
 
-def _from_trace(trace: Mapping[str, Any] | None, culprits: Sequence[Culprit]) -> Iterator[Candidate]:
+def _from_trace(trace: Trace | None, culprits: Sequence[Culprit]) -> Iterator[Candidate]:
     """Yield the trace's advice. The predicted gain is the culprits' share of the slowest requests."""
-    for one in [] if trace is None else trace["advice"]:
-        if one["knob"] is None:
+    for one in [] if trace is None else trace.advice:
+        if one.knob is None:
             continue
-        names = {one["who"]["name"], *one["also"]} if one["who"] else set()
+        names = {one.who.name, *one.also} if one.who else set()
         shares = [culprit.of_slowest or 0.0 for culprit in culprits if culprit.name in names]
-        gain = max(sum(shares), one["share_of_variance"])
-        for level in one["levels"][1:]:
-            yield _candidate(one["knob"], level, one["why"], max(0.05, 1.0 - gain))
+        gain = max(sum(shares), one.share_of_variance)
+        for level in one.levels[1:]:
+            yield _candidate(one.knob, level, one.why, max(0.05, 1.0 - gain))
 
 
 def _from_target(target: Target) -> Iterator[Candidate]:
@@ -246,7 +247,7 @@ def _from_client(plan: MeasurePlan) -> Iterator[Candidate]:
 def _from_catalogue(
     target: Target,
     plan: MeasurePlan,
-    trace: Mapping[str, Any] | None,
+    trace: Trace | None,
     parts: Sequence[Part],
     culprits: Sequence[Culprit],
 ) -> Iterator[Candidate]:

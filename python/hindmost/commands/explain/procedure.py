@@ -14,9 +14,9 @@ from hindmost.commands.explain.answer import (
     answer,
     compare_sides,
     figures,
-    read_trace,
     rounds_of,
     spent_s,
+    trace_of,
     typical_run_s,
 )
 from hindmost.commands.explain.catalogue import CLIENT, list_candidates, setting_of
@@ -132,7 +132,7 @@ def _record_untraced(study: Study, state: State, error: HindmostError, talk: Tal
 
 def _fix_candidates(study: Study, state: State, plan: MeasurePlan) -> State:
     """Fix the candidates, as many as the budget allows."""
-    trace, parts, culprits = read_trace(study)
+    trace, parts, culprits = trace_of(study)
     found, left_out = list_candidates(parse_target(plan.target), plan, trace, parts, culprits)
     room = schedule.count_affordable(len(found), _runs_left(study, state))
     return state.update(study, candidates=found[:room], left_out=[one.document() for one in left_out])

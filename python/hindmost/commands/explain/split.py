@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
 
 from hindmost.commands.explain.document import Culprit, Part
 from hindmost.core.tracing.advice import HELD_BACK_US, is_ours, share_of
+from hindmost.core.tracing.document import CulpritPart, Trace
 
 CLIENT, NETWORK_IN, QUEUE, BEHIND = "client", "network in", "run queue", "behind other requests"
 WORK, WAITS, NETWORK_OUT = "server work", "locks and other waits", "network out"
@@ -54,13 +53,12 @@ def part_of(stage: str, cause: str | None, relation: str | None, name: str = "")
     return QUEUE
 
 
-def split_tail(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[Part, ...]:
+def split_tail(trace: Trace, client_variance_us2: float | None) -> tuple[Part, ...]:
     """Divide the variance and the slowest requests among the parts of the path.
 
     Parameters
     ----------
-    trace : mapping
-        ``hindmost.trace/2``.
+    trace : Trace
     client_variance_us2 : float or None
         Variance of the latency that the client saw in the same run. The client is charged with what exceeds
         the server's variance.
@@ -83,71 +81,69 @@ def split_tail(trace: Mapping[str, Any], client_variance_us2: float | None) -> t
     )
 
 
-def share_inside(trace: Mapping[str, Any], client_variance_us2: float | None) -> float:
+def share_inside(trace: Trace, client_variance_us2: float | None) -> float:
     """Return the share of the client's variance from the server's path, assuming independence."""
-    server = trace["all"]["latency"]["variance_us2"]["value"]
+    server = trace.all.latency.variance_us2.value
     return min(1.0, server / client_variance_us2) if client_variance_us2 and server else 1.0
 
 
-def _charged_shares(trace: Mapping[str, Any]) -> list[tuple[str, str | None, str | None, str, float]]:
+def _charged_shares(trace: Trace) -> list[tuple[str, str | None, str | None, str, float]]:
     """Return stage, cause, relation, thread name and share of the variance; the shares sum to 1."""
-    stages = trace["all"]["stages"]
-    if trace["who"] is None:
-        return [(one["stage"], None, None, "", share_of(one)) for one in stages]
-    rest = {(one["stage"], one["cause"]): share_of(one) for one in trace["who"]["parts"]}
+    stages = trace.all.stages
+    if trace.who is None:
+        return [(one.stage, None, None, "", share_of(one)) for one in stages]
+    rest = {(one.stage, one.cause): share_of(one) for one in trace.who.parts}
     shares: list[tuple[str, str | None, str | None, str, float]] = []
-    for one in trace["who"]["culprits"]:
-        key = (one["stage"], one["cause"])
+    for one in trace.who.culprits:
+        key = (one.stage, one.cause)
         if key in rest:
             rest[key] -= share_of(one)
-            shares.append((*key, one["who"]["relation"], one["who"]["name"], share_of(one)))
+            shares.append((*key, one.who.relation, one.who.name, share_of(one)))
     shares += [(*key, None, "", share) for key, share in rest.items()]
     inside = {stage for stage, *_ in shares}
-    return shares + [
-        (one["stage"], None, None, "", share_of(one)) for one in stages if one["stage"] not in inside
-    ]
+    return shares + [(one.stage, None, None, "", share_of(one)) for one in stages if one.stage not in inside]
 
 
-def _slowest_parts(trace: Mapping[str, Any]) -> dict[str, float] | None:
-    slowest = None if trace["who"] is None else trace["who"]["slowest"]
-    if slowest is None or not slowest["latency_us"]:
+def _slowest_parts(trace: Trace) -> dict[str, float] | None:
+    slowest = None if trace.who is None else trace.who.slowest
+    if slowest is None or not slowest.latency_us:
         return None
     found: dict[str, float] = defaultdict(float)
-    found[NETWORK_IN] = slowest["network_to_tcp_us"]
-    for one in slowest["parts"]:
-        found[part_of(one["stage"], one["cause"], one["relation"], one["name"] or "")] += one["mean_us"]
-    return {name: us / slowest["latency_us"] for name, us in found.items()}
+    found[NETWORK_IN] = slowest.network_to_tcp_us
+    for one in slowest.parts:
+        found[part_of(one.stage, one.cause, one.relation, one.name or "")] += one.mean_us
+    return {name: us / slowest.latency_us for name, us in found.items()}
 
 
-def find_culprits(trace: Mapping[str, Any], client_variance_us2: float | None) -> tuple[Culprit, ...]:
+def find_culprits(trace: Trace, client_variance_us2: float | None) -> tuple[Culprit, ...]:
     """Return the culprits that delayed requests, largest share first; threads of one name are merged."""
     inside = share_inside(trace, client_variance_us2)
-    who = trace["who"]
+    who = trace.who
     if who is None:
         return ()
-    groups: dict[tuple[str, int, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for one in who["culprits"]:
-        if not is_ours(one["who"]) and not INSTRUMENT.fullmatch(one["who"]["name"]):
-            groups[one["who"]["name"], one["who"]["process"], kind_of(one)].append(one)
-    slowest = who["slowest"] or {"parts": [], "latency_us": 0.0}
+    groups: dict[tuple[str, int, str], list[CulpritPart]] = defaultdict(list)
+    for one in who.culprits:
+        if not is_ours(one.who) and not INSTRUMENT.fullmatch(one.who.name):
+            groups[one.who.name, one.who.process, kind_of(one)].append(one)
+    slow_parts, slow_mean_us = (who.slowest.parts, who.slowest.latency_us) if who.slowest else ([], 0.0)
     culprits = []
     for (name, process, kind), ones in groups.items():
-        causes = {(one["stage"], one["cause"]) for one in ones}
+        causes = {(one.stage, one.cause) for one in ones}
         slow_us = sum(
-            one["mean_us"]
-            for one in slowest["parts"]
-            if (one["name"], one["process"]) == (name, process) and (one["stage"], one["cause"]) in causes
+            one.mean_us
+            for one in slow_parts
+            if (one.name, one.process) == (name, process) and (one.stage, one.cause) in causes
         )
         culprits.append(
             Culprit(
                 name,
                 kind,
                 process or None,
-                max(one["who"]["requests"] for one in ones),
-                sum(one["mean_us"]["value"] or 0.0 for one in ones),
+                max(one.who.requests for one in ones),
+                sum(one.mean_us.value for one in ones),
                 inside * sum(map(share_of, ones)),
-                slow_us / slowest["latency_us"] if slowest["latency_us"] else None,
-                tuple(sorted({f"{one['cause']} in {one['stage']}" for one in ones})),
+                slow_us / slow_mean_us if slow_mean_us else None,
+                tuple(sorted({f"{one.cause} in {one.stage}" for one in ones})),
             )
         )
     culprits = [one for one in culprits if max(one.of_variance or 0.0, one.of_slowest or 0.0) >= LEAST_SHARE]
@@ -159,17 +155,17 @@ def weight(one: Part | Culprit) -> float:
     return one.of_slowest if one.of_slowest is not None else one.of_variance or 0.0
 
 
-def kind_of(part: Mapping[str, Any]) -> str:
+def kind_of(part: CulpritPart) -> str:
     """Return the kind of a culprit."""
-    who, cause, stage = part["who"], part["cause"], part["stage"]
-    relation, name = who["relation"], who["name"]
+    who, cause, stage = part.who, part.cause, part.stage
+    relation, name = who.relation, who.name
     if cause == "page_fault":
         return "page faults"
     if relation == "other" and CLIENTS.fullmatch(name):
         return CLIENT
     if name == "timer":
         return "timer"
-    if stage == "response_to_network" and cause == "wake" and (part["mean_us"]["value"] or 0) >= HELD_BACK_US:
+    if stage == "response_to_network" and cause == "wake" and part.mean_us.value >= HELD_BACK_US:
         return "delayed ACK"
     if stage == "start_to_response" and cause == "wake" and relation in ("interrupt", "other"):
         return "upstream"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.cli.streams import say
 from hindmost.core.exits import Exit
-from hindmost.errors import HindmostError, UsageError
+from hindmost.errors import UsageError
+
+if TYPE_CHECKING:
+    from hindmost.core.tracing.document import Trace
 
 SERVER_HELP = (
     "A running server on this machine: memcached://HOST:PORT, redis://HOST:PORT, http://HOST:PORT, or a"
@@ -113,13 +116,18 @@ def trace(
     """
     from tempfile import TemporaryDirectory
 
-    from hindmost.commands.trace.view.terminal import render_trace
+    import msgspec
+
+    from hindmost.cli.outcome import write_files
+    from hindmost.commands.trace.view import view
     from hindmost.core.plan import parse_duration
     from hindmost.core.store.estimates import encode
     from hindmost.core.tracing import TraceRequest, find_server
     from hindmost.core.tracing import trace as traced
     from hindmost.core.tracing.begin_probe import Function
     from hindmost.core.tracing.times import write_times
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
 
     found = find_server(server, port=port, protocol=protocol)
     begun = None if probe_e4 is None else Function.parse(probe_e4, found)
@@ -153,52 +161,26 @@ def trace(
             count = write_times(kept, times)
             say(f"{count} service times: {times}; to fit a clone: hindmost clone fit {times}")
         if records is None:
-            document["records"] = None
+            document = msgspec.structs.replace(document, records=None)
+    shown = view(document, earlier)
+    print(encode(document) if json_ else render_terminal(shown), end="\n" if json_ else "")
     if page is not None:
-        _write(page, document, earlier)
-    if json_:
-        print(encode(document))
-    else:
-        print(render_trace(document), end="")
+        write_files({page: render_page(shown)})
+        say(f"page: {page}")
     return Exit.DONE
 
 
-def _earlier(path: Path) -> dict[str, Any]:
+def _earlier(path: Path) -> Trace:
     """Read an earlier document of ``hindmost trace --json``."""
-    from hindmost.core.store.reading import read_document
+    from hindmost.core.tracing.document import read_trace
 
     try:
-        document = read_document(path)
+        return read_trace(path)
     except (OSError, ValueError) as error:
         raise UsageError(
             "unreadable-file" if isinstance(error, OSError) else "bad-file",
-            f"--before: cannot read {path}: {error}",
+            f"--before: {path} is not a trace: {error}",
             hint=f"hindmost trace ... --json > {path}",
             option="--before",
             path=str(path),
         ) from None
-    if not isinstance(document, dict) or document.get("schema") != "hindmost.trace/2":
-        raise UsageError(
-            "bad-file",
-            f"--before: {path} does not contain a trace",
-            hint=f"hindmost trace ... --json > {path}",
-            option="--before",
-            path=str(path),
-        )
-    return document
-
-
-def _write(page: Path, document: dict[str, Any], earlier: dict[str, Any] | None) -> None:
-    from hindmost.commands.trace.view.page import render_trace_page
-
-    try:
-        page.write_text(render_trace_page(document, earlier), encoding="utf-8")
-    except OSError as error:
-        raise HindmostError(
-            "unwritable-file",
-            f"cannot write {page}: {error.strerror}",
-            hint="--page FILE",
-            option="--page",
-            path=str(page),
-        ) from None
-    say(f"page: {page}")

@@ -8,19 +8,33 @@ tests them.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from hindmost.core.plan.levels import write_levels
 from hindmost.core.targets.presets import preset_names
+from hindmost.core.tracing.document import (
+    Advice,
+    Culprit,
+    CulpritPart,
+    Part,
+    PredictedGain,
+    Relation,
+    Service,
+    StageFigures,
+    Trace,
+    Unknown,
+)
 from hindmost.stats.stages.queueing import break_even_us, sojourn_us
 
 if TYPE_CHECKING:
-    from hindmost.core.tracing.document import Advice, PredictedGain
     from hindmost.core.tracing.inbound import Inbound
 
 LEAST_SHARE = 0.05
@@ -40,54 +54,27 @@ MAINTENANCE = re.compile(r"lru|maint|crawler|assoc|slab|bio_|gc|compact|flush|ev
 NO_GAIN = "no setting of the host makes this work more even"
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """How long a request occupies a worker, running or asleep.
-
-    Attributes
-    ----------
-    workers : int
-        Threads that share the load.
-    rate_per_s : float
-        Requests per second of one worker.
-    mean_us : float
-        CPU time per request, µs.
-    variance_us2, occupied_us : float
-        Variance and mean of the time from the start of a request until its response left, µs² and µs.
-    """
-
-    workers: int
-    rate_per_s: float
-    mean_us: float
-    variance_us2: float
-    occupied_us: float
-
-
-def advise(
-    document: Mapping[str, Any], service: Service | None, packets: Inbound | None = None
-) -> list[Advice]:
+def advise(trace: Trace, packets: Inbound | None = None) -> list[Advice]:
     """Return candidate changes, those with the largest share of the variance first.
 
     Parameters
     ----------
-    document : dict
-        ``hindmost.trace/2`` without its advice.
-    service : Service or None
-        None if the server's CPU time could not be read.
+    trace : Trace
+        Without its advice.
     packets : Inbound, optional
         Where the requests' packets arrive.
     """
     advice: list[Advice] = []
-    for part in [] if document["who"] is None else document["who"]["culprits"]:
-        rule = _rule_for_culprit(part, document, packets)
+    for part in [] if trace.who is None else trace.who.culprits:
+        rule = _rule_for_culprit(part, trace.server.name, packets)
         if rule is not None and share_of(part) >= LEAST_SHARE:
-            advice.append(_candidate(rule, part, document, service))
-    covered = {one["stage"] for one in advice}
-    for stage in document["all"]["stages"]:
-        rule = _rule_for_stage(stage, document, service, packets)
-        if rule is not None and stage["stage"] not in covered and share_of(stage) >= LEAST_SHARE:
-            advice.append(_candidate(rule, {**stage, "cause": None, "who": None}, document, service))
-    advice.sort(key=lambda one: -one["share_of_variance"])
+            advice.append(_candidate(rule, part, trace))
+    covered = {one.stage for one in advice}
+    for stage in trace.all.stages:
+        rule = _rule_for_stage(stage, trace, packets)
+        if rule is not None and stage.stage not in covered and share_of(stage) >= LEAST_SHARE:
+            advice.append(_candidate(rule, stage, trace))
+    advice.sort(key=lambda one: -one.share_of_variance)
     return _merge_alike(advice)[:MOST]
 
 
@@ -95,13 +82,13 @@ def _merge_alike(found: Sequence[Advice]) -> list[Advice]:
     """Merge advice that the same trial would test: the first culprit stays, the others are listed."""
     alike: dict[object, list[Advice]] = {}
     for one in found:
-        alike.setdefault((one["knob"], *one["levels"]) if one["knob"] else one["change"], []).append(one)
+        alike.setdefault((one.knob, *one.levels) if one.knob else one.change, []).append(one)
     once = []
     for first, *others in alike.values():
-        names = dict.fromkeys(one["who"]["name"] for one in others if one["who"] is not None)
-        names.pop(first["who"]["name"] if first["who"] is not None else "", None)
+        names = dict.fromkeys(one.who.name for one in others if one.who is not None)
+        names.pop(first.who.name if first.who is not None else "", None)
         also = f"; so did {', '.join(names)}" if names else ""
-        once.append(first | {"why": first["why"] + also, "also": list(names)})
+        once.append(msgspec.structs.replace(first, why=first.why + also, also=tuple(names)))
     return once
 
 
@@ -116,27 +103,23 @@ class _Rule:
     levels: tuple[str, ...] = ()
 
 
-def _rule_for_culprit(
-    part: Mapping[str, Any], document: Mapping[str, Any], packets: Inbound | None
-) -> _Rule | None:
-    who, cause = part["who"], part["cause"]
-    name = who["name"]
-    server = document["server"]["name"]
-    if is_ours(who):
+def _rule_for_culprit(part: CulpritPart, server: str, packets: Inbound | None) -> _Rule | None:
+    cause, name, relation = part.cause, part.who.name, part.who.relation
+    if is_ours(part.who):
         return None
-    if who["name"] == "timer" and cause in ("blocked", "wake"):
+    if name == "timer" and cause in ("blocked", "wake"):
         return _Rule(
             "remove-sleep",
             "find the sleep or timeout in the server's code (strace -f -k -p PID shows where)",
             "the server slept until a timer expired",
         )
-    if cause == "wake" and part["stage"] == "start_to_response" and who["relation"] in ("interrupt", "other"):
+    if cause == "wake" and part.stage == "start_to_response" and relation in ("interrupt", "other"):
         return _Rule(
             "measure-upstream",
             "measure or trace the server that it calls",
             "after reading a request, the server waited for input, such as another server's reply",
         )
-    if cause == "lock" and who["relation"] == "own" and MAINTENANCE.search(name):
+    if cause == "lock" and relation == "own" and MAINTENANCE.search(name):
         off = server == "memcached" and "lru" in name
         return _Rule(
             "maintenance-lock",
@@ -145,7 +128,7 @@ def _rule_for_culprit(
             'argument = "-o no_lru_maintainer"' if off else None,
             ("off", "on") if off else (),
         )
-    if cause == "lock" and who["relation"] != "interrupt":  # an interrupt means that the wait timed out
+    if cause == "lock" and relation != "interrupt":  # an interrupt means that the wait timed out
         return _Rule(
             "fewer-threads",
             f"use fewer threads, so that they wait less for locks that {name} holds",
@@ -159,16 +142,16 @@ def _rule_for_culprit(
             "give each worker its own process or socket, without a listener in between",
             f"requests passed through {name} before they reached a worker",
         )
-    if cause == "wake" and who["relation"] != "idle":
+    if cause == "wake" and relation != "idle":
         return None
     if cause not in ("run_queue", "interrupt", "wake"):
         return None
-    return _rule_for_runner(who, name, server, packets)
+    return _rule_for_runner(relation, name, server, packets)
 
 
-def _rule_for_runner(who: Mapping[str, Any], name: str, server: str, packets: Inbound | None) -> _Rule | None:
+def _rule_for_runner(relation: Relation, name: str, server: str, packets: Inbound | None) -> _Rule | None:
     had = f"used the CPU that requests waited for: {name}"
-    match who["relation"]:
+    match relation:
         case "own" if server == "memcached" and "lru" in name:
             return _Rule(
                 "maintenance-off",
@@ -233,14 +216,9 @@ def _steering_rule(why: str, packets: Inbound | None) -> _Rule:
     )
 
 
-def _rule_for_stage(
-    stage: Mapping[str, Any],
-    document: Mapping[str, Any],
-    service: Service | None,
-    packets: Inbound | None,
-) -> _Rule | None:
-    batch, mean_us = document["all"]["batch"], stage["mean_us"]["value"]
-    match stage["stage"]:
+def _rule_for_stage(stage: StageFigures, trace: Trace, packets: Inbound | None) -> _Rule | None:
+    mean_us, faults = stage.mean_us.value, _faults(trace)
+    match stage.stage:
         case "network_to_tcp":
             return _steering_rule(
                 "the variance arises before TCP, in the softirq that receives packets", packets
@@ -249,15 +227,15 @@ def _rule_for_stage(
             return _Rule(
                 "batch-at-client",
                 "batch at the clients by an interval: hindmost compare TARGET --batch auto --rate RATE",
-                f"requests wait for others of their batch ({batch['mean']:.3g} requests on average)",
+                f"requests wait for others of their batch ({trace.all.batch.mean:.3g} requests on average)",
             )
-        case "tcp_to_read" if document["who"] is None:
+        case "tcp_to_read" if trace.who is None:
             return _Rule(
                 "trace-threads",
                 "trace again with --who, which shows for whom requests wait before the server reads them",
                 "the variance arises between TCP and the server's read",
             )
-        case "start_to_response" if (document["between_kinds"] or 0) > 0.5:
+        case "start_to_response" if (trace.between_kinds or 0.0) > 0.5:
             return _Rule(
                 "split-kinds",
                 "serve kinds of requests by separate servers; " + NO_GAIN,
@@ -270,15 +248,15 @@ def _rule_for_stage(
                 "responses waited in the server's TCP, as the second of two small writes does until the"
                 " client has acknowledged the first (Nagle's algorithm)",
             )
-        case "start_to_response" if _faults(document) * FAULT_US >= FAULTS_SHARE * mean_us:
+        case "start_to_response" if faults * FAULT_US >= FAULTS_SHARE * mean_us:
             return _Rule(
                 "fewer-faults",
                 "keep memory instead of returning it to the kernel (for glibc MALLOC_TRIM_THRESHOLD_ and"
                 " MALLOC_MMAP_THRESHOLD_), or use huge pages",
-                f"the server has {_faults(document):.0f} page faults per request",
+                f"the server has {faults:.0f} page faults per request",
             )
-        case "start_to_response" if _sleeps(stage, document, service):
-            if document["who"] is not None:
+        case "start_to_response" if _sleeps(stage, trace):
+            if trace.who is not None:
                 return None
             return _Rule(
                 "trace-threads",
@@ -294,53 +272,52 @@ def _rule_for_stage(
     return None
 
 
-def _faults(document: Mapping[str, Any]) -> float:
+def _faults(trace: Trace) -> float:
     """Return the page faults of the server's threads per request; 0 if unknown."""
-    who = document["who"]
-    return 0.0 if who is None else sum(one["page_faults"] for one in who["threads"]) / who["requests"]
+    return (
+        0.0 if trace.who is None else sum(one.page_faults for one in trace.who.threads) / trace.who.requests
+    )
 
 
-def _sleeps(stage: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> bool:
+def _sleeps(stage: StageFigures, trace: Trace) -> bool:
     """Whether a CPU profiler would miss most of what varies in the server's own work."""
-    if document["who"] is None:
-        return service is not None and service.mean_us < ASLEEP * stage["mean_us"]["value"]
-    parts = [part for part in document["who"]["parts"] if part["stage"] == stage["stage"]]
-    return max(parts, key=share_of, default={"cause": "running"})["cause"] != "running"
+    if trace.who is None:
+        return trace.service is not None and trace.service.mean_us < ASLEEP * stage.mean_us.value
+    parts = [part for part in trace.who.parts if part.stage == stage.stage]
+    return bool(parts) and max(parts, key=share_of).cause != "running"
 
 
-def share_of(part: Mapping[str, Any]) -> float:
+def share_of(part: StageFigures | Part | Unknown) -> float:
     """Return a part's share of the variance of latency; 0 if unknown."""
-    return float((part["share_of_variance"] or {"value": 0.0})["value"] or 0.0)
+    return 0.0 if part.share_of_variance is None else part.share_of_variance.value
 
 
-def is_ours(who: Mapping[str, Any]) -> bool:
+def is_ours(who: Culprit) -> bool:
     """Whether a culprit is the trace itself, which this process reads."""
-    return (who["relation"], who["process"]) == ("other", os.getpid())
+    return (who.relation, who.process) == ("other", os.getpid())
 
 
-def _candidate(
-    rule: _Rule, part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None
-) -> Advice:
-    return {
-        "stage": part["stage"],
-        "cause": part["cause"],
-        "who": part["who"],
-        "share_of_variance": share_of(part),
-        "code": rule.code,
-        "change": rule.change,
-        "why": rule.why,
-        "also": [],
-        "knob": rule.knob,
-        "levels": list(rule.levels),
-        "trial": _trial(rule, document, service),
-        "predicted": None if part["who"] is None else _predict(part, document, service),
-    }
+def _candidate(rule: _Rule, part: StageFigures | CulpritPart, trace: Trace) -> Advice:
+    culprit = part if isinstance(part, CulpritPart) else None
+    return Advice(
+        stage=part.stage,  # type: ignore[arg-type]
+        cause=None if culprit is None else culprit.cause,
+        who=None if culprit is None else culprit.who,
+        share_of_variance=share_of(part),
+        code=rule.code,
+        change=rule.change,
+        why=rule.why,
+        knob=rule.knob,
+        levels=list(rule.levels),
+        trial=_trial(rule, trace),
+        predicted=None if culprit is None else _predict(culprit, trace.all.latency, trace.service),
+    )
 
 
-def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) -> str | None:
+def _trial(rule: _Rule, trace: Trace) -> str | None:
     if rule.knob is None:
         return None
-    name = document["server"]["name"]
+    name, service = trace.server.name, trace.service
     target = name if name in preset_names() else "TARGET"
     rate = "RATE"
     if service is not None:
@@ -350,29 +327,18 @@ def _trial(rule: _Rule, document: Mapping[str, Any], service: Service | None) ->
     return f"hindmost compare {target} --rate {rate} --set {setting}"
 
 
-def _predict(part: Mapping[str, Any], document: Mapping[str, Any], service: Service | None) -> PredictedGain:
+def _predict(part: Part, latency: StageFigures, service: Service | None) -> PredictedGain:
     """Predict latency without the part."""
-    latency = document["all"]["latency"]
-    mean, sd = latency["mean_us"]["value"], latency["variance_us2"]["value"] ** 0.5
-    own = part["mean_us"]["value"]
-    prediction: PredictedGain = {
-        "mean_us": [mean, mean - own],
-        "sd_us": [sd, part["sd_without_us"]],
-        "queue_us": None,
-        "service_may_grow_to_us": None,
-    }
-    if service is None or part["stage"] not in ("start_to_response", "response_to_network"):
-        return prediction
+    mean, variance, own = latency.mean_us.value, latency.variance_us2.value, part.mean_us.value
+    gain = PredictedGain(mean_us=(mean, mean - own), sd_us=(variance**0.5, part.sd_without_us))
+    if service is None or part.stage not in ("start_to_response", "response_to_network"):
+        return gain
     # A part of the service: the variance it adds, assuming that it is independent of the rest.
-    less = max(0.0, latency["variance_us2"]["value"] - part["sd_without_us"] ** 2)
-    less = min(less, service.variance_us2)
+    less = min(max(0.0, variance - part.sd_without_us**2), service.variance_us2)
     whole = service.occupied_us
-    rest = max(whole - own, 0.0)
     now = sojourn_us(service.rate_per_s, whole, service.variance_us2)
-    then = sojourn_us(service.rate_per_s, rest, service.variance_us2 - less)
-    if now < float("inf"):
-        prediction["queue_us"] = [now, then]
-        prediction["service_may_grow_to_us"] = break_even_us(
-            service.rate_per_s, whole, service.variance_us2, less
-        )
-    return prediction
+    then = sojourn_us(service.rate_per_s, max(whole - own, 0.0), service.variance_us2 - less)
+    if now == math.inf:
+        return gain
+    grown = break_even_us(service.rate_per_s, whole, service.variance_us2, less)
+    return msgspec.structs.replace(gain, queue_us=(now, then), service_may_grow_to_us=grown)

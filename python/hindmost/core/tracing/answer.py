@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from hindmost.core.notes import Note
 from hindmost.core.store.estimates import number
-from hindmost.core.tracing.advice import Service, advise
+from hindmost.core.tracing import document as documents
+from hindmost.core.tracing.advice import advise
 from hindmost.core.tracing.begin_probe import begin_notes, describe_begin
+from hindmost.core.tracing.document import SCHEMA_NAME, Figure, Trace
 from hindmost.core.tracing.effect import effect_notes
 from hindmost.core.tracing.groups import by_thread_and_connection
 from hindmost.core.tracing.inbound import find_inbound
@@ -18,8 +22,6 @@ from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
 
 if TYPE_CHECKING:
-    from hindmost.core.tracing import document as documents
-    from hindmost.core.tracing.document import Parts, Ratio, StageFigures, UnmatchedRequests
     from hindmost.core.tracing.tracing import TraceRequest
 
 CAUSES = {
@@ -42,6 +44,7 @@ MOST_OPEN = 0.001
 """Largest gap between the stages' sum and the latency that is not reported, as a share of the variance."""
 WORKERS = 0.01
 """Share of the server's CPU time from which a thread counts as a worker."""
+PartKind = TypeVar("PartKind", bound=documents.Part)
 
 
 def document_of(
@@ -50,7 +53,7 @@ def document_of(
     names: Mapping[int, str],
     used_ns: Mapping[int, int] | None = None,
     looks: tuple[CpuCounters, CpuCounters] | None = None,
-) -> dict[str, Any]:
+) -> Trace:
     """Build the document of a finished trace.
 
     Parameters
@@ -69,70 +72,64 @@ def document_of(
     whole = decompose(blocks)
     assert whole is not None
     names_of_kinds = dict.fromkeys(kind["kind"] for block in blocks for kind in block["kinds"])
-    kinds = {kind: decompose(blocks, [kind]) for kind in names_of_kinds}
+    kinds = {kind: found for kind in names_of_kinds if (found := decompose(blocks, [kind])) is not None}
     unmatched = _list_unmatched(counts)
-    lost = sum(one["requests"] for one in unmatched if one["cause"] != "open")
-    settled = counts["done"] + lost
+    lost = sum(one.requests for one in unmatched if one.cause != "open")
     server = request.server
-    service = _service(traced, used_ns or {}, whole, request.one_connection_in)
-    begun = None if request.begun is None else describe_begin(request.begun, counts)
     who = _list_culprits(traced["who"], names)
-    taken = None if looks is None else summarize_interference(*looks, who)
     threads, connections = (
         by_thread_and_connection(request.records, lambda thread: names.get(thread, "?"))
         if request.records is not None and traced["records"]
         else ([], [])
     )
-    document: dict[str, Any] = {
-        "schema": "hindmost.trace/2",
-        "server": {"name": server.name, "pid": server.pid, "port": server.port, "protocol": server.protocol},
-        "lasted_s": traced["lasted_ns"] / 1e9,
-        "began_ns": traced["began_ns"],
-        "one_connection_in": request.one_connection_in,
-        "followed_s": traced["followed_ns"] / 1e9,
-        "handover": traced["handover"],
-        "begun": begun,
-        "all": _parts(whole),
-        "kinds": {kind: _parts(parts) for kind, parts in kinds.items() if parts is not None},
-        "between_kinds": _share_between_kinds(
-            whole, [parts for parts in kinds.values() if parts is not None]
+    trace = Trace(
+        schema=SCHEMA_NAME,
+        server=documents.Server(name=server.name, pid=server.pid, port=server.port, protocol=server.protocol),
+        lasted_s=traced["lasted_ns"] / 1e9,
+        began_ns=traced["began_ns"],
+        one_connection_in=request.one_connection_in,
+        followed_s=traced["followed_ns"] / 1e9,
+        handover=traced["handover"],
+        begun=None if request.begun is None else describe_begin(request.begun, counts),
+        all=_parts(whole),
+        kinds={kind: _parts(parts) for kind, parts in kinds.items()},
+        between_kinds=_share_between_kinds(whole, list(kinds.values())),
+        critical=documents.Critical(
+            by_variance=whole.by_variance.name,  # type: ignore[arg-type]
+            by_mean=whole.by_mean.name,  # type: ignore[arg-type]
         ),
-        "critical": {"by_variance": whole.by_variance.name, "by_mean": whole.by_mean.name},
-        "blocks": whole.blocks,
-        "counts": counts,
-        "matched": counts["done"] / settled,
-        "unmatched": unmatched,
-        "threads": threads,
-        "connections": connections,
-        "records": None
+        blocks=whole.blocks,
+        counts=counts,
+        matched=counts["done"] / (counts["done"] + lost),
+        unmatched=unmatched,
+        threads=threads,
+        connections=connections,
+        records=None
         if request.records is None
-        else {"path": str(request.records), "requests": traced["records"], "every": request.every},
-        "who": who,
-        "taken": taken,
-        "service": service
-        and {
-            "workers": service.workers,
-            "rate_per_s": service.rate_per_s,
-            "mean_us": service.mean_us,
-            "variance_us2": service.variance_us2,
-            "occupied_us": service.occupied_us,
-            "c2": service.variance_us2 / service.occupied_us**2,
-        },
-        "cost": traced["cost"],
-        "notes": [],
-    }
-    notes = _notes(request, traced, begun, counts["done"] / settled, whole.closure)
-    notes += effect_notes(document, service) + _ended_notes(used_ns or {})
-    if taken is not None:
-        notes += interference_notes(taken)
-    document["notes"] = [note.document() for note in notes]
-    document["advice"] = advise(document, service, find_inbound(server.port, server.pid))
-    return document
+        else documents.Records(path=str(request.records), requests=traced["records"], every=request.every),
+        who=who,
+        taken=None if looks is None else summarize_interference(*looks, who),
+        service=_service(traced, used_ns or {}, whole, request.one_connection_in),
+        cost=traced["cost"],
+        notes=[],
+        advice=[],
+    )
+    notes = [
+        *_notes(request, trace),
+        *effect_notes(trace),
+        *_ended_notes(used_ns or {}),
+        *interference_notes(trace.taken),
+    ]
+    return msgspec.structs.replace(
+        trace,
+        notes=[note.document() for note in notes],
+        advice=advise(trace, find_inbound(server.port, server.pid)),
+    )
 
 
 def _service(
     traced: Mapping[str, Any], used_ns: Mapping[int, int], whole: Decomposition, connections: int
-) -> Service | None:
+) -> documents.Service | None:
     """Compute the CPU time per request. Threads with a hundredth of it or more count as workers.
 
     If only one in `connections` connections was followed, all are assumed to have equally many requests.
@@ -141,15 +138,21 @@ def _service(
     if not total or traced["counts"]["seen"] == 0:
         return None
     workers = sum(1 for thread, used in used_ns.items() if thread != ENDED and used >= WORKERS * total)
-    own = whole.covariance_us2[3:, 3:]
+    workers = max(1, workers)  # all serving threads have ended
     # CPU time covers the whole trace; requests cover only the windows in which they were followed.
     rate = traced["counts"]["seen"] / (traced["followed_ns"] / 1e9) * connections
-    workers = max(1, workers)  # all serving threads have ended
-    mean_us = total / 1e3 / (rate * traced["lasted_ns"] / 1e9)
     occupied_us = sum(stage.mean_us.value for stage in whole.stages[3:])
     if occupied_us <= 0.0:  # a clock too coarse for this server, as in an emulated machine
         return None
-    return Service(workers, rate / workers, mean_us, max(0.0, float(own.sum())), occupied_us)
+    variance_us2 = max(0.0, float(whole.covariance_us2[3:, 3:].sum()))
+    return documents.Service(
+        workers=workers,
+        rate_per_s=rate / workers,
+        mean_us=total / 1e3 / (rate * traced["lasted_ns"] / 1e9),
+        variance_us2=variance_us2,
+        occupied_us=occupied_us,
+        c2=variance_us2 / occupied_us**2,
+    )
 
 
 def _ended_notes(used_ns: Mapping[int, int]) -> list[Note]:
@@ -166,34 +169,34 @@ def _ended_notes(used_ns: Mapping[int, int]) -> list[Note]:
     ]
 
 
-def _parts(decomposition: Decomposition) -> Parts:
-    return {
-        "requests": decomposition.requests,
-        "latency": _figures(decomposition.latency),
-        "stages": [_figures(stage) for stage in decomposition.stages],
-        "covariance_us2": decomposition.covariance_us2.tolist(),
-        "closure": number(decomposition.closure),
-        "batch": {
-            "mean": decomposition.batch_mean,
-            "variance": decomposition.batch_variance,
-            "correlation": [number(float(one)) for one in decomposition.batch_correlation],
-        },
-    }
+def _parts(decomposition: Decomposition) -> documents.Parts:
+    return documents.Parts(
+        requests=decomposition.requests,
+        latency=_stage(decomposition.latency),
+        stages=[_stage(stage) for stage in decomposition.stages],
+        covariance_us2=decomposition.covariance_us2.tolist(),
+        closure=number(decomposition.closure),
+        batch=documents.Batch(
+            mean=decomposition.batch_mean,
+            variance=decomposition.batch_variance,
+            correlation=[number(float(one)) for one in decomposition.batch_correlation],
+        ),
+    )
 
 
-def _figures(stage: Stage) -> StageFigures:
-    return {
-        "stage": stage.name,  # type: ignore[typeddict-item]
-        "mean_us": _ratio(stage.mean_us),
-        "variance_us2": _ratio(stage.variance_us2),
-        "c2": None if stage.c2 is None else _ratio(stage.c2),
-        "share_of_variance": None if stage.share is None else _ratio(stage.share),
-        "share_of_mean": stage.share_of_mean,
-    }
+def _stage(stage: Stage) -> documents.StageFigures:
+    return documents.StageFigures(
+        stage=stage.name,  # type: ignore[arg-type]
+        mean_us=_figure(stage.mean_us),
+        variance_us2=_figure(stage.variance_us2),
+        c2=None if stage.c2 is None else _figure(stage.c2),
+        share_of_variance=None if stage.share is None else _figure(stage.share),
+        share_of_mean=stage.share_of_mean,
+    )
 
 
-def _ratio(estimate: Estimate) -> Ratio:
-    return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
+def _figure(estimate: Estimate) -> Figure:
+    return Figure(value=estimate.value, low=number(estimate.low), high=number(estimate.high))
 
 
 def _list_culprits(
@@ -202,55 +205,44 @@ def _list_culprits(
     requests = 0 if traced is None else sum(block["n"] for block in traced["blocks"])
     if traced is None or not requests:
         return None
-    decomposition = causes(traced)
-    threads: list[documents.ThreadSums] = traced["threads"]
-    for one in threads:  # the probes do not name a thread that never left its CPU
-        one["name"] = one["name"] or names.get(one["thread"], "")
-    return {
-        "requests": requests,
-        "parts": [_part(one) for one in decomposition.parts],
-        "culprits": [_part(one) for one in decomposition.culprits if _has_culprit(one)],
-        "unknown": [_unknown(one) for one in decomposition.culprits if not _has_culprit(one)],
-        "threads": threads,
-        "slowest": _slowest(traced["slowest"]),
-    }
+    found = causes(traced)
+    culprits = [_part(documents.CulpritPart, one) for one in found.culprits]
+    return documents.DelaySources(
+        requests=requests,
+        parts=[_part(documents.Part, one) for one in found.parts],
+        culprits=[one for one in culprits if one.who.relation != "unknown"],
+        unknown=[
+            documents.Unknown(
+                stage=one.stage,
+                cause=one.cause,
+                requests=one.who.requests,
+                mean_us=one.mean_us,
+                share_of_variance=one.share_of_variance,
+                why=UNKNOWN.get(one.cause, UNKNOWN["wake"]),
+            )
+            for one in culprits
+            if one.who.relation == "unknown"
+        ],
+        threads=[
+            # The probes do not name a thread that never left its CPU.
+            msgspec.convert(
+                {**one, "name": one["name"] or names.get(one["thread"], "")}, documents.ThreadSums
+            )
+            for one in traced["threads"]
+        ],
+        slowest=msgspec.convert(traced["slowest"], documents.Slowest | None),
+    )
 
 
-def _slowest(traced: Mapping[str, Any] | None) -> documents.Slowest | None:
-    """Fill in the fields that the engine leaves out where a part has no culprit."""
-    if traced is None:
-        return None
-    no_culprit = {"name": None, "process": None, "relation": None}
-    parts = [{**no_culprit, **part} for part in traced["parts"]]
-    return {**traced, "parts": parts}  # type: ignore[return-value]
-
-
-def _part(part: Part) -> documents.Part:
-    return {
-        "stage": part.stage,  # type: ignore[typeddict-item]
-        "cause": part.cause,  # type: ignore[typeddict-item]
-        "who": None if part.who is None else dict(part.who),  # type: ignore[typeddict-item]
-        "mean_us": _ratio(part.mean_us),
-        "share_of_variance": None if part.share is None else _ratio(part.share),
-        "sd_without_us": part.sd_without_us,
-    }
-
-
-def _has_culprit(part: Part) -> bool:
-    return part.who is None or part.who["relation"] != "unknown"
-
-
-def _unknown(part: Part) -> documents.Unknown:
-    figures = _part(part)
-    assert figures["who"] is not None
-    return {
-        "stage": figures["stage"],
-        "cause": figures["cause"],
-        "requests": figures["who"]["requests"],
-        "mean_us": figures["mean_us"],
-        "share_of_variance": figures["share_of_variance"],
-        "why": UNKNOWN.get(part.cause, UNKNOWN["wake"]),
-    }
+def _part(kind: type[PartKind], part: Part) -> PartKind:
+    return kind(
+        stage=part.stage,  # type: ignore[arg-type]
+        cause=part.cause,  # type: ignore[arg-type]
+        who=msgspec.convert(part.who, documents.Culprit | None),
+        mean_us=_figure(part.mean_us),
+        share_of_variance=None if part.share is None else _figure(part.share),
+        sd_without_us=part.sd_without_us,
+    )
 
 
 def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> float | None:
@@ -262,26 +254,20 @@ def _share_between_kinds(whole: Decomposition, kinds: list[Decomposition]) -> fl
     return min(1.0, spread / variance)
 
 
-def _list_unmatched(counts: Mapping[str, int]) -> list[UnmatchedRequests]:
-    unmatched: list[UnmatchedRequests] = [
-        {"cause": cause, "requests": counts[cause], "why": why}
+def _list_unmatched(counts: Mapping[str, int]) -> list[documents.UnmatchedRequests]:
+    unmatched = [
+        documents.UnmatchedRequests(cause=cause, requests=counts[cause], why=why)
         for cause, why in CAUSES.items()
         if counts[cause]
     ]
-    still = counts["seen"] - counts["done"] - sum(one["requests"] for one in unmatched)
+    still = counts["seen"] - counts["done"] - sum(one.requests for one in unmatched)
     if still > 0:
-        unmatched.append({"cause": "open", "requests": still, "why": _OPEN})
+        unmatched.append(documents.UnmatchedRequests(cause="open", requests=still, why=_OPEN))
     return unmatched
 
 
-def _notes(
-    request: TraceRequest,
-    traced: Mapping[str, Any],
-    begun: documents.StartProbe | None,
-    matched: float,
-    closure: float,
-) -> list[Note]:
-    counts, server = traced["counts"], request.server
+def _notes(request: TraceRequest, trace: Trace) -> list[Note]:
+    counts, server = trace.counts, request.server
     notes: list[Note] = []
 
     def note(code: str, text: str, **values: str | float | None) -> None:
@@ -295,21 +281,21 @@ def _notes(
             name=server.name,
             pid=server.pid,
         )
-    if matched < LEAST_MATCHED:
+    if trace.matched < LEAST_MATCHED:
         note(
             "unmatched-requests",
-            f"The trace could not follow {1 - matched:.2%} of the requests (see unmatched). If these are the"
-            " slow ones, the figures are too optimistic.",
-            share=1 - matched,
+            f"The trace could not follow {1 - trace.matched:.2%} of the requests (see unmatched). If these"
+            " are the slow ones, the figures are too optimistic.",
+            share=1 - trace.matched,
         )
-    if not traced["handover"]:
+    if not trace.handover:
         note(
             "no-handover",
             "This kernel does not show when a response is handed over (Linux 6.16 and later do):"
             " response_to_network is part of start_to_response.",
         )
-    if begun is not None:
-        notes += begin_notes(begun)
+    if trace.begun is not None:
+        notes += begin_notes(trace.begun)
     if server.protocol == "exchange":
         note(
             "undivided-requests",
@@ -344,11 +330,11 @@ def _notes(
             " all requests. Use a larger --every.",
             count=counts["records_lost"],
         )
-    if closure > MOST_OPEN:
+    if (trace.all.closure or 0.0) > MOST_OPEN:
         note(
             "open-stages",
             "The stages do not add up to the latency within 0.1 %: a stage was longer than 4.29 s, or"
             " negative.",
-            closure=closure,
+            closure=trace.all.closure,
         )
     return notes

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hindmost.core.notes import Note
+from hindmost.core.tracing.document import StartProbe
 from hindmost.errors import UsageError
 
 if TYPE_CHECKING:
-    from hindmost.core.tracing.document import StartProbe
     from hindmost.core.tracing.server import Server
 
 MOST_AMISS = 0.01
@@ -111,17 +111,17 @@ def _split_name(text: str) -> tuple[str, str]:
 def describe_begin(function: Function, counts: Mapping[str, int]) -> StartProbe:
     """Describe the function's calls for the trace's document."""
     done = max(1, counts["done"])
-    return {
-        "file": str(function.file.resolve()),
-        "function": function.name,
-        "share": 1 - min(done, counts["not_begun"]) / done,
-        "astray": counts["astray"] / done,
-    }
+    return StartProbe(
+        file=str(function.file.resolve()),
+        function=function.name,
+        share=1 - min(done, counts["not_begun"]) / done,
+        astray=counts["astray"] / done,
+    )
 
 
 def begin_notes(begun: StartProbe) -> list[Note]:
     """Report a function that the server does not call once per request."""
-    missed, astray, name = 1 - begun["share"], begun["astray"], begun["function"]
+    missed, astray, name = 1 - begun.share, begun.astray, begun.function
     if missed <= MOST_AMISS and astray <= MOST_AMISS:
         return []
     why = [f"it was not called for {missed:.1%} of the requests"] if missed > MOST_AMISS else []

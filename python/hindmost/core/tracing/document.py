@@ -1,41 +1,44 @@
-"""The document of ``hindmost trace --json``: its types."""
+"""The document of ``hindmost trace --json``. Documents of 0.1 may lack fields that have defaults."""
 
-from typing import Literal, NotRequired, TypedDict
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
 
 from hindmost.core.store.engine import TraceCost, TraceCounts
-from hindmost.core.store.estimates import Value
-from hindmost.core.store.types import Count, Note
+from hindmost.core.store.reading import read_document
+from hindmost.core.store.types import Count, Document, Note
 
-SCHEMA_NAME = "hindmost.trace/2"
+SCHEMA_NAME: Final = "hindmost.trace/2"
 
 StageName = Literal[
     "network_to_tcp", "tcp_to_read", "read_to_start", "start_to_response", "response_to_network"
 ]
 
 
-class Ratio(TypedDict):
-    """A figure without a unit and its interval; null without one."""
+class Figure(Document):
+    """A figure and its interval, which is null with too few blocks."""
 
-    value: float | None
+    value: float
     low: float | None
     high: float | None
 
 
-class StageFigures(TypedDict):
+class StageFigures(Document):
     """One stage, or the whole latency.
 
     ``share_of_variance`` is ``Cov(stage, latency) / Var(latency)``; the shares of all stages add up to 1.
     """
 
     stage: StageName | Literal["latency"]
-    mean_us: Value
-    variance_us2: Ratio
-    c2: Ratio | None
-    share_of_variance: Ratio | None
+    mean_us: Figure
+    variance_us2: Figure
+    c2: Figure | None
+    share_of_variance: Figure | None
     share_of_mean: float
 
 
-class Batch(TypedDict):
+class Batch(Document):
     """Requests that the server found in one read, per request; ``correlation`` with each stage."""
 
     mean: float
@@ -43,7 +46,7 @@ class Batch(TypedDict):
     correlation: list[float | None]
 
 
-class Parts(TypedDict):
+class Parts(Document):
     """Latency from e1 to e6 and its stages.
 
     ``covariance_us2``: of the stages, row by row. ``closure``: how far their sum differs from the variance of
@@ -57,8 +60,13 @@ class Parts(TypedDict):
     closure: float | None
     batch: Batch
 
+    @property
+    def rows(self) -> list[StageFigures]:
+        """The stages, then the whole latency."""
+        return [*self.stages, self.latency]
 
-class Server(TypedDict):
+
+class Server(Document):
     """The traced server."""
 
     name: str
@@ -67,7 +75,14 @@ class Server(TypedDict):
     protocol: str
 
 
-class UnmatchedRequests(TypedDict):
+class Critical(Document):
+    """The stage with the largest share of the variance, and of the mean."""
+
+    by_variance: StageName
+    by_mean: StageName
+
+
+class UnmatchedRequests(Document):
     """Requests that were read but are not in the figures, and why."""
 
     cause: str
@@ -75,7 +90,7 @@ class UnmatchedRequests(TypedDict):
     why: str
 
 
-class Group(TypedDict):
+class Group(Document):
     """Requests of one thread, or of one connection, among those recorded in full."""
 
     name: str
@@ -90,14 +105,14 @@ Cause = Literal[
 Relation = Literal["own", "other", "kernel", "interrupt", "idle", "unknown"]
 
 
-class Foremost(TypedDict):
+class Foremost(Document):
     """The thread of a culprit with most of its variance, and that share."""
 
     thread: int
     share: float
 
 
-class Culprit(TypedDict):
+class Culprit(Document):
     """A program that delayed requests.
 
     ``relation``: its relation to the server. Threads of one process with the same name are merged:
@@ -108,11 +123,11 @@ class Culprit(TypedDict):
     process: int
     relation: Relation
     requests: Count
-    threads: NotRequired[Count]
-    foremost: NotRequired[Foremost | None]
+    threads: Count = 1
+    foremost: Foremost | None = None
 
 
-class Part(TypedDict):
+class Part(Document):
     """A part of the requests' time.
 
     ``mean_us``: per request, over all requests; ``sd_without_us``: the standard deviation of latency if the
@@ -122,23 +137,29 @@ class Part(TypedDict):
     stage: StageName
     cause: Cause
     who: Culprit | None
-    mean_us: Value
-    share_of_variance: Ratio | None
+    mean_us: Figure
+    share_of_variance: Figure | None
     sd_without_us: float
 
 
-class SlowPart(TypedDict):
+class CulpritPart(Part):
+    """A part of the requests' time for which one program is to blame."""
+
+    who: Culprit
+
+
+class SlowPart(Document):
     """Mean of a part over the slowest requests."""
 
     stage: StageName
     cause: Cause
-    name: str | None
-    process: int | None
-    relation: Relation | None
+    name: str | None = None
+    process: int | None = None
+    relation: Relation | None = None
     mean_us: float
 
 
-class Slowest(TypedDict):
+class Slowest(Document):
     """The slowest requests of the trace: all above ``above_us``, ``share`` of all."""
 
     requests: Count
@@ -149,7 +170,7 @@ class Slowest(TypedDict):
     parts: list[SlowPart]
 
 
-class ThreadSums(TypedDict):
+class ThreadSums(Document):
     """What the scheduler did with a thread of the server in the whole trace.
 
     ``queued_ns``: on a CPU's run queue, by the kernel's ``run_delay``; ``woken_ns``: before that, from the
@@ -160,47 +181,47 @@ class ThreadSums(TypedDict):
     name: str
     process: int
     queued_ns: int
-    woken_ns: NotRequired[int]
+    woken_ns: int
     migrations: Count
     page_faults: Count
 
 
-class Unknown(TypedDict):
+class Unknown(Document):
     """A part of the requests' time without a known culprit, and why."""
 
     stage: StageName
     cause: Cause
     requests: Count
-    mean_us: Value
-    share_of_variance: Ratio | None
+    mean_us: Figure
+    share_of_variance: Figure | None
     why: str
 
 
-class DelaySources(TypedDict):
+class DelaySources(Document):
     """What delayed requests within their stages, and which programs; largest variance first."""
 
     requests: Count
     parts: list[Part]
-    culprits: list[Part]
-    unknown: NotRequired[list[Unknown]]
+    culprits: list[CulpritPart]
+    unknown: list[Unknown]
     threads: list[ThreadSums]
     slowest: Slowest | None
 
 
-class PredictedGain(TypedDict):
+class PredictedGain(Document):
     """Latency now and without a part: mean and standard deviation, from the measured values.
 
     ``queue_us``: mean of waiting and service at one worker by Pollaczek and Khinchine, if the part belongs to
     the service; ``service_may_grow_to_us``: the mean service time that would use up this gain.
     """
 
-    mean_us: list[float]
-    sd_us: list[float]
-    queue_us: list[float] | None
-    service_may_grow_to_us: float | None
+    mean_us: tuple[float, float]
+    sd_us: tuple[float, float]
+    queue_us: tuple[float, float] | None = None
+    service_may_grow_to_us: float | None = None
 
 
-class Advice(TypedDict):
+class Advice(Document):
     """A change that could help; ``knob`` and ``levels`` are in the form of ``hindmost compare --set``.
 
     ``code``: the kind of change. ``also``: other culprits against which the same change would help.
@@ -212,31 +233,31 @@ class Advice(TypedDict):
     cause: Cause | None
     who: Culprit | None
     share_of_variance: float
-    code: str
+    code: str = ""
     change: str
     why: str
-    also: list[str]
+    also: tuple[str, ...] = ()
     knob: str | None
     levels: list[str]
-    trial: NotRequired[str | None]
+    trial: str | None = None
     predicted: PredictedGain | None
 
 
-class Service(TypedDict):
+class Service(Document):
     """CPU time per request, and the time a request occupies a worker: from its start until it leaves.
 
-    ``variance_us2`` and ``c2``: of ``occupied_us``.
+    ``rate_per_s``: of one worker. ``variance_us2`` and ``c2``: of ``occupied_us``, which is 0 if unknown.
     """
 
     workers: Count
     rate_per_s: float
     mean_us: float
     variance_us2: float
+    occupied_us: float = 0.0
     c2: float
-    occupied_us: float
 
 
-class Records(TypedDict):
+class Records(Document):
     """Requests in full: the file, their number, and the sampling interval (one in this many)."""
 
     path: str
@@ -244,14 +265,14 @@ class Records(TypedDict):
     every: Count
 
 
-class OtherPrograms(TypedDict):
+class OtherPrograms(Document):
     """Mean wait of a request for other programs, and their share of the variance of latency."""
 
     mean_us: float
     share_of_variance: float
 
 
-class CpuUseByOthers(TypedDict):
+class CpuUseByOthers(Document):
     """Interference on the CPUs on which the server may run.
 
     ``hypervisor_share``: of their time, by the kernel's steal ticks; None if unknown. ``other_programs``:
@@ -264,7 +285,7 @@ class CpuUseByOthers(TypedDict):
     isolated: bool
 
 
-class StartProbe(TypedDict):
+class StartProbe(Document):
     """The function that showed where requests begin (e4).
 
     ``share``: share of the requests matched by a call; a rule decides for the others. ``astray``: unmatched
@@ -277,13 +298,12 @@ class StartProbe(TypedDict):
     astray: float
 
 
-class Trace(TypedDict):
+class Trace(Document):
     """Where in the path of a server's requests time passes and variance arises.
 
     ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
-    is part of ``start_to_response``. ``critical``: the stage with the largest share of the variance, and of
-    the mean. ``followed_s``: how long arriving requests were followed; less than ``lasted_s`` with windows.
-    ``blocks``: blocks of time for the intervals. ``notes``: remarks.
+    is part of ``start_to_response``. ``followed_s``: how long arriving requests were followed; less than
+    ``lasted_s`` with windows. ``blocks``: blocks of time for the intervals.
     """
 
     schema: Literal["hindmost.trace/2"]
@@ -297,7 +317,7 @@ class Trace(TypedDict):
     all: Parts
     kinds: dict[str, Parts]
     between_kinds: float | None
-    critical: dict[Literal["by_variance", "by_mean"], StageName]
+    critical: Critical
     blocks: Count
     counts: TraceCounts
     matched: float
@@ -308,6 +328,25 @@ class Trace(TypedDict):
     who: DelaySources | None
     taken: CpuUseByOthers | None
     service: Service | None
-    advice: list[Advice]
     cost: TraceCost
     notes: list[Note]
+    advice: list[Advice]
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a document of ``hindmost trace --json``. Those of 0.1 had fewer counts, and notes without codes.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read, or is no trace.
+    """
+    document = read_document(path)
+    counts, notes = document.get("counts"), document.get("notes")
+    if isinstance(counts, dict):
+        document["counts"] = dict.fromkeys(TraceCounts.__annotations__, 0) | counts
+    if isinstance(notes, list):
+        document["notes"] = [
+            {"code": "", "text": note, "values": {}} if isinstance(note, str) else note for note in notes
+        ]
+    return msgspec.convert(document, Trace)

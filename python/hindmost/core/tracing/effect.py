@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from hindmost.core.notes import Note
-from hindmost.core.tracing.advice import LEAST_SHARE, Service, is_ours, share_of
+from hindmost.core.tracing.advice import LEAST_SHARE, is_ours, share_of
+from hindmost.core.tracing.document import Trace
 
 MOST_COST = 0.05
 """Overhead of the probes per request, as a share of the server's CPU time, above which it is reported."""
 
 
-def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[Note]:
-    """Report the trace's effects on the server, unless they are small.
-
-    Parameters
-    ----------
-    document : dict
-        ``hindmost.trace/2`` without notes.
-    service : Service or None
-        CPU time per request, including the probes'.
-    """
+def effect_notes(trace: Trace) -> list[Note]:
+    """Report the effects of a trace on the server, unless they are small."""
     notes: list[Note] = []
-    cost = document["cost"]
+    cost, service = trace.cost, trace.service
     if service is not None and cost["costed_requests"]:
         # The probes are attached only during windows.
-        part = min(1.0, document["followed_s"] / document["lasted_s"])
+        part = min(1.0, trace.followed_s / trace.lasted_s)
         probes_us = cost["probes_ns"] / cost["costed_requests"] / 1e3 * part
         share = probes_us / service.mean_us
         if share > MOST_COST:
@@ -40,8 +30,8 @@ def effect_notes(document: Mapping[str, Any], service: Service | None) -> list[N
                     {"probes_us": probes_us, "request_us": service.mean_us, "share": share},
                 )
             )
-    culprits = [] if document["who"] is None else document["who"]["culprits"]
-    shares = [share_of(one) for one in culprits if is_ours(one["who"])]
+    culprits = [] if trace.who is None else trace.who.culprits
+    shares = [share_of(one) for one in culprits if is_ours(one.who)]
     if shares and sum(shares) >= LEAST_SHARE:
         notes.append(
             Note(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hindmost import _engine
-
-if TYPE_CHECKING:
-    from hindmost.core.tracing.document import Group
+from hindmost.core.tracing.document import Group
 
 MOST_GROUPS = 16
 
@@ -48,12 +45,12 @@ def _groups(
     found: list[tuple[float, Group]] = []
     for value in np.unique(keys):
         own = latency[keys == value]
-        group: Group = {
-            "name": name(int(value)),
-            "requests": len(own),
-            "mean_us": float(own.mean()),
-            "variance_us2": float(own.var()),
-        }
+        group = Group(
+            name=name(int(value)),
+            requests=len(own),
+            mean_us=float(own.mean()),
+            variance_us2=float(own.var()),
+        )
         found.append((float(((own - mean) ** 2).sum()), group))
     found.sort(key=lambda one: -one[0])
     return [group for _, group in found[:MOST_GROUPS]]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 from hindmost import _engine
 from hindmost.core.notes import Note
 from hindmost.core.targets import cpu_affinity, process_tree
 from hindmost.core.targets.cpus import format_cpus
 from hindmost.core.tracing.advice import is_ours, share_of
-
-if TYPE_CHECKING:
-    from hindmost.core.tracing.document import CpuUseByOthers, OtherPrograms
+from hindmost.core.tracing.document import CpuUseByOthers, DelaySources, OtherPrograms
 
 WHOLE = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Fields that sum to all time of a CPU (proc(5), /proc/stat; guest time is part of user)."""
@@ -56,31 +53,23 @@ class CpuCounters:
 
 
 def summarize_interference(
-    before: CpuCounters, after: CpuCounters, who: Mapping[str, Any] | None
+    before: CpuCounters, after: CpuCounters, who: DelaySources | None
 ) -> CpuUseByOthers:
-    """Summarise the interference for the trace's document.
-
-    Parameters
-    ----------
-    who : dict or None
-        Culprits, if they were followed; the trace's own thread is left out.
-    """
-    others: OtherPrograms | None = None
+    """Summarise the interference; the trace's own thread is left out."""
+    others = None
     stolen = after.share_since(before)
     if who is not None:
-        culprits = [
-            one for one in who["culprits"] if one["who"]["relation"] == "other" and not is_ours(one["who"])
-        ]
-        others = {
-            "mean_us": sum(one["mean_us"]["value"] or 0.0 for one in culprits),
-            "share_of_variance": sum(map(share_of, culprits)),
-        }
-    return {
-        "cpus": format_cpus(after.cpus),
-        "hypervisor_share": stolen,
-        "other_programs": others,
-        "isolated": not _describe_interference(stolen, others, format_cpus(after.cpus)),
-    }
+        culprits = [one for one in who.culprits if one.who.relation == "other" and not is_ours(one.who)]
+        others = OtherPrograms(
+            mean_us=sum(one.mean_us.value for one in culprits),
+            share_of_variance=sum(map(share_of, culprits)),
+        )
+    return CpuUseByOthers(
+        cpus=format_cpus(after.cpus),
+        hypervisor_share=stolen,
+        other_programs=others,
+        isolated=not _describe_interference(stolen, others, format_cpus(after.cpus)),
+    )
 
 
 def _describe_interference(stolen: float | None, others: OtherPrograms | None, cpus: str) -> list[str]:
@@ -88,25 +77,25 @@ def _describe_interference(stolen: float | None, others: OtherPrograms | None, c
     why = []
     if stolen is not None and stolen >= MOST_STOLEN:
         why.append(f"the hypervisor used {stolen:.1%} of CPUs {cpus}")
-    if others is not None and others["share_of_variance"] >= MOST_OTHERS:
-        why.append(f"other programs cause {others['share_of_variance']:.0%} of the variance")
+    if others is not None and others.share_of_variance >= MOST_OTHERS:
+        why.append(f"other programs cause {others.share_of_variance:.0%} of the variance")
     return why
 
 
-def interference_notes(taken: CpuUseByOthers) -> list[Note]:
+def interference_notes(taken: CpuUseByOthers | None) -> list[Note]:
     """Return a note on interference on the server's CPUs, if it is too large to ignore."""
-    stolen, others = taken["hypervisor_share"], taken["other_programs"]
-    why = _describe_interference(stolen, others, taken["cpus"])
-    if not why:
+    if taken is None or taken.isolated:
         return []
+    stolen, others = taken.hypervisor_share, taken.other_programs
+    why = _describe_interference(stolen, others, taken.cpus)
     return [
         Note(
             "host-interference",
             f"Interference: {', and '.join(why)}. On a quiet machine the server's own shares are larger.",
             {
-                "cpus": taken["cpus"],
+                "cpus": taken.cpus,
                 "hypervisor_share": stolen,
-                "other_programs_share": None if others is None else others["share_of_variance"],
+                "other_programs_share": None if others is None else others.share_of_variance,
             },
         )
     ]

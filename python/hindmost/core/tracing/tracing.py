@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hindmost import _engine
 from hindmost.core.tracing.answer import document_of
 from hindmost.core.tracing.begin_probe import Function
+from hindmost.core.tracing.document import Trace
 from hindmost.core.tracing.interference import CpuCounters
 from hindmost.core.tracing.server import Server
 from hindmost.core.tracing.support import tracing_error
@@ -115,7 +115,7 @@ class TraceRequest:
             )
 
 
-def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> dict[str, Any]:
+def trace(request: TraceRequest, ready: Callable[[], None] | None = None) -> Trace:
     """Trace a server and return the document ``hindmost.trace/2``. An interruption ends the trace early.
 
     Parameters
@@ -200,7 +200,7 @@ class RunningTrace:
             self._trace.end()
             self._trace = None
 
-    def end(self) -> dict[str, Any]:
+    def end(self) -> Trace:
         """Detach the probes and return the document.
 
         Raises

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.companions.companion import Companion, Scene
 from hindmost.core.store.estimates import encode
 from hindmost.errors import TargetError
+
+if TYPE_CHECKING:
+    from hindmost.core.tracing.document import Trace
+    from hindmost.core.tracing.tracing import RunningTrace
 
 FILE = "trace.json"
 
@@ -18,11 +22,11 @@ class StageTrace(Companion):
     """Traces the server's requests through the kernel from the order to measure to the last reply."""
 
     name = "trace"
+    _running: RunningTrace
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
-        self._running: Any = None
-        self._document: dict[str, Any] | None = None
+        self._document: Trace | None = None
 
     @classmethod
     def applies_to(cls, plan: MeasurePlan) -> bool:
@@ -60,14 +64,14 @@ class StageTrace(Companion):
         if document is None:
             return {}
         (self.scene.folder / FILE).write_text(encode(document), encoding="utf-8")
-        culprits = [] if document["who"] is None else document["who"]["culprits"]
+        culprits = [] if document.who is None else document.who.culprits
         return {
             "trace": {
                 "file": FILE,
-                "requests": document["all"]["requests"],
-                "matched": document["matched"],
-                "by_variance": document["critical"]["by_variance"],
-                "by_mean": document["critical"]["by_mean"],
-                "culprit": culprits[0]["who"]["name"] if culprits else None,
+                "requests": document.all.requests,
+                "matched": document.matched,
+                "by_variance": document.critical.by_variance,
+                "by_mean": document.critical.by_mean,
+                "culprit": culprits[0].who.name if culprits else None,
             }
         }
