@@ -5,7 +5,6 @@ Tests compare sentences only in these files and the README. Read the difference 
 
 import io
 import itertools
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,10 +18,12 @@ from sample_results import FINDINGS, SAMPLES
 from hindmost import MeasurePlan
 from hindmost.cli import progress
 from hindmost.commands.attribute.view import render_attribution
-from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.diagnose import view as diagnosis
+from hindmost.commands.diagnose.document import read_diagnosis
 from hindmost.commands.host.view import render_findings
 from hindmost.commands.measure.view import render_page, render_terminal
 from hindmost.commands.measure.view.markdown import render_markdown
+from hindmost.present import terminal
 from hindmost.stats import PrecisionRule
 
 DATA = Path(__file__).parent / "data"
@@ -67,7 +68,8 @@ def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     yield "measure, progress", render_progress_log(monkeypatch)
     yield "doctor", render_findings(FINDINGS, width=80, color=False)
     yield "attribute", render_attribution(small())
-    yield "diagnose", render_diagnosis(json.loads((DATA / "diagnosis_two.json").read_text()))
+    found = diagnosis.view(read_diagnosis(DATA / "diagnosis_two.json"))
+    yield "diagnose", terminal.render_terminal(found, width=100, color=False)
 
 
 def outline(html: str) -> str:

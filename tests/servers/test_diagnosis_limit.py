@@ -75,12 +75,12 @@ def test_a_neighbour_is_tried_and_corrected_by_its_quota_alone(server, neighbour
         application, source, rules, pairs=6, window_s=0.2, settle_s=0.02, journal=tmp_path / "journal"
     )
     document = document_of(diagnose(request))
-    (suspect,) = document["suspects"]
-    assert suspect["name"] == f"neighbour limit-me ({process.pid})"
-    assert "cpu.cfs_quota_us" in suspect["about"]
+    (suspect,) = document.suspects
+    assert suspect.name == f"neighbour limit-me ({process.pid})"
+    assert "cpu.cfs_quota_us" in suspect.about
     # There are 6 pairs of it and 6 of the sham; 6 windows are under the quota, a tenth of a CPU.
     period = int((group / "cpu.cfs_period_us").read_text())
     assert sorted(in_force) == ["-1"] * 18 + [str(period // 10)] * 6
-    assert all(pair["with_us"] > 0 and pair["without_us"] > 0 for pair in suspect["measured"])
+    assert all(pair.with_us > 0 and pair.without_us > 0 for pair in suspect.measured)
     assert quota.read_text().strip() == "-1"
     assert (tmp_path / "journal" / "knobs.jsonl").read_text() == ""

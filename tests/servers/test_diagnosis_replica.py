@@ -17,8 +17,7 @@ from hindmost.commands.diagnose.procedure import DiagnosisRequest, diagnose
 from hindmost.commands.diagnose.replica import procedure
 from hindmost.commands.diagnose.replica.loads import Load, MoreLoad
 from hindmost.commands.diagnose.replica.request import ReplicaRequest
-from hindmost.commands.diagnose.view.page import render_diagnosis_page
-from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.diagnose.view import view
 from hindmost.commands.diagnose.windows import Windows
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import latency_from
@@ -28,6 +27,8 @@ from hindmost.core.interventions.freezer import members
 from hindmost.core.interventions.session import start_session
 from hindmost.core.privileges import NEEDS
 from hindmost.core.targets import ManagedServer, parse_target
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 CPU = Path("/sys/fs/cgroup/cpu")
 TARGET = parse_target('synth?service={"kind": "deterministic", "mean_us": 100}')
@@ -110,13 +111,13 @@ def test_a_quota_is_shown_on_a_replica_even_if_the_policy_forbids_all_changes(ho
     assert not list(CPU.glob(f"hindmost-{os.getpid()}-*"))
     assert (tmp_path / "journal" / "knobs.jsonl").read_text() == ""
     document = document_of(diagnosis)
-    (dose,) = (suspect for suspect in document["replica"]["suspects"] if suspect["name"] == name)
-    assert {round(pair["with_us"] / pair["without_us"]) for pair in dose["measured"]} == {3}
-    text, page = render_diagnosis(document), render_diagnosis_page(document)
+    (dose,) = (suspect for suspect in document.replica.suspects if suspect.name == name)
+    assert {round(pair.with_us / pair.without_us) for pair in dose.measured} == {3}
+    text, page = render_terminal(view(document)), render_page(view(document))
     assert name in text
     assert name in page
-    assert document["not_tried_notes"][name]["code"] == "policy-forbids"
-    assert document["replica"]["removal_note"]["code"] == "not-removed-on-host"
+    assert document.not_tried_notes[name]["code"] == "policy-forbids"
+    assert document.replica.removal_note["code"] == "not-removed-on-host"
 
 
 @needs_cgroup

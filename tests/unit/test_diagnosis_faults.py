@@ -19,13 +19,14 @@ from hindmost.commands.diagnose.neighbours import find_neighbours, has_thread
 from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.suspects import Suspects, find_suspects
-from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.diagnose.view import view
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import LatencySource, latency_from
 from hindmost.core.interventions.changes import SuspectGone
 from hindmost.core.interventions.session import start_session
 from hindmost.core.targets import ManagedServer, preset
 from hindmost.errors import TargetError
+from hindmost.present.terminal import render_terminal
 from hindmost.stats.causes import Normal
 
 
@@ -57,11 +58,11 @@ def test_a_vanished_suspect_is_left_out_with_a_reason(session):
     assert (result.decision.ruling, result.decision.leader) == ("cause", "hog")
     assert "batch" not in result.measured
     document = document_of(result)
-    assert document["why_note"]["code"] == "cause-shown"
-    (note,) = document["not_tried_notes"].values()
+    assert document.why_note["code"] == "cause-shown"
+    (note,) = document.not_tried_notes.values()
     assert (note["code"], note["values"]) == ("no-such-file", {"path": "/batch/cpu.max"})
-    assert document["not_tried"] == {"batch": "its quota is gone"}
-    assert "batch: its quota is gone" in render_diagnosis(document)
+    assert document.not_tried == {"batch": "its quota is gone"}
+    assert "batch: its quota is gone" in render_terminal(view(document))
 
 
 def test_a_server_that_ends_is_reported_and_everything_is_undone(tmp_path, monkeypatch):
@@ -226,8 +227,8 @@ def test_a_suspect_that_does_not_restore_the_metrics_is_not_the_cause(session):
         result = procedure.run_experiments(request, session, world, suspects, lambda _: None)
         assert (result.decision.ruling, result.signatures[suspect].fits) == (ruling, ruling == "cause")
     document = document_of(result)
-    assert document["suspects"][0]["state"] == "other signature"
-    assert document["suspects"][0]["signature"]["stays"][0]["name"] == "app.run_delay_us"
-    assert math.isclose(document["suspects"][0]["signature"]["stays"][0]["left"], 1.0, abs_tol=0.1)
-    assert document["why_note"]["code"] == "no-cause-shown"
-    assert "app.run_delay_us" in render_diagnosis(document)
+    assert document.suspects[0].state == "other signature"
+    assert document.suspects[0].signature.stays[0].name == "app.run_delay_us"
+    assert math.isclose(document.suspects[0].signature.stays[0].left, 1.0, abs_tol=0.1)
+    assert document.why_note["code"] == "no-cause-shown"
+    assert "app.run_delay_us" in render_terminal(view(document))

@@ -222,7 +222,7 @@ def test_a_harmful_experiment_ends_before_users_wait_longer_than_in_the_anomaly(
     assert diagnosis_ms < FAR * anomaly_ms
     assert windows.bound.given_up == 1
     document = document_of(result)
-    assert document["not_tried_notes"]["backend"]["code"] == "harmful-experiment"
+    assert document.not_tried_notes["backend"]["code"] == "harmful-experiment"
     assert host.away == set()
 
 
@@ -264,7 +264,7 @@ def test_after_too_much_harm_the_diagnosis_ends(session, monkeypatch):
     assert windows.bound.given_up == MOST_GIVEN_UP
     assert len(host.pauses_ns) <= MOST_GIVEN_UP + 1
     assert max(pause for name in names for pause in host.pauses_ns.get(name, [0])) < (23 + 60) * MS
-    assert document_of(result)["ruling"] == "inconclusive"
+    assert document_of(result).ruling == "inconclusive"
 
 
 def learned_bound(latencies_us, failed=0) -> Bound:

@@ -23,13 +23,14 @@ from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.procedure import DiagnosisRequest
 from hindmost.commands.diagnose.stages import run_stages
 from hindmost.commands.diagnose.suspects import Suspects
-from hindmost.commands.diagnose.view.terminal import render_diagnosis
+from hindmost.commands.diagnose.view import view
 from hindmost.commands.watch import blocks, ranking
 from hindmost.commands.watch.application import Application
 from hindmost.commands.watch.latency import LatencySource
 from hindmost.commands.watch.ring import Ring
 from hindmost.core.interventions.session import start_session
 from hindmost.core.notes import Note
+from hindmost.present.terminal import render_terminal
 
 NORMAL_US = 100.0
 
@@ -136,7 +137,7 @@ def test_a_client_is_not_blamed_for_slow_code_of_the_server(session, load):
     states = {arm.name: arm.state for arm in result.decision.arms}
     assert (result.decision.ruling, result.decision.leader) == ("unknown factor", None)
     assert states == {"client": "load" if load else "beyond", "innocent": "struck out"}
-    assert render_diagnosis(document_of(result))
+    assert render_terminal(view(document_of(result)))
 
 
 def test_a_neighbour_that_costs_the_server_some_work_is_still_a_cause(session):
@@ -161,20 +162,20 @@ def test_an_equally_good_explanation_is_named_with_the_leader(session):
 def test_each_ratio_in_the_document_agrees_with_its_pairs(session):
     world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
     document = document_of(experiment(world, session, correct=True))
-    arms = [*document["suspects"], document["sham"], *document["next"]["suspects"], document["next"]["sham"]]
+    arms = [*document.suspects, document.sham, *document.next.suspects, document.next.sham]
     for arm in arms:
-        pairs = arm["measured"]
-        logs = [math.log(pair["with_us"] / pair["without_us"]) for pair in pairs]
-        assert [pair["round"] for pair in pairs] == list(range(1, arm["pairs"] + 1))
-        assert math.exp(math.fsum(logs) / len(logs)) == pytest.approx(arm["ratio"])
-    times = [pair["at_s"] for arm in document["suspects"] for pair in arm["measured"]]
-    assert min(pair["at_s"] for arm in arms for pair in arm["measured"]) == 0.0
+        pairs = arm.measured
+        logs = [math.log(pair.with_us / pair.without_us) for pair in pairs]
+        assert [pair.round for pair in pairs] == list(range(1, arm.pairs + 1))
+        assert math.exp(math.fsum(logs) / len(logs)) == pytest.approx(arm.ratio)
+    times = [pair.at_s for arm in document.suspects for pair in arm.measured]
+    assert min(pair.at_s for arm in arms for pair in arm.measured) == 0.0
     assert len(set(times)) == len(times)
-    assert max(times) < min(pair["at_s"] for arm in document["next"]["suspects"] for pair in arm["measured"])
-    correction = document["correction"]
-    logs = [math.log(pair["without_us"]) for pair in correction["measured"]]
-    assert math.exp(sum(logs) / len(logs)) == pytest.approx(correction["after_us"])
-    assert {pair["without_first"] for arm in arms for pair in arm["measured"]} == {False, True}
+    assert max(times) < min(pair.at_s for arm in document.next.suspects for pair in arm.measured)
+    correction = document.correction
+    logs = [math.log(pair.without_us) for pair in correction.measured]
+    assert math.exp(sum(logs) / len(logs)) == pytest.approx(correction.after_us)
+    assert {pair.without_first for arm in arms for pair in arm.measured} == {False, True}
 
 
 @pytest.mark.parametrize(("silent", "ruling"), [(0.1, "unknown factor"), (0.5, "inconclusive")])
@@ -201,10 +202,10 @@ def test_corrections_are_tried_until_one_restores_latency(session):
     ineffective = FakeSuspect(world, "hog", "let it yield", inert=True)
     result.suspects.corrections["hog"] = [ineffective, FakeSuspect(world, "hog", "move it")]
     correction = correct(session, world, result, lambda _: None)
-    assert correction["kept"]
-    assert correction["why_note"]["code"] == "correction-kept"
-    assert correction["about"] == "move it"
-    assert correction["refused"] == ["let it yield"]
+    assert correction.kept
+    assert correction.why_note["code"] == "correction-kept"
+    assert correction.about == "move it"
+    assert correction.refused == ["let it yield"]
     assert world.present == set()
 
 
@@ -213,8 +214,8 @@ def test_a_correction_that_does_not_help_is_undone(session):
     result = experiment(world, session)
     result.suspects.corrections["hog"] = [FakeSuspect(world, "hog", "let it yield", inert=True)]
     correction = correct(session, world, result, lambda _: None)
-    assert not correction["kept"]
-    assert correction["why_note"]["code"] == "correction-failed"
+    assert not correction.kept
+    assert correction.why_note["code"] == "correction-failed"
     assert world.present == {"hog"}
 
 
@@ -228,12 +229,12 @@ def test_a_cause_is_corrected_before_the_next_search(session, monkeypatch):
 
     monkeypatch.setattr(procedure, "run_stages", record_stages)
     result = experiment(world, session, correct=True)
-    assert result.correction["kept"]
+    assert result.correction.kept
     assert present_sets == [{"hog", "quota", "innocent"}, {"quota", "innocent"}]
     assert result.second is not None
     assert result.second.decision.leader == "quota"
     assert result.second.now_us == pytest.approx(250, rel=0.2)
-    assert result.second.correction["kept"]
+    assert result.second.correction.kept
     assert world.present == {"innocent"}
 
 
@@ -253,8 +254,8 @@ def test_latency_after_a_correction_is_measured_and_not_computed(session):
     world.present.discard("rest")
     partly = [PartialCorrection(world, "hog", "let it yield")]
     result = experiment(world, session, left_out=["rest"], correct=True, corrections={"hog": partly})
-    assert result.correction["kept"]
-    assert result.correction["after_us"] == pytest.approx(160, rel=0.2)
+    assert result.correction.kept
+    assert result.correction.after_us == pytest.approx(160, rel=0.2)
     assert result.second is not None
     assert result.second.now_us == pytest.approx(160, rel=0.2)
 
@@ -263,7 +264,7 @@ def test_a_cause_without_a_correction_is_removed_during_the_next_search(session)
     world = World({"hog": 4.0, "quota": 2.5, "innocent": 1.0})
     ineffective = [FakeSuspect(world, "hog", "let it yield", inert=True)]
     result = experiment(world, session, correct=True, corrections={"hog": ineffective})
-    assert not result.correction["kept"]
+    assert not result.correction.kept
     assert result.second is not None
     assert (result.second.decision.leader, result.second.now_us) == ("quota", pytest.approx(250, rel=0.2))
     assert "hog" in world.present
@@ -294,7 +295,7 @@ def test_a_client_is_never_paused_and_load_may_explain_the_slowdown(
     result = procedure.run_experiments(request, session, world, suspects, lambda _: None)
     assert (result.decision.ruling, result.decision.note.code) == (ruling, code)
     document = document_of(result)
-    tried = {suspect["name"] for suspect in document["suspects"]}
+    tried = {suspect.name for suspect in document.suspects}
     assert tried == set(innocent)
     assert suspects.left_out["client"].code == "load-not-tried"
 
@@ -434,10 +435,10 @@ def test_without_suspects_the_ring_ranks_metrics_or_gives_a_reason(session, monk
     ranked, wait = ranking.rank_ring(Path("a.ring"), 0.95)
     assert wait is None
     document = document_of(result, ranked)
-    (metric,) = document["moved"]
-    assert (metric["name"], metric["correlation"] > 0.5) == ("psi.cpu_some_us", True)
-    assert "psi.cpu_some_us" in render_diagnosis(document)
+    (metric,) = document.moved
+    assert (metric.name, metric.correlation > 0.5) == ("psi.cpu_some_us", True)
+    assert "psi.cpu_some_us" in render_terminal(view(document))
     short = document_of(result, [], Note("few-blocks", "20 blocks", {"need": 20}))
-    assert short["moved_wait_note"] == {"code": "few-blocks", "text": "20 blocks", "values": {"need": 20}}
-    assert "20 blocks" in render_diagnosis(short)
-    assert document_of(result)["moved_wait_note"] is None
+    assert short.moved_wait_note == {"code": "few-blocks", "text": "20 blocks", "values": {"need": 20}}
+    assert "20 blocks" in render_terminal(view(short))
+    assert document_of(result).moved_wait_note is None

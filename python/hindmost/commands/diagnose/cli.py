@@ -127,12 +127,13 @@ def diagnose(
     from hindmost.commands.diagnose.policy import read_policy
     from hindmost.commands.diagnose.procedure import DiagnosisRequest
     from hindmost.commands.diagnose.procedure import diagnose as diagnosed
-    from hindmost.commands.diagnose.view.page import render_diagnosis_page
-    from hindmost.commands.diagnose.view.terminal import render_diagnosis
+    from hindmost.commands.diagnose.view import view
     from hindmost.commands.watch.application import find_application
     from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan.units import parse_duration
     from hindmost.core.store.estimates import encode
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
 
     found = find_application(application)
     if found.pid is None:
@@ -217,10 +218,10 @@ def diagnose(
         moved, wait = rank_ring(ring, percentile / 100)
         moved = moved[:SHOWN_MOVED]
     document = document_of(done, moved, None if wait is None else wait.note)
-    text = encode(document)
-    print(text + "\n" if json_ else render_diagnosis(document), end="")
-    write_files({out: text, page: render_diagnosis_page(document)})
-    return EXITS[document["ruling"]]
+    text, shown = encode(document), view(document)
+    print(text + "\n" if json_ else render_terminal(shown), end="")
+    write_files({out: text, page: render_page(shown)})
+    return EXITS[document.ruling]
 
 
 def _normal_metrics(ring: Path) -> Normal:

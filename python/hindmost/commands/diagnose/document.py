@@ -4,18 +4,18 @@ A sentence ``X`` has its code and values in ``X_note``; documents of 0.1 do not 
 """
 
 from pathlib import Path
-from typing import Final, Literal, NotRequired, TypedDict, cast
+from typing import Final, Literal
 
-import msgspec
+from msgspec import UNSET, UnsetType
 
-from hindmost.core.documents import read_json
-from hindmost.core.store.types import Note
+from hindmost.core.store.reading import load
+from hindmost.core.store.types import Document, Note
 from hindmost.errors import StudyError
 
 SCHEMA_NAME: Final = "hindmost.diagnosis/2"
 
 
-class Pair(TypedDict):
+class Pair(Document):
     """The percentile with a suspect present and with it removed, one after the other, in random order.
 
     ``at_s``: start of the pair, from the first pair of the diagnosis. ``without_first``: its order.
@@ -28,14 +28,14 @@ class Pair(TypedDict):
     without_first: bool
 
 
-class Stay(TypedDict):
+class Stay(Document):
     """A metric that does not change back with a suspect: the part of its shift that stays."""
 
     name: str
     left: float | None
 
 
-class Likeness(TypedDict):
+class Likeness(Document):
     """Whether the metrics that moved at the anomaly move with a suspect.
 
     ``residual``: the part of the shift, as a share of its length, that stays. ``fits``: None if undecided.
@@ -48,10 +48,10 @@ class Likeness(TypedDict):
     fits: bool | None
     stays: list[Stay]
     why: str
-    why_note: NotRequired[Note | None]
+    why_note: Note | UnsetType | None = UNSET
 
 
-class Evidence(TypedDict):
+class Evidence(Document):
     """One suspect: the percentile with it over the percentile without it, and its share of the anomaly.
 
     ``p``: of the sign-flip test, for this suspect alone. ``about``: how it was removed, or on a replica
@@ -88,24 +88,24 @@ class Evidence(TypedDict):
     measured: list[Pair]
 
 
-class Correction(TypedDict, total=False):
+class Correction(Document):
     """What was changed permanently, or why not; ``refused``: corrections tried earlier without success.
 
     ``measured``: its pairs, where ``without`` is with the correction in force.
     """
 
-    about: str
-    before_us: float
-    after_us: float
+    about: str | UnsetType = UNSET
+    refused: list[str] | UnsetType = UNSET
+    before_us: float | UnsetType = UNSET
+    after_us: float | UnsetType = UNSET
+    measured: list[Pair] | UnsetType = UNSET
     kept: bool
     why: str
-    why_note: Note
-    undo: str
-    refused: list[str]
-    measured: list[Pair]
+    why_note: Note | UnsetType = UNSET
+    undo: str | UnsetType = UNSET
 
 
-class Company(TypedDict):
+class Company(Document):
     """A metric that moved with the latency: a correlation that no experiment has tested."""
 
     name: str
@@ -115,7 +115,7 @@ class Company(TypedDict):
     suggests: str
 
 
-class Next(TypedDict):
+class Next(Document):
     """The result with the first cause removed, if something remained to explain."""
 
     now_us: float
@@ -123,20 +123,13 @@ class Next(TypedDict):
     leader: str | None
     also: list[str]
     why: str
-    why_note: NotRequired[Note]
+    why_note: Note | UnsetType = UNSET
     suspects: list[Evidence]
     sham: Evidence | None
     correction: Correction | None
 
 
-class UntriedSuspects(TypedDict):
-    """Why suspects were not tried, by their names."""
-
-    not_tried: dict[str, str]
-    not_tried_notes: NotRequired[dict[str, Note]]
-
-
-class Replica(UntriedSuspects):
+class Replica(Document):
     """The result on a replica, before any change to the application itself.
 
     ``processors``, ``host_processors``: the CPUs each uses, at ``rate_per_s`` requests/s there. ``base_us``:
@@ -153,14 +146,16 @@ class Replica(UntriedSuspects):
     leader: str | None
     also: list[str]
     why: str
-    why_note: NotRequired[Note]
+    why_note: Note | UnsetType = UNSET
     suspects: list[Evidence]
     sham: Evidence | None
+    not_tried: dict[str, str]
+    not_tried_notes: dict[str, Note] | UnsetType = UNSET
     removal: str
-    removal_note: NotRequired[Note]
+    removal_note: Note | UnsetType = UNSET
 
 
-class Diagnosis(UntriedSuspects):
+class Diagnosis(Document):
     """The cause of the slowdown, as far as experiments show.
 
     ``also``: suspects that explain it as well as the leader.
@@ -182,17 +177,23 @@ class Diagnosis(UntriedSuspects):
     leader: str | None
     also: list[str]
     why: str
-    why_note: NotRequired[Note]
+    why_note: Note | UnsetType = UNSET
     pairs_needed: int | None
     suspects: list[Evidence]
     sham: Evidence | None
+    not_tried: dict[str, str]
+    not_tried_notes: dict[str, Note] | UnsetType = UNSET
     took_s: float
     correction: Correction | None
     next: Next | None
     moved: list[Company] | None
     moved_wait: str | None
-    moved_wait_note: NotRequired[Note | None]
+    moved_wait_note: Note | UnsetType | None = UNSET
     replica: Replica | None
+
+
+Search = Diagnosis | Next | Replica
+"""A search for a cause, and its result."""
 
 
 def read_diagnosis(path: Path) -> Diagnosis:
@@ -204,8 +205,7 @@ def read_diagnosis(path: Path) -> Diagnosis:
         If the file cannot be read, or is not a diagnosis of this format.
     """
     try:
-        document = read_json(path)
-        msgspec.convert(document, Diagnosis)
+        return load(path, Diagnosis)
     except (OSError, ValueError) as error:
         raise StudyError(
             "unreadable-file" if isinstance(error, OSError) else "bad-file",
@@ -214,4 +214,3 @@ def read_diagnosis(path: Path) -> Diagnosis:
             path=str(path),
             known=[SCHEMA_NAME],
         ) from None
-    return cast("Diagnosis", document)

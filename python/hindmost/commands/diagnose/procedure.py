@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 
+from msgspec import UNSET
+
 from hindmost.commands.diagnose.correction import correct
 from hindmost.commands.diagnose.demand import Requests
 from hindmost.commands.diagnose.metrics import MetricRates
@@ -89,15 +91,14 @@ def _search(
         return first
     # Correct at once, so that users need not wait for the next search, which should not find this cause
     # again.
-    kept = request.correct and _correct(session, windows, first, say)
+    if request.correct:
+        first.correction = correct(session, windows, first, say)
+    kept = first.correction if first.correction is not None and first.correction.kept else None
     if request.normal_us is None:
         return first
-    assert first.correction is not None or not kept
-    without = (
-        first.correction["after_us"]
-        if kept and first.correction
-        else first.now_us / math.exp(leader.effect.log)
-    )
+    without = first.now_us / math.exp(leader.effect.log)
+    if kept is not None and kept.after_us is not UNSET:
+        without = kept.after_us
     left = math.log(without / request.normal_us)
     remaining = {name: one for name, one in every.items() if name not in (leader.name, *suspects.left_out)}
     if left <= math.log(Gates().least_ratio) or len(remaining) < 2:
@@ -106,11 +107,11 @@ def _search(
         f"without {leader.name} latency is still {math.exp(left):.2f} times normal: looking for the next"
         " cause"
     )
-    base = None if kept else every[leader.name]
+    base = every[leader.name] if kept is None else None
     with _journal_all(session, remaining if base is None else {**remaining, leader.name: base}):
         first.second = run_stages(request, session, windows, suspects, remaining, base, say, "next")
     if request.correct and first.second.decision.ruling == "cause":
-        _correct(session, windows, first.second, say)
+        first.second.correction = correct(session, windows, first.second, say)
     return first
 
 
@@ -141,8 +142,3 @@ def _journal_all(session: Session, suspects: Mapping[str, Intervention]) -> Iter
         for suspect in suspects.values():
             stack.enter_context(session.journal(suspect))
         yield
-
-
-def _correct(session: Session, windows: Windows, result: DiagnosisResult, say: Callable[[str], None]) -> bool:
-    result.correction = correct(session, windows, result, say)
-    return bool(result.correction["kept"])

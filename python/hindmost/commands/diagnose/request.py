@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hindmost.commands.diagnose.document import Pair
+from hindmost.commands.diagnose.document import Correction, Pair
 from hindmost.commands.diagnose.policy import Policy
 from hindmost.commands.diagnose.suspects import Suspects
 from hindmost.commands.watch.application import Application
@@ -69,7 +69,7 @@ class DiagnosisResult:
     measured: dict[str, list[Pair]] = field(default_factory=dict)
     """Pairs of each suspect and of the sham, by name."""
     took_s: float = 0.0
-    correction: dict[str, Any] | None = None
+    correction: Correction | None = None
     also: tuple[str, ...] = ()
     """Suspects that explain the slowdown as well as the leader."""
     second: DiagnosisResult | None = None

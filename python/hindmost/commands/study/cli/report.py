@@ -61,12 +61,14 @@ def _diagnosis(file: Path, page: Path, *, as_json: bool) -> int:
     from hindmost.cli.outcome import write_files
     from hindmost.cli.streams import say
     from hindmost.commands.diagnose.document import read_diagnosis
-    from hindmost.commands.diagnose.view.page import render_diagnosis_page
-    from hindmost.commands.diagnose.view.terminal import render_diagnosis
+    from hindmost.commands.diagnose.view import view
     from hindmost.core.store.estimates import encode
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
 
     document = read_diagnosis(file)
-    print(encode(document) + "\n" if as_json else render_diagnosis(document), end="")
-    write_files({page: render_diagnosis_page(document)})
+    shown = view(document)
+    print(encode(document) + "\n" if as_json else render_terminal(shown), end="")
+    write_files({page: render_page(shown)})
     say(f"page: {page}")
     return Exit.DONE
