@@ -85,7 +85,7 @@ def _search(doc: Diagnosis, part: Diagnosis | Next) -> Iterator[Block]:
         title = "Suspects tested" if doc.replica is None else "Suspects tested on the host"
         found: list[Block] = []  # the headline has it
     else:
-        title = f"Without this cause: {numbers.latency(part.now_us)}"
+        title = f"Without this cause, latency is still {numbers.latency(part.now_us)}"
         found = [Text(f"{part.ruling}: {part.why}.")]
     found += [*_either(part, "Removing these helps as much"), *_evidence(doc, part)]
     if isinstance(part, Diagnosis):

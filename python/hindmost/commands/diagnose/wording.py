@@ -26,7 +26,7 @@ def state_text(one: Evidence) -> str:
 
 def share_text(share: float | None) -> str:
     """Format a share in whole percent; empty if it is unknown."""
-    return "" if share is None else numbers.percent(round(share, 2))
+    return "" if share is None else numbers.percent(round(share, 2) + 0.0)
 
 
 def likeness_text(found: Likeness) -> str:
