@@ -64,16 +64,16 @@ def _evidence(doc: Explanation) -> Iterator[Block]:
         )
         for one in doc.trials
     ]
-    heads = ("change", "predicted", f"{doc.by} ratio", "rounds", "outcome", "risk", "time", "why")
+    columns = ("change", "predicted", f"{doc.by} ratio", "rounds", "outcome", "risk", "time", "why")
     yield Section(
         "Candidates",
         [
             Chart(
                 partial(charts.forest, doc),
-                f"{doc.by} with each change over {doc.by} without it, with intervals by signed ranks of pairs."
-                " Only fresh pairs support a claim.",
+                f"{doc.by} with each change over {doc.by} without it, with intervals by signed ranks of"
+                " pairs. Only fresh pairs support a claim.",
             ),
-            Table(heads, candidates, "<>>><<><"),
+            Table(columns, candidates, "<>>><<><"),
         ],
     )
     if doc.confirmation is not None:
