@@ -46,7 +46,7 @@ class Cell:
     """A cell that is not plain text.
 
     ``detail``: a second, smaller text, such as an interval. ``heat``: share, 0..1, by which the page colours it.
-    ``svg``: a drawing that the page shows in its place.
+    ``svg``: a drawing that the page shows in its place. ``link``: relative URL of what the text names.
     """
 
     text: str
@@ -54,6 +54,7 @@ class Cell:
     detail: str = ""
     heat: float = 0.0
     svg: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ def _table(table: Table) -> str:
 def _cell(cell: str | Cell) -> str:
     if isinstance(cell, str):
         return _inline(cell)
-    return _inline(f"{cell.text} {cell.detail}".strip())
+    text = _inline(f"{cell.text} {cell.detail}".strip())
+    return f"[{text}](<{cell.link}>)" if cell.link else text
 
 
 def _inline(text: str) -> str:
