@@ -49,7 +49,7 @@ class Sweep:
             "tenants": max(9, round(self.servers * TENANTS_PER_SERVER)),
         }
         center = published_center(asked.number, **(drawn | dict(asked.center)))
-        result = simulate(asked.kind, center, **asked.settings)["result"]
+        result = simulate(asked.kind, center, **asked.settings).result
         return {name: number for name, number in result.items() if number is not None}
 
 

@@ -81,7 +81,7 @@ def test_java_decides_as_the_engine_does_and_reads_what_python_writes(classes, t
         classes, folder, name_nodes=["nn1", "nn2"], installed=folder, load_file="/run/load", yarn=yarn
     )
     out = run_setup("read", *(str(folder / name) for name in (TENANTS, SITE, YARN_SITE, SCHEDULER)))
-    assert numbers(out.splitlines()[0]) == [9, 18, len(classes["classes"])]
+    assert numbers(out.splitlines()[0]) == [9, 18, len(classes.classes)]
     assert numbers(out.partition(YARN_SITE)[2].splitlines()[0]) == [8, 0.25, 5000]
     assert "hindmost.hadoop.HarvestNodeOrder" in out
 

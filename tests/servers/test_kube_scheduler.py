@@ -1,6 +1,5 @@
 """The extender under the real kube-scheduler, with an API server that provides what both read."""
 
-import json
 import socket
 import subprocess
 import sys
@@ -8,9 +7,11 @@ import time
 
 import pytest
 from hadoop_daemons import free_ports
+from harvest_documents import class_of, classes_of, tenant_of
 from kubernetes_api import serve_api
 
 from hindmost.commands.harvest.kubernetes import scheduler_text
+from hindmost.core.store.estimates import encode
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
@@ -39,20 +40,10 @@ def scheduler_binary(pytestconfig):
 
 @pytest.fixture
 def classes(tmp_path):
-    def tenant(name, class_):
-        common = {"environment": name, "racks": {}, "pattern": "constant"}
-        return {"name": name, "servers": [f"{name}-0"], "class": class_, **common}
-
-    def tenant_class(mean):
-        return {"pattern": "constant", "mean": mean, "peak": mean, "tenants": 1, "servers": 1.0}
-
     path = tmp_path / "classes.json"
-    document = {
-        "schema": "hindmost.classes/1",
-        "classes": [tenant_class(0.2), tenant_class(0.9)],
-        "tenants": [tenant("web", 0), tenant("busy", 1)],
-    }
-    path.write_text(json.dumps(document))
+    found = [class_of("constant", mean, mean) for mean in (0.2, 0.9)]
+    tenants = [tenant_of(name, {f"{name}-0": None}, number) for number, name in enumerate(("web", "busy"))]
+    path.write_text(encode(classes_of(found, tenants)))
     return path
 
 

@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from harvest_documents import class_of, classes_of, tenant_of
 from messages import raises
 
 from hindmost.cli import main
+from hindmost.commands.harvest.document import ClassifiedTenant
 from hindmost.commands.harvest.kubernetes import LengthJudge, labels_text, read_index, read_runs
 from hindmost.core.kubernetes import (
     Cluster,
@@ -27,6 +29,7 @@ from hindmost.core.kubernetes import (
     read_question,
 )
 from hindmost.core.kubernetes.extender import cores_of, read_pod
+from hindmost.core.store.estimates import encode
 from hindmost.errors import UsageError
 
 RECORDINGS = Path(__file__).parent / "recorded"
@@ -37,36 +40,20 @@ def read_recording(name: str) -> bytes:
     return (RECORDINGS / f"extender_{name}.json").read_bytes()
 
 
-def tenant(name: str, servers: int, at: int | None) -> dict:
-    return {
-        "name": name,
-        "environment": name,
-        "servers": [f"{name}-{k}" for k in range(servers)],
-        "racks": {},
-        "class": at,
-        "pattern": None,
-    }
+def tenant(name: str, servers: int, at: int | None) -> ClassifiedTenant:
+    return tenant_of(name, dict.fromkeys(f"{name}-{k}" for k in range(servers)), at)
 
 
-def class_of(pattern: str, mean: float, peak: float) -> dict:
-    return {"pattern": pattern, "mean": mean, "peak": peak, "tenants": 1, "servers": 2.0}
-
-
-DOCUMENT = {
-    "schema": "hindmost.classes/1",
-    "classes": [
-        class_of("periodic", 0.3, 0.6),
-        class_of("constant", 0.2, 0.25),
-        class_of("unpredictable", 0.5, 0.9),
-    ],
-    "tenants": [tenant("web", 2, 0), tenant("crawl", 2, 1), tenant("test", 1, 2), tenant("gaps", 1, None)],
-}
+DOCUMENT = classes_of(
+    [class_of("periodic", 0.3, 0.6), class_of("constant", 0.2, 0.25), class_of("unpredictable", 0.5, 0.9)],
+    [tenant("web", 2, 0), tenant("crawl", 2, 1), tenant("test", 1, 2), tenant("gaps", 1, None)],
+)
 
 
 @pytest.fixture
 def classes(tmp_path):
     path = tmp_path / "classes.json"
-    path.write_text(json.dumps(DOCUMENT))
+    path.write_text(encode(DOCUMENT))
     return path
 
 
@@ -455,7 +442,6 @@ def test_labels_and_the_scheduler_configuration_are_written(classes, tmp_path, c
     assert main(["harvest", "export", "kubernetes", str(classes), "--out", str(out)]) == 0
     script, config = map(Path, capsys.readouterr().out.split())
     lines = script.read_text().splitlines()
-    document = json.loads(json.dumps(DOCUMENT))
     assert sum("kubectl label node" in line for line in lines) == 5
     assert any("web-1 --overwrite hindmost/class=0" in line for line in lines)
     assert "ignorable: true" in config.read_text()
@@ -471,7 +457,7 @@ def test_labels_and_the_scheduler_configuration_are_written(classes, tmp_path, c
         "n." * 130 + "n",
         "",
     ):
-        document["tenants"][0]["servers"] = ["web-1", odd]
+        tenants = [tenant_of("web", dict.fromkeys(["web-1", odd]), 0)]
         with raises(UsageError, "bad-value", key="server", value=odd):
-            labels_text(document)
+            labels_text(classes_of(DOCUMENT.classes, tenants))
     assert main(["extender", str(classes), "--port", "70000"]) == 2

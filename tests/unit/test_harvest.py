@@ -10,18 +10,22 @@ from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pytest
+from harvest_documents import classes_of, tenant_of
 from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
 from hindmost.commands.harvest.classes import Settings, classify, load_classes
 from hindmost.commands.harvest.decisions import first_full, learn_thresholds, place, select
+from hindmost.commands.harvest.document import Classes, Share
 from hindmost.commands.harvest.hadoop import tenants_text, topology_text, yarn_texts
 from hindmost.commands.harvest.hosts import HostTable
 from hindmost.commands.harvest.reading import read_traces
 from hindmost.commands.harvest.simulation import simulate
+from hindmost.core.store.estimates import encode, to_document
 from hindmost.errors import UsageError
 
 DAYS, SLOT = 10, 1800
@@ -77,25 +81,22 @@ def test_servers_are_averaged_by_tenant(folder):
 
 
 def test_classes_have_pattern_period_shares_and_stability(classes):
-    found = {one["name"]: one for one in classes["tenants"]}
-    assert [found[name]["pattern"] for name in ("web", "crawl", "test")] == [
-        "periodic",
-        "constant",
-        "unpredictable",
-    ]
-    assert found["web"]["period_s"] == pytest.approx(86_400)
-    assert classes["shares"]["periodic"] == {"tenants": 0.5, "servers": 0.5, "stable": 1.0}
+    found = {one.name: one for one in classes.tenants}
+    patterns = [found[name].pattern for name in ("web", "crawl", "test")]
+    assert patterns == ["periodic", "constant", "unpredictable"]
+    assert found["web"].period_s == pytest.approx(86_400)
+    assert classes.shares["periodic"] == Share(tenants=0.5, servers=0.5, stable=1.0)
 
 
 def test_the_document_names_the_columns_that_were_read(classes, tmp_path):
-    assert classes["columns"] == [
-        {"format": "columns", "files": 1, "time": "time", "server": "server", "load": "cpu", "unit": "share"}
-    ]
+    columns = {"format": "columns", "files": 1, "time": "time", "server": "server", "load": "cpu"}
+    assert to_document(classes)["columns"] == [columns | {"unit": "share"}]
     (tmp_path / "azure").mkdir()
     (tmp_path / "azure" / "r.csv").write_text("0,a,0,0,20\n300,a,0,0,20\n")
-    assert read_traces(tmp_path / "azure").columns == [
-        {"format": "azure", "files": 1, "time": "1", "server": "2", "load": "5", "unit": "percent"}
-    ]
+    (azure,) = read_traces(tmp_path / "azure").columns
+    assert (azure.format, azure.time, azure.server, azure.load, azure.unit) == (
+        *("azure", "1", "2", "5", "percent"),
+    )
 
 
 def test_servers_with_opposite_load_are_constant_with_their_own_peak(tmp_path):
@@ -104,8 +105,8 @@ def test_servers_with_opposite_load_are_constant_with_their_own_peak(tmp_path):
     write_columns(tmp_path / "t.csv", servers)
     (tmp_path / "tenants.csv").write_text("server,tenant\na-0,a\na-1,a\n")
     found = classify(read_traces(tmp_path))
-    assert [(one["pattern"], one["peak"]) for one in found["tenants"]] == [("constant", pytest.approx(0.7))]
-    assert found["classes"][0]["peak"] == pytest.approx(0.7)
+    assert [(one.pattern, one.peak) for one in found.tenants] == [("constant", pytest.approx(0.7))]
+    assert found.classes[0].peak == pytest.approx(0.7)
 
 
 def test_a_server_with_a_wrong_clock_is_reported_and_left_out(tmp_path):
@@ -117,9 +118,9 @@ def test_a_server_with_a_wrong_clock_is_reported_and_left_out(tmp_path):
     off = [f"{at},clock,0.3" for at in MOMENTS]
     (tmp_path / "t.csv").write_text("\n".join([*today, *off]) + "\n")
     found = classify(read_traces(tmp_path))
-    assert found["other_clocks"] == ["clock"]
-    assert {one["name"]: one["pattern"] for one in found["tenants"]} == {"a": "periodic", "b": "periodic"}
-    assert found["slots"] == len(MOMENTS)
+    assert found.other_clocks == ["clock"]
+    assert {one.name: one.pattern for one in found.tenants} == {"a": "periodic", "b": "periodic"}
+    assert found.slots == len(MOMENTS)
 
 
 def test_without_a_complete_trace_no_classes_are_written(tmp_path, capsys):
@@ -134,10 +135,10 @@ def test_without_a_complete_trace_no_classes_are_written(tmp_path, capsys):
 def test_a_pattern_in_half_of_the_time_is_unpredictable(tmp_path):
     late = np.where(MOMENTS < DAYS * 43_200, 0.4, daily() * 1.2)
     write_columns(tmp_path / "t.csv", {"late": late, "always": daily()})
-    found = {one["name"]: one for one in classify(read_traces(tmp_path))["tenants"]}
-    assert (found["late"]["pattern"], found["late"]["stable"]) == ("unpredictable", False)
-    assert (found["always"]["pattern"], found["always"]["stable"]) == ("periodic", True)
-    assert found["always"]["confidence"] > 0.99
+    found = {one.name: one for one in classify(read_traces(tmp_path)).tenants}
+    assert (found["late"].pattern, found["late"].stable) == ("unpredictable", False)
+    assert (found["always"].pattern, found["always"].stable) == ("periodic", True)
+    assert found["always"].confidence > 0.99
 
 
 def assert_format(tmp_path, name: str, text: str, servers: list[str], first: float) -> None:
@@ -258,13 +259,13 @@ def test_short_traces_gaps_and_torn_lines_are_missing_values(tmp_path):
     with (tmp_path / "a.csv").open("a") as file:
         file.write("864000,wh")
     found = classify(read_traces(tmp_path))
-    by = {one["name"]: one for one in found["tenants"]}
-    assert by["whole"]["pattern"] == by["gaps"]["pattern"] == by["late"]["pattern"] == "periodic"
-    assert by["gaps"]["missing"] == pytest.approx(10 / 480)
+    by = {one.name: one for one in found.tenants}
+    assert by["whole"].pattern == by["gaps"].pattern == by["late"].pattern == "periodic"
+    assert by["gaps"].missing == pytest.approx(10 / 480)
     write_columns(tmp_path / "b.csv", {"short": daily()[:50]})
     found = classify(read_traces(tmp_path))
-    assert found["left_out"] == ["short"]
-    assert sum(share["tenants"] for share in found["shares"].values()) == pytest.approx(1)
+    assert found.left_out == ["short"]
+    assert sum(share.tenants for share in found.shares.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("shift", [0.4 * SLOT, -7.3 * SLOT])
@@ -278,11 +279,11 @@ def test_a_shifted_clock_does_not_hide_a_pattern(tmp_path, shift):
     (tmp_path / "a.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
     traces = read_traces(tmp_path)
     assert traces.cpu.shape == (2, len(MOMENTS))
-    found = {one["name"]: one for one in classify(traces)["tenants"]}
-    assert found["right"]["missing"] == 0
-    assert found["shifted"]["missing"] < 10 / len(MOMENTS)
-    assert found["shifted"]["pattern"] == "periodic"
-    assert found["shifted"]["mean"] == pytest.approx(0.4, abs=0.01)
+    found = {one.name: one for one in classify(traces).tenants}
+    assert found["right"].missing == 0
+    assert found["shifted"].missing < 10 / len(MOMENTS)
+    assert found["shifted"].pattern == "periodic"
+    assert found["shifted"].mean == pytest.approx(0.4, abs=0.01)
 
 
 @pytest.mark.parametrize("wrong", ["nan", "NaN", "inf", "-inf", "-0.5", ""])
@@ -292,10 +293,10 @@ def test_an_invalid_load_is_a_missing_value(tmp_path, wrong):
         for number, (at, load) in enumerate(zip(MOMENTS, daily(), strict=True))
     ]
     (tmp_path / "a.csv").write_text("\n".join(["time,server,cpu", *rows]) + "\n")
-    (found,) = classify(read_traces(tmp_path))["tenants"]
-    assert found["missing"] == pytest.approx(0.1)
-    assert found["pattern"] == "periodic"
-    assert found["mean"] == pytest.approx(0.4, abs=0.01)
+    (found,) = classify(read_traces(tmp_path)).tenants
+    assert found.missing == pytest.approx(0.1)
+    assert found.pattern == "periodic"
+    assert found.mean == pytest.approx(0.4, abs=0.01)
 
 
 @pytest.mark.parametrize("tenants", [1, 2, 4])
@@ -305,9 +306,9 @@ def test_few_tenants_get_blocks_as_far_apart_as_possible(tmp_path, tenants):
     (tmp_path / "tenants.csv").write_text("\n".join(["server,tenant", *rows]) + "\n")
     blocks = place(classify(read_traces(tmp_path)), 100)
     for one in blocks:
-        assert len(set(one["servers"])) == 3
-        assert len({server.split("-")[0] for server in one["servers"]}) == min(3, tenants)
-        assert (one["level"] > 2) == (tenants < 3)
+        assert len(set(one.servers)) == 3
+        assert len({server.split("-")[0] for server in one.servers}) == min(3, tenants)
+        assert (one.level > 2) == (tenants < 3)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +370,7 @@ def test_short_traces_and_odd_settings_are_refused(tmp_path):
 
 
 def test_choices_follow_length_and_load(classes):
-    patterns = [one["pattern"] for one in classes["classes"]]
+    patterns = [one.pattern for one in classes.classes]
     picked = [patterns[at] for one in select(classes, "long", 2.0, jobs=300) for at in one]
     assert max(set(picked), key=picked.count) == "constant"
     busy = patterns.index("unpredictable")
@@ -381,22 +382,22 @@ def test_choices_follow_length_and_load(classes):
 
 def test_blocks_are_on_different_tenants_and_environments(classes):
     blocks = place(classes, 200, writers=["web-0"])
-    owner = {server: one for one in classes["tenants"] for server in one["servers"]}
-    assert all(one["servers"][0] == "web-0" for one in blocks)
-    assert all(len({owner[server]["environment"] for server in one["servers"]}) == 3 for one in blocks)
+    owner = {server: one for one in classes.tenants for server in one.servers}
+    assert all(one.servers[0] == "web-0" for one in blocks)
+    assert all(len({owner[server].environment for server in one.servers}) == 3 for one in blocks)
     with raises(UsageError, "unknown-name", value="nobody"):
         place(classes, 1, writers=["nobody"])
 
 
 def test_blocks_fill_no_tenant_beyond_its_space_and_are_on_two_racks(classes):
-    owner = {server: one for one in classes["tenants"] for server in one["servers"]}
+    owner = {server: one for one in classes.tenants for server in one.servers}
     blocks = place(classes, 60, block_space=1.0)  # of four tenants with 20 each
-    count = Counter(owner[server]["name"] for one in blocks for server in one["servers"])
+    count = Counter(owner[server].name for one in blocks for server in one.servers)
     assert count == {"web": 20, "ads": 20, "crawl": 20, "test": 20}
-    assert all(len({owner[s]["racks"][s] for s in one["servers"]}) == 2 for one in blocks[:20])
-    classes["tenants"][0]["space"] = 2.0
+    assert all(len({owner[s].racks[s] for s in one.servers}) == 2 for one in blocks[:20])
+    classes.tenants[0] = msgspec.structs.replace(classes.tenants[0], space=2.0)
     name, share = first_full(classes, place(classes, 3000))
-    assert name == classes["tenants"][0]["name"]
+    assert name == classes.tenants[0].name
     assert share < 0.25
     assert first_full(classes, []) is None
 
@@ -410,9 +411,9 @@ def test_thresholds_are_learnt_from_past_runs(classes):
 def test_the_commands_lead_from_traces_to_decisions(folder, capsys):
     out = folder / "classes.json"
     assert main(["harvest", "classify", str(folder), "--out", str(out)]) == 0
-    shares = {line.split()[0]: line.split()[1:3] for line in capsys.readouterr().out.splitlines() if line}
-    assert shares["periodic"] == ["50.0%", "50.0%"]
-    assert load_classes(out)["schema"] == "hindmost.classes/1"
+    shares = {line.split()[0]: line.split()[1:4] for line in capsys.readouterr().out.splitlines() if line}
+    assert shares["periodic"][::2] == ["50", "50"]
+    assert load_classes(out).shares["periodic"].tenants == 0.5
     assert main(["harvest", "select", str(out), "--length", "long", "--wants", "3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["classes"]
     assert main(["harvest", "select", str(out), "--wants", "1000"]) == 1
@@ -432,7 +433,7 @@ def test_the_commands_lead_from_traces_to_decisions(folder, capsys):
 
 
 def test_the_hadoop_configuration_is_complete(folder, classes, capsys):
-    (folder / "classes.json").write_text(json.dumps(classes))
+    (folder / "classes.json").write_text(encode(classes))
     command = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
     assert main([*command, "--name-nodes", "nn1,nn2"]) == 0
     written = [Path(line) for line in capsys.readouterr().out.split()]
@@ -440,8 +441,8 @@ def test_the_hadoop_configuration_is_complete(folder, classes, capsys):
     assert int(end, 16) == zlib.crc32(head.encode())
     assert head.count("\ntenant\t") == 4
     assert head.count("\nhost\t") == 8
-    for number, one in enumerate(classes["classes"]):
-        assert f"\nclass\t{number}\t{one['pattern']}\t{one['mean']}\t{one['peak']}\n" in head
+    for number, one in enumerate(classes.classes):
+        assert f"\nclass\t{number}\t{one.pattern}\t{one.mean}\t{one.peak}\n" in head
     racks = subprocess.run(
         [written[1], "web-0", "test-1", "nobody"], capture_output=True, text=True, check=True
     )
@@ -450,24 +451,13 @@ def test_the_hadoop_configuration_is_complete(folder, classes, capsys):
     assert "<value>nn1:9879,nn2:9879</value>" in site
     assert "HarvestPlacementPolicy" in site
     assert main([*command, "--name-nodes", ","]) == 2
-    classes["tenants"][0]["servers"] = ["web 0"]
+    classes.tenants[0] = msgspec.structs.replace(classes.tenants[0], servers=["web 0"])
     with raises(UsageError, "bad-value", key="server", value="web 0"):
         tenants_text(classes)
 
 
-def document_with_racks(racks: dict[str, str]) -> dict:
-    tenant = {
-        "name": "web",
-        "environment": "a",
-        "servers": list(racks),
-        "reimages": 0.0,
-        "peak": 0.5,
-        "space": 1.0,
-    }
-    return {
-        "classes": [],
-        "tenants": [tenant | {"racks": {host: rack for host, rack in racks.items() if rack}, "class": 0}],
-    }
+def document_with_racks(racks: dict[str, str]) -> Classes:
+    return classes_of([], [tenant_of("web", racks, 0)])
 
 
 def test_the_topology_script_finds_hosts_by_name_and_address(tmp_path):
@@ -529,7 +519,7 @@ def read_properties(path) -> dict[str, str]:
 
 
 def test_the_yarn_configuration_matches_keys_and_classes_of_the_plugins(folder, classes, capsys):
-    (folder / "classes.json").write_text(json.dumps(classes))
+    (folder / "classes.json").write_text(encode(classes))
     command = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--out", str(folder / "conf")]
     command += ["--name-nodes", "nn1"]
     assert main(command) == 0
@@ -613,7 +603,7 @@ def test_invalid_options_for_yarn_are_refused(load_file, reserve, more, option, 
 
 
 def test_a_refused_option_for_yarn_writes_nothing(folder, classes, capsys):
-    (folder / "classes.json").write_text(json.dumps(classes))
+    (folder / "classes.json").write_text(encode(classes))
     command = ["harvest", "export", "hadoop", str(folder / "classes.json"), "--name-nodes", "nn1"]
     command += ["--out", str(folder / "conf"), "--yarn-load-file", "/run/%h", "--queues", "root.a"]
     assert main(command) == 2
@@ -647,11 +637,11 @@ def test_simulators_run_on_recorded_traces(folder, capsys):
     for kind, settings in (("durability", ["months=24", "blocks=2000"]), ("hazard", ["sample=500"])):
         words = [word for one in settings for word in ("--setting", one)]
         assert main(["harvest", "simulate", kind, "--traces", str(folder), *words]) == 0
-    assert {"8", "4"} <= set(re.findall(r"\d+", capsys.readouterr().out.splitlines()[0]))
+    assert {"8", "4"} <= set(re.findall(r"\d+", capsys.readouterr().out.partition("\n\n")[0]))
     primary = {}
     for scheduler in ("aware", "history"):
-        found = simulate("scheduling", traces=traces, scheduler=scheduler, days=0.5, demand=0.1)["result"]
-        primary[scheduler] = found["primary"]
+        found = simulate("scheduling", traces=traces, scheduler=scheduler, days=0.5, demand=0.1)
+        primary[scheduler] = found.result["primary"]
     assert primary["aware"] == primary["history"] == pytest.approx(0.4, abs=0.03)
 
 

@@ -7,17 +7,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
+
+import msgspec
 
 from hindmost import _engine
-from hindmost.commands.harvest.document import Classes, ClassifiedTenant
+from hindmost.commands.harvest.document import Class, Classes, ClassifiedTenant, Pattern, Share
 from hindmost.commands.harvest.reading import Traces
-from hindmost.core.documents import read_json
 from hindmost.core.progress import step
+from hindmost.core.store.reading import read_document
 from hindmost.errors import Inconclusive, UsageError
 
 SCHEMA: Final = "hindmost.classes/1"
-PATTERNS = ("periodic", "constant", "unpredictable")
+PATTERNS: tuple[Pattern, ...] = ("periodic", "constant", "unpredictable")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
     >>> days = np.arange(30 * 24) / 24
     >>> cpu = np.stack([0.4 + 0.2 * np.sin(2 * np.pi * days), np.full(720, 0.3)])
     >>> found = classify(Traces([Tenant("web", "a", ["s1"]), Tenant("crawler", "b", ["s2"])], cpu, 3600.0))
-    >>> [(one["name"], one["pattern"], one["period_s"]) for one in found["tenants"]]
+    >>> [(one.name, one.pattern, one.period_s) for one in found.tenants]
     [('web', 'periodic', 86400.0), ('crawler', 'constant', None)]
     """
     import numpy as np
@@ -102,31 +104,23 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
             slots=cpu.shape[1],
             settings=dataclasses.asdict(settings),
         ) from None
-    tenants: list[ClassifiedTenant] = []
-    for tenant, one in zip(traces.tenants, found["tenants"], strict=True):
-        periodic = one.get("pattern") == "periodic"
-        tenants.append(
+    tenants = [
+        msgspec.convert(
             {
+                **one,
                 "name": tenant.name,
                 "environment": tenant.environment,
                 "servers": tenant.servers,
                 "racks": tenant.racks,
                 "reimages": tenant.reimages,
-                "space": tenant.space or float(len(tenant.servers)),
-                "class": one["class"],
-                "pattern": one.get("pattern"),
-                "confidence": one.get("confidence"),
-                "mean": one.get("mean"),
-                "peak": one.get("peak"),
-                "deviation": one.get("deviation"),
-                "period_s": one["period"] * traces.slot_s if periodic else None,
-                "share": one.get("share"),
-                "missing": one["missing"],
-                "clipped": one["clipped"],
-                "stable": one.get("stable"),
-            }
+                "space": tenant.space or len(tenant.servers),
+                "period_s": one["period"] * traces.slot_s if one.get("pattern") == "periodic" else None,
+            },
+            ClassifiedTenant,
         )
-    left_out = [one["name"] for one in tenants if one["class"] is None]
+        for tenant, one in zip(traces.tenants, found["tenants"], strict=True)
+    ]
+    left_out = [one.name for one in tenants if one.class_ is None]
     if len(left_out) == len(tenants):
         raise Inconclusive(
             "no-whole-trace",
@@ -135,32 +129,32 @@ def classify(traces: Traces, settings: Settings | None = None) -> Classes:
             tenants=len(tenants),
             most=settings.most_missing,
         )
-    return {
-        "schema": SCHEMA,
-        "slot_s": traces.slot_s,
-        "slots": cpu.shape[1],
-        "settings": dataclasses.asdict(settings),
-        "classes": found["classes"],
-        "shares": {pattern: _share(tenants, pattern) for pattern in PATTERNS},
-        "left_out": left_out,
-        "unowned_servers": traces.unowned,
-        "columns": traces.columns,
-        "other_clocks": traces.other_clocks,
-        "tenants": tenants,
-    }
+    return Classes(
+        schema=SCHEMA,
+        slot_s=traces.slot_s,
+        slots=cpu.shape[1],
+        settings=dataclasses.asdict(settings),
+        classes=msgspec.convert(found["classes"], list[Class]),
+        shares={pattern: _share(tenants, pattern) for pattern in PATTERNS},
+        left_out=left_out,
+        unowned_servers=traces.unowned,
+        columns=traces.columns,
+        other_clocks=traces.other_clocks,
+        tenants=tenants,
+    )
 
 
-def _share(tenants: Sequence[ClassifiedTenant], pattern: str) -> Any:  # noqa: ANN401 (a row of the document)
+def _share(tenants: Sequence[ClassifiedTenant], pattern: Pattern) -> Share:
     """Return the shares of tenants and servers, and of tenants with the pattern in both halves."""
-    known = [one for one in tenants if one["class"] is not None]
-    own = [one for one in known if one["pattern"] == pattern]
-    servers = sum(len(one["servers"]) for one in known)
-    looked = [one for one in own if one["stable"] is not None]
-    return {
-        "tenants": len(own) / len(known) if known else 0.0,
-        "servers": sum(len(one["servers"]) for one in own) / servers if servers else 0.0,
-        "stable": sum(bool(one["stable"]) for one in looked) / len(looked) if looked else None,
-    }
+    known = [one for one in tenants if one.class_ is not None]
+    own = [one for one in known if one.pattern == pattern]
+    servers = sum(len(one.servers) for one in known)
+    checked = [one.stable for one in own if one.stable is not None]
+    return Share(
+        tenants=len(own) / len(known),
+        servers=sum(len(one.servers) for one in own) / servers if servers else 0.0,
+        stable=sum(checked) / len(checked) if checked else None,
+    )
 
 
 def read_error(error: Exception) -> str:
@@ -180,7 +174,9 @@ def load_classes(path: Path | str) -> Classes:
     """
     path = Path(path)
     try:
-        found = read_json(path)
+        found = read_document(path)
+        if found.get("schema") == SCHEMA:
+            return msgspec.convert(found, Classes)
     except (OSError, ValueError) as error:
         raise UsageError(
             read_error(error),
@@ -188,14 +184,11 @@ def load_classes(path: Path | str) -> Classes:
             hint="hindmost harvest classify TRACES --out classes.json",
             path=str(path),
         ) from None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        value = found.get("schema") if isinstance(found, dict) else None
-        raise UsageError(
-            "bad-file",
-            f"{path} is not a document {SCHEMA}",
-            hint="hindmost harvest classify TRACES --out classes.json",
-            path=str(path),
-            value=value,
-            need=SCHEMA,
-        )
-    return cast(Classes, found)
+    raise UsageError(
+        "bad-file",
+        f"{path} is not a document {SCHEMA}",
+        hint="hindmost harvest classify TRACES --out classes.json",
+        path=str(path),
+        value=found.get("schema"),
+        need=SCHEMA,
+    )

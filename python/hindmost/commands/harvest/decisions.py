@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from hindmost.commands.harvest.classes import engine
 from hindmost.commands.harvest.document import Classes, PlacedBlock
+from hindmost.core.store.estimates import to_document
 from hindmost.errors import UsageError
 
 Length = Literal["short", "medium", "long"]
@@ -45,24 +46,24 @@ def select(
         For each job, one class, several classes that share it, or none.
     """
     now = now or {}
-    unknown = sorted(set(now) - set(range(len(classes["classes"]))))
+    unknown = sorted(set(now) - set(range(len(classes.classes))))
     if unknown:
         raise UsageError(
             "unknown-name",
-            f"there is no class {unknown[0]}; classes are 0 to {len(classes['classes']) - 1}",
+            f"there is no class {unknown[0]}; classes are 0 to {len(classes.classes) - 1}",
             hint="hindmost harvest classify lists the classes",
             value=unknown[0],
-            known=list(range(len(classes["classes"]))),
+            known=list(range(len(classes.classes))),
         )
     rooms = [
         {
-            "pattern": one["pattern"],
-            "mean": one["mean"] + reserve,
-            "peak": one["peak"] + reserve,
-            "now": now.get(number, one["mean"]) + reserve,
-            "capacity": one["servers"] * cores,
+            "pattern": one.pattern,
+            "mean": one.mean + reserve,
+            "peak": one.peak + reserve,
+            "now": now.get(number, one.mean) + reserve,
+            "capacity": one.servers * cores,
         }
-        for number, one in enumerate(classes["classes"])
+        for number, one in enumerate(classes.classes)
     ]
     asked = {"rooms": rooms, "jobs": [{"length": length, "wants": wants}] * jobs, "seed": seed}
     found: list[list[int]] = engine("select", asked)["classes"]
@@ -77,7 +78,7 @@ def learn_thresholds(classes: Classes, runs: Sequence[tuple[float, float]]) -> d
     """
     asked = {
         "runs": [{"duration_s": duration, "core_s": work} for duration, work in runs],
-        "classes": classes["classes"],
+        "classes": [to_document(one) for one in classes.classes],
     }
     found: dict[str, float] | None = engine("thresholds", asked)["thresholds"]
     return found
@@ -110,8 +111,8 @@ def place(
     list
         For each block its servers, and the level to which the rules were relaxed (0: not at all).
     """
-    known = [one for one in classes["tenants"] if one["class"] is not None]
-    names = [server for one in known for server in one["servers"]]
+    known = classes.classified
+    names = [server for one in known for server in one.servers]
     number = {name: at for at, name in enumerate(names)}
     unknown = [name for name in writers if name not in number]
     if unknown:
@@ -121,17 +122,17 @@ def place(
             hint="use a server of a tenant that has a class",
             value=unknown[0],
         )
-    environments = {name: at for at, name in enumerate(dict.fromkeys(one["environment"] for one in known))}
-    racks = {server: rack.strip("/") for one in known for server, rack in one["racks"].items()}
+    environments = {name: at for at, name in enumerate(dict.fromkeys(one.environment for one in known))}
+    racks = {server: rack.strip("/") for one in known for server, rack in one.racks.items()}
     rack_numbers = {rack: at for at, rack in enumerate(dict.fromkeys(racks.values()))}
     asked = {
         "tenants": [
             {
-                "environment": environments[one["environment"]],
-                "reimages": one["reimages"],
-                "peak": one["peak"],
-                "space": one["space"],
-                "servers": [number[server] for server in one["servers"]],
+                "environment": environments[one.environment],
+                "reimages": one.reimages,
+                "peak": one.peak,
+                "space": one.space,
+                "servers": [number[server] for server in one.servers],
             }
             for one in known
         ],
@@ -144,10 +145,10 @@ def place(
         "writers": [number[writers[at % len(writers)]] if writers else None for at in range(blocks)],
         "seed": seed,
     }
-    placed: list[Any] = engine("place", asked)["blocks"]
-    for one in placed:  # in place, because there may be millions
-        one["servers"] = [names[server] for server in one["servers"]]
-    return placed
+    return [
+        PlacedBlock(servers=[names[server] for server in one["servers"]], level=one["level"])
+        for one in engine("place", asked)["blocks"]
+    ]
 
 
 def first_full(classes: Classes, blocks: Sequence[PlacedBlock]) -> tuple[str, float] | None:
@@ -158,9 +159,9 @@ def first_full(classes: Classes, blocks: Sequence[PlacedBlock]) -> tuple[str, fl
     tuple or None
         Its name, and the share of all space (0 to 1) in use by then. None without blocks.
     """
-    owner = {server: one["name"] for one in classes["tenants"] for server in one["servers"]}
-    space = {one["name"]: one["space"] for one in classes["tenants"] if one["class"] is not None}
-    count = Counter(owner[server] for block in blocks for server in block["servers"])
+    owner = {server: one.name for one in classes.tenants for server in one.servers}
+    space = {one.name: one.space for one in classes.classified}
+    count = Counter(owner[server] for block in blocks for server in block.servers)
     if not count:
         return None
     name = min(count, key=lambda one: space[one] / count[one])

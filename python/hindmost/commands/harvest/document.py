@@ -1,49 +1,50 @@
-"""The documents of ``hindmost harvest``: their types."""
+"""The documents of ``hindmost harvest``."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
+
+import msgspec
+
+from hindmost.core.store.types import Document
 
 Pattern = Literal["periodic", "constant", "unpredictable"]
 
 
-class Class(TypedDict):
+class Class(Document):
     """A class of tenants: ``confidence`` in their pattern, ``mean`` and ``peak``, as means over servers."""
 
     pattern: Pattern
-    confidence: float
+    confidence: float = 0.0
     mean: float
     peak: float
     tenants: int
     servers: float
 
 
-ClassifiedTenant = TypedDict(
-    "ClassifiedTenant",
-    {
-        "name": str,
-        "environment": str,
-        "servers": list[str],
-        "racks": dict[str, str],
-        "reimages": float,
-        "space": float,
-        "class": int | None,
-        "pattern": Pattern | None,
-        "confidence": float | None,
-        "mean": float | None,
-        "peak": float | None,
-        "deviation": float | None,
-        "period_s": float | None,
-        "share": float | None,
-        "missing": float,
-        "clipped": float,
-        "stable": bool | None,
-    },
-)
-"""A tenant; figures of its trace are null if too much of the trace is missing."""
+class ClassifiedTenant(Document):
+    """A tenant; figures of its trace are null if too much of the trace is missing."""
+
+    name: str
+    environment: str
+    servers: list[str]
+    racks: dict[str, str]
+    reimages: float
+    space: float
+    class_: int | None = msgspec.field(name="class")
+    pattern: Pattern | None = None
+    confidence: float | None = None
+    mean: float | None = None
+    peak: float | None = None
+    deviation: float | None = None
+    period_s: float | None = None
+    share: float | None = None
+    missing: float = 0.0
+    clipped: float = 0.0
+    stable: bool | None = None
 
 
-class Share(TypedDict):
+class Share(Document):
     """One pattern: its shares of tenants and servers; ``stable``: share of tenants with it in both halves."""
 
     tenants: float
@@ -51,7 +52,7 @@ class Share(TypedDict):
     stable: float | None
 
 
-class TraceColumns(TypedDict):
+class TraceColumns(Document):
     """How the columns of files of one format were interpreted; a column is a name, or a number from 1."""
 
     format: str
@@ -62,7 +63,7 @@ class TraceColumns(TypedDict):
     unit: Literal["share", "percent"]
 
 
-class Classes(TypedDict):
+class Classes(Document):
     """``hindmost.classes/1``: tenants and their classes.
 
     ``other_clocks``: servers whose samples all lie apart in time from most others', and are left out.
@@ -75,20 +76,36 @@ class Classes(TypedDict):
     classes: list[Class]
     shares: dict[str, Share]
     left_out: list[str]
-    unowned_servers: int
+    unowned_servers: int = 0
     columns: list[TraceColumns]
     other_clocks: list[str]
     tenants: list[ClassifiedTenant]
 
+    @property
+    def classified(self) -> list[ClassifiedTenant]:
+        """The tenants that have a class."""
+        return [one for one in self.tenants if one.class_ is not None]
 
-class PlacedBlock(TypedDict):
+
+class PlacedBlock(Document):
     """The servers of a block; ``level`` 0: all rules were kept."""
 
     servers: list[str]
     level: int
 
 
-class HarvestSimulation(TypedDict):
+class Placement(Document):
+    """The output of ``hindmost harvest place``.
+
+    ``first_full``: the tenant that is full first if placement continues so, and the share of all space in use
+    by then.
+    """
+
+    blocks: list[PlacedBlock]
+    first_full: tuple[str, float] | None
+
+
+class HarvestSimulation(Document):
     """``hindmost.harvest-simulation/1``: the request to a simulated data center, and its result."""
 
     schema: Literal["hindmost.harvest-simulation/1"]

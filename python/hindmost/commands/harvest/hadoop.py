@@ -42,7 +42,7 @@ def tenants_text(classes: Classes) -> str:
     UsageError
         No tenant has a class, a host name is invalid, or a host occurs twice.
     """
-    known = [one for one in classes["tenants"] if one["class"] is not None]
+    known = classes.classified
     if not known:
         raise UsageError(
             "no-class",
@@ -50,10 +50,10 @@ def tenants_text(classes: Classes) -> str:
             hint="classify longer traces",
         )
     rows = ["# hindmost.harvest.tenants/1"]
-    for number, kind in enumerate(classes["classes"]):
-        rows.append(f"class\t{number}\t{kind['pattern']}\t{kind['mean']}\t{kind['peak']}")
+    for number, kind in enumerate(classes.classes):
+        rows.append(f"class\t{number}\t{kind.pattern}\t{kind.mean}\t{kind.peak}")
     for one in known:
-        for name in (one["name"], one["environment"]):
+        for name in (one.name, one.environment):
             if not NAME.fullmatch(name):
                 raise UsageError(
                     "bad-value",
@@ -62,21 +62,21 @@ def tenants_text(classes: Classes) -> str:
                     key="tenant",
                     value=name,
                 )
-        columns = (one["name"], one["environment"], one["reimages"], one["peak"], one["space"], one["class"])
+        columns = (one.name, one.environment, one.reimages, one.peak, one.space, one.class_)
         rows.append("tenant\t" + "\t".join(map(str, columns)))
-    HostTable((host, None) for one in known for host in one["servers"])
+    HostTable((host, None) for one in known for host in one.servers)
     for one in known:
-        for host in one["servers"]:
+        for host in one.servers:
             if not HOST.fullmatch(host):
                 raise UsageError(
                     "bad-value",
-                    f"{host!r} of {one['name']} is not a host name",
+                    f"{host!r} of {one.name} is not a host name",
                     hint="use the servers' host names in the traces",
                     key="server",
                     value=host,
-                    name=one["name"],
+                    name=one.name,
                 )
-            rows.append(f"host\t{host}\t{one['name']}")
+            rows.append(f"host\t{host}\t{one.name}")
     text = "\n".join(rows) + "\n"
     return f"{text}end\t{zlib.crc32(text.encode()):08x}\n"
 
@@ -93,8 +93,8 @@ def topology_text(classes: Classes) -> str:
         A name of a host or rack is invalid, only some hosts have a rack, or racks differ in depth, which
         Hadoop refuses.
     """
-    servers = [host for one in classes["tenants"] for host in one["servers"]]
-    named = {host: rack for one in classes["tenants"] for host, rack in one["racks"].items()}
+    servers = [host for one in classes.tenants for host in one.servers]
+    named = {host: rack for one in classes.tenants for host, rack in one.racks.items()}
     racks = {host: rack.strip("/").split("/") for host, rack in named.items()}
     for host, parts in racks.items():
         if not (HOST.fullmatch(host) and all(map(HOST.fullmatch, parts))):

@@ -84,19 +84,14 @@ class ClassIndex:
     def node(self, name: str) -> Class | None:
         """Return the class of a node; None without one."""
         at = self.of.get(name)
-        return None if at is None else self.document["classes"][at]
+        return None if at is None else self.document.classes[at]
 
 
 def read_index(path: Path) -> ClassIndex:
     """Read a document of ``hindmost harvest classify`` and index it by server."""
     found = load_classes(path)
-    known = [one for one in found["tenants"] if one["class"] is not None]
-    return ClassIndex(
-        found,
-        HostTable(
-            (server, one["class"]) for one in known for server in one["servers"] if one["class"] is not None
-        ),
-    )
+    rows = ((server, one.class_) for one in found.tenants for server in one.servers if one.class_ is not None)
+    return ClassIndex(found, HostTable(rows))
 
 
 @dataclass(frozen=True)
@@ -189,7 +184,7 @@ class LengthJudge:
         found = {}
         for room in rooms:
             if room.at in picked or not picked:
-                past = history(length, known.document["classes"][room.at], room.load)
+                past = history(length, known.document.classes[room.at], room.load)
                 left = 1.0 - self.reserve - past - room.batch
                 found[room.node.name] = max(1, round(MOST_SCORE * left / (1.0 - self.reserve)))
         if found:
@@ -227,7 +222,7 @@ class LengthJudge:
                 continue
             node = (self.cluster.node(named.name) if self.cluster else None) or named
             said = node.annotations.get(UTILISATION)
-            load = known.document["classes"][at]["mean"] if said is None else share_of(said)
+            load = known.document.classes[at].mean if said is None else share_of(said)
             cores = node.cores or self.cores
             if load is None or load > 1.0:
                 bad[named.name] = bad_share(node, UTILISATION, str(said))
@@ -251,7 +246,7 @@ class LengthJudge:
         unreadable = self.known.unreadable + (self.runs.unreadable if self.runs else 0)
         known = self.known.now()
         found = {
-            "classes": float(len(known.document["classes"])),
+            "classes": float(len(known.document.classes)),
             "nodes": float(len(known.of.by_name)),
             "files_unreadable_total": float(unreadable),
             "blind_questions_total": float(self.blind),
@@ -271,7 +266,7 @@ class LengthJudge:
         # A class without any of these nodes has no capacity.
         now = {
             at: sum(loads[at]) / len(loads[at]) if at in loads else 1.0
-            for at in range(len(known.document["classes"]))
+            for at in range(len(known.document.classes))
         }
         wants = cores_of(pod.metadata("hindmost/wants"))
         return set(
@@ -293,7 +288,7 @@ def _job(pod: Pod) -> str:
 
 def history(length: Length, known: Class, now: float) -> float:
     """Return the utilisation that a job of a length must expect (section 4.2.1)."""
-    return max(now, {"short": now, "medium": known["mean"], "long": known["peak"]}[length])
+    return max(now, {"short": now, "medium": known.mean, "long": known.peak}[length])
 
 
 def labels_text(classes: Classes) -> str:
@@ -305,22 +300,20 @@ def labels_text(classes: Classes) -> str:
         A server's name is not a valid node name.
     """
     lines = ["#!/bin/sh", "# Classes of nodes, by hindmost harvest export.", "failed="]
-    for one in classes["tenants"]:
-        if one["class"] is None:
-            continue
-        for host in one["servers"]:
+    for one in classes.classified:
+        for host in one.servers:
             if not NODE.fullmatch(host):
                 raise UsageError(
                     "bad-value",
-                    f"{host!r} of {one['name']} is not a node name",
+                    f"{host!r} of {one.name} is not a node name",
                     hint="use the nodes' names in the traces: small letters, digits, - and .",
                     key="server",
                     value=host,
-                    name=one["name"],
+                    name=one.name,
                 )
             lines.append(
-                f"kubectl label node {host} --overwrite hindmost/class={one['class']}"
-                f' hindmost/pattern={one["pattern"]} || failed="$failed {host}"'
+                f"kubectl label node {host} --overwrite hindmost/class={one.class_}"
+                f' hindmost/pattern={one.pattern} || failed="$failed {host}"'
             )
     lines += [
         '[ -z "$failed" ] && exit',

@@ -69,7 +69,7 @@ def simulate(
     --------
     >>> small = published_center(9, servers=300, tenants=60)
     >>> found = simulate("availability", small, utilisation=0.1, blocks=500, days=1.0)
-    >>> found["result"]["failed"]
+    >>> found.result["failed"]
     0
     """
     document = {**asked, "center": published_center(9) if center is None else center}
@@ -79,13 +79,9 @@ def simulate(
     else:
         document = _recorded_defaults(kind, traces) | document
         result = _replay(kind, document, traces)
-    return {
-        "schema": SCHEMA,
-        "kind": kind,
-        "synthetic": traces is None,
-        "request": document,
-        "result": result,
-    }
+    return HarvestSimulation(
+        schema=SCHEMA, kind=kind, synthetic=traces is None, request=document, result=result
+    )
 
 
 LEAST: dict[str, float] = {"replicas": 1, "blocks": 1, "repair_hours": 1e-9, "notice_hours": 0.0, "cores": 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -54,24 +53,18 @@ def classify(
     from hindmost.commands.harvest.classes import Settings
     from hindmost.commands.harvest.classes import classify as classified
     from hindmost.commands.harvest.reading import read_traces
-    from hindmost.commands.harvest.view.terminal import render_classes
+    from hindmost.commands.harvest.view import classes_view
     from hindmost.core.plan.units import parse_duration
+    from hindmost.core.store.estimates import encode
     from hindmost.core.store.files import install
     from hindmost.errors import UsageError
+    from hindmost.present.terminal import render_terminal
 
-    counts = classes.split(",")
-    if len(counts) != 3 or not all(count.strip().isdigit() for count in counts):
+    counts = [int(count) if count.strip().isdecimal() else 0 for count in classes.split(",")]
+    if len(counts) != 3 or not all(counts):
         raise UsageError(
             "bad-value",
-            f"--classes {classes}: use three whole numbers",
-            hint="--classes 13,5,5",
-            option="--classes",
-            value=classes,
-        )
-    if "0" in {count.strip().lstrip("0") or "0" for count in counts}:
-        raise UsageError(
-            "bad-value",
-            f"--classes {classes}: each pattern needs at least one class",
+            f"--classes {classes}: use three whole numbers above zero",
             hint="--classes 13,5,5",
             option="--classes",
             value=classes,
@@ -80,13 +73,13 @@ def classify(
     settings = Settings(
         constant_below=constant_below,
         periodic_share=periodic_share,
-        classes=(int(counts[0]), int(counts[1]), int(counts[2])),
+        classes=(counts[0], counts[1], counts[2]),
     )
     slot_s = None if slot is None else parse_duration(slot)
     found = classified(read_traces(traces, slot_s=slot_s, format_=format_, balanced=False), settings)
     if out is not None:
-        install(out.parent, {out.name: json.dumps(found, allow_nan=False, indent=1)})
-    print(json.dumps(found, allow_nan=False) if json_ else render_classes(found), end="\n" if json_ else "")
+        install(out.parent, {out.name: encode(found, indent=1)})
+    print(encode(found) if json_ else render_terminal(classes_view(found)))
     if out is not None:
         say(f"classes: {out}")
     return Exit.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,8 +32,11 @@ def place(
     from hindmost.commands.harvest.classes import load_classes
     from hindmost.commands.harvest.decisions import first_full
     from hindmost.commands.harvest.decisions import place as placed
-    from hindmost.commands.harvest.view.terminal import render_blocks
+    from hindmost.commands.harvest.document import Placement
+    from hindmost.commands.harvest.view import placement_view
+    from hindmost.core.store.estimates import encode
     from hindmost.errors import UsageError
+    from hindmost.present.terminal import render_terminal
 
     if blocks < 1 or not 1 <= replicas <= 16:
         raise UsageError(
@@ -47,9 +49,6 @@ def place(
     loaded = load_classes(classes)
     rules = {"weigh": weigh, "soft": not hard}
     found = placed(loaded, blocks, replicas=replicas, rules=rules, block_space=block_space, seed=seed)
-    full = first_full(loaded, found)
-    if json_:
-        print(json.dumps({"blocks": found, "first_full": full}))
-    else:
-        print(render_blocks(loaded, found, replicas, full), end="")
+    placement = Placement(blocks=found, first_full=first_full(loaded, found))
+    print(encode(placement) if json_ else render_terminal(placement_view(placement, loaded, replicas)))
     return Exit.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,7 +32,10 @@ def select(
     """
     from hindmost.commands.harvest.classes import load_classes
     from hindmost.commands.harvest.decisions import select as selected
+    from hindmost.commands.harvest.view import selection_view
+    from hindmost.core.store.estimates import encode, to_document
     from hindmost.errors import UsageError
+    from hindmost.present.terminal import render_terminal
 
     loaded = load_classes(classes)
     loads: dict[int, float] = {}
@@ -60,16 +62,11 @@ def select(
             option="--now" if wrong else "--cores",
             value=wrong[0] if wrong else cores,
         )
-    picked = selected(loaded, length, wants, now=loads, cores=cores, seed=seed)[0]
-    found = [{"class": at, **loaded["classes"][at]} for at in picked]
+    numbers = selected(loaded, length, wants, now=loads, cores=cores, seed=seed)[0]
+    picked = {number: loaded.classes[number] for number in numbers}
     if json_:
-        print(json.dumps({"length": length, "wants": wants, "classes": found}, allow_nan=False))
-    elif found:
-        for one in found:
-            print(
-                f"class {one['class']}: {one['pattern']}, {one['tenants']} tenants,"
-                f" {one['servers']:g} servers, {one['mean']:.0%} on average, {one['peak']:.0%} at most"
-            )
+        found = [{"class": number, **to_document(one)} for number, one in picked.items()]
+        print(encode({"length": length, "wants": wants, "classes": found}))
     else:
-        print(f"all classes together have no room for {wants:g} cores: the job has to wait")
-    return Exit.DONE if found else Exit.ERROR
+        print(render_terminal(selection_view(picked, wants)))
+    return Exit.DONE if picked else Exit.ERROR

@@ -49,9 +49,11 @@ def simulate(
     from hindmost.commands.harvest.reading import read_traces
     from hindmost.commands.harvest.simulation import published_center
     from hindmost.commands.harvest.simulation import simulate as simulated
-    from hindmost.commands.harvest.view.terminal import render_simulation
+    from hindmost.commands.harvest.view import simulation_view
     from hindmost.core.plan.units import parse_duration
+    from hindmost.core.store.estimates import encode
     from hindmost.errors import UsageError
+    from hindmost.present.terminal import render_terminal
 
     asked: dict[str, Any] = {}
     made = published_center(center)
@@ -86,12 +88,9 @@ def simulate(
     if traces is not None:
         recorded = read_traces(traces, slot_s=None if slot is None else parse_duration(slot), balanced=True)
     found = simulated(kind, made, traces=recorded, **asked)
-    if json_:
-        print(json.dumps(found, allow_nan=False))
-    else:
-        who = f"synthetic DC-{center}: {made['servers']:,} servers, {made['tenants']:,} tenants"
-        if recorded is not None:
-            servers = sum(len(one.servers) for one in recorded.tenants)
-            who = f"{traces}: {servers:,} servers, {len(recorded.tenants):,} tenants, as recorded"
-        print(render_simulation(found, who), end="")
+    what = f"synthetic DC-{center}: {made['servers']:,} servers, {made['tenants']:,} tenants"
+    if recorded is not None:
+        servers = sum(len(one.servers) for one in recorded.tenants)
+        what = f"{traces}: {servers:,} servers, {len(recorded.tenants):,} tenants, as recorded"
+    print(encode(found) if json_ else render_terminal(simulation_view(found, what)))
     return Exit.DONE

@@ -240,14 +240,14 @@ def _summarise_columns(layouts: Sequence[Layout]) -> list[TraceColumns]:
     """Summarise how columns were interpreted."""
     ways = Counter((one.format, one.time, one.server, one.load, one.scale) for one in layouts)
     return [
-        {
-            "format": name,
-            "files": files,
-            "time": time,
-            "server": server,
-            "load": load,
-            "unit": "share" if scale == 1.0 else "percent",
-        }
+        TraceColumns(
+            format=name,
+            files=files,
+            time=time,
+            server=server,
+            load=load,
+            unit="share" if scale == 1.0 else "percent",
+        )
         for (name, time, server, load, scale), files in ways.items()
     ]
 
