@@ -14,8 +14,9 @@ from measured_studies import runs_of, write_study
 import hindmost
 from hindmost.cli import main
 from hindmost.commands.study.listing import FILES, listing
-from hindmost.commands.study.view import render_listing, render_listing_page
+from hindmost.commands.study.view import view
 from hindmost.core.store.kinds import GO_ON
+from hindmost.present.page import render_page
 
 
 @pytest.fixture
@@ -36,48 +37,38 @@ def folder(tmp_path):
 
 
 def test_studies_are_listed_by_age_and_their_parts_are_not(folder):
-    studies = listing(folder)["studies"]
-    assert [study["folder"] for study in studies] == [
-        "broken",
-        "first",
-        "second",
-        "faster",
-        "deep/er",
-        "begun",
-    ]
+    studies = listing(folder).studies
+    names = ["broken", "first", "second", "faster", "deep/er", "begun"]
+    assert [study.folder for study in studies] == names
     first = studies[1]
-    assert (first["kind"], first["verdict"], first["runs"], first["page"]) == (
-        "measure",
-        "valid",
-        10,
-        "report.html",
-    )
-    assert first["latency_us"]["p99"]["low"] < 400 < first["latency_us"]["p99"]["high"]
-    assert (studies[-1]["verdict"], studies[-1]["latency_us"]) == (None, {})
+    assert (first.kind, first.verdict, first.runs, first.page) == ("measure", "valid", 10, "report.html")
+    assert first.latency_us["p99"]["low"] < 400 < first.latency_us["p99"]["high"]
+    assert (studies[-1].verdict, studies[-1].latency_us) == (None, {})
 
 
 def test_an_unreadable_study_is_listed_without_an_error(folder, capsys):
     (folder / "second/result.json").write_text('{"verdict": 3}')
     assert main(["study", "list", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + 4 + 2
-    faults = {study["folder"]: study["fault"] for study in listing(folder)["studies"] if study["fault"]}
+    faults = {study.folder: study.fault for study in listing(folder).studies if study.fault}
     assert {name: fault["code"] for name, fault in faults.items()} == {
         "broken": "bad-file",
         "second": "bad-file",
     }
     assert faults["broken"]["values"] == {"path": str(folder / "broken/manifest.json")}
     assert all(
-        any(name in line and fault["text"] in line for line in lines) for name, fault in faults.items()
+        any(name in line and fault["text"].replace("`", "") in line for line in lines) for name, fault in faults.items()
     )
+    names = [study.folder for study in listing(folder).studies if not study.fault]
+    assert [line.split()[0] for line in lines if "memcached" in line] == names
 
 
 def test_a_locked_study_is_listed_as_busy(folder):
     with (folder / "second/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert [study["folder"] for study in listing(folder)["studies"] if study["busy"]] == ["second"]
-        busy = render_listing(listing(folder))
-    assert busy != render_listing(listing(folder))
+        assert [study.folder for study in listing(folder).studies if study.busy] == ["second"]
+        busy = view(listing(folder)).blocks
+    assert busy[1] != view(listing(folder)).blocks[1]
 
 
 def test_the_page_links_to_reports_and_shows_the_trend_of_each_load(folder, tmp_path, capsys):
@@ -100,7 +91,7 @@ def test_listing_reads_no_runs(folder, monkeypatch):
     from hindmost.core.store import Study
 
     monkeypatch.setattr(Study, "runs", lambda self: pytest.fail("read a run"))
-    assert render_listing_page(listing(folder))
+    assert render_page(view(listing(folder)))
 
 
 def test_every_manifest_and_answer_is_read_once(folder, monkeypatch):
@@ -168,8 +159,8 @@ def test_every_kind_of_study_shows_its_verdict(tmp_path, kind, file, verdict):
     (study_folder / "manifest.json").write_text(json.dumps(manifest))
     (study_folder / file).write_text(json.dumps({"verdict": verdict}))
     (study_folder / "report.html").touch()
-    (study,) = listing(tmp_path)["studies"]
-    assert (study["kind"], study["verdict"], study["page"]) == (kind, verdict, "report.html")
+    (study,) = listing(tmp_path).studies
+    assert (study.kind, study.verdict, study.page) == (kind, verdict, "report.html")
 
 
 def test_the_list_has_the_files_of_every_kind():

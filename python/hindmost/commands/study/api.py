@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,7 @@ import msgspec
 
 from hindmost.commands.measure.search import SearchFindings
 from hindmost.commands.study.document import StudyEntry
-from hindmost.core.frames import frame
-from hindmost.core.results.frames import Library
+from hindmost.core.frames import Library, frame
 from hindmost.core.results.result import Result
 from hindmost.core.store import Study
 from hindmost.core.study.kind import kind_of
@@ -101,7 +100,7 @@ def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> 
     from hindmost.commands.study.listing import listing
 
     root = Path(folder)
-    rows = [_row(one, root) for one in listing(root)["studies"]]
+    rows = [_row(one, root) for one in listing(root).studies]
     names = dict.fromkeys(
         [*_FIRST, "fault_code", "fault", "headline", *(name for row in rows for name in row)]
     )
@@ -109,13 +108,11 @@ def list_studies(folder: str | Path = ".", *, frames: Library | None = None) -> 
 
 
 def _row(one: StudyEntry, root: Path) -> dict[str, Any]:
-    known: Mapping[str, Any] = one
-    created, fault = one["created"], one["fault"]
-    row: dict[str, Any] = {name: known[name] for name in _FIRST}
-    row |= {"fault_code": fault and fault["code"], "fault": fault and fault["text"]}
-    row |= {"folder": str(root / one["folder"]), "headline": one["headline"]}
-    row["created"] = datetime.fromisoformat(created) if created else None
-    for label, estimate in one["latency_us"].items():
+    row: dict[str, Any] = {name: getattr(one, name) for name in _FIRST}
+    row |= {"fault_code": one.fault and one.fault["code"], "fault": one.fault and one.fault["text"]}
+    row |= {"folder": str(root / one.folder), "headline": one.headline}
+    row["created"] = datetime.fromisoformat(one.created) if one.created else None
+    for label, estimate in one.latency_us.items():
         row |= {
             f"{label}_us": estimate["value"],
             f"{label}_low_us": estimate["low"],

@@ -1,12 +1,12 @@
-"""The document of ``hindmost study list --json`` (``hindmost.list/1``): types, source of its schema."""
+"""The document of ``hindmost study list --json`` (``hindmost.list/1``)."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 from hindmost.core.store.estimates import Value
-from hindmost.core.store.types import Count, Note
+from hindmost.core.store.types import Count, Document, Note
 
 
-class StudyEntry(TypedDict):
+class StudyEntry(Document):
     """One study, from its manifest and its result.
 
     ``folder``: relative to the listed folder. ``verdict``: null without a result yet. ``busy``: another
@@ -14,21 +14,21 @@ class StudyEntry(TypedDict):
     """
 
     folder: str
-    kind: str | None
-    target: str | None
-    rate_per_s: float | None
-    load: str | None
-    created: str | None
-    verdict: str | None
-    headline: str | None
-    runs: Count
+    kind: str | None = None
+    target: str | None = None
+    rate_per_s: float | None = None
+    load: str | None = None
+    created: str | None = None
+    verdict: str | None = None
+    headline: str | None = None
+    runs: Count = 0
     latency_us: dict[str, Value]
-    page: str | None
-    busy: bool
-    fault: Note | None
+    page: str | None = None
+    busy: bool = False
+    fault: Note | None = None
 
 
-class Listing(TypedDict):
+class Listing(Document):
     """All studies below a folder, the oldest first; parts of studies are not listed."""
 
     schema: Literal["hindmost.list/1"]

@@ -65,13 +65,13 @@ def listing(folder: Path) -> Listing:
             "no-such-file", f"there is no folder {folder}", hint="hindmost study list .", path=str(folder)
         )
     found = [_entry(place, folder) for place in _studies(folder, 0)]
-    return {
-        "schema": "hindmost.list/1",
-        "version": __version__,
-        "created": now_utc(),
-        "folder": str(folder),
-        "studies": sorted(found, key=lambda one: (one["created"] or "", one["folder"])),
-    }
+    return Listing(
+        schema="hindmost.list/1",
+        version=__version__,
+        created=now_utc(),
+        folder=str(folder),
+        studies=sorted(found, key=lambda one: (one.created or "", one.folder)),
+    )
 
 
 def _studies(folder: Path, depth: int) -> Iterator[Path]:
@@ -94,14 +94,13 @@ def _entry(place: Path, below: Path) -> StudyEntry:
         study = Study.open(place)
         return _read(study, name)
     except StudyError as error:
-        return _unreadable(name, Note(error.code, error.message, error.fields))
+        why = Note(error.code, error.message, error.fields)
     except OSError as error:
         text = f"cannot read {error.filename}: {error.strerror}"
-        return _unreadable(name, Note("unreadable-file", text, {"path": str(error.filename)}))
+        why = Note("unreadable-file", text, {"path": str(error.filename)})
     except (ValueError, msgspec.MsgspecError) as error:
-        return _unreadable(
-            name, Note("bad-file", f"the answer cannot be read: {error}", {"path": str(place)})
-        )
+        why = Note("bad-file", f"the answer cannot be read: {error}", {"path": str(place)})
+    return StudyEntry(folder=name, latency_us={}, fault=why.document())
 
 
 def _read(study: Study, name: str) -> StudyEntry:
@@ -116,21 +115,20 @@ def _read(study: Study, name: str) -> StudyEntry:
         verdict = "found" if answer.finished else "open"
     comparison = study.manifest.get("comparison")
     targets = [one["target"] for one in comparison["plans"]] if comparison else [plan.get("target")]
-    return {
-        "folder": name,
-        "kind": kind,
-        "target": " against ".join(str(one) for one in targets),
-        "rate_per_s": plan.get("rate_per_s"),
-        "load": f"{plan.get('loop', 'open')} loop",
-        "created": study.manifest.get("created"),
-        "verdict": verdict,
-        "headline": answer.headline,
-        "runs": _runs(study.folder),
-        "latency_us": _figures(answer),
-        "page": page if (study.folder / page).exists() else None,
-        "busy": study.busy(),
-        "fault": None,
-    }
+    return StudyEntry(
+        folder=name,
+        kind=kind,
+        target=" against ".join(str(one) for one in targets),
+        rate_per_s=plan.get("rate_per_s"),
+        load=f"{plan.get('loop', 'open')} loop",
+        created=study.manifest.get("created"),
+        verdict=verdict,
+        headline=answer.headline,
+        runs=_runs(study.folder),
+        latency_us=_figures(answer),
+        page=page if (study.folder / page).exists() else None,
+        busy=study.busy(),
+    )
 
 
 def _figures(answer: _Answer) -> dict[str, Value]:
@@ -146,21 +144,3 @@ def _runs(folder: Path) -> int:
         return sum(entry.name.isdigit() for entry in os.scandir(folder / "runs"))
     except OSError:
         return 0
-
-
-def _unreadable(name: str, why: Note) -> StudyEntry:
-    return {
-        "folder": name,
-        "kind": None,
-        "target": None,
-        "rate_per_s": None,
-        "load": None,
-        "created": None,
-        "verdict": None,
-        "headline": None,
-        "runs": 0,
-        "latency_us": {},
-        "page": None,
-        "busy": False,
-        "fault": why.document(),
-    }
