@@ -13,6 +13,7 @@ from hindmost.cli.verbs import all_commands
 
 FINDINGS = {
     "facts": {"cpus_online": 2, "kernel": "6.1.0"},
+    "noise": None,
     "findings": [
         {"id": "clock", "title": "Clock", "value": "tsc", "mark": "fine", "why": None, "hint": None},
         {

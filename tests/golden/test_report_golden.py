@@ -20,7 +20,8 @@ from hindmost.cli import progress
 from hindmost.commands.attribute.view import render_attribution
 from hindmost.commands.diagnose import view as diagnosis
 from hindmost.commands.diagnose.document import read_diagnosis
-from hindmost.commands.host.view import render_findings
+from hindmost.commands.host.document import Doctor
+from hindmost.commands.host.view import doctor_view
 from hindmost.commands.measure.view import render_page, render_terminal
 from hindmost.commands.measure.view.markdown import render_markdown
 from hindmost.present import terminal
@@ -66,7 +67,8 @@ def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     yield "measure, 60 columns", render_terminal(SAMPLES["valid"](), width=60, color=False)
     yield "measure, in colour", render_terminal(SAMPLES["slipping"](), width=100, color=True)
     yield "measure, progress", render_progress_log(monkeypatch)
-    yield "doctor", render_findings(FINDINGS, width=80, color=False)
+    doctor = Doctor(schema="hindmost.doctor/2", facts={}, noise=None, findings=FINDINGS)
+    yield "doctor", terminal.render_terminal(doctor_view(doctor), width=80, color=False)
     yield "attribute", render_attribution(small())
     found = diagnosis.view(read_diagnosis(DATA / "diagnosis_two.json"))
     yield "diagnose", terminal.render_terminal(found, width=100, color=False)

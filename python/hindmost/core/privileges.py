@@ -54,16 +54,6 @@ class Need:
         held = capabilities()
         return held.issuperset(self.capabilities) and not (self.owner and os.geteuid() != 0)
 
-    def document(self) -> dict[str, object]:
-        """Return the row for ``hindmost host doctor --json``."""
-        return {
-            "command": self.command,
-            "capabilities": list(self.capabilities),
-            "owner": self.owner,
-            "why": self.why,
-            "met": self.is_met(),
-        }
-
 
 NEEDS = (
     Need("measure URL"),

@@ -4,32 +4,35 @@
 ones.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal
 
-from hindmost.core.store.engine import Checkup, Knob, Restored
-from hindmost.core.store.types import Note
+from msgspec import UNSET, UnsetType
 
-SCHEMA_NAME = "hindmost.knobs/1"
+from hindmost.core.store.engine import Finding, HostFacts, Knob, Noise, Restored
+from hindmost.core.store.types import Document, Note
 
 
-class Privilege(TypedDict):
+class Privilege(Document):
     """Rights that a command needs: capabilities(7), root's files (``owner``); ``met``: it has them."""
 
     command: str
-    capabilities: list[str]
+    capabilities: tuple[str, ...]
     owner: bool
     why: str
     met: bool
 
 
-class Doctor(Checkup):
+class Doctor(Document):
     """What on this host distorts a measurement, and which commands have the rights that they need."""
 
     schema: Literal["hindmost.doctor/2"]
-    privileges: NotRequired[list[Privilege]]
+    facts: HostFacts
+    noise: Noise | None
+    findings: list[Finding]
+    privileges: list[Privilege] | UnsetType = UNSET
 
 
-class KnobKind(TypedDict):
+class KnobKind(Document):
     """A setting that studies may vary: its form in a study file, its levels, why it is ``missing`` here."""
 
     kind: str
@@ -38,13 +41,13 @@ class KnobKind(TypedDict):
     levels: str
     keys: dict[str, str]
     missing: str | None
-    missing_note: NotRequired[Note | None]
+    missing_note: Note | UnsetType | None = UNSET
 
 
-class Knobs(TypedDict):
+class Knobs(Document):
     """The output of ``hindmost host knobs``."""
 
-    schema: Literal["hindmost.knobs/1"]
-    knobs: NotRequired[list[Knob]]
-    kinds: NotRequired[list[KnobKind]]
-    restored: NotRequired[list[Restored]]
+    schema: Literal["hindmost.knobs/1"] = "hindmost.knobs/1"
+    knobs: list[Knob] | UnsetType = UNSET
+    kinds: list[KnobKind] | UnsetType = UNSET
+    restored: list[Restored] | UnsetType = UNSET

@@ -8,10 +8,13 @@ import shlex
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hindmost import _engine
 from hindmost.errors import HindmostError, HostUnfit, UsageError
+
+if TYPE_CHECKING:
+    from hindmost.core.store.engine import Knob
 
 FOLDER = Path("/var/lib/hindmost")
 """Settings belong to the host, and so does their journal: later processes find it."""
@@ -91,8 +94,8 @@ def _journal_repair(message: str) -> str | None:
     return "run as root" if "ermission denied" in message else None
 
 
-def knobs(journal: Path, root: str = "/") -> dict[str, dict[str, Any]]:
-    """Return every setting of the host by its name, in the form of `hindmost.knobs/1`."""
+def knobs(journal: Path, root: str = "/") -> dict[str, Knob]:
+    """Return every setting of the host by its name."""
     return {knob["name"]: knob for knob in json.loads(call_engine(lambda: _engine.knobs(str(journal), root)))}
 
 

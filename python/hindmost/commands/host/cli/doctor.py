@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,11 +48,14 @@ def doctor(
     With a target, the report also states what time-stamps packets on the route to it. The command exits with
     5 if something makes the host unfit.
     """
-    from hindmost.commands.host.view import render_findings, render_privileges
+    from hindmost.commands.host.document import Doctor, Privilege
+    from hindmost.commands.host.view import doctor_view
     from hindmost.core.knobs import left_finding
     from hindmost.core.plan import parse_duration
     from hindmost.core.privileges import NEEDS
+    from hindmost.core.store.estimates import encode
     from hindmost.core.tracing.support import check_tracing
+    from hindmost.present.terminal import render_terminal
 
     seconds = parse_duration(spin, "spin", 0.01)
     if seconds > 60.0:
@@ -76,15 +80,16 @@ def doctor(
             option=f"--{given[0]}",
         )
     server = _server(MeasureRequest(target=target, **secured)) if target is not None else None
-    diagnosis = json.loads(_engine.doctor("/", seconds, server))
-    diagnosis["findings"] += [left_finding(), check_tracing()]
-    diagnosis["privileges"] = [need.document() for need in NEEDS]
-    if json_:
-        print(json.dumps({"schema": "hindmost.doctor/2", **diagnosis}))
-    else:
-        print(render_findings(diagnosis["findings"]))
-        print(render_privileges(diagnosis["privileges"]))
-    unfit = any(finding["mark"] == "unfit" for finding in diagnosis["findings"])
+    found = json.loads(_engine.doctor("/", seconds, server))
+    report = Doctor(
+        schema="hindmost.doctor/2",
+        facts=found["facts"],
+        noise=found["noise"],
+        findings=[*found["findings"], left_finding(), check_tracing()],
+        privileges=[Privilege(met=need.is_met(), **asdict(need)) for need in NEEDS],
+    )
+    print(encode(report) if json_ else render_terminal(doctor_view(report)))
+    unfit = any(finding["mark"] == "unfit" for finding in report.findings)
     return Exit.UNFIT if unfit else Exit.DONE
 
 

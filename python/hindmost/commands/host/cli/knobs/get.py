@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.commands.host.cli.knobs.journal import FOLDER, Journal
-from hindmost.commands.host.cli.knobs.list import format_setting
-from hindmost.commands.host.document import SCHEMA_NAME
+from hindmost.commands.host.document import Knobs
+from hindmost.commands.host.view import setting_text
 from hindmost.core.exits import Exit
 from hindmost.core.knobs.journal import check_name, knobs
+from hindmost.core.store.estimates import encode
 
 
 def get(
@@ -22,7 +22,5 @@ def get(
     """Show a setting: its value, its choices, its effect."""
     every = knobs(journal)
     knob = every[check_name(name, list(every))]
-    print(
-        json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}) if json_ else f"{name}  {format_setting(knob)}"
-    )
+    print(encode(Knobs(knobs=[knob])) if json_ else f"{name}  {setting_text(knob)}")
     return Exit.DONE

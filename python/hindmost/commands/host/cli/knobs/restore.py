@@ -7,9 +7,10 @@ import json
 from hindmost import _engine
 from hindmost.cli.options import Json
 from hindmost.commands.host.cli.knobs.journal import FOLDER, Journal
-from hindmost.commands.host.document import SCHEMA_NAME
+from hindmost.commands.host.document import Knobs
 from hindmost.core.exits import Exit
 from hindmost.core.knobs.journal import call_engine
+from hindmost.core.store.estimates import encode
 
 
 def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
@@ -20,7 +21,7 @@ def restore(*, journal: Journal = FOLDER, json_: Json = False) -> int:
     """
     done = json.loads(call_engine(lambda: _engine.restore_knobs(str(journal))))
     if json_:
-        print(json.dumps({"schema": SCHEMA_NAME, "restored": done}))
+        print(encode(Knobs(restored=done)))
     elif not done:
         print("nothing was changed")
     else:

@@ -9,9 +9,10 @@ from hindmost import _engine
 from hindmost.cli.options import TARGET, Json, option
 from hindmost.cli.streams import say
 from hindmost.commands.host.cli.knobs.journal import FOLDER, Journal
-from hindmost.commands.host.document import SCHEMA_NAME
+from hindmost.commands.host.document import Knobs
 from hindmost.core.exits import Exit
 from hindmost.core.knobs.journal import call_engine
+from hindmost.core.store.estimates import encode
 
 
 def set_(
@@ -28,7 +29,7 @@ def set_(
     """
     knob = json.loads(call_engine(lambda: _engine.set_knob(name, value, str(journal))))
     if json_:
-        print(json.dumps({"schema": SCHEMA_NAME, "knobs": [knob]}))
+        print(encode(Knobs(knobs=[knob])))
     else:
         print(f"{name}  {knob['value']} (originally: {knob['found']})")
     say("to restore all settings: hindmost host knobs restore")
