@@ -54,9 +54,9 @@ def test_latencies_of_a_log_are_in_the_ring_and_merge_over_hosts(ring):
     read = read_ring(ring[0])
     assert read.values[-1, read.names.index("latency.requests")] == 3
     (row,) = merge([read, read], batch_s=3600.0)
-    assert row["requests"] == 6
-    assert row["p50_us"] == pytest.approx(2000, rel=0.02)
-    assert row["p99_us"] == pytest.approx(8000, rel=0.02)
+    assert row.requests == 6
+    assert row.p50_us == pytest.approx(2000, rel=0.02)
+    assert row.p99_us == pytest.approx(8000, rel=0.02)
 
 
 def test_bins_of_the_ring_have_a_width_of_a_64th():
@@ -148,7 +148,7 @@ def test_latencies_are_read_from_logs_of_common_servers(place, line, tmp_path):
     request = WatchRequest(OWN, tmp_path / "log.ring", 1 << 20, period_s=0.02, latency=source, samples=12)
     watch(request, lambda _: log.write_text(f"{line}\n"))
     (row,) = merge([read_ring(request.ring)], batch_s=3600.0)
-    assert (row["requests"], row["p50_us"]) == (1, pytest.approx(4000, rel=0.02))
+    assert (row.requests, row.p50_us) == (1, pytest.approx(4000, rel=0.02))
 
 
 def test_a_ring_without_requests_has_no_blocks(tmp_path):

@@ -52,7 +52,7 @@ def show_ring(monkeypatch, capsys):
         assert main(["watch", "show", "a.ring", "--block", "30s", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert main(["watch", "show", "a.ring", "--block", "30s"]) == 0
-        return document, capsys.readouterr().out
+        return document, " ".join(capsys.readouterr().out.split())
 
     return show
 

@@ -207,7 +207,7 @@ def diagnose(
         correct,
         normal_work=normal_work,
         normal_metrics=None if ring is None else _normal_metrics(ring),
-        first=() if trace is None else tuple(one["name"] for one in read_culprits(trace)),
+        first=() if trace is None else tuple(one.name for one in read_culprits(trace)),
         replica=_replica(replica, replica_rate, replica_workload),
     )
     done = diagnosed(request, say)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hindmost.commands.watch.blocks import BLOCK_S, metrics_of, quantiles_of
+from hindmost.commands.watch.document import MissingBlocks
 from hindmost.commands.watch.ring import Ring, read_ring
-from hindmost.core.notes import Note
 from hindmost.stats.causes.ranking import LEAST_BLOCKS, MovedMetric, rank_metrics
 
 if TYPE_CHECKING:
@@ -27,57 +26,9 @@ LEAST_RATIO = 1.2
 """Ratio of the last block to the median of all blocks from which it counts as slow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """What a ranking still needs.
-
-    Attributes
-    ----------
-    have, need : int
-        Blocks that exist, and blocks that a ranking needs.
-    of : str
-        Which blocks: ``with latency``, or ``slow``.
-    block_s : float
-    at_s : float
-        When enough blocks can exist at the earliest, seconds since 1970, if they continue like the last
-        block.
-    """
-
-    have: int
-    need: int
-    of: str
-    block_s: float
-    at_s: float
-
-    @property
-    def note(self) -> Note:
-        """Why metrics cannot be ranked yet.
-
-        Examples
-        --------
-        >>> note = Wait(1, 6, "slow", 30.0, 0.0).note
-        >>> note.code, note.text[:58]
-        ('few-slow-blocks', 'a ranking needs 6 slow blocks of 30 s, but there is only 1')
-        """
-        there = "is" if self.have == 1 else "are"
-        clock = time.strftime("%H:%M:%S", time.localtime(self.at_s))
-        return Note(
-            "few-slow-blocks" if self.of == "slow" else "few-blocks",
-            f"a ranking needs {self.need} {self._blocks}, but there {there} only {self.have}; at the earliest"
-            f" at {clock} ({(self.need - self.have) * self.block_s:g} s after the last block), if the watch"
-            " still runs then",
-            {"have": self.have, "need": self.need, "block_s": self.block_s, "at_s": self.at_s},
-        )
-
-    @property
-    def _blocks(self) -> str:
-        each = f"blocks of {self.block_s:g} s"
-        return f"slow {each}" if self.of == "slow" else f"{each} {self.of}"
-
-
 def rank_or_wait(
     ring: Ring, ends: NDArray[np.float64], values: NDArray[np.float64], block_s: float
-) -> tuple[list[MovedMetric], Wait | None]:
+) -> tuple[list[MovedMetric], MissingBlocks | None]:
     """Rank metrics by how they follow the latency, or say which blocks are missing for that.
 
     A new anomaly is one or two blocks among many, and the top of the ranking is then random. If the last
@@ -112,8 +63,20 @@ def rank_or_wait(
     return rank_metrics(values, metrics_of(ring, ends, block_s)), None
 
 
-def _wait(have: int, need: int, of: str, block_s: float, last_s: float) -> Wait:
-    return Wait(have, need, of, block_s, last_s + (need - have) * block_s)
+def _wait(have: int, need: int, of: str, block_s: float, last_s: float) -> MissingBlocks:
+    left_s = (need - have) * block_s
+    clock = time.strftime("%H:%M:%S", time.localtime(last_s + left_s))
+    blocks = f"slow blocks of {block_s:g} s" if of == "slow" else f"blocks of {block_s:g} s {of}"
+    return MissingBlocks(
+        have=have,
+        need=need,
+        of=of,
+        block_s=block_s,
+        at_s=last_s + left_s,
+        why=f"a ranking needs {need} {blocks}, but there {'is' if have == 1 else 'are'} only {have}; at the"
+        f" earliest at {clock} ({left_s:g} s after the last block), if the watch still runs then",
+        code="few-slow-blocks" if of == "slow" else "few-blocks",
+    )
 
 
 def _slow(known: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -122,7 +85,7 @@ def _slow(known: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray((known > np.sqrt(normal * now)) & (now >= LEAST_RATIO * normal))
 
 
-def rank_ring(path: Path, q: float) -> tuple[list[MovedMetric], Wait | None]:
+def rank_ring(path: Path, q: float) -> tuple[list[MovedMetric], MissingBlocks | None]:
     """Rank metrics by how much of a latency quantile they explain in a ring, or say which blocks are missing.
 
     Blocks last 30 s even where neighbouring blocks are correlated, as around every anomaly: the ranking's

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hindmost import _engine
 from hindmost.commands.watch.daemon import translate_error
+from hindmost.commands.watch.document import Batch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,14 +137,10 @@ def read_ring(path: Path) -> Ring:
     )
 
 
-def merge(rings: Sequence[Ring], batch_s: float = 10.0) -> list[dict[str, Any]]:
+def merge(rings: Sequence[Ring], batch_s: float = 10.0) -> list[Batch]:
     """Merge the latency of rings from several hosts, in batches of wall-clock time.
 
-    Returns
-    -------
-    list of dict
-        ``at_s``, ``requests``, ``p50_us``, ``p95_us``, ``p99_us``, and ``by_host``: each host's p99. Clock
-        offsets between hosts are not corrected, so batches should be much longer than the offsets.
+    Clock offsets between hosts are not corrected, so batches should be much longer than the offsets.
     """
     batches: dict[int, dict[str, list[dict[int, int]]]] = {}
     for ring in rings:
@@ -156,11 +153,13 @@ def merge(rings: Sequence[Ring], batch_s: float = 10.0) -> list[dict[str, Any]]:
         by_host = batches[number]
         every = [counts for histograms in by_host.values() for counts in histograms]
         rows.append(
-            {
-                "at_s": number * batch_s,
-                "requests": sum(sum(counts.values()) for counts in every),
-                **{f"p{q}_us": merged_quantile_us(every, q / 100, octave) for q in (50, 95, 99)},
-                "by_host": {host: merged_quantile_us(one, 0.99, octave) for host, one in by_host.items()},
-            }
+            Batch(
+                at_s=number * batch_s,
+                requests=sum(sum(counts.values()) for counts in every),
+                p50_us=merged_quantile_us(every, 0.5, octave),
+                p95_us=merged_quantile_us(every, 0.95, octave),
+                p99_us=merged_quantile_us(every, 0.99, octave),
+                by_host={host: merged_quantile_us(one, 0.99, octave) for host, one in by_host.items()},
+            )
         )
     return rows

@@ -51,6 +51,8 @@ DOCUMENTS: dict[str, tuple[str, str]] = {
         "commands.colocate.documents.supervision:Supervision",
         "Result of hindmost colocate supervise",
     ),
+    "ring-view": ("commands.watch.document:RingView", "Result of hindmost watch show"),
+    "merged": ("commands.watch.document:Merged", "Result of hindmost watch merge"),
     "diagnosis": ("commands.diagnose.document:Diagnosis", "Result of hindmost diagnose"),
     "harvest-simulation": (
         "commands.harvest.document:HarvestSimulation",

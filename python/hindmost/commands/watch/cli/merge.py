@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -18,10 +16,14 @@ def merge(
     json_: Json = False,
 ) -> int:
     """Merge rings of several hosts: latency over all hosts, and per host, batch by batch."""
+    from hindmost.commands.watch.document import Merged
     from hindmost.commands.watch.ring import merge as merged
     from hindmost.commands.watch.ring import read_ring
+    from hindmost.commands.watch.view import merged_view
     from hindmost.core.plan.units import parse_duration
+    from hindmost.core.store.estimates import encode
     from hindmost.errors import UsageError
+    from hindmost.present.terminal import render_terminal
 
     if not rings:
         raise UsageError(
@@ -32,17 +34,9 @@ def merge(
         )
     rows = merged([read_ring(ring) for ring in rings], parse_duration(batch, "batch", 1.0))
     if out is not None:
-        out.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        out.write_text("".join(f"{encode(row)}\n" for row in rows), encoding="utf-8")
     if json_:
-        print(json.dumps({"schema": "hindmost.merged/1", "rows": rows}, allow_nan=False))
-        return Exit.DONE
-    if out is None:
-        print(f"{'time (s)':>14} {'requests':>9} {'p50 µs':>9} {'p99 µs':>9}  p99 by host")
-        for row in rows:
-            hosts = ", ".join(
-                f"{host} {value:.0f}" for host, value in row["by_host"].items() if not math.isnan(value)
-            )
-            print(
-                f"{row['at_s']:14.0f} {row['requests']:9} {row['p50_us']:9.0f} {row['p99_us']:9.0f}  {hosts}"
-            )
+        print(encode(Merged(rows=rows)))
+    elif out is None:
+        print(render_terminal(merged_view(rows)))
     return Exit.DONE

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from hindmost.cli.options import OUTPUT, PROCEDURE, TARGET, Json, integer_option, option
 from hindmost.commands.watch.culprits import read_culprits
@@ -16,8 +13,6 @@ from hindmost.core.exits import Exit
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-SHOWN_EVENTS = 8
 
 
 def show(
@@ -51,9 +46,13 @@ def show(
     import numpy as np
 
     from hindmost.commands.watch.blocks import judge_ring
+    from hindmost.commands.watch.document import RingView
     from hindmost.commands.watch.ranking import rank_or_wait
     from hindmost.commands.watch.ring import read_ring
+    from hindmost.commands.watch.view import ring_view
     from hindmost.core.plan.units import parse_duration
+    from hindmost.core.store.estimates import bounds, encode
+    from hindmost.present.terminal import render_terminal
     from hindmost.stats.series.changes import NOW_BLOCKS, Detector, interval_by_blocks
 
     read = read_ring(ring)
@@ -65,29 +64,26 @@ def show(
     begun = len(values) - NOW_BLOCKS if change.since_s is None else np.searchsorted(ends, change.since_s)
     low, high = interval_by_blocks(np.concatenate([values[:begun], values[-NOW_BLOCKS:]]))
     moved, wait = rank_or_wait(read, ends, values, judged.block_s)
-    document: dict[str, Any] = {
-        "schema": "hindmost.ring-view/1",
-        "about": read.about,
-        "samples": len(read.at_s),
-        "lasted_s": float(read.at_s[-1] - read.at_s[0]) if len(read.at_s) else 0.0,
-        "cut": read.cut,
-        "percentile": percentile,
-        "block_s": judged.block_s,
-        "blocks": [[float(at), _plain(value)] for at, value in zip(ends, values, strict=True)],
-        "change": {
-            name: _plain(value) if isinstance(value, float) else value
-            for name, value in asdict(change).items()
-        },
-        "bootstrap": {"low": _plain(low), "high": _plain(high)},
-        "paper_mode": _as_printed(values),
-        "moved": [asdict(one) for one in moved[:metrics]],
-        "moved_wait": None
-        if wait is None
-        else {**asdict(wait), "why": wait.note.text, "code": wait.note.code},
-        "culprits": [] if trace is None else read_culprits(trace),
-        "events": [[at, what] for at, what in read.events],
-    }
-    print(json.dumps(document, allow_nan=False) if json_ else _text(document))
+    document = RingView(
+        about=read.about,
+        samples=len(read.at_s),
+        lasted_s=float(read.at_s[-1] - read.at_s[0]) if len(read.at_s) else 0.0,
+        cut=read.cut,
+        percentile=percentile,
+        block_s=judged.block_s,
+        blocks=[
+            (float(at), float(value) if math.isfinite(value) else None)
+            for at, value in zip(ends, values, strict=True)
+        ],
+        change=change,
+        bootstrap=bounds(low, high),
+        paper_mode=_as_printed(values),
+        moved=moved[:metrics],
+        moved_wait=wait,
+        culprits=[] if trace is None else read_culprits(trace),
+        events=read.events,
+    )
+    print(encode(document) if json_ else render_terminal(ring_view(document)))
     return Exit.DONE
 
 
@@ -97,59 +93,3 @@ def _as_printed(values: NDArray[np.float64]) -> bool | None:
 
     known = values[values > 0]
     return paper_mode(known[:-1], known[-1:]) if len(known) > LEAST_BLOCKS else None
-
-
-def _clock(at_s: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_s))
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _text(document: dict[str, Any]) -> str:
-    from hindmost.core.plan.units import format_us
-
-    change, about = document["change"], document["about"]
-    cut = "; the file was cut off" if document["cut"] else ""
-    known = [value for _, value in document["blocks"] if value is not None]
-    lines = [
-        f"{about['application']} on {about['host']}: {document['samples']} samples over"
-        f" {document['lasted_s']:.0f} s{cut}"
-    ]
-    if known:
-        lines.append(
-            f"p{document['percentile']:g}: last {format_us(known[-1])}, {format_us(min(known))} to"
-            f" {format_us(max(known))}"
-        )
-    since = "" if change["since_s"] is None else f", since {_clock(change['since_s'] - document['block_s'])}"
-    lines.append(f"change: {change['kind']}{since}: {change['why']}")
-    if change["ratio"] is not None:
-        boot = document["bootstrap"]
-        ends = "" if boot["low"] is None else f"; by block bootstrap [{boot['low']:.2f}, {boot['high']:.2f}]"
-        lines.append(
-            f"  {change['ratio']:.2f} [{change['low']:.2f}, {change['high']:.2f}] times the baseline's"
-            f" (blocks of {document['block_s']:g} s, effectively {change['effective']:.0f}){ends}"
-        )
-    if document["paper_mode"]:
-        lines.append(
-            "  equation 6.1 as printed calls the last block an anomaly, as it does half of all blocks"
-        )
-    if document["culprits"]:
-        lines += ["", "culprits that delayed requests, from the trace (test these first):"]
-        for one in document["culprits"]:
-            place = f"{one['cause']} in {one['stage']}".replace("_", " ")
-            lines.append(f"  {one['name']:24} {one['share']:4.0%} of the variance: {place}")
-    if document["moved"]:
-        lines += ["", "metrics that moved with latency (correlation only; test them in this order):"]
-        lines += [
-            f"  {one['name']:24} {one['explained']:4.0%} {'+' if one['correlation'] > 0 else '-'}"
-            f"  p {one['p']:.2f}  {one['suggests']}".rstrip()
-            for one in document["moved"]
-        ]
-    if wait := document["moved_wait"]:
-        lines += ["", f"metrics that moved with latency are not ranked yet: {wait['why']}"]
-    if document["events"]:
-        lines += ["", "events"]
-        lines += [f"  {_clock(at)}  {json.dumps(what)}" for at, what in document["events"][-SHOWN_EVENTS:]]
-    return "\n".join(lines)
