@@ -121,14 +121,14 @@ def test_workers_obey_only_the_controller_and_its_secrets_are_not_exposed(channe
     text, signature = Signer().sign("a", {"hello": {}})
     reply = json.loads(ask_worker(address, ours, op="hindmost", text=text, signature=signature))
     assert reply["error"]["code"] == "rejected-command", "the signature is from another controller"
-    assert channel.ask("a", {"hello": {}}).said["version"]
+    assert channel.ask("a", {"hello": {}}).said.version
 
     # Errors of a host name the host.
     nowhere = f"{two.server.address}:1"
     with raises(ClientError, "server-unreachable", host="b", address=nowhere):
         channel.ask("b", {"reach": {"address": nowhere, "timeout_s": 2.0}})
     with raises(ClientError, "version-mismatch", host="b", value="9.9.9"):
-        refuse_other("b", {**channel.ask("b", {"hello": {}}).said, "version": "9.9.9"})
+        refuse_other("b", {"engine": channel.ask("b", {"hello": {}}).said.engine, "version": "9.9.9"})
 
     key = channel._credentials["a"].key.splitlines()[1]
     for machine in two.loads:

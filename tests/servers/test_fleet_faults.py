@@ -200,12 +200,12 @@ def test_a_missing_scheduler_and_a_scheduler_without_workers_are_reported(tmp_pa
         wait_for(lambda: count_workers(address, ours.security()) == 1, "the worker")
         channel = SchedulerChannel(parse_fleet(address))
         try:
-            assert channel.ask("north", {"hello": {}}).said["version"]
+            assert channel.ask("north", {"hello": {}}).said.version
             worker.send_signal(signal.SIGSTOP)
             with raises(HostLost, "host-lost", host="north"):
                 channel.ask("north", {"hello": {}}, patience_s=0.3)
             worker.send_signal(signal.SIGCONT)
-            assert channel.ask("north", {"hello": {}}).said["version"], "a late worker is not lost"
+            assert channel.ask("north", {"hello": {}}).said.version, "a late worker is not lost"
             worker.kill()
             wait_for(lambda: count_workers(address, ours.security()) == 0, "the scheduler notices the end")
             for _ in range(2):

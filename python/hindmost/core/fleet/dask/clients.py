@@ -8,13 +8,16 @@ import queue
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hindmost.core.fleet.dask.channel import START_S, Channel
 from hindmost.core.fleet.dask.clock import Offset, clocks, drift_ppm
 from hindmost.core.fleet.dask.files import pack_files
-from hindmost.core.fleet.dask.replies import bad_reply
+from hindmost.core.fleet.dask.replies import Finding, Messages, Place, bad_reply
 from hindmost.core.fleet.fleet import Heard, Job
 from hindmost.errors import ClientError, HostLost
 
@@ -29,13 +32,21 @@ FETCH_S = 120.0
 REACH_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedHost:
+    """A load host: its own name, and the findings of its check."""
+
+    hostname: str
+    findings: list[Finding]
+
+
 class DaskTeam:
     """The clients of one run, on their hosts.
 
     Parameters
     ----------
     found : mapping
-        Identity and check-up of each host.
+        The hosts, by name.
     by_host : dict
         Numbers of the jobs, by host.
     """
@@ -43,7 +54,7 @@ class DaskTeam:
     def __init__(
         self,
         channel: Channel,
-        found: Mapping[str, Mapping[str, Any]],
+        found: Mapping[str, CheckedHost],
         jobs: Sequence[Job],
         by_host: dict[str, list[int]],
         folder: Path,
@@ -53,10 +64,10 @@ class DaskTeam:
         self._jobs = jobs
         self._by_host = by_host
         self._folder = folder
-        self._heard: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._heard: queue.SimpleQueue[tuple[str, Messages | Exception]] = queue.SimpleQueue()
         self._ended: set[int] = set()
         self._silence: dict[str, Any] = {}
-        self._places: dict[str, list[dict[str, Any]]] = {}
+        self._places: dict[str, list[Place]] = {}
         self._before: dict[str, Offset] = {}
         self._after: dict[str, Offset] = {}
         self.offsets_ns: Sequence[int] = ()
@@ -96,11 +107,12 @@ class DaskTeam:
             return []
         if isinstance(said, Exception):
             raise said
-        self._silence[host] = said["channel"] or self._silence.get(host)
+        self._silence[host] = said.channel or self._silence.get(host)
         heard = []
-        for index, event in said["events"]:
+        for index, message in said.events:
             if index not in self._by_host[host]:
                 raise bad_reply(host, "listen", f"client {index} is not one of its clients")
+            event = msgspec.to_builtins(message)
             if event["event"] == "failed":
                 event["message"] = f"host {host}: {event['message']}"
             if event["event"] == "ended":
@@ -147,9 +159,9 @@ class DaskTeam:
             "fleet": [
                 {
                     "host": host,
-                    "hostname": self._found[host]["hostname"],
+                    "hostname": self._found[host].hostname,
                     "clients": indices,
-                    "places": self._places[host],
+                    "places": msgspec.to_builtins(self._places[host]),
                     "clock": {
                         "before": self._before[host].document(),
                         "after": self._after[host].document(),
@@ -157,9 +169,9 @@ class DaskTeam:
                     },
                     "channel": self._silence.get(host),
                     "findings": [
-                        finding
-                        for finding in self._found[host]["doctor"]["findings"]
-                        if finding["mark"] != "fine"
+                        msgspec.to_builtins(finding)
+                        for finding in self._found[host].findings
+                        if finding.mark != "fine"
                     ],
                 }
                 for host, indices in self._by_host.items()

@@ -12,11 +12,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 from hindmost.core.fleet.dask.channel import START_S, Channel, OwnChannel
-from hindmost.core.fleet.dask.clients import DaskTeam, check_reachability
+from hindmost.core.fleet.dask.clients import CheckedHost, DaskTeam, check_reachability
 from hindmost.core.fleet.dask.hosts import Hosts
+from hindmost.core.fleet.dask.replies import Doctor, Hello, RestoredSetting
 from hindmost.core.fleet.dask.scheduler import SchedulerChannel
 from hindmost.core.fleet.dask.target import serve_remotely
 from hindmost.core.fleet.dask.version import refuse_other
@@ -110,28 +110,29 @@ class DaskFleet:
                 )
         self.channel.close()
 
-    def _check_host(self, host: str) -> dict[str, Any]:
+    def _check_host(self, host: str) -> CheckedHost:
         """Return a host's identity and check-up; refuse another version than ours."""
-        hello: dict[str, Any] = self.channel.ask(host, {"hello": {}}).said
-        refuse_other(host, hello)
-        doctor = self.channel.ask(host, {"doctor": {"spin_s": SPIN_S}}, DOCTOR_S).said
-        for finding in doctor["findings"]:
-            if finding["mark"] == "unfit":
-                text = f"host {host} is unfit: {finding['title']}: {finding['value']}; {finding['why']}"
-                self._say(Note("host-unfit", text, {"host": host, "name": finding["id"]}))
+        hello: Hello = self.channel.ask(host, {"hello": {}}).said
+        refuse_other(host, {"version": hello.version, "engine": hello.engine})
+        doctor: Doctor = self.channel.ask(host, {"doctor": {"spin_s": SPIN_S}}, DOCTOR_S).said
+        for finding in doctor.findings:
+            if finding.mark == "unfit":
+                text = f"host {host} is unfit: {finding.title}: {finding.value}; {finding.why or ''}"
+                self._say(Note("host-unfit", text, {"host": host, "name": finding.id}))
         if self.plan.target is not None and self.plan.target.host == host:
             self._recover(host)
-        return hello | {"doctor": doctor}
+        return CheckedHost(hello.hostname, doctor.findings)
 
     def _recover(self, host: str) -> None:
-        for setting in self.channel.ask(host, {"recover": {}}, START_S).said:
-            name = f"{setting['name']} of host {host}, which a killed study had changed,"
-            values = {"host": host, "name": setting["name"], "value": setting["value"]}
-            if setting["failure"]:
-                text = f"{name} could not be restored to {setting['value']}: {setting['failure']}"
+        restored: list[RestoredSetting] = self.channel.ask(host, {"recover": {}}, START_S).said
+        for setting in restored:
+            name = f"{setting.name} of host {host}, which a killed study had changed,"
+            values = {"host": host, "name": setting.name, "value": setting.value}
+            if setting.failure:
+                text = f"{name} could not be restored to {setting.value}: {setting.failure}"
                 self._say(Note("unrestored-setting", text, values))
             else:
-                self._say(Note("restored-setting", f"{name} is {setting['value']} again", values))
+                self._say(Note("restored-setting", f"{name} is {setting.value} again", values))
 
     @contextmanager
     def start(self, jobs: Sequence[Job], folder: Path) -> Iterator[DaskTeam]:

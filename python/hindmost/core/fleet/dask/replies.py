@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from hindmost.core.codes import CODES
 from hindmost.core.documents import parse_json
@@ -14,58 +15,73 @@ from hindmost.core.exits import Exit
 from hindmost.errors import ClientError, HindmostError, HostUnfit
 
 
-class _Hello(TypedDict):
+class Hello(msgspec.Struct):
+    """The build of Hindmost on a host, and the host's own name."""
+
     version: str
     engine: str
     hostname: str
 
 
-class _Finding(TypedDict):
+class Finding(msgspec.Struct):
+    """One finding of a host's check."""
+
     id: str
     title: str
     value: str
     mark: str
-    why: NotRequired[str | None]
+    why: str | UnsetType | None = UNSET
+    hint: str | UnsetType | None = UNSET
 
 
-class _Doctor(TypedDict):
-    findings: list[_Finding]
+class Doctor(msgspec.Struct):
+    """A host's check of itself."""
+
+    findings: list[Finding]
 
 
-class _Place(TypedDict):
+class Place(msgspec.Struct):
+    """Where a client runs."""
+
     index: int
     cpus: list[int]
     pid: int
 
 
-class _Event(TypedDict):
+class Event(msgspec.Struct):
+    """A message of a client."""
+
     event: str
-    ports: NotRequired[list[int]]
-    replies: NotRequired[int]
-    code: NotRequired[str]
-    message: NotRequired[str]
-    fields: NotRequired[dict[str, Any]]
-    who: NotRequired[str]
-    status: NotRequired[int]
-    words: NotRequired[str]
+    ports: list[int] | UnsetType = UNSET
+    replies: int | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    fields: dict[str, Any] | UnsetType = UNSET
+    who: str | UnsetType = UNSET
+    status: int | UnsetType = UNSET
+    words: str | UnsetType = UNSET
 
 
-class _Heard(TypedDict):
-    events: list[tuple[int, _Event]]
-    channel: dict[str, float] | None
+class Messages(msgspec.Struct):
+    """Messages by client, and what the host sent and received while it measured."""
+
+    events: list[tuple[int, Event]]
+    channel: dict[str, int | float] | None
 
 
-class _Server(TypedDict):
+class Server(msgspec.Struct):
     """A started server: its address and command; or a stopped one: how it had died before."""
 
-    address: NotRequired[str]
-    command: NotRequired[list[str]]
-    cpus: NotRequired[list[int]]
-    server_version: NotRequired[str | None]
-    died: NotRequired[str | None]
+    address: str = ""
+    command: list[str] = []
+    cpus: list[int] = []
+    server_version: str | None = None
+    died: str | None = None
 
 
-class _RestoredSetting(TypedDict):
+class RestoredSetting(msgspec.Struct):
+    """A setting that was restored on a host, or could not be."""
+
     name: str
     value: str | None
     failure: str | None
@@ -74,18 +90,18 @@ class _RestoredSetting(TypedDict):
 MOST_BYTES = 128 << 20
 """Most bytes of a line to or from the broker; the longest have the files of a plan, or a piece of a file."""
 KINDS: dict[str, Any] = {
-    "hello": _Hello,
+    "hello": Hello,
     "clock": None,
-    "doctor": _Doctor,
+    "doctor": Doctor,
     "reach": None,
-    "start": list[_Place],
+    "start": list[Place],
     "order": None,
-    "listen": _Heard,
+    "listen": Messages,
     "fetch": list[tuple[str, int]] | str,
     "stop": None,
-    "serve": _Server | None,
+    "serve": Server | None,
     "knob": None,
-    "recover": list[_RestoredSetting],
+    "recover": list[RestoredSetting],
     "leave": None,
 }
 """The type of a host's reply to each command."""
@@ -151,7 +167,7 @@ class Part(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """A checked reply: ``ok`` is plain data, ``heard_ns`` and ``said_ns`` are by the host's clock."""
+    """A checked reply: ``ok`` is of the command's type; ``heard_ns`` and ``said_ns`` are by the host's clock."""
 
     ok: Any = None
     error: Fault | None = None
@@ -170,7 +186,7 @@ def read_reply(host: str, command: str, text: str) -> Reply:
     try:
         reply = msgspec.convert(parse_json(text), Reply)
         if reply.error is None:
-            msgspec.convert(reply.ok, KINDS[command])
+            reply.ok = msgspec.convert(reply.ok, KINDS[command])
     except ValueError as error:  # includes msgspec's and JSON's errors
         raise bad_reply(host, command, str(error)) from None
     return reply

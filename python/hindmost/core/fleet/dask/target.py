@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from hindmost.core.exits import Exit
 from hindmost.core.fleet.dask.channel import Channel
 from hindmost.core.fleet.dask.hosts import TargetPlace
+from hindmost.core.fleet.dask.replies import Server
 from hindmost.core.fleet.fleet import RemoteServer, Setting
 from hindmost.errors import ClientError, HindmostError, HostLost, HostUnfit, TargetError
 
@@ -24,15 +25,13 @@ def serve_remotely(
     sent = [{"what": dict(setting.what), "level": setting.level} for setting in settings]
     start = {"serve": {"name": name, "listen": listen, "cpus": list(cpus), "settings": sent}}
     try:
-        reply = channel.ask(place.host, start, SERVE_S).said
+        reply: Server = channel.ask(place.host, start, SERVE_S).said
     except HostLost:
         raise
     except ClientError as error:
         kind = HostUnfit if error.exit_code == Exit.UNFIT else TargetError
         raise kind(error.code, error.message, hint=error.hint, **error.fields) from None
-    server = RemoteServer(
-        place.host, reply["address"], reply["command"], reply["cpus"], reply["server_version"]
-    )
+    server = RemoteServer(place.host, reply.address, reply.command, reply.cpus, reply.server_version)
     try:
         yield server
     except HindmostError as error:
@@ -55,7 +54,7 @@ def serve_remotely(
 def _stop(channel: Channel, host: str) -> str | None:
     """Stop the server there and restore its settings; return how it had died before, if it had."""
     try:
-        said = channel.ask(host, {"serve": {"name": None}}, SERVE_S).said
+        said: Server | None = channel.ask(host, {"serve": {"name": None}}, SERVE_S).said
     except HostLost:  # its lease stops everything; the next command reports the loss
         return None
-    return None if said is None else said["died"]
+    return None if said is None else said.died
