@@ -20,6 +20,7 @@ from hindmost.core.store.estimates import UNKNOWN, Value, to_value
 from hindmost.core.store.measure import Arrivals, ScheduledGaps
 from hindmost.stats.series.arrivals import (
     Bins,
+    Spans,
     Variation,
     anderson_darling,
     dispersion,
@@ -68,7 +69,7 @@ def compare_arrivals(reading: ClientReading, plan: MeasurePlan) -> Arrivals | No
         "dispersion": {name: dispersion(each) for name, each in spans.items()},
         # The variance of a sample variance over n spans is about 2/(n - 1) of its square.
         "dispersion_error": {
-            name: math.sqrt(2.0 / max(1, sum(part["spans"] for part in each) - 1))
+            name: math.sqrt(2.0 / max(1, sum(part.spans for part in each) - 1))
             for name, each in spans.items()
         },
     }
@@ -102,7 +103,11 @@ def _bins(histogram: _engine.Histogram) -> Bins:
     return low, high, counts
 
 
-def _spans(workers: list[list[Dispersion]]) -> dict[str, list[Dispersion]]:
+def _spans(workers: list[list[Dispersion]]) -> dict[str, list[Spans]]:
     """Regroup the workers' counts by span length."""
-    each = [[worker[i] for worker in workers] for i in range(len(workers[0]))]
-    return {f"{parts[0]['span_ns'] / 1e6:g}ms": parts for parts in each}
+    return {
+        f"{parts[0]['span_ns'] / 1e6:g}ms": [
+            Spans(one["spans"], one["requests"], one["squares"]) for one in parts
+        ]
+        for parts in zip(*workers, strict=True)
+    }

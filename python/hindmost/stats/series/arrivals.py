@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -174,8 +174,8 @@ def anderson_darling(gaps: npt.ArrayLike, mean: float, law: GapLaw) -> float:
     return float(-n - (weights * (log_below + log_above[::-1])).sum() / n)
 
 
-class Spans(TypedDict):
-    """Requests in spans of one length, as a worker counts them."""
+class Spans(NamedTuple):
+    """Number of spans of one length, requests in them, and the sum of the squared requests per span."""
 
     spans: int
     requests: int
@@ -188,8 +188,8 @@ def dispersion(parts: Sequence[Spans]) -> float | None:
     Parameters
     ----------
     parts
-        One entry per worker, spans of one length: ``spans``, ``requests``, ``squares`` (of the counts). The
-        indices of independent workers are averaged, weighted by requests.
+        One entry per worker, spans of one length. The indices of independent workers are averaged, weighted
+        by requests.
 
     Returns
     -------
@@ -198,15 +198,14 @@ def dispersion(parts: Sequence[Spans]) -> float | None:
 
     Examples
     --------
-    >>> dispersion([{"spans": 4, "requests": 8, "squares": 16}])
+    >>> dispersion([Spans(4, requests=8, squares=16)])
     0.0
     """
     found, weights = [], []
-    for part in parts:
-        spans, requests = part["spans"], part["requests"]
+    for spans, requests, squares in parts:
         if spans < 2 or requests == 0:
             continue
         mean = requests / spans
-        found.append((part["squares"] - spans * mean * mean) / (spans - 1) / mean)
+        found.append((squares - spans * mean * mean) / (spans - 1) / mean)
         weights.append(float(requests))
     return float(np.average(found, weights=weights)) if found else None
