@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for people, with a code and values for programs; see `hindmost.core.codes`."""
+    """A sentence for people, with a code and values for programs; see `hindmost.core.codes`.
+
+    ``hint``: what to do about it.
+    """
 
     code: str
     text: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    hint: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", plain(self.text))

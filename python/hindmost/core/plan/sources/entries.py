@@ -31,6 +31,7 @@ _LONGEST_NAME = 120
 _ENCODER = msgspec.json.Encoder(order="sorted")
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(/[!\"$-z|}~]*)")
 """A URL without characters to escape or remove."""
+_HINT = "`hindmost workload FILE` prints what is sent"
 _FIRST = 3
 """Number of left-out entries that a note shows."""
 _MISSHAPEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
@@ -149,7 +150,7 @@ class Entries:
             ],
         }
         text = f"{len(first)} of {total} requests in {self.place.path} were left out: {shown}{more}"
-        return Note("requests-left-out", text, values)
+        return Note("requests-left-out", text, values, _HINT)
 
 
 def method_of(text: object) -> str:
@@ -236,7 +237,8 @@ def _assign_names(requests: list[Request]) -> list[Note]:
             f"results count requests by method: they have {len(named)} names, and at most {_MOST_KINDS}"
             " are counted apart"
         )
-        notes.append(Note("requests-counted-together", text, {"have": len(named), "limit": _MOST_KINDS}))
+        values = {"have": len(named), "limit": _MOST_KINDS}
+        notes.append(Note("requests-counted-together", text, values, _HINT))
         named.clear()
         for request in requests:
             request["name"] = request["method"].lower()

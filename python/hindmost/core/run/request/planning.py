@@ -127,7 +127,7 @@ def make_plan(request: MeasureRequest, *, rising: bool = False) -> MeasurePlan:
         verify_wire=request.verify_wire,
         trace=request.trace,
         workload=workload,
-        notes=tuple(dict(note.document()) for note in notes),
+        notes=tuple({**note.document(), "hint": note.hint} for note in notes),
         tls=tls_of(request, target),
         login=login_of(request, target),
         source=sources_of(request.source, target),
@@ -179,16 +179,17 @@ def _note_unpinned(request: MeasureRequest) -> Note:
         CPUs were named.
     """
     text = "this process may not choose CPUs (sched_setaffinity is refused): server and clients share them"
+    hint = "allow sched_setaffinity in the container's seccomp profile"
     for option, given in (("--server-cpus", request.server_cpus), ("--client-cpus", request.client_cpus)):
         if given is not None:
             raise HostUnfit(
                 "not-pinned",
                 f"{option} {given}: {text}",
-                hint="allow sched_setaffinity in the container's seccomp profile",
+                hint=hint,
                 option=option,
                 value=given,
             )
-    return Note("not-pinned", text)
+    return Note("not-pinned", text, hint=hint)
 
 
 def _hosts(request: MeasureRequest, target: Attached | Managed) -> Hosts | None:

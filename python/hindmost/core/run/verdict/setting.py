@@ -56,8 +56,7 @@ def host(e: Evidence) -> Iterator[Reason]:
 def method(e: Evidence) -> Iterator[Reason]:
     """Limits of the method."""
     for note in e.plan.notes:
-        hint = None if note["code"] == "not-pinned" else "`hindmost workload FILE` prints what is sent"
-        yield Reason(note["code"], "note", note["text"], hint, values=note["values"])
+        yield Reason(note["code"], "note", note["text"], note.get("hint"), values=note["values"])
     if not e.target["managed"]:
         yield Reason(
             "not-restarted",
