@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from interferer import HostInterference
+from interferer import HostInterference, need_real_time
 from measuring import need, need_two_cpus
 
 from benches.interruptions import plan_of, run_with_interference
@@ -16,15 +15,6 @@ from hindmost.core.store import Study
 
 SHARE, SPELL_MS = 0.1, 3.0
 MS = 1_000_000
-
-
-def need_real_time() -> None:
-    """Skip where no thread may have real-time priority."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    except PermissionError:
-        pytest.skip("no thread may have real-time priority here")
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def run_with_victim(role: str, folder: Path) -> tuple[RunFigures, HostInterference]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from measuring import wait_for
+from measuring import need_two_cpus, wait_for
 from messages import raises
 
 from hindmost.core.knobs import Knob, kind_of, knob_of
@@ -43,13 +43,6 @@ def make_knob(target: Managed, journal: Path, **table: object) -> Knob:
 
 def read_threads(server: ManagedServer, read: Callable[[int], object]) -> dict[int, object]:
     return {task.tid: read(task.tid) for task in tasks(server)}
-
-
-def need_two_cpus() -> tuple[int, int]:
-    cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2:
-        pytest.skip("only one CPU")
-    return cpus[0], cpus[1]
 
 
 def test_a_start_is_changed_by_options_arguments_variables_and_cpus(memcached, tmp_path) -> None:
