@@ -32,9 +32,9 @@ from hindmost.commands.clone.results.prediction import SimulationResult, SweepRe
 from hindmost.commands.clone.simulation import Design, simulation_document
 from hindmost.commands.compare.clone import open_new
 from hindmost.commands.compare.result import VerificationResult
+from hindmost.core.frames import Library
 from hindmost.core.plan.units import parse_quantiles
 from hindmost.core.results.call import restored_affinity
-from hindmost.core.results.frames import Library
 from hindmost.core.study.callback import CallbackProgress, ProgressFunction
 from hindmost.core.study.kind import carry_out, kind_of
 from hindmost.core.targets import Managed, ManagedServer, parse_target

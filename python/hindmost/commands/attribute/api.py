@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import cast
 
 from hindmost.commands.attribute.result import AttributionResult
+from hindmost.core.frames import Library
 from hindmost.core.results.call import restored_affinity
-from hindmost.core.results.frames import Library
 from hindmost.core.study.callback import CallbackProgress, ProgressFunction
 from hindmost.core.study.kind import carry_out, kind_of
 

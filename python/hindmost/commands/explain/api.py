@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from hindmost.commands.explain.result import ExplainResult
+from hindmost.core.frames import Library
 from hindmost.core.results.call import build_request, restored_affinity
-from hindmost.core.results.frames import Library
 from hindmost.core.study.callback import CallbackProgress, ProgressFunction
 from hindmost.core.study.kind import carry_out, kind_of
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from hindmost.commands.measure.result import MeasureResult
 from hindmost.commands.measure.search.result import SearchResult
+from hindmost.core.frames import Library
 from hindmost.core.results.call import build_request, restored_affinity
-from hindmost.core.results.frames import Library
 from hindmost.core.run.request import OPTIONS
 from hindmost.core.study.callback import CallbackProgress, ProgressFunction
 from hindmost.core.study.kind import carry_out, kind_of

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from hindmost import _engine
+from hindmost.core.frames import Library, import_library
 from hindmost.core.names import nearest
 from hindmost.core.store.older import COLUMNS
 from hindmost.errors import StudyError, UsageError
 
-Library = Literal["polars", "pandas", "rows"]
-"""``rows``: lists of dictionaries, which need no library."""
 Kept = Literal["samples", "worst"]
 NULL = np.iinfo(np.int64).min
 """The value that the engine's reader returns for null."""
@@ -47,7 +45,7 @@ def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
     Raises
     ------
     UsageError
-        If `kept` is neither ``samples`` nor ``worst``.
+        If `kept` is neither ``samples`` nor ``worst``, or the library is not installed.
     StudyError
         If the study stores no requests.
     """
@@ -69,12 +67,9 @@ def load_requests(study: Path, kept: Kept, library: Library | None) -> Any:  # n
         )
     if library == "rows":
         return _rows(files)
-    if library == "pandas":
-        return _pandas(files)
-    try:
-        polars = import_module("polars")
-    except ImportError:
-        return _pandas(files)
+    polars = import_library(library)
+    if polars.__name__ == "pandas":
+        return _pandas(polars, files)
     frames = [
         polars.scan_parquet(path).rename(COLUMNS, strict=False).with_columns(**_literals(polars, at))
         for path, at in files.items()
@@ -109,17 +104,8 @@ def _rows(files: Mapping[Path, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {**place, "latency_us": late, **row}
 
 
-def _pandas(files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a DataFrame)
+def _pandas(pandas: Any, files: Mapping[Path, Mapping[str, Any]]) -> Any:  # noqa: ANN401 (a module, a DataFrame)
     """Read with the engine, because pandas would need pyarrow to read Parquet."""
-    try:
-        pandas = import_module("pandas")
-    except ImportError:
-        raise UsageError(
-            "missing-library",
-            "neither polars nor pandas is installed",
-            hint="pip install polars",
-            known=["polars", "pandas"],
-        ) from None
     frames = []
     for path, place in files.items():
         columns: dict[str, Any] = {}

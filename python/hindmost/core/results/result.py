@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from hindmost.core.frames import frame
+from hindmost.core.frames import Library, frame
 from hindmost.core.names import nearest
-from hindmost.core.results.frames import Kept, Library, load_requests
+from hindmost.core.results.frames import Kept, load_requests
 from hindmost.core.store.types import Reason
 from hindmost.errors import HindmostError, StudyError, UsageError
 from hindmost.present.blocks import View

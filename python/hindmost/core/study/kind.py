@@ -25,7 +25,7 @@ from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 if TYPE_CHECKING:
     import msgspec
 
-    from hindmost.core.results.frames import Library
+    from hindmost.core.frames import Library
     from hindmost.core.results.result import Result
     from hindmost.present.blocks import View
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.documents.fit import FitResult as Document
-from hindmost.core.results.frames import Library
+from hindmost.core.frames import Library
 from hindmost.core.results.result import Result
 
 
