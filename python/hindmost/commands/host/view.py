@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hindmost.commands.host.document import Doctor, KnobKind, Privilege
 from hindmost.core.store.engine import Knob
 from hindmost.present import numbers
-from hindmost.present.blocks import Block, Cell, Facts, Item, Items, Section, Table, Tone, View
+from hindmost.present.blocks import Block, Facts, Item, Items, Section, Text, Tone, View
 
 TONES: dict[str, Tone] = {"unfit": "invalid", "note": "note"}
 """Of findings with a reason and a hint, the worst first."""
@@ -27,8 +27,7 @@ def doctor_view(doc: Doctor) -> View:
     fine = [(one["title"], one["value"]) for one in doc.findings if one["mark"] not in TONES]
     blocks: list[Block] = [Items(problems), Section("Fine", [Facts(fine)])]
     if doc.privileges:
-        rights = Table(("command", "rights", "here"), [*map(_rights, doc.privileges)], "<<<")
-        blocks.append(Section("Rights that commands need", [rights]))
+        blocks.append(Section("Rights that commands need", [Items([*map(_rights, doc.privileges)])]))
     return View(
         title="This host",
         word="unfit" if counts["unfit"] else "fit",
@@ -39,9 +38,9 @@ def doctor_view(doc: Doctor) -> View:
     )
 
 
-def _rights(one: Privilege) -> tuple[str | Cell, ...]:
+def _rights(one: Privilege) -> Item:
     rights = [*(["root's files"] if one.owner else []), *one.capabilities]
-    return one.command, ", ".join(rights) or "none", "" if one.met else Cell("missing", "note")
+    return Item(f"{one.command}: {', '.join(rights) or 'none'}", "" if one.met else "missing", "note")
 
 
 def knobs_view(knobs: Sequence[Knob], kinds: Sequence[KnobKind], hidden: int) -> View:
@@ -49,7 +48,7 @@ def knobs_view(knobs: Sequence[Knob], kinds: Sequence[KnobKind], hidden: int) ->
 
     `hidden`: number of settings that cannot be set here and are not shown.
     """
-    more = f"; {hidden} more cannot be set here: `hindmost host knobs list --all`" if hidden else ""
+    more = f"{hidden} more cannot be set here: `hindmost host knobs list --all`" if hidden else ""
     others = [
         Item(f"{one.about}; here: {one.missing}" if one.missing else one.about, one.kind, hint=one.example)
         for one in kinds
@@ -58,9 +57,10 @@ def knobs_view(knobs: Sequence[Knob], kinds: Sequence[KnobKind], hidden: int) ->
         title="Settings of this host",
         word="",
         tone="",
-        headline=f"{numbers.plural(len(knobs), 'setting')} of this host{more}",
+        headline=f"{numbers.plural(len(knobs), 'setting')} of this host",
         blocks=[
             Facts([(one["name"], setting_text(one)) for one in knobs]),
+            Text(more),
             Section("Settings of the server and its neighbours that a study file may vary", [Items(others)]),
         ],
     )

@@ -167,7 +167,7 @@ class Part(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """A checked reply: ``ok`` is of the command's type; ``heard_ns`` and ``said_ns`` are by the host's clock."""
+    """A checked reply: ``ok`` has the command's type; ``heard_ns`` and ``said_ns`` are by its clock."""
 
     ok: Any = None
     error: Fault | None = None
