@@ -57,7 +57,8 @@ def test_an_unreadable_study_is_listed_without_an_error(folder, capsys):
     }
     assert faults["broken"]["values"] == {"path": str(folder / "broken/manifest.json")}
     assert all(
-        any(name in line and fault["text"].replace("`", "") in line for line in lines) for name, fault in faults.items()
+        any(name in line and fault["text"].replace("`", "") in line for line in lines)
+        for name, fault in faults.items()
     )
     names = [study.folder for study in listing(folder).studies if not study.fault]
     assert [line.split()[0] for line in lines if "memcached" in line] == names
