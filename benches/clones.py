@@ -30,9 +30,10 @@ from hindmost.commands.compare.clone.draws import DRAWS, read_draw_ratios
 from hindmost.commands.compare.clone.log_costs import read_logged
 from hindmost.commands.compare.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, counted_pairs
 from hindmost.commands.compare.clone.series import excluded_pairs
-from hindmost.commands.compare.documents.clone import VerifiedPoint
+from hindmost.commands.compare.documents.clone import Ratio, Verification, VerifiedPoint
 from hindmost.core.notes import Note
 from hindmost.core.store import Study
+from hindmost.core.store.reading import load as load_document
 
 LOADS = (0.2, 0.5, 0.7)
 TRIES = 4
@@ -179,8 +180,8 @@ def join_cycles(home: Path) -> Iterator[VerifiedPoint]:
         excluded: dict[int, Note] = {}
         points = []
         for study in studies:
-            found = json.loads(study.read_text())["points"]
-            (own,) = (one for one in found if abs(one["load"] - load) < 1e-9)
+            found = load_document(study, Verification).points
+            (own,) = (one for one in found if abs(one.load - load) < 1e-9)
             points.append(own)
             part, before = study.parent / f"{load:.4g}", len(runs["clone"])
             results = {who: json.loads((part / who / "result.json").read_text()) for who in SERIES}
@@ -189,13 +190,13 @@ def join_cycles(home: Path) -> Iterator[VerifiedPoint]:
             logged = read_logged(logs_of(home, int(study.parent.name[6:]), ""))
             clone = load_clone(study.parent / "clone.json")
             bad = excluded_pairs({who: Study.open(part / who) for who in SERIES}, mean_prediction([own]))
-            by_cost = cost_ratios(clone, own["rate_per_s"], *counted_pairs(results, bad), logged)
+            by_cost = cost_ratios(clone, own.rate_per_s, *counted_pairs(results, bad), logged)
             excluded |= {before + number: why for number, why in bad.items()}
             by_draws = read_draw_ratios(part / "clone" / DRAWS)
             drawn |= {before + number: found for number, found in by_draws.items()}
             costs |= {before + number: found for number, found in by_cost.items()}
         if points:
-            rate = sum(one["rate_per_s"] for one in points) / len(points)
+            rate = sum(one.rate_per_s for one in points) / len(points)
             results = {who: {"runs": of} for who, of in runs.items()}
             yield compare_series(
                 LoadPoint(load, rate), results, mean_prediction(points), excluded, drawn, costs
@@ -204,7 +205,7 @@ def join_cycles(home: Path) -> Iterator[VerifiedPoint]:
 
 def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (part of a Prediction)
     """Return the mean of the simulator's predictions for the cycles' clones."""
-    predicted = {name: [one["figures"][name]["predicted_us"]["value"] for one in points] for name in MARGINS}
+    predicted = {name: [one.figures[name].predicted_us["value"] for one in points] for name in MARGINS}
     return {
         "latency_us": {
             name: {"value": sum(us) / len(us), "low": None, "high": None} for name, us in predicted.items()
@@ -216,24 +217,22 @@ def show(program: str, points: Sequence[VerifiedPoint]) -> None:
     """Print a row for each load and figure."""
     for one in points:
         print(
-            f"{program} {one['load']:.0%} {one['rate_per_s']:,.0f}/s: {one['pairs']} pairs"
-            f" (+{one['left_out']} excluded), {one['requests']:,} requests of the original;"
-            f" a request cost {format_ratio(one['cost'])}"
+            f"{program} {one.load:.0%} {one.rate_per_s:,.0f}/s: {one.pairs} pairs"
+            f" (+{one.left_out} excluded), {one.requests:,} requests of the original;"
+            f" a request cost {format_ratio(one.cost)}"
         )
-        for name, figure in one["figures"].items():
-            values = [
-                float(figure[side]["value"] or 0) for side in ("original_us", "clone_us", "predicted_us")
-            ]
-            sides = (format_ratio(figure[side]) for side in ("clone", "as_logged", "floor"))
+        for name, figure in one.figures.items():
+            series = (figure.original_us, figure.clone_us, figure.predicted_us)
+            values = [float(us["value"] or 0) for us in series]
+            sides = map(format_ratio, (figure.clone, figure.as_logged, figure.floor))
             print(f"  {name:>4}  {'  '.join(f'{value:7,.0f}' for value in values)}  {''.join(sides)}")
 
 
-def format_ratio(ratio: Any) -> str:  # noqa: ANN401 (a Ratio or None)
+def format_ratio(ratio: Ratio | None) -> str:
     """Return a ratio with its interval and outcome as text."""
-    if ratio is None or ratio["low"] is None:
+    if ratio is None or ratio.low is None:
         return f"{'unknown':<34}"
-    ends = (float(ratio[name]) for name in ("ratio", "low", "high"))
-    return "{:.3f} [{:.3f}, {:.3f}] ".format(*ends) + f"{ratio['outcome']:<12}"
+    return f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] {ratio.outcome:<12}"
 
 
 if __name__ == "__main__":

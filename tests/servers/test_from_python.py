@@ -130,5 +130,5 @@ def test_a_clone_is_verified_from_python(tmp_path):
     assert result.verdict in ("equivalent", "different", "open")
     ratios = result.ratios  # empty if all pairs were disturbed
     assert set(ratios["of"]) <= {"clone", "as_logged", "floor"}
-    assert result.document["points"][0]["pairs"] + result.document["points"][0]["left_out"] >= 2
+    assert result.document.points[0].pairs + result.document.points[0].left_out >= 2
     assert result.figures

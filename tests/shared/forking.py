@@ -42,7 +42,7 @@ PRELOADED = (
     "hindmost.commands.measure.view.junit",
     "hindmost.commands.measure.view.markdown",
     "hindmost.commands.clone.view.serving.terminal",
-    "hindmost.commands.compare.view",
+    "hindmost.commands.compare.view.targets",
     "hindmost.commands.attribute.kind",
     "hindmost.commands.compare.targets",
     "hindmost.commands.measure.kind",
@@ -52,7 +52,7 @@ PRELOADED = (
     "scipy.special",
 )
 """Modules that commands import, loaded only once."""
-PAGES = ("attribution.html", "comparison.html", "page.html")
+PAGES = ("attribution.html", "page.html", "view.html")
 """Page templates that many tests render: compiling one takes a third of a second."""
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 
+import msgspec
 import pytest
 from messages import raises
 from tiny_study import HOST, tiny_plan
@@ -14,13 +15,16 @@ from hindmost import open_study
 from hindmost.commands.compare.batching import BatchingRequest, answer, open_new, reopen
 from hindmost.commands.compare.batching.answer import summarise_known
 from hindmost.commands.compare.batching.request import default_intervals, parse_intervals
-from hindmost.commands.compare.view import render_batching, render_batching_page
+from hindmost.commands.compare.view.batching import view
 from hindmost.commands.compare.view.batching_charts import best_by_rate, improvement, variability
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
+from hindmost.core.store.estimates import to_document
 from hindmost.core.study.kind import carry_out
 from hindmost.core.study.talk import Silent
 from hindmost.errors import UsageError
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 from hindmost.stats import contrasts, least_pairs
 
 ARMS = [
@@ -74,21 +78,21 @@ def test_every_arm_has_a_run_in_each_round_and_the_requested_batching(stored_stu
 def test_the_folder_alone_gives_the_same_answer(stored_study):
     folder, shown = stored_study
     recomputed = answer(Study.open(folder))
-    assert {**recomputed, "created": ""} == {**shown.document, "created": ""}
+    assert {**to_document(recomputed), "created": ""} == {**shown.document, "created": ""}
     result = open_study(folder)
     assert result.best == {500.0: 0.004, 1000.0: 0.004}
-    assert len(result.latency) == 6 * len(recomputed["rates"][0]["sides"][0]["latency_us"])
+    assert len(result.latency) == 6 * len(recomputed.rates[0].sides[0].latency_us)
 
 
 def test_the_page_has_the_figures_of_the_paper(stored_study):
-    document = stored_study[1].document
-    page = render_batching_page(document)
+    document = stored_study[1].answer
+    page = render_page(view(document))
     assert set(re.findall(r"Figure (\d(?: [ab])?)", page)) >= {"4", "5 a", "5 b", "6", "7"}
     for chart in (improvement, best_by_rate, variability):
         assert "<svg" in (chart(document, 700.0) or ""), chart.__name__
-    one_rate = {**document, "rates": document["rates"][:1]}
+    one_rate = msgspec.structs.replace(document, rates=document.rates[:1])
     assert best_by_rate(one_rate, 700.0) is None, "a line needs two rates"
-    table = render_batching(document, 100)
+    table = render_terminal(view(document), width=100)
     assert "500.0/s" in table
     assert "4000us" in table
     assert "[nan" not in table

@@ -31,7 +31,7 @@ def pair(tmp_path):
 
 
 def outcome_words(document):
-    return {name: contrast["word"] for name, contrast in document["against"][0]["latency"].items()}
+    return {name: contrast.word for name, contrast in document.against[0].latency.items()}
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def outcome_words(document):
 )
 def test_a_known_ratio_is_found(pair, factor, verdict, word):
     comparison = compare(pair(factor))
-    assert (comparison["verdict"], outcome_words(comparison)) == (verdict, {"p50": word, "p99": word})
-    for contrast in comparison["against"][0]["latency"].values():
-        assert contrast["ratio"]["low"] < factor < contrast["ratio"]["high"]
-        assert contrast["ratio"]["within_low"] >= contrast["ratio"]["low"]
-    p99 = comparison["against"][0]["latency"]["p99"]["difference_us"]
+    assert (comparison.verdict, outcome_words(comparison)) == (verdict, {"p50": word, "p99": word})
+    for contrast in comparison.against[0].latency.values():
+        assert contrast.ratio.low < factor < contrast.ratio.high
+        assert contrast.ratio.within_low >= contrast.ratio.low
+    p99 = comparison.against[0].latency["p99"].difference_us
     assert p99["low"] < 400.0 * (factor - 1.0) < p99["high"]
 
 
@@ -52,8 +52,8 @@ def test_few_runs_decide_nothing_and_say_how_many_more(tmp_path):
     comparison = compare(
         [write_study(tmp_path / name, runs_of(1, f, runs=3)) for name, f in (("a", 1.0), ("b", 1.3))]
     )
-    assert comparison["verdict"] == "undecided"
-    assert {contrast["more"] for contrast in comparison["against"][0]["latency"].values()} == {1}
+    assert comparison.verdict == "undecided"
+    assert {contrast.more for contrast in comparison.against[0].latency.values()} == {1}
 
 
 def test_excluded_runs_do_not_count(tmp_path):
@@ -62,9 +62,9 @@ def test_excluded_runs_do_not_count(tmp_path):
     comparison = compare(
         [write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values, excluded=[4])]
     )
-    assert comparison["verdict"] == "same"
-    assert 4 not in comparison["sides"][1]["runs"]
-    assert (len(comparison["sides"][1]["runs"]), comparison["sides"][1]["made"]) == (9, 10)
+    assert comparison.verdict == "same"
+    assert 4 not in comparison.sides[1].runs
+    assert (len(comparison.sides[1].runs), comparison.sides[1].made) == (9, 10)
 
 
 def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
@@ -74,22 +74,22 @@ def test_isolated_latency_is_compared_if_both_arms_have_it(tmp_path):
         write_study(tmp_path / n, runs_of(i), isolated=c)
         for i, (n, c) in enumerate([("a", isolated), ("b", slow)], 1)
     )
-    comparison = compare([a, b])["against"][0]
-    assert (comparison["latency"]["p99"]["word"], comparison["isolated"]["p99"]["word"]) == ("same", "slower")
+    comparison = compare([a, b]).against[0]
+    assert (comparison.latency["p99"].word, comparison.isolated["p99"].word) == ("same", "slower")
     bare = write_study(tmp_path / "bare", runs_of(5))
-    assert compare([a, bare])["against"][0]["isolated"] == {}
+    assert compare([a, bare]).against[0].isolated == {}
 
 
 def test_an_arm_with_infinite_runs_is_infinitely_slower(tmp_path):
     values = runs_of(2, 1.2)
     values["p99"] = [None] * 10
     comparison = compare([write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values)])
-    p99 = comparison["against"][0]["latency"]["p99"]
-    assert (p99["word"], p99["ratio"]["value"], p99["ratio"]["high"]) == ("slower", math.inf, math.inf)
+    p99 = comparison.against[0].latency["p99"]
+    assert (p99.word, p99.ratio.value, p99.ratio.high) == ("slower", math.inf, math.inf)
     encode(comparison)
-    unanswered = compare([tmp_path / "b", write_study(tmp_path / "c", values)])["against"][0]["latency"]
-    assert (unanswered["p99"]["word"], unanswered["p50"]["word"]) == ("undecided", "same")
-    assert unanswered["p99"]["why"]["code"] == "infinitely-late"
+    unanswered = compare([tmp_path / "b", write_study(tmp_path / "c", values)]).against[0].latency
+    assert (unanswered["p99"].word, unanswered["p50"].word) == ("undecided", "same")
+    assert unanswered["p99"].why["code"] == "infinitely-late"
 
 
 @each_row(
@@ -112,14 +112,14 @@ def test_an_arm_that_does_not_answer_is_slower_and_crosses_the_limit(
     }
     first = write_study(folder / "a", runs_of(1, runs=max(runs, 6)))
     comparison = compare([first, write_study(folder / "b", values, timeouts=timeouts)], fail_if=["p99>+5%"])
-    latency = comparison["against"][0]["latency"]
-    assert tuple(latency[name]["word"] for name in ("p50", "p99")) == expected
-    assert comparison["limits"][0]["result"] == result
+    latency = comparison.against[0].latency
+    assert tuple(latency[name].word for name in ("p50", "p99")) == expected
+    assert comparison.limits[0].result == result
     encode(comparison)
     unanswered = compare(
         [folder / "b", write_study(folder / "c", values, timeouts=timeouts)], fail_if=["p99>+5%"]
     )
-    assert unanswered["limits"][0]["result"] != "crossed", "neither answers"
+    assert unanswered.limits[0].result != "crossed", "neither answers"
 
 
 def test_figures_and_ratios_use_the_same_runs(tmp_path):
@@ -127,11 +127,11 @@ def test_figures_and_ratios_use_the_same_runs(tmp_path):
     values["p99"][3] = values["p50"][3] = 90_000.0
     a, b = write_study(tmp_path / "a", runs_of(1)), write_study(tmp_path / "b", values, excluded=[4])
     comparison = compare([a, b])
-    for side in comparison["sides"]:
-        for name, column in side["values_us"].items():
-            assert min(column) <= side["latency_us"][name]["value"] <= max(column)
-            assert len(column) == len(side["runs"])
-    assert comparison["sides"][1]["latency_us"]["p99"]["value"] < 1_000.0
+    for side in comparison.sides:
+        for name, column in side.values_us.items():
+            assert min(column) <= side.latency_us[name]["value"] <= max(column)
+            assert len(column) == len(side.runs)
+    assert comparison.sides[1].latency_us["p99"]["value"] < 1_000.0
 
 
 def test_a_percentile_that_a_run_lacks_is_left_out(tmp_path):
@@ -139,7 +139,7 @@ def test_a_percentile_that_a_run_lacks_is_left_out(tmp_path):
     document = json.loads((b / "result.json").read_text())
     del document["runs"][2]["latency_us"]["p99"]
     (b / "result.json").write_text(json.dumps(document))
-    assert set(compare([a, b])["against"][0]["latency"]) == {"p50"}
+    assert set(compare([a, b]).against[0].latency) == {"p50"}
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_different_loads_are_refused_unless_anyway(pair, change, key, values):
     assert differing == {key: values or differing[key]}
     assert "--anyway" in caught.value.hint
     comparison = compare(studies, anyway=True)
-    assert [difference["grave"] for difference in comparison["unlike"]] == [True]
-    assert (comparison["reasons"][-1]["code"], comparison["reasons"][-1]["values"]["differing"]) == (
+    assert [difference.grave for difference in comparison.unlike] == [True]
+    assert (comparison.reasons[-1]["code"], comparison.reasons[-1]["values"]["differing"]) == (
         "different-loads",
         differing,
     )
@@ -170,12 +170,12 @@ def test_another_host_version_or_day_is_a_note(pair):
     manifest = json.loads((second / "manifest.json").read_text())
     (second / "manifest.json").write_text(json.dumps({**manifest, "version": "9.9"}))
     comparison = compare([first, second])
-    assert {difference["key"]: difference["values"] for difference in comparison["unlike"]} == {
+    assert {difference.key: difference.values for difference in comparison.unlike} == {
         "hostname": ["one", "other"],
         "version": ["0.1.0", "9.9"],
     }
-    assert comparison["reasons"][0]["code"] == "measured-apart"
-    assert comparison["reasons"][0]["values"]["apart_s"] == 3 * 86_400
+    assert comparison.reasons[0]["code"] == "measured-apart"
+    assert comparison.reasons[0]["values"]["apart_s"] == 3 * 86_400
 
 
 INVALID = [
@@ -192,11 +192,11 @@ INVALID = [
 def test_distorted_percentiles_are_not_compared(pair):
     studies = pair(1.5, verdict="invalid", reasons=INVALID, latency_us=_verdicts("p50", "p99"))
     comparison = compare(studies, fail_if=["p99>+5%"])
-    assert (comparison["verdict"], set(outcome_words(comparison).values())) == ("invalid", {"undecided"})
-    assert comparison["limits"][0]["result"] == "undecided"
-    why = comparison["against"][0]["latency"]["p99"]["why"]
+    assert (comparison.verdict, set(outcome_words(comparison).values())) == ("invalid", {"undecided"})
+    assert comparison.limits[0].result == "undecided"
+    why = comparison.against[0].latency["p99"].why
     assert (why["code"], why["values"]) == ("late-sends", {"quantile": "p99", "side": "after"})
-    (reason,) = comparison["reasons"]
+    (reason,) = comparison.reasons
     assert (reason["code"], reason["level"]) == ("side-not-valid", "invalid")
     assert reason["values"] == {"side": "after", "verdict": "invalid", "why": "late-sends"}
 
@@ -216,13 +216,13 @@ def test_a_server_that_did_not_reach_the_rate_is_compared(pair):
         unmet = [{"code": code, "level": "invalid", "text": "half was answered", "hint": None}]
         more = {"verdict": "invalid", "reasons": unmet, "latency_us": _verdicts("p50", "p99")}
         for by, verdict in (("server", "different"), ("client", "invalid")):
-            assert compare(pair(1.5, saturation={"by": by}, **more))["verdict"] == verdict
+            assert compare(pair(1.5, saturation={"by": by}, **more)).verdict == verdict
 
 
 def test_a_failing_server_is_not_compared(pair):
     errors = [{"code": "errors", "level": "invalid", "text": "5 % failed", "hint": None}]
     comparison = compare(pair(0.5, verdict="invalid", reasons=errors))
-    assert (comparison["verdict"], set(outcome_words(comparison).values())) == ("undecided", {"undecided"})
+    assert (comparison.verdict, set(outcome_words(comparison).values())) == ("undecided", {"undecided"})
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_more_than_two_are_compared_with_the_first(tmp_path):
         write_study(tmp_path / n, runs_of(i, f)) for i, (n, f) in enumerate([("a", 1), ("b", 1.3), ("c", 1)])
     ]
     comparison = compare(studies)
-    assert [(side["side"], side["verdict"]) for side in comparison["against"]] == [
+    assert [(side.side, side.verdict) for side in comparison.against] == [
         ("b", "different"),
         ("c", "same"),
     ]
@@ -259,12 +259,12 @@ def test_more_than_two_are_compared_with_the_first(tmp_path):
     against = compare(
         [studies[0], write_study(tmp_path / "d", runs_of(5, 0.8)), write_study(tmp_path / "e", mixed)]
     )
-    assert [[side["latency"][name]["word"] for name in ("p50", "p99")] for side in against["against"]] == [
+    assert [[side.latency[name].word for name in ("p50", "p99")] for side in against.against] == [
         ["faster", "faster"],
         ["faster", "slower"],
     ]
-    alone = compare(studies[::2])["against"][0]["latency"]["p99"]
-    assert comparison["against"][1]["latency"]["p99"]["adjusted"] == min(1.0, 2 * alone["adjusted"])
+    alone = compare(studies[::2]).against[0].latency["p99"]
+    assert comparison.against[1].latency["p99"].adjusted == min(1.0, 2 * alone.adjusted)
 
 
 def test_only_different_finished_measurements_are_compared(pair, tmp_path):
@@ -304,7 +304,7 @@ def test_a_study_that_is_being_written_is_refused(pair):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with raises(StudyError, "study-in-use", path=str(second)):
             compare([first, second])
-    assert compare([first, second])["verdict"] == "same"
+    assert compare([first, second]).verdict == "same"
 
 
 def test_a_limit_on_a_figure_that_not_all_have_is_refused(pair):
@@ -336,7 +336,9 @@ def test_the_table_fits_a_screen_and_the_page_is_complete(pair, tmp_path, capsys
     assert "…" not in output.out
     assert f"page: {tmp_path / 'page.html'}" in output.err
     page = (tmp_path / "page.html").read_text()
-    for contrast in compare([a, b])["against"][0]["latency"].values():
-        cells = "".join(f"<td>{p(contrast[key])}</td>" for key in ("p", "p_textbook", "adjusted"))
+    for contrast in compare([a, b]).against[0].latency.values():
+        cells = "".join(
+            f"<td>{p(value)}</td>" for value in (contrast.p, contrast.p_textbook, contrast.adjusted)
+        )
         assert cells.replace("<.", "&lt;.") in page
     assert main(["compare", a, b, "--page", str(tmp_path / "nosuch/page.html")]) == 2

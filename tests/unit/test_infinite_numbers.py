@@ -17,14 +17,16 @@ from measured_studies import runs_of, write_study
 from rows import each_row
 
 from hindmost.commands.attribute.view import render_attribution
+from hindmost.commands.compare.documents.targets import Comparison
 from hindmost.commands.compare.targets import compare
-from hindmost.commands.compare.view import render_comparison
+from hindmost.commands.compare.view import targets
 from hindmost.commands.measure.search.view.terminal import render_search
 from hindmost.commands.measure.view import render_terminal
 from hindmost.commands.measure.view.markdown import render_markdown
-from hindmost.core.store.estimates import encode, without_nan
+from hindmost.core.store.estimates import encode, to_document, without_nan
 from hindmost.core.store.reading import read_document, revive
 from hindmost.core.store.schema import schemas
+from hindmost.present import terminal
 from tests.golden import sample_attributions, sample_results
 
 EACH_VALUE = pytest.mark.parametrize("value", [math.inf, None])
@@ -133,7 +135,11 @@ def make_comparison(tmp_path: Path) -> dict[str, Any]:
         write_study(tmp_path / name, runs_of(n, n / 10), isolated=isolated)
         for name, n in (("a", 10), ("b", 13))
     ]
-    return dict(compare(sides, fail_if=["p99>+5%"]))
+    return to_document(compare(sides, fail_if=["p99>+5%"]))
+
+
+def render_comparison(document: dict[str, Any]) -> str:
+    return terminal.render_terminal(targets.view(msgspec.convert(document, Comparison)))
 
 
 @EACH_VALUE
@@ -167,6 +173,6 @@ def test_a_study_of_an_older_version_is_compared_like_a_new_one(tmp_path):
         run["latency_us"]["p99"] = "inf"
     (tmp_path / "new" / "result.json").write_text(json.dumps(document))
     before = write_study(tmp_path / "before", runs_of(1))
-    old, new = (compare([before, tmp_path / name])["against"][0]["latency"] for name in ("old", "new"))
+    old, new = (compare([before, tmp_path / name]).against[0].latency for name in ("old", "new"))
     assert old["p99"] == new["p99"]
-    assert (new["p99"]["word"], new["p99"]["ratio"]["value"]) == ("slower", math.inf)
+    assert (new["p99"].word, new["p99"].ratio.value) == ("slower", math.inf)

@@ -261,7 +261,7 @@ def fake_kind(monkeypatch, study):
         return study
 
     def publish(study, answer, page):
-        return PublishedAnswer(answer, str, kinds.Exit.DONE, ())
+        return PublishedAnswer(answer, answer, str, kinds.Exit.DONE, ())
 
     return become
 

@@ -13,6 +13,7 @@ from tiny_study import HOST, tiny_plan
 
 from hindmost import open_study
 from hindmost.commands.compare import arms
+from hindmost.commands.compare.documents.setting import Change, Level, Span, Trial
 from hindmost.commands.compare.figures import ArmFigures
 from hindmost.commands.compare.setting import SettingRequest, answer, open_new, parse_what, reopen
 from hindmost.commands.compare.setting.answer import (
@@ -23,15 +24,18 @@ from hindmost.commands.compare.setting.answer import (
     level_to_keep,
 )
 from hindmost.commands.compare.setting.request import pair_limits
-from hindmost.commands.compare.view import render_trial, render_trial_page
-from hindmost.commands.compare.view.setting import before_and_after
+from hindmost.commands.compare.view.setting import view
+from hindmost.commands.compare.view.setting_charts import before_and_after
 from hindmost.core.plan.levels import numbers_of, parse_levels, write_levels
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
+from hindmost.core.store.estimates import to_document
 from hindmost.core.study.kind import carry_out
 from hindmost.core.study.talk import Silent
 from hindmost.errors import Interrupted, UsageError
 from hindmost.present import numbers
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 SLOWER = {"env": "HINDMOST_NOTHING"}
 
@@ -70,10 +74,10 @@ def test_each_level_has_a_run_in_every_round_and_the_folder_gives_the_same_answe
     result = document["levels"][1]["against"]["mean"]["ratio"]
     assert ratios[0] * 0.999 <= result["value"] <= ratios[-1] * 1.001
     assert (result["low"], result["high"]) == (None, None), "three rounds are too few for an interval"
-    again = answer(Study.open(folder))
+    again = to_document(answer(Study.open(folder)))
     assert {**again, "created": ""} == {**shown.document, "created": ""}
     assert open_study(folder).best in ("", "1")
-    page, table = render_trial_page(document), render_trial(document, 100)
+    page, table = render_page(view(shown.answer)), render_terminal(view(shown.answer), width=100)
     assert page.count("<svg") >= 4
     for one in document["levels"]:
         assert numbers.latency(one["latency_us"]["p99"]["value"]) in table
@@ -116,7 +120,8 @@ def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_res
         carry_out(study, Silent())
     assert sorted(interrupted[:6]) == [f"{place} {number}" for place in (1, 2, 3) for number in (1, 2)]
     resumed = copy_runs(runs, monkeypatch)
-    document = carry_out(Study.open(folder), Silent()).document
+    shown = carry_out(Study.open(folder), Silent())
+    document = shown.document
     assert not set(interrupted) & set(resumed), "stored runs are not repeated"
     first, later = document["stages"]
     assert later["rounds"] == 2
@@ -135,7 +140,7 @@ def test_levels_near_the_best_have_their_own_rounds_and_an_interrupted_study_res
         means = one["values_us"]["mean"][0], document["levels"][0]["values_us"]["mean"][0]
         assert one["against"]["mean"]["ratio"]["value"] == pytest.approx(means[0] / means[1])
     assert document["comparisons"] == 2 + 3
-    page, table = render_trial_page(document), render_trial(document, 200)
+    page, table = render_page(view(shown.answer)), render_terminal(view(shown.answer), width=200)
     for name in (one["level"] for one in document["levels"]):
         assert name in page
         assert name in table
@@ -190,26 +195,50 @@ def test_more_levels_need_more_rounds_and_too_few_are_refused():
 
 def test_the_second_best_level_is_shown_if_the_present_one_is_best():
     levels = [level(name, p99=(us, "higher" if place else "")) for place, (name, us) in enumerate(BEST_FIRST)]
-    names = [one["level"] for one in before_and_after({"levels": levels, "best": 0, "by": "p99"})]
-    assert names == ["off", "little"]
-    names = [one["level"] for one in before_and_after({"levels": levels, "best": 1, "by": "p99"})]
-    assert names == ["off", "much"]
+    for best, names in ((0, ["off", "little"]), (1, ["off", "much"])):
+        assert [one.level for one in before_and_after(trial(levels, best))] == names
 
 
 BEST_FIRST = [("off", 100.0), ("much", 130.0), ("little", 110.0)]
 
 
-def level(name: str, **figures: tuple[float, str]) -> dict:
+def level(name: str, low: float | None = None, **figures: tuple[float, str]) -> Level:
     """Return a level with its figures and their changes from the present level."""
-    return {
-        "level": name,
-        "latency_us": {figure: {"value": us} for figure, (us, _) in figures.items()},
-        "against": {
-            figure: {"change": change, "ratio": {"value": us / 100.0, "low": None, "high": None}}
+    return Level(
+        level=name,
+        folder="",
+        latency_us={figure: {"value": us, "low": None, "high": None} for figure, (us, _) in figures.items()},
+        values_us={},
+        distribution={"q": [], "us": []},
+        against={
+            figure: Change(change=change, ratio=Span(value=us / 100.0, low=low, high=None))
             for figure, (us, change) in figures.items()
             if change
         },
-    }
+    )
+
+
+def trial(levels: list[Level], best: int | None, rounds: int = 8) -> Trial:
+    """Return a document with these levels."""
+    return Trial(
+        schema="hindmost.trial/1",
+        version="",
+        created="",
+        verdict="undecided",
+        headline="",
+        study="",
+        target="synth",
+        rate_per_s=None,
+        knob=SLOWER,
+        by="p99",
+        rounds=rounds,
+        aside={},
+        levels=levels,
+        best=best,
+        keep=level_to_keep(levels, best, "p99"),
+        comparisons=1,
+        stages=[],
+    )
 
 
 @each_row(
@@ -245,33 +274,21 @@ def test_a_level_is_kept_only_if_proven_better_and_conflicts_with_the_mean_are_r
 )
 def test_the_verdict_follows_the_intervals_not_which_figure_is_lowest(levels, rounds, verdict):
     rows = [level("off", p99=(100.0, ""))]
-    for value, low, change in levels:
-        rows.append(level("on", p99=(100.0 * value, change)))
-        rows[-1]["against"]["p99"]["ratio"]["low"] = low
-    best = best_level(rows, "p99", one_stage=True)
-    document = {
-        "rounds": rounds,
-        "by": "p99",
-        "levels": rows,
-        "best": best,
-        "keep": level_to_keep(rows, best, "p99"),
-    }
-    assert decide(document) == verdict
+    rows += [level("on", low, p99=(100.0 * value, change)) for value, low, change in levels]
+    assert decide(trial(rows, best_level(rows, "p99", one_stage=True), rounds)) == verdict
 
 
 def test_infinite_levels_are_not_better_and_decide_nothing():
-    late = {"level": "on", "latency_us": {"p99": {"value": math.inf}}, "against": {}}
-    here = level("off", p99=(100.0, ""))
+    late, here = level("on", p99=(math.inf, "")), level("off", p99=(100.0, ""))
     for rows, verdict in (([here, late], "leave"), ([late, here], "undecided")):
-        document = {"rounds": 8, "by": "p99", "levels": rows, "best": 0, "keep": None}
-        assert decide(document) == verdict
+        assert decide(trial(rows, 0)) == verdict
 
 
 def test_a_level_without_a_ratio_is_not_kept():
-    better = {"against": {"mean": {"change": "lower"}}}
-    assert [level_to_keep([{}, better], best, "mean") for best in (None, 0, 1)] == [None, None, 1]
-    assert level_to_keep([{}, {"against": {}}], 1, "mean") is None
-    assert level_to_keep([{}, {"against": {"mean": {"change": "undecided"}}}], 1, "mean") is None
+    present, better = level("off", mean=(100.0, "")), level("on", mean=(80.0, "lower"))
+    assert [level_to_keep([present, better], best, "mean") for best in (None, 0, 1)] == [None, None, 1]
+    for change in ("", "undecided"):
+        assert level_to_keep([present, level("on", mean=(80.0, change))], 1, "mean") is None
 
 
 def test_levels_are_a_list_or_a_range():

@@ -13,14 +13,18 @@ from hindmost.commands.clone.simulation import Design, simulate
 from hindmost.commands.compare.clone.ratios import MARGINS, SERIES, LoadPoint, compare_series, decide
 from hindmost.commands.compare.clone.request import CloneRequest, parse_loads, refuse_other_request
 from hindmost.commands.compare.clone.series import with_seed
-from hindmost.commands.compare.view import render_verification, render_verification_page
-from hindmost.commands.compare.view.clone import heads
+from hindmost.commands.compare.documents.clone import PredictedPoint, Verification
+from hindmost.commands.compare.view.clone import view
 from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.store import Study
+from hindmost.core.store.estimates import encode
 from hindmost.core.store.schema import schemas
 from hindmost.core.targets import parse_target
 from hindmost.errors import UsageError
+from hindmost.present.blocks import Table
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 POINT = LoadPoint(0.5, 400.0)
 LATE = Note("late-sends", "requests left late", {"late_us": 40.0})
@@ -61,33 +65,43 @@ def series(pairs=6, scatter=0.01, **medians):
 
 def document(points, prediction):
     latency = {name: prediction["latency_us"][name] for name in MARGINS}
-    return {
-        "schema": "hindmost.verification/1",
-        "version": "0.1.0",
-        "created": "2026-11-20T10:00:00Z",
-        "study": "study",
-        "original": "original",
-        "clone": "xapian",
-        "threads": 1,
-        "capacity_per_s": 800.0,
-        "duration_s": 5.0,
-        "confidence": 0.9,
-        "margins": MARGINS,
-        "verdict": decide(points),
-        "points": points,
-        "curve": [{"load": 0.5, "rate_per_s": 400.0, "latency_us": latency}],
-    }
+    return Verification(
+        schema="hindmost.verification/1",
+        version="0.1.0",
+        created="2026-11-20T10:00:00Z",
+        study="study",
+        original="original",
+        clone="xapian",
+        threads=1,
+        capacity_per_s=800.0,
+        duration_s=5.0,
+        confidence=0.9,
+        margins=MARGINS,
+        verdict=decide(points),
+        points=points,
+        curve=[PredictedPoint(load=0.5, rate_per_s=400.0, latency_us=latency)],
+    )
+
+
+def ratio_table(result):
+    """The table of the view."""
+    return next(block for block in view(result).blocks[-1].blocks if isinstance(block, Table))
+
+
+def renderings(result):
+    """The terminal's text and the page."""
+    return render_terminal(view(result), width=200), render_page(view(result))
 
 
 def outcomes(point, which="clone"):
-    return {name: figure[which]["outcome"] for name, figure in point["figures"].items()}
+    return {name: getattr(figure, which).outcome for name, figure in point.figures.items()}
 
 
 def test_an_equivalent_clone_is_recognised(prediction):
     point = compare(series(clone=1010.0), prediction)
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
     assert decide([point]) == "equivalent"
-    assert (point["pairs"], point["left_out"], point["why"], point["requests"]) == (6, 0, None, 60_000)
+    assert (point.pairs, point.left_out, point.why, point.requests) == (6, 0, None, 60_000)
 
 
 def test_a_clone_that_is_slower_at_one_load_is_different(prediction):
@@ -121,9 +135,9 @@ def test_excluded_pairs_are_not_counted(prediction):
         for name in SERIES:
             results[name]["runs"][number - 1]["latency_us"] = dict.fromkeys(FACTORS, 1e9)
     point = compare(results, prediction, (2, 5))
-    assert (point["pairs"], point["left_out"], point["why"]) == (5, 2, LATE.document())
+    assert (point.pairs, point.left_out, point.why) == (5, 2, LATE.document())
     assert outcomes(point) == dict.fromkeys(MARGINS, "equivalent")
-    assert point["figures"]["mean"]["original_us"]["value"] < 1100.0
+    assert point.figures["mean"].original_us["value"] < 1100.0
 
 
 def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
@@ -140,43 +154,44 @@ def test_a_changed_cost_affects_only_the_plain_ratio(prediction):
     point = compare(result, prediction, costs=costs)
     assert outcomes(point, "as_logged") == dict.fromkeys(MARGINS, "equivalent")
     assert set(outcomes(point).values()) == {"different"}
-    assert point["cost"]["ratio"] == pytest.approx(float(np.exp(np.mean(np.log(factors)))), rel=0.01)
+    assert point.cost.ratio == pytest.approx(float(np.exp(np.mean(np.log(factors)))), rel=0.01)
     assert decide([point]) == "different", "the verdict uses the plain ratio"
     full = document([point], prediction)
-    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(full)))
-    for render in (render_verification, render_verification_page):
-        assert f"{point['figures']['p99']['as_logged']['ratio']:.3f}" in render(full)
-    assert f"{point['cost']['ratio']:.3f}" in render_verification(full)
+    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(encode(full)))
+    for shown in renderings(full):
+        assert f"{point.figures['p99'].as_logged.ratio:.3f}" in shown
+        assert f"{point.cost.ratio:.3f}" in shown
     del costs[3]
     partly = compare(result, prediction, costs=costs)
-    assert partly["cost"] is None
-    assert partly["figures"]["mean"]["as_logged"] is None
-    assert len(heads(document([partly], prediction))) == len(heads(full)) - 2
+    assert partly.cost is None
+    assert partly.figures["mean"].as_logged is None
+    (without, with_costs) = (ratio_table(document([one], prediction)) for one in (partly, point))
+    assert len(without.heads) == len(with_costs.heads) - 2
 
 
 def test_missing_pairs_are_inconclusive(prediction):
     point = compare(series(), prediction, range(1, 7))
-    assert point["figures"]["p99"]["clone"] is None
+    assert point.figures["p99"].clone is None
     assert decide([point]) == "open"
-    for render in (render_verification, render_verification_page):
-        assert LATE.text in render(document([point], prediction))
+    for shown in renderings(document([point], prediction)):
+        assert LATE.text in shown
 
 
 def test_an_infinite_run_has_no_ratio(prediction):
     results = series()
     results["clone"]["runs"][0]["latency_us"]["p99"] = math.inf
     point = compare(results, prediction)
-    assert point["figures"]["p99"]["clone"] is None
-    assert point["figures"]["p99"]["clone_us"]["value"] == math.inf
-    assert point["figures"]["mean"]["clone"]["outcome"] == "equivalent"
+    assert point.figures["p99"].clone is None
+    assert point.figures["p99"].clone_us["value"] == math.inf
+    assert point.figures["mean"].clone.outcome == "equivalent"
 
 
 @pytest.mark.parametrize("pairs", [1, 6])
 def test_document_table_and_page_agree(prediction, pairs):
     result = document([compare(series(clone=1200.0, pairs=pairs), prediction)], prediction)
-    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(json.dumps(result)))
-    table, page = render_verification(result), render_verification_page(result)
-    ratio = f"{result['points'][0]['figures']['p95']['clone']['ratio']:.3f}"
+    jsonschema.Draft202012Validator(schemas()["verification"]).validate(json.loads(encode(result)))
+    ratio = f"{result.points[0].figures['p95'].clone.ratio:.3f}"
+    table, page = renderings(result)
     assert ratio in table
     assert ratio in page
     assert page.count("<svg") > 2 * 2 * len(MARGINS)

@@ -15,7 +15,8 @@ from hindmost.core.run.figure_cache import run_figures
 from hindmost.core.run.figures import RunFigures, Totals
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
-from hindmost.core.store.estimates import bounds, to_value
+from hindmost.core.store.estimates import Value, bounds, to_value
+from hindmost.core.store.measure import Curve
 from hindmost.stats import Contrast, Middle, middle_interval
 
 Columns = dict[str, list[float]]
@@ -48,15 +49,10 @@ class ArmFigures:
         places = [self.rounds.index(number) for number in rounds]
         return {name: [values[place] for place in places] for name, values in self.columns.items()}
 
-    def document(self, middle: Middle) -> documents.ArmFigures:
-        """Return the figures as documents have them; `middle` summarises the runs."""
-        return {
-            "latency_us": {
-                name: to_value(middle_interval(values, middle)) for name, values in self.columns.items()
-            },
-            "values_us": {name: list(values) for name, values in self.columns.items()},
-            "distribution": pictures.curve(self.totals.whole["latency"]),
-        }
+    @property
+    def distribution(self) -> Curve:
+        """The quantile function of all requests."""
+        return pictures.curve(self.totals.whole["latency"])
 
 
 def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
@@ -74,10 +70,15 @@ def read_figures(study: Study, rounds: Sequence[int]) -> ArmFigures:
     return found
 
 
+def summarise(columns: Columns, middle: Middle) -> dict[str, Value]:
+    """Summarise the runs of each figure."""
+    return {name: to_value(middle_interval(values, middle)) for name, values in columns.items()}
+
+
 def ratio_document(contrast: Contrast) -> documents.Ratio:
     """Return the ratio of a contrast as documents have it."""
     within = bounds(*contrast.within)
-    return {**to_value(contrast.ratio), "within_low": within["low"], "within_high": within["high"]}
+    return documents.Ratio(**to_value(contrast.ratio), within_low=within["low"], within_high=within["high"])
 
 
 def lowest(values: Mapping[int, float | None]) -> int | None:

@@ -17,6 +17,7 @@ from hindmost.commands.compare.figures import (
     moments,
     ratio_document,
     read_figures,
+    summarise,
 )
 from hindmost.commands.compare.rounds import MARGIN, CompleteRounds, complete_rounds, no_complete_round
 from hindmost.commands.compare.view.levels import format_ratio
@@ -24,7 +25,7 @@ from hindmost.core.plan.batching import Batching, batching_text
 from hindmost.core.run.batches import batches
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study, now_utc
-from hindmost.core.store.estimates import UNKNOWN, Value, to_value, without_nan
+from hindmost.core.store.estimates import UNKNOWN, Value, number, to_value
 from hindmost.present import numbers
 from hindmost.stats import Middle, contrasts, least_pairs, middle_interval
 
@@ -47,22 +48,21 @@ def answer(study: Study) -> documents.Batching:
     rates = [_describe_rate(request, rate, parts, rounds.valid_or_all) for rate in request.rates]
     last = next(iter(parts.values())).run(rounds.valid_or_all[-1])
     assert last is not None
-    document: documents.Batching = {
-        "schema": "hindmost.batching/1",
-        "version": __version__,
-        "created": now_utc(),
-        "headline": _headline(request, rates, rounds),
-        "study": study.folder.resolve().name,
-        "target": last.record["target"],
-        "connections": plan.connections,
-        "by": request.by,
-        "margin": MARGIN,
-        "rounds": len(rounds.valid),
-        "least_rounds": _least_rounds(request),
-        "aside": {str(number): why.document() for number, why in rounds.excluded.items()},
-        "rates": rates,
-    }
-    return without_nan(document)
+    return documents.Batching(
+        schema="hindmost.batching/1",
+        version=__version__,
+        created=now_utc(),
+        headline=_headline(request, rates, rounds),
+        study=study.folder.resolve().name,
+        target=last.record["target"],
+        connections=plan.connections,
+        by=request.by,
+        margin=MARGIN,
+        rounds=len(rounds.valid),
+        least_rounds=_least_rounds(request),
+        aside={str(number): why.document() for number, why in rounds.excluded.items()},
+        rates=rates,
+    )
 
 
 def _describe_rate(
@@ -75,7 +75,7 @@ def _describe_rate(
     modes = [mode for rate_, mode in request.arms if rate_ == rate]
     figures = {mode: read_figures(parts[rate, mode], counted) for mode in modes}
     arms = [_describe_arm(request, rate, mode, figures) for mode in modes]
-    typical = {place: arm["latency_us"][by]["value"] for place, arm in enumerate(arms)}
+    typical = {place: arm.latency_us[by]["value"] for place, arm in enumerate(arms)}
     best = lowest(typical)
     close = []
     if best is not None and len(counted) >= LEAST_ROUNDS:
@@ -86,13 +86,9 @@ def _describe_rate(
             if place != best and found and found[by].word in ("same", "undecided"):
                 close.append(place)
     intervals = {place: typical[place] for place, mode in enumerate(modes) if not isinstance(mode, str)}
-    return {
-        "rate_per_s": rate,
-        "sides": arms,
-        "best": best,
-        "best_interval": lowest(intervals),
-        "not_told": close,
-    }
+    return documents.BatchingRate(
+        rate_per_s=rate, sides=arms, best=best, best_interval=lowest(intervals), not_told=close
+    )
 
 
 def _describe_arm(
@@ -102,22 +98,24 @@ def _describe_arm(
     writes = own.totals.writes
     account = batches(own.runs, plan, writes)
     variations = [_variation(run.totals.whole["service"]) or math.nan for run in own.runs]
-    return {
-        "batching": mode,
-        "folder": arm_name(rate, mode),
-        "rounds": list(own.rounds),
-        **own.document(plan.middle),
-        "requests_per_write": writes.mean,
-        "requests_per_segment": None if account is None else account["requests_per_segment"],
-        "size_cv": _variation(writes),
-        "service_cv": summarise_known(variations, plan.middle),
-        "against": {
+    return documents.BatchingSide(
+        batching=mode,
+        folder=arm_name(rate, mode),
+        rounds=list(own.rounds),
+        latency_us=summarise(own.columns, plan.middle),
+        values_us={name: list(values) for name, values in own.columns.items()},
+        distribution=own.distribution,
+        requests_per_write=number(writes.mean),
+        requests_per_segment=None if account is None else account["requests_per_segment"],
+        size_cv=_variation(writes),
+        service_cv=summarise_known(variations, plan.middle),
+        against={
             base: _against(figures[base].columns, own.columns, request)
             for base in ("none", "nagle")
             if base in figures and base != mode and len(own.rounds) >= LEAST_ROUNDS
         },
-        "sizes": {"requests": [], "share": []} if account is None else account["sizes"],
-    }
+        sizes={"requests": [], "share": []} if account is None else account["sizes"],
+    )
 
 
 def summarise_known(values: Sequence[float], middle: Middle) -> Value:
@@ -127,7 +125,7 @@ def summarise_known(values: Sequence[float], middle: Middle) -> Value:
 
 
 def _against(first: Columns, second: Columns, request: BatchingRequest) -> dict[str, documents.Against]:
-    names = {"mean", "p99", "sd", request.by} & first.keys()
+    names = [name for name in first if name in ("mean", "p99", "sd", request.by)]
     found = contrasts(
         {name: first[name] for name in names},
         {name: second[name] for name in names},
@@ -135,7 +133,7 @@ def _against(first: Columns, second: Columns, request: BatchingRequest) -> dict[
         paired=True,
         comparisons=request.modes_per_rate - 1,
     )
-    return {name: {"ratio": ratio_document(one), "word": one.word} for name, one in found.items()}
+    return {name: documents.Against(ratio=ratio_document(one), word=one.word) for name, one in found.items()}
 
 
 def _variation(histogram: Histogram) -> float | None:
@@ -168,19 +166,19 @@ def _headline(
 
 
 def _describe_best(by: str, rate: documents.BatchingRate, *, enough: bool) -> str:
-    at = numbers.rate(rate["rate_per_s"])
-    if rate["best"] is None:
+    at = numbers.rate(rate.rate_per_s)
+    if rate.best is None:
         return f"at {at} no batching mode has a finite {by}"
-    arm = rate["sides"][rate["best"]]
-    value = arm["latency_us"][by]["value"]
+    arm = rate.sides[rate.best]
+    value = arm.latency_us[by]["value"]
     assert value is not None
-    text = f"at {at} {_mode_name(arm['batching'])} has the lowest {by}, {numbers.latency(value)}"
-    for base, table in arm["against"].items():
+    text = f"at {at} {_mode_name(arm.batching)} has the lowest {by}, {numbers.latency(value)}"
+    for base, table in arm.against.items():
         one = table.get(by)
-        if one is not None and one["ratio"]["value"] is not None:
-            text += f", {format_ratio(one['ratio'])} of {_mode_name(base)}"
-    if rate["not_told"] and enough:
-        close = ", ".join(_mode_name(rate["sides"][place]["batching"]) for place in rate["not_told"])
+        if one is not None and one.ratio.value is not None:
+            text += f", {format_ratio(one.ratio)} of {_mode_name(base)}"
+    if rate.not_told and enough:
+        close = ", ".join(_mode_name(rate.sides[place].batching) for place in rate.not_told)
         text += f"; no difference shown to {close}"
     return text
 

@@ -8,12 +8,13 @@ from hindmost.commands.compare.arms import Arm, announce, make_rounds
 from hindmost.commands.compare.batching.answer import answer
 from hindmost.commands.compare.batching.request import BatchingRequest, arm_name
 from hindmost.commands.compare.documents.batching import Batching
+from hindmost.commands.compare.view.batching import view
 from hindmost.core.exits import Exit
 from hindmost.core.fleet.opening import fleet_of
 from hindmost.core.plan.batching import batching_text
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
-from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.part import open_part
 from hindmost.core.study.talk import Talk
 from hindmost.core.targets import parse_target
@@ -40,12 +41,10 @@ def run(study: Study, talk: Talk) -> Batching:
 
 def publish(study: Study, result: Batching, page: Path | None = None) -> PublishedAnswer:
     """Write ``batching.json`` and the page."""
-    from hindmost.commands.compare.view import render_batching, render_batching_page
-
-    all_excluded = bool(result["aside"]) and result["rounds"] == 0
-    decided = all(rate["best"] is not None for rate in result["rates"]) and not all_excluded
+    all_excluded = bool(result.aside) and result.rounds == 0
+    decided = all(rate.best is not None for rate in result.rates) and not all_excluded
     code = Exit.DONE if decided else Exit.INCONCLUSIVE
-    return write_answer(study, FILE, result, (render_batching_page, render_batching), code, page)
+    return publish_view(study, FILE, result, view(result), code, page)
 
 
 KIND = Kind("batching", run, answer, publish, "hindmost.commands.compare.result:BatchingResult")

@@ -19,8 +19,7 @@ from hindmost.commands.compare.clone.ratios import (
 )
 from hindmost.commands.compare.clone.request import CloneRequest
 from hindmost.commands.compare.clone.series import excluded_pairs
-from hindmost.commands.compare.documents.clone import PredictedPoint, VerifiedPoint
-from hindmost.commands.compare.documents.clone import Verification as Document
+from hindmost.commands.compare.documents.clone import PredictedPoint, Verification, VerifiedPoint
 from hindmost.commands.compare.rounds import no_complete_round
 from hindmost.commands.measure.answer import answer as answer_measurement
 from hindmost.core.plan import MeasurePlan
@@ -36,7 +35,7 @@ SIMULATED = 400_000
 """Requests of each simulated point: its interval is then far narrower than the runs' intervals."""
 
 
-def answer(study: Study) -> Document:
+def answer(study: Study) -> Verification:
     """Answer from the complete pairs in the study's folder.
 
     Raises
@@ -85,34 +84,33 @@ def document_of(
     request: CloneRequest,
     predicted: Mapping[float, Prediction],
     points: Sequence[VerifiedPoint],
-) -> Document:
+) -> Verification:
     """Return the document ``hindmost.verification/1``."""
     plan = plan_of(study)
     original = Study.open(study.folder / request.points[0].folder / "original")
-    curve: list[PredictedPoint] = [
-        {
-            "load": load,
-            "rate_per_s": one["rate_per_s"] or 0.0,
-            "latency_us": {name: one["latency_us"][name] for name in MARGINS},
-        }
-        for load, one in predicted.items()
-    ]
-    return {
-        "schema": "hindmost.verification/1",
-        "version": __version__,
-        "created": now_utc(),
-        "study": study.folder.resolve().name,
-        "original": plan_of(original).target,
-        "clone": request.clone.name,
-        "threads": request.clone.threads,
-        "capacity_per_s": request.clone.capacity_per_s or 0.0,
-        "duration_s": plan.duration_s,
-        "confidence": CONFIDENCE,
-        "margins": MARGINS,
-        "verdict": decide(points),
-        "points": list(points),
-        "curve": curve,
-    }
+    return Verification(
+        schema="hindmost.verification/1",
+        version=__version__,
+        created=now_utc(),
+        study=study.folder.resolve().name,
+        original=plan_of(original).target,
+        clone=request.clone.name,
+        threads=request.clone.threads,
+        capacity_per_s=request.clone.capacity_per_s or 0.0,
+        duration_s=plan.duration_s,
+        confidence=CONFIDENCE,
+        margins=MARGINS,
+        verdict=decide(points),
+        points=list(points),
+        curve=[
+            PredictedPoint(
+                load=load,
+                rate_per_s=one["rate_per_s"] or 0.0,
+                latency_us={name: one["latency_us"][name] for name in MARGINS},
+            )
+            for load, one in predicted.items()
+        ],
+    )
 
 
 def _has_pair(study: Study, point: LoadPoint) -> bool:

@@ -13,12 +13,12 @@ from hindmost.commands.compare.clone.answer import FILE, answer, describe_load, 
 from hindmost.commands.compare.clone.ratios import SERIES, LoadPoint
 from hindmost.commands.compare.clone.request import CloneRequest
 from hindmost.commands.compare.clone.series import Series
-from hindmost.commands.compare.documents.clone import Verification as Document
-from hindmost.commands.compare.documents.clone import VerifiedPoint
+from hindmost.commands.compare.documents.clone import Verification, VerifiedPoint
+from hindmost.commands.compare.view.clone import view
 from hindmost.core.exits import Exit
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
-from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.part import open_part
 from hindmost.core.study.talk import Talk
 from hindmost.core.targets import Managed, parse_target
@@ -29,7 +29,7 @@ SPOKEN = ("memcached", "http")
 """Protocols of a clone's server; it speaks the first one if the original speaks none of them."""
 
 
-def run(study: Study, talk: Talk) -> Document:
+def run(study: Study, talk: Talk) -> Verification:
     """Make the pairs that are missing; return the answer."""
     plan, request = plan_of(study), CloneRequest.read(study)
     servers = _servers(study, request, plan.target)
@@ -86,19 +86,16 @@ def _servers(study: Study, request: CloneRequest, original: str) -> dict[str, Ma
 
 def _summary(point: VerifiedPoint) -> str:
     ratios = ", ".join(
-        f"{name} {one['clone']['ratio']:.3f}" if one["clone"] else f"{name} not known"
-        for name, one in point["figures"].items()
+        f"{name} {one.clone.ratio:.3f}" if one.clone else f"{name} not known"
+        for name, one in point.figures.items()
     )
-    return f"{point['load']:.0%} of capacity: clone / original {ratios}"
+    return f"{point.load:.0%} of capacity: clone / original {ratios}"
 
 
-def publish(study: Study, result: Document, page: Path | None = None) -> PublishedAnswer:
+def publish(study: Study, result: Verification, page: Path | None = None) -> PublishedAnswer:
     """Write ``verification.json`` and the page."""
-    from hindmost.commands.compare.view import render_verification, render_verification_page
-
-    code = EXITS.get(result["verdict"], Exit.INCONCLUSIVE)
-    where = page or study.folder / "verification.html"
-    return write_answer(study, FILE, result, (render_verification_page, render_verification), code, where)
+    code = EXITS.get(result.verdict, Exit.INCONCLUSIVE)
+    return publish_view(study, FILE, result, view(result), code, page or study.folder / "verification.html")
 
 
 KIND = Kind("verification", run, answer, publish, "hindmost.commands.compare.result:VerificationResult")

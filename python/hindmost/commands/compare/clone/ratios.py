@@ -96,15 +96,15 @@ def compare_series(
             return None
         return _ratio(equivalence(a, b, MARGINS[name]))
 
-    figures: dict[str, Figure] = {
-        name: {
-            "original_us": _summary(column("original", name)),
-            "clone_us": _summary(column("clone", name)),
-            "predicted_us": predicted["latency_us"][name],
-            "clone": ratio("clone", name),
-            "as_logged": ratio("clone", name, as_logged=True) if known else None,
-            "floor": ratio("again", name),
-        }
+    figures = {
+        name: Figure(
+            original_us=_summary(column("original", name)),
+            clone_us=_summary(column("clone", name)),
+            predicted_us=predicted["latency_us"][name],
+            clone=ratio("clone", name),
+            as_logged=ratio("clone", name, as_logged=True) if known else None,
+            floor=ratio("again", name),
+        )
         for name in MARGINS
     }
     cost_ratio = None
@@ -113,24 +113,24 @@ def compare_series(
         cost_ratio = _ratio(equivalence(values, [1.0] * len(counted), COST_MARGIN))
     whys = [excluded[number] for number in _complete_pairs(runs) if number in excluded]
     why = most_common(whys)
-    return {
-        "load": point.load,
-        "rate_per_s": point.rate_per_s,
-        "requests": sum(runs["original"][number]["counts"]["scheduled"] for number in counted),
-        "pairs": len(counted),
-        "left_out": len(whys),
-        "why": None if why is None else why.document(),
-        "cost": cost_ratio,
-        "figures": figures,
-    }
+    return VerifiedPoint(
+        load=point.load,
+        rate_per_s=point.rate_per_s,
+        requests=sum(runs["original"][number]["counts"]["scheduled"] for number in counted),
+        pairs=len(counted),
+        left_out=len(whys),
+        why=None if why is None else why.document(),
+        cost=cost_ratio,
+        figures=figures,
+    )
 
 
 def decide(points: Sequence[VerifiedPoint]) -> Outcome:
     """Return the verdict: different if any figure is, equivalent if all are."""
     outcomes = [
-        "open" if figure["clone"] is None else figure["clone"]["outcome"]
+        "open" if figure.clone is None else figure.clone.outcome
         for point in points
-        for figure in point["figures"].values()
+        for figure in point.figures.values()
     ]
     if "different" in outcomes:
         return "different"
@@ -146,10 +146,10 @@ def _summary(values: Sequence[float]) -> Value:
 
 
 def _ratio(one: Equivalence) -> Ratio:
-    return {
-        "ratio": one.ratio,
+    return Ratio(
+        ratio=one.ratio,
         **bounds(one.low, one.high),
-        "margin": one.margin,
-        "pairs": one.pairs,
-        "outcome": one.outcome if one.pairs >= LEAST_PAIRS else "open",
-    }
+        margin=one.margin,
+        pairs=one.pairs,
+        outcome=one.outcome if one.pairs >= LEAST_PAIRS else "open",
+    )

@@ -6,32 +6,37 @@
   faster.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal
 
-from hindmost.commands.compare.documents.targets import ArmFigures, Ratio, Word
+from hindmost.commands.compare.documents.targets import Ratio, Word
 from hindmost.core.store.estimates import Value
 from hindmost.core.store.measure.batches import Sizes
-from hindmost.core.store.types import Count, Label, Note, Number, Target
+from hindmost.core.store.measure.figures import Curve
+from hindmost.core.store.types import Count, Document, Label, Note, Number, Target
 
 
-class Against(TypedDict):
+class Against(Document):
     """The ratio of a figure to another side's, and the conclusion."""
 
     ratio: Ratio
     word: Word
 
 
-class BatchingSide(ArmFigures):
+class BatchingSide(Document):
     """One batching mode at one rate.
 
-    ``batching``: none, nagle, or an interval in seconds. ``service_cv``, ``size_cv``: coefficient of
-    variation of service latency and of requests per write call. ``against``: by the name of the other side,
-    by figure.
+    ``batching``: none, nagle, or an interval in seconds. ``latency_us``, ``values_us``: by figure, the
+    summary over rounds and the value of each; ``sd`` is the standard deviation within a run. ``service_cv``,
+    ``size_cv``: coefficient of variation of service latency and of requests per write call. ``against``: by
+    the name of the other side, by figure.
     """
 
     batching: Literal["none", "nagle"] | float
     folder: str
     rounds: list[Count]
+    latency_us: dict[str, Value]
+    values_us: dict[str, list[Number]]
+    distribution: Curve
     requests_per_write: Number
     requests_per_segment: Number
     size_cv: Number
@@ -40,7 +45,7 @@ class BatchingSide(ArmFigures):
     sizes: Sizes
 
 
-class BatchingRate(TypedDict):
+class BatchingRate(Document):
     """All sides at one rate; ``best``: index of the fastest; ``not_told``: indexes of sides as fast as it."""
 
     rate_per_s: float
@@ -50,7 +55,7 @@ class BatchingRate(TypedDict):
     not_told: list[Count]
 
 
-class Batching(TypedDict):
+class Batching(Document):
     """The result of ``hindmost compare --batch``.
 
     ``aside``: excluded rounds, and why; ``least_rounds``: rounds needed at least to separate the modes.

@@ -1,15 +1,15 @@
 """The document of a verification (``hindmost.verification/1``): its types, the source of its JSON Schema."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 from hindmost.commands.clone.documents.predictions import Interval
 from hindmost.core.store.estimates import Value
-from hindmost.core.store.types import Count, Note, Number, Share
+from hindmost.core.store.types import Count, Document, Note, Number, Share
 
 Outcome = Literal["equivalent", "different", "open"]
 
 
-class Ratio(TypedDict):
+class Ratio(Document):
     """Ratio of paired runs: geometric mean, its interval (null for one pair), and the conclusion.
 
     The interval lies within ``1 - margin .. 1 + margin`` (equivalent), outside of it (different), or neither.
@@ -23,7 +23,7 @@ class Ratio(TypedDict):
     outcome: Outcome
 
 
-class Figure(TypedDict):
+class Figure(Document):
     """One figure of the latency at one load.
 
     ``clone``: clone over both runs of the original, with the effect of the clone's own random draws removed
@@ -41,7 +41,7 @@ class Figure(TypedDict):
     floor: Ratio | None
 
 
-class VerifiedPoint(TypedDict):
+class VerifiedPoint(Document):
     """One load, as a share of the clone's capacity; ``requests`` are the original's, in ``pairs`` pairs.
 
     ``left_out``: pairs excluded for interference in a run; ``why``: the most common reason. ``cost``: CPU
@@ -58,7 +58,7 @@ class VerifiedPoint(TypedDict):
     figures: dict[str, Figure]
 
 
-class PredictedPoint(TypedDict):
+class PredictedPoint(Document):
     """The simulator's prediction at one load."""
 
     load: Share
@@ -66,7 +66,7 @@ class PredictedPoint(TypedDict):
     latency_us: dict[str, Interval]
 
 
-class Verification(TypedDict):
+class Verification(Document):
     """Whether a clone is as slow as its original, load by load.
 
     ``confidence``: of the ratios' intervals; ``margins`` are relative. ``curve``: the simulator's.

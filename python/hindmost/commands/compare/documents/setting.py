@@ -5,13 +5,14 @@
 - ``"inf"`` is infinitely late, null unknown.
 """
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
-from hindmost.commands.compare.documents.targets import ArmFigures
-from hindmost.core.store.types import Count, Label, Note, Number
+from hindmost.core.store.estimates import Value
+from hindmost.core.store.measure.figures import Curve
+from hindmost.core.store.types import Count, Document, Label, Note, Number
 
 
-class Span(TypedDict):
+class Span(Document):
     """A ratio and its interval."""
 
     value: float
@@ -19,29 +20,36 @@ class Span(TypedDict):
     high: Number
 
 
-class Change(TypedDict):
+class Change(Document):
     """A figure compared with the present state's."""
 
     change: Literal["lower", "higher", "no change seen", "undecided"]
     ratio: Span
 
 
-class Level(ArmFigures):
-    """One level and its figures."""
+class Level(Document):
+    """One level and its figures.
+
+    ``latency_us``, ``values_us``: by figure, the summary over rounds and the value of each; ``sd`` is the
+    standard deviation within a run.
+    """
 
     level: str
     folder: str
+    latency_us: dict[str, Value]
+    values_us: dict[str, list[Number]]
+    distribution: Curve
     against: dict[str, Change]
 
 
-class Stage(TypedDict):
+class Stage(Document):
     """Levels, by index, with runs in the same rounds; ``rounds``: those that count."""
 
     levels: list[Count]
     rounds: Count
 
 
-class Trial(TypedDict):
+class Trial(Document):
     """The result of ``hindmost compare --set``.
 
     ``verdict``: ``set`` if a level is significantly lower than the present one; ``leave`` if every other

@@ -4,17 +4,29 @@
 - ``"inf"`` is infinitely late, null unknown: an interval's ends if there are too few runs for one.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 from hindmost.core.store.estimates import Value
 from hindmost.core.store.measure.figures import Curve
-from hindmost.core.store.types import Count, Label, Microseconds, Note, Number, Reason, Share, Target, Verdict
+from hindmost.core.store.types import (
+    Count,
+    Document,
+    Label,
+    Microseconds,
+    Note,
+    Number,
+    Reason,
+    Share,
+    Target,
+    Verdict,
+)
 
 Word = Literal["same", "slower", "faster", "undecided"]
 Outcome = Literal["same", "different", "undecided", "invalid"]
+Result = Literal["held", "crossed", "undecided"]
 
 
-class Ratio(TypedDict):
+class Ratio(Document):
     """The second over the first; ``within_low`` and ``within_high``: the 90 % interval."""
 
     value: Number
@@ -24,7 +36,7 @@ class Ratio(TypedDict):
     within_high: Number
 
 
-class Contrast(TypedDict):
+class Contrast(Document):
     """One percentile of a side compared with the first side's.
 
     ``p`` from relabelling runs (pairs: flipping signs), ``p_textbook`` Mann and Whitney's (pairs:
@@ -42,18 +54,7 @@ class Contrast(TypedDict):
     why: Note | None
 
 
-class ArmFigures(TypedDict):
-    """Figures of an arm, by name: summary over runs, one value per run, and the distribution of all requests.
-
-    They include ``sd``, the standard deviation within a run, in addition to mean and percentiles.
-    """
-
-    latency_us: dict[str, Value]
-    values_us: dict[str, list[Number]]
-    distribution: Curve
-
-
-class Side(TypedDict):
+class Side(Document):
     """One side of a comparison.
 
     ``label``: its unique name here; ``folder``: of its study. ``values_us``: by percentile, one figure per
@@ -78,7 +79,7 @@ class Side(TypedDict):
     distribution: Curve
 
 
-class Against(TypedDict):
+class Against(Document):
     """A side compared with the first. ``pairs``: rounds that count, null if runs are not paired."""
 
     side: str
@@ -90,7 +91,7 @@ class Against(TypedDict):
     isolated: dict[Label, Contrast]
 
 
-class Unlike(TypedDict):
+class Unlike(Document):
     """A difference between sides: its ``key`` in plan, host or target; ``values`` in the order of sides."""
 
     key: str
@@ -99,7 +100,7 @@ class Unlike(TypedDict):
     grave: bool
 
 
-class Limit(TypedDict):
+class Limit(Document):
     """The result of a ``--fail-if`` limit for one side.
 
     ``crossed``: the whole interval is beyond the limit; ``held``: none of it is.
@@ -112,11 +113,11 @@ class Limit(TypedDict):
     low: Number
     high: Number
     unit: Literal["share", "us"]
-    result: Literal["held", "crossed", "undecided"]
+    result: Result
     said: str
 
 
-class Comparison(TypedDict):
+class Comparison(Document):
     """Whether servers, settings or versions are equally fast, percentile by percentile.
 
     ``left_out``: excluded rounds (``values.round``), and why; ``unlike``: the gravest first.

@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from hindmost import __version__
 from hindmost.commands.compare.arms import why_excluded
 from hindmost.commands.compare.documents import setting as documents
-from hindmost.commands.compare.figures import ArmFigures, Columns, lowest, read_figures
+from hindmost.commands.compare.figures import ArmFigures, Columns, lowest, read_figures, summarise
 from hindmost.commands.compare.rounds import MARGIN, complete_rounds, no_complete_round
 from hindmost.commands.compare.setting.request import SettingRequest
 from hindmost.commands.compare.view.levels import format_ratio
 from hindmost.core.notes import Note
 from hindmost.core.store import Study, now_utc
-from hindmost.core.store.estimates import bounds, without_nan
+from hindmost.core.store.estimates import bounds
 from hindmost.present import numbers
 from hindmost.stats import compare_runs
 
@@ -54,28 +56,27 @@ def answer(study: Study) -> documents.Trial:
     ]
     levels = [describe_level(request, place, figures) for place in range(tried)]
     best = best_level(levels, request.by, one_stage=len(stages) == 1)
-    document: documents.Trial = {
-        "schema": "hindmost.trial/1",
-        "version": __version__,
-        "created": now_utc(),
-        "verdict": "undecided",
-        "headline": "",
-        "study": study.folder.resolve().name,
-        "target": request.plan.target,
-        "rate_per_s": request.plan.rate_per_s,
-        "knob": dict(request.what),
-        "by": request.by,
-        "rounds": counted_first,
-        "aside": {name: why.document() for name, why in excluded.items()},
-        "levels": levels,
-        "best": best,
-        "keep": level_to_keep(levels, best, request.by),
-        "comparisons": request.comparisons,
-        "stages": [{"levels": list(places), "rounds": len(rounds)} for places, rounds in stages],
-    }
-    document["verdict"] = decide(document)
-    document["headline"] = _headline(document)
-    return without_nan(document)
+    document = documents.Trial(
+        schema="hindmost.trial/1",
+        version=__version__,
+        created=now_utc(),
+        verdict="undecided",
+        headline="",
+        study=study.folder.resolve().name,
+        target=request.plan.target,
+        rate_per_s=request.plan.rate_per_s,
+        knob=dict(request.what),
+        by=request.by,
+        rounds=counted_first,
+        aside={name: why.document() for name, why in excluded.items()},
+        levels=levels,
+        best=best,
+        keep=level_to_keep(levels, best, request.by),
+        comparisons=request.comparisons,
+        stages=[documents.Stage(levels=list(places), rounds=len(rounds)) for places, rounds in stages],
+    )
+    document = replace(document, verdict=decide(document))
+    return replace(document, headline=_headline(document))
 
 
 def folder_name(place: int) -> str:
@@ -111,33 +112,33 @@ def best_level(levels: Sequence[documents.Level], by: str, *, one_stage: bool) -
         value = _value(level, by)
         if one_stage or value is None or value == math.inf:
             return value
-        return level["against"][by]["ratio"]["value"] if by in level["against"] else 1.0
+        return level.against[by].ratio.value if by in level.against else 1.0
 
     return lowest({place: standing(level) for place, level in enumerate(levels)})
 
 
 def level_to_keep(levels: Sequence[documents.Level], best: int | None, by: str) -> int | None:
     """Return the best level if it is proven better; a level with an infinite run has no ratio, so None."""
-    against = levels[best]["against"].get(by) if best else None
-    return best if against is not None and against["change"] == "lower" else None
+    against = levels[best].against.get(by) if best else None
+    return best if against is not None and against.change == "lower" else None
 
 
 def decide(doc: documents.Trial) -> Literal["set", "leave", "undecided"]:
     """Decide whether to set the best level, to leave the present one, or neither."""
-    if not doc["rounds"] or doc["best"] is None:
+    if not doc.rounds or doc.best is None:
         return "undecided"
-    if doc["keep"] is not None:
+    if doc.keep is not None:
         return "set"
-    known = _value(doc["levels"][0], doc["by"])
+    known = _value(doc.levels[0], doc.by)
     finite = known is not None and known < math.inf
-    return "leave" if finite and all(_no_better(one, doc["by"]) for one in doc["levels"][1:]) else "undecided"
+    return "leave" if finite and all(_no_better(one, doc.by) for one in doc.levels[1:]) else "undecided"
 
 
 def _no_better(level: documents.Level, by: str) -> bool:
     # Proven not to lower the figure by more than the margin.
-    if by not in level["against"]:
+    if by not in level.against:
         return _value(level, by) == math.inf
-    low = level["against"][by]["ratio"]["low"]
+    low = level.against[by].ratio.low
     return low is not None and low > 1.0 / (1.0 + MARGIN)
 
 
@@ -145,12 +146,14 @@ def describe_level(request: SettingRequest, place: int, figures: Sequence[ArmFig
     """Return a level as the document has it, with its ratios to the present level."""
     own, present = figures[place], figures[0]
     confidence = 1.0 - ERROR_RATE / request.comparisons
-    return {
-        "level": request.levels[place],
-        "folder": folder_name(place),
-        **own.document(request.plan.middle),
-        "against": {} if place == 0 else _against(present.select(own.rounds), own.columns, confidence),
-    }
+    return documents.Level(
+        level=request.levels[place],
+        folder=folder_name(place),
+        latency_us=summarise(own.columns, request.plan.middle),
+        values_us={name: list(values) for name, values in own.columns.items()},
+        distribution=own.distribution,
+        against={} if place == 0 else _against(present.select(own.rounds), own.columns, confidence),
+    )
 
 
 def _against(before: Columns, after: Columns, confidence: float) -> dict[str, documents.Change]:
@@ -159,36 +162,36 @@ def _against(before: Columns, after: Columns, confidence: float) -> dict[str, do
         if not all(0.0 < value < math.inf for value in [*before[name], *values]):
             continue
         one = compare_runs(before[name], values, confidence)
-        ratio = {"value": one.ratio.value, **bounds(one.ratio.low, one.ratio.high)}
-        found[name] = {"change": one.change, "ratio": ratio}  # type: ignore[typeddict-item]
+        ratio = documents.Span(value=one.ratio.value, **bounds(one.ratio.low, one.ratio.high))
+        found[name] = documents.Change(change=one.change, ratio=ratio)
     return found
 
 
 def _value(level: documents.Level, name: str) -> float | None:
-    return level["latency_us"][name]["value"]
+    return level.latency_us[name]["value"]
 
 
 def _headline(doc: documents.Trial) -> str:
-    by, levels, best = doc["by"], doc["levels"], doc["best"]
-    setting = ", ".join(key if value is True else f"{key} {value}" for key, value in doc["knob"].items())
-    present = levels[0]["level"]
-    if not doc["rounds"]:
-        why = next(iter(doc["aside"].values()))["text"]
+    by, levels, best = doc.by, doc.levels, doc.best
+    setting = ", ".join(key if value is True else f"{key} {value}" for key, value in doc.knob.items())
+    present = levels[0].level
+    if not doc.rounds:
+        why = next(iter(doc.aside.values()))["text"]
         return f"no round of {setting} counts: {why}"
     if best is None:
         return f"no level of {setting} has a finite {by}"
-    one = levels[best]["against"].get(by)
-    ratio = "" if one is None else f" ({format_ratio(one['ratio'])} of {present})"
+    one = levels[best].against.get(by)
+    ratio = "" if one is None else f" ({format_ratio(one.ratio)} of {present})"
     figure = f"{by} {numbers.latency(_value(levels[best], by))}{ratio}"
     text = {
-        "set": f"set {setting} to {levels[best]['level']}: {figure}",
+        "set": f"set {setting} to {levels[best].level}: {figure}",
         "leave": f"leave {setting} at {present}: no level lowers {by} by more than {numbers.percent(MARGIN)}",
-        "undecided": f"not decided: lowest so far is {setting} {levels[best]['level']}, {figure}",
-    }[doc["verdict"]]
+        "undecided": f"not decided: lowest so far is {setting} {levels[best].level}, {figure}",
+    }[doc.verdict]
     conflicts = conflicting_levels(levels, by)
-    changes = {one["level"]: one["against"] for one in levels if one["level"] in conflicts}
+    changes = {one.level: one.against for one in levels if one.level in conflicts}
     warnings = [
-        f"{level} has a {one['mean']['change']} mean and a {one[by]['change']} {by}"
+        f"{level} has a {one['mean'].change} mean and a {one[by].change} {by}"
         for level, one in changes.items()
     ]
     return "; ".join([text, *warnings])
@@ -197,8 +200,7 @@ def _headline(doc: documents.Trial) -> str:
 def conflicting_levels(levels: Sequence[documents.Level], by: str) -> list[str]:
     """Return the levels that lower either the mean or the figure `by`, and raise the other one."""
     return [
-        one["level"]
+        one.level
         for one in levels[1:]
-        if {one["against"][name]["change"] for name in ("mean", by) if name in one["against"]}
-        == {"lower", "higher"}
+        if {one.against[name].change for name in ("mean", by) if name in one.against} == {"lower", "higher"}
     ]

@@ -10,6 +10,7 @@ from hindmost.commands.compare.arms import Arm, Level, announce, make_rounds
 from hindmost.commands.compare.documents.setting import Trial
 from hindmost.commands.compare.setting.answer import STAGE, answer, folder_name
 from hindmost.commands.compare.setting.request import NEAR_BEST, SettingRequest
+from hindmost.commands.compare.view.setting import view
 from hindmost.core.exits import Exit
 from hindmost.core.fleet import Fleet
 from hindmost.core.fleet.opening import fleet_of
@@ -17,7 +18,7 @@ from hindmost.core.knobs import kind_of, recover
 from hindmost.core.knobs.journal import FOLDER
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
-from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.part import open_part
 from hindmost.core.study.talk import Talk
 from hindmost.errors import HindmostError, UsageError
@@ -91,7 +92,7 @@ def _add_stage(study: Study, request: SettingRequest, talk: Talk) -> SettingRequ
             return False
         return True
 
-    best = answer(study)["best"]
+    best = answer(study).best
     more = None if best is None else request.add_stage(best, fits)
     if best is None or more is None:
         talk.say("no further stage: no level lies between the best one and its neighbours")
@@ -105,7 +106,7 @@ def _add_stage(study: Study, request: SettingRequest, talk: Talk) -> SettingRequ
 
 
 def _keep_best(request: SettingRequest, result: Trial, talk: Talk) -> None:
-    place = result["keep"]
+    place = result.keep
     if place is None:
         talk.say("nothing is kept: no level was proven better than the present one")
         return
@@ -119,10 +120,8 @@ def _keep_best(request: SettingRequest, result: Trial, talk: Talk) -> None:
 
 def publish(study: Study, result: Trial, page: Path | None = None) -> PublishedAnswer:
     """Write ``trial.json`` and the page."""
-    from hindmost.commands.compare.view import render_trial, render_trial_page
-
-    code = Exit.INCONCLUSIVE if result["verdict"] == "undecided" else Exit.DONE
-    return write_answer(study, FILE, result, (render_trial_page, render_trial), code, page)
+    code = Exit.INCONCLUSIVE if result.verdict == "undecided" else Exit.DONE
+    return publish_view(study, FILE, result, view(result), code, page)
 
 
 KIND = Kind("trial", run, answer, publish, "hindmost.commands.compare.result:TrialResult")

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from hindmost import __version__
 from hindmost.commands.compare.arms import why_excluded
 from hindmost.commands.compare.documents import targets as documents
@@ -24,7 +26,7 @@ from hindmost.commands.measure.answer import answer as answer_measurement
 from hindmost.core.notes import Note
 from hindmost.core.plan import ChangeLimit, parse_changes
 from hindmost.core.store import Study, now_utc
-from hindmost.core.store.estimates import UNKNOWN, Value, encode, number, to_value, without_nan
+from hindmost.core.store.estimates import UNKNOWN, Value, encode, number, to_value
 from hindmost.core.store.types import Reason
 from hindmost.errors import UsageError
 from hindmost.present import numbers
@@ -34,14 +36,8 @@ from hindmost.stats.runs.contrast import CONFIDENCE
 FAR_APART_S = 3_600.0
 """Studies that began further apart than this may have met different conditions on the host."""
 
-NO_RATIO: documents.Ratio = {
-    "value": None,
-    "low": None,
-    "high": None,
-    "within_low": None,
-    "within_high": None,
-}
-INFINITE_RATIO: documents.Ratio = {**NO_RATIO, "value": math.inf}
+NO_RATIO = documents.Ratio(value=None, low=None, high=None, within_low=None, within_high=None)
+INFINITE_RATIO = replace(NO_RATIO, value=math.inf)
 INFINITE: Value = {**UNKNOWN, "value": math.inf}
 
 RunNumbers = tuple[Sequence[int], Sequence[int]]
@@ -90,9 +86,7 @@ def compare(
         refuse_different_loads(differences, [arm.label for arm in arms])
     runs = [(arm.counted_runs(), list(arm.isolated_by_run())) for arm in arms]
     reasons = [*_reasons_of_arms(arms), *_reasons_of_dates(arms), *_reasons_of_loads(differences)]
-    document = _document(arms, runs, margin, limits, paired=False)
-    document |= {"reasons": reasons, "unlike": differences}
-    return without_nan(document)
+    return _document(arms, runs, margin, limits, reasons, differences)
 
 
 def _check_folders(folders: Sequence[Path]) -> None:
@@ -136,18 +130,13 @@ def answer(study: Study) -> Comparison:
         values = {"rounds": len(rounds.numbers), "why": why.code, **why.values}
         reasons.insert(0, _reason("excluded-rounds", text, level="inconclusive", **values))
     runs = [(rounds.valid_or_all, isolated)] * len(arms)
-    document = _document(arms, runs, request.margin, parse_changes(request.fail_if), paired=True)
-    document |= {
-        "how": "live",
-        "study": study.folder.resolve().name,
-        "reasons": reasons,
-        "unlike": find_differences(arms),
-        "left_out": [
-            Note(why.code, f"round {number_}: {why}", {**why.values, "round": number_}).document()
-            for number_, why in rounds.excluded.items()
-        ],
-    }
-    return without_nan(document)
+    limits, differences = parse_changes(request.fail_if), find_differences(arms)
+    document = _document(arms, runs, request.margin, limits, reasons, differences, paired=True)
+    left_out = [
+        Note(why.code, f"round {number_}: {why}", {**why.values, "round": number_}).document()
+        for number_, why in rounds.excluded.items()
+    ]
+    return replace(document, study=study.folder.resolve().name, left_out=left_out)
 
 
 def _document(
@@ -155,32 +144,34 @@ def _document(
     runs: Sequence[RunNumbers],
     margin: float,
     limits: Sequence[ChangeLimit],
+    reasons: list[Reason],
+    unlike: list[documents.Unlike],
     *,
-    paired: bool,
+    paired: bool = False,
 ) -> Comparison:
     against = [
         _contrast_arm(arms[0], arm, (runs[0], own), margin, comparisons=len(arms) - 1, paired=paired)
         for arm, own in zip(arms[1:], runs[1:], strict=True)
     ]
-    verdicts = [one["verdict"] for one in against]
+    verdicts = [one.verdict for one in against]
     ranked: tuple[Outcome, ...] = ("different", "invalid", "undecided")
-    return {
-        "schema": "hindmost.compare/2",
-        "version": __version__,
-        "created": now_utc(),
-        "how": "stored",
-        "study": None,
-        "margin": margin,
-        "confidence": CONFIDENCE,
-        "verdict": next((one for one in ranked if one in verdicts), "same"),
-        "headline": headline(against, arms[0].label, margin),
-        "reasons": [],
-        "sides": [arm.document(*own) for arm, own in zip(arms, runs, strict=True)],
-        "against": against,
-        "unlike": [],
-        "left_out": [],
-        "limits": judge_limits(limits, against),
-    }
+    return Comparison(
+        schema="hindmost.compare/2",
+        version=__version__,
+        created=now_utc(),
+        how="live" if paired else "stored",
+        study=None,
+        margin=margin,
+        confidence=CONFIDENCE,
+        verdict=next((one for one in ranked if one in verdicts), "same"),
+        headline=headline(against, arms[0].label, margin),
+        reasons=reasons,
+        sides=[arm.document(*own) for arm, own in zip(arms, runs, strict=True)],
+        against=against,
+        unlike=unlike,
+        left_out=[],
+        limits=judge_limits(limits, against),
+    )
 
 
 def _contrast_arm(
@@ -208,11 +199,11 @@ def _contrast_arm(
     isolated = table(
         first.isolated_latency(first_isolated), arm.isolated_latency(own_isolated), faulty="*" in faults
     )
-    words = {one["word"] for one in latency.values()}
+    words = {one.word for one in latency.values()}
     verdict: Outcome = "undecided"
     if {"slower", "faster"} & words:
         verdict = "different"
-    elif (first.is_distorted or arm.is_distorted) and all(one["why"] for one in latency.values()):
+    elif (first.is_distorted or arm.is_distorted) and all(one.why for one in latency.values()):
         verdict = "invalid"
     elif words == {"same"}:
         verdict = "same"
@@ -220,15 +211,15 @@ def _contrast_arm(
     text = describe_arm(latency, margin, unit)
     if isolated:
         text += f". Isolated: {describe_arm(isolated, margin, unit)}"
-    return {
-        "side": arm.label,
-        "runs": (len(first_runs), len(own_runs)),
-        "pairs": len(first_runs) if paired else None,
-        "verdict": verdict,
-        "text": text,
-        "latency": latency,
-        "isolated": isolated,
-    }
+    return Against(
+        side=arm.label,
+        runs=(len(first_runs), len(own_runs)),
+        pairs=len(first_runs) if paired else None,
+        verdict=verdict,
+        text=text,
+        latency=latency,
+        isolated=isolated,
+    )
 
 
 def _infinitely_slower(
@@ -236,14 +227,7 @@ def _infinitely_slower(
 ) -> dict[str, documents.Contrast]:
     # A percentile of the arm is infinite if more requests were unanswered than lie above that percentile.
     return {
-        name: {
-            **one,
-            "ratio": INFINITE_RATIO,
-            "difference_us": INFINITE,
-            "word": "slower",
-            "more": 0,
-            "why": None,
-        }
+        name: replace(one, ratio=INFINITE_RATIO, difference_us=INFINITE, word="slower", more=0, why=None)
         for name, one in latency.items()
         if name[0] == "p"
         and unanswered > 1.0 - float(name[1:]) / 100.0
@@ -254,26 +238,26 @@ def _infinitely_slower(
 def _contrast_document(one: Contrast | None, why: Note | None) -> documents.Contrast:
     if one is None:
         both_infinite = Note("infinitely-late", "both have runs that are infinitely late there")
-        return {
-            "ratio": NO_RATIO,
-            "difference_us": UNKNOWN,
-            "p": None,
-            "p_textbook": None,
-            "adjusted": None,
-            "word": "undecided",
-            "more": None,
-            "why": (why or both_infinite).document(),
-        }
-    return {
-        "ratio": ratio_document(one),
-        "difference_us": to_value(one.difference),
-        "p": one.p,
-        "p_textbook": number(one.p_textbook),
-        "adjusted": one.adjusted,
-        "word": "undecided" if why else one.word,
-        "more": None if why else one.more,
-        "why": None if why is None else why.document(),
-    }
+        return documents.Contrast(
+            ratio=NO_RATIO,
+            difference_us=UNKNOWN,
+            p=None,
+            p_textbook=None,
+            adjusted=None,
+            word="undecided",
+            more=None,
+            why=(why or both_infinite).document(),
+        )
+    return documents.Contrast(
+        ratio=ratio_document(one),
+        difference_us=to_value(one.difference),
+        p=one.p,
+        p_textbook=number(one.p_textbook),
+        adjusted=one.adjusted,
+        word="undecided" if why else one.word,
+        more=None if why else one.more,
+        why=None if why is None else why.document(),
+    )
 
 
 def _reason(
@@ -320,9 +304,9 @@ def _reasons_of_dates(arms: Sequence[Measurement]) -> list[Reason]:
 
 
 def _reasons_of_loads(differences: Sequence[documents.Unlike]) -> list[Reason]:
-    grave = [one for one in differences if one["grave"]]
+    grave = [one for one in differences if one.grave]
     if not grave:
         return []
-    names = ", ".join(one["what"] for one in grave)
+    names = ", ".join(one.what for one in grave)
     text = f"the loads differ ({names}): their latencies answer different questions"
-    return [_reason("different-loads", text, differing={one["key"]: one["values"] for one in grave})]
+    return [_reason("different-loads", text, differing={one.key: one.values for one in grave})]

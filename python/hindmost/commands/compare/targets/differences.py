@@ -76,12 +76,12 @@ def refuse_different_loads(differences: Sequence[Unlike], labels: Sequence[str])
     UsageError
         If a difference is grave; the error names all that are.
     """
-    grave = [one for one in differences if one["grave"]]
+    grave = [one for one in differences if one.grave]
     if not grave:
         return
     said = "; ".join(
-        f"{one['what']} "
-        + ", ".join(f"{value} ({label})" for label, value in zip(labels, one["values"], strict=True))
+        f"{one.what} "
+        + ", ".join(f"{value} ({label})" for label, value in zip(labels, one.values, strict=True))
         for one in grave
     )
     raise UsageError(
@@ -89,19 +89,19 @@ def refuse_different_loads(differences: Sequence[Unlike], labels: Sequence[str])
         f"the loads differ: {said}; their latencies answer different questions",
         hint="measure both under the same load, or add --anyway",
         studies=list(labels),
-        differing={one["key"]: one["values"] for one in grave},
+        differing={one.key: one.values for one in grave},
     )
 
 
 def _compare_keys(
     names: Mapping[str, str], documents: Sequence[Mapping[str, Any]], *, grave: bool = False
 ) -> list[Unlike]:
-    found: list[Unlike] = []
+    found = []
     for key, name in names.items():
         values = [one.get(key) for one in documents]
         if any(value != values[0] for value in values):
             texts = [_format(key, value) for value in values]
-            found.append({"key": key, "what": name, "values": texts, "grave": grave})
+            found.append(Unlike(key=key, what=name, values=texts, grave=grave))
     return found
 
 

@@ -10,13 +10,17 @@ from hindmost.commands.compare.documents.targets import Comparison
 from hindmost.commands.compare.targets.answer import answer
 from hindmost.commands.compare.targets.limits import exit_code
 from hindmost.commands.compare.targets.request import TargetsRequest
+from hindmost.commands.compare.view.targets import view
 from hindmost.core.fleet.opening import fleet_of
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
-from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.store.estimates import to_document
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.part import open_part
 from hindmost.core.study.talk import Talk
 from hindmost.core.targets import parse_target
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 FILE = "comparison.json"
 
@@ -36,28 +40,25 @@ def run(study: Study, talk: Talk) -> Comparison:
 
 def publish(study: Study, result: Comparison, page: Path | None = None) -> PublishedAnswer:
     """Write ``comparison.json`` and the page."""
-    from hindmost.commands.compare.view import render_comparison, render_comparison_page
-
-    renderers = (render_comparison_page, render_comparison)
-    written = write_answer(study, FILE, result, renderers, exit_code(result), page)
+    written = publish_view(study, FILE, result, view(result), exit_code(result), page)
     return replace(written, said=_limit_lines(result))
 
 
 def show(document: Comparison, page: Path | None = None) -> PublishedAnswer:
     """Show a comparison of stored studies, which has no folder; write its page if one is requested."""
-    from hindmost.commands.compare.view import render_comparison, render_comparison_page
-
+    shown = view(document)
     notes: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     if page is not None:
         try:
-            page.write_text(render_comparison_page(document), encoding="utf-8")
+            page.write_text(render_page(shown), encoding="utf-8")
             notes = (f"page: {page}",)
         except OSError as error:
             failed = (f"{page} cannot be written: {error.strerror}",)
     return PublishedAnswer(
         document,
-        lambda: render_comparison(document),
+        to_document(document),
+        lambda: render_terminal(shown),
         exit_code(document),
         notes,
         said=_limit_lines(document),
@@ -67,7 +68,7 @@ def show(document: Comparison, page: Path | None = None) -> PublishedAnswer:
 
 def _limit_lines(document: Comparison) -> tuple[str, ...]:
     # Printed even with --quiet: a build log must name the limit that failed.
-    return tuple(f"{limit['result']}: {limit['text']}: {limit['said']}" for limit in document["limits"])
+    return tuple(f"{limit.result}: {limit.text}: {limit.said}" for limit in document.limits)
 
 
 KIND = Kind("comparison", run, answer, publish, "hindmost.commands.compare.result:ComparisonResult")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hindmost.commands.compare.documents.targets import Against, Comparison, Contrast, Limit
+from hindmost.commands.compare.documents.targets import Against, Comparison, Contrast, Limit, Result
 from hindmost.core.exits import Exit
 from hindmost.core.plan import ChangeLimit
 from hindmost.errors import UsageError
 from hindmost.present import numbers
 
-RESULTS = {"crossed": Exit.CROSSED, "undecided": Exit.INCONCLUSIVE, "held": Exit.DONE}
+RESULTS: dict[Result, Exit] = {"crossed": Exit.CROSSED, "undecided": Exit.INCONCLUSIVE, "held": Exit.DONE}
 """Exit codes by result, the worst first."""
 
 
@@ -28,42 +28,40 @@ def judge_limits(limits: Sequence[ChangeLimit], against: Sequence[Against]) -> l
 
 def _judge(limit: ChangeLimit, arm: Against) -> Limit:
     contrast = _contrast(limit, arm)
-    ratio, difference = contrast["ratio"], contrast["difference_us"]
+    ratio, difference = contrast.ratio, contrast.difference_us
     if limit.unit == "share":
-        value, low, high = (
-            (None if x is None else x - 1.0) for x in (ratio["value"], ratio["low"], ratio["high"])
-        )
+        value, low, high = ((None if x is None else x - 1.0) for x in (ratio.value, ratio.low, ratio.high))
     else:
         value, low, high = difference["value"], difference["low"], difference["high"]
-    if contrast["word"] == "slower" and value == math.inf:
-        result = "crossed" if limit.above else "held"
+    if contrast.word == "slower" and value == math.inf:
+        result: Result = "crossed" if limit.above else "held"
     else:
-        result = "undecided" if contrast["why"] else _result(limit, low, high)
-    said = f"{arm['side']}: {limit.figure} {_format(limit, value)}"
+        result = "undecided" if contrast.why else _result(limit, low, high)
+    said = f"{arm.side}: {limit.figure} {_format(limit, value)}"
     if low is not None or high is not None:
         said += f" [{_format(limit, low)}, {_format(limit, high)}]"
-    return {
-        "text": limit.text,
-        "side": arm["side"],
-        "figure": limit.figure,
-        "value": value,
-        "low": low,
-        "high": high,
-        "unit": limit.unit,
-        "result": result,  # type: ignore[typeddict-item]
-        "said": said + (f"; {contrast['why']['text']}" if contrast["why"] else ""),
-    }
+    return Limit(
+        text=limit.text,
+        side=arm.side,
+        figure=limit.figure,
+        value=value,
+        low=low,
+        high=high,
+        unit=limit.unit,
+        result=result,
+        said=said + (f"; {contrast.why['text']}" if contrast.why else ""),
+    )
 
 
 def _contrast(limit: ChangeLimit, arm: Against) -> Contrast:
-    table = arm["isolated"] if limit.isolated else arm["latency"]
+    table = arm.isolated if limit.isolated else arm.latency
     if limit.figure in table:
         return table[limit.figure]
     figure = f"isolated {limit.figure}" if limit.isolated else limit.figure
     problem, hint, known = f"not all studies measured {figure}", f"they have {', '.join(table)}", list(table)
     if limit.isolated and not table:
         problem = "not both sides have isolated latency"
-        hint, known = f"--fail-if '{limit.text[5:]}'", list(arm["latency"])
+        hint, known = f"--fail-if '{limit.text[5:]}'", list(arm.latency)
     raise UsageError(
         "unknown-name",
         f"--fail-if {limit.text!r}: {problem}",
@@ -74,7 +72,7 @@ def _contrast(limit: ChangeLimit, arm: Against) -> Contrast:
     )
 
 
-def _result(limit: ChangeLimit, low: float | None, high: float | None) -> str:
+def _result(limit: ChangeLimit, low: float | None, high: float | None) -> Result:
     if limit.above:
         if low is not None and low > limit.limit:
             return "crossed"
@@ -96,10 +94,10 @@ def _format(limit: ChangeLimit, value: float | None) -> str:
 
 def exit_code(document: Comparison) -> Exit:
     """Return the exit code: the worst limit decides; without limits, the verdict."""
-    if document["limits"]:
-        results = {one["result"] for one in document["limits"]}
+    if document.limits:
+        results = {one.result for one in document.limits}
         worst = next(result for result in RESULTS if result in results)
-        if worst == "undecided" and document["verdict"] == "invalid":
+        if worst == "undecided" and document.verdict == "invalid":
             return Exit.INVALID
         return RESULTS[worst]
-    return {"undecided": Exit.INCONCLUSIVE, "invalid": Exit.INVALID}.get(document["verdict"], Exit.DONE)
+    return {"undecided": Exit.INCONCLUSIVE, "invalid": Exit.INVALID}.get(document.verdict, Exit.DONE)

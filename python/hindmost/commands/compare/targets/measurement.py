@@ -10,15 +10,14 @@ from typing import Any
 
 from hindmost.commands.compare.arms import SERVERS_OWN
 from hindmost.commands.compare.documents.targets import Side
-from hindmost.commands.compare.figures import Columns
+from hindmost.commands.compare.figures import Columns, summarise
 from hindmost.commands.measure.answer import answer
 from hindmost.core.notes import Note
 from hindmost.core.plan import share
 from hindmost.core.store import Study, name_of
-from hindmost.core.store.estimates import Value, to_value
 from hindmost.core.store.reading import read_document
 from hindmost.errors import StudyError, UsageError
-from hindmost.stats import Middle, middle_interval
+from hindmost.stats import Middle
 from hindmost.stats.runs.contrast import CONFIDENCE
 from hindmost.stats.tables import binomial_bounds
 
@@ -114,27 +113,24 @@ class Measurement:
         """Return the arm as ``hindmost.compare/2`` has it, with the figures of the runs in the ratios."""
         columns, isolated_columns = self.latency(numbers), self.isolated_latency(isolated)
         manifest = self.study.manifest
-        return {
-            "label": self.label,
-            "folder": str(self.study.folder),
-            "study": self.study.folder.resolve().name,
-            "target": self.result["target"],
-            "rate_per_s": manifest["plan"].get("rate_per_s"),
-            "created": manifest.get("created", self.result["created"]),
-            "version": manifest.get("version", self.result["version"]),
-            "verdict": self.result["verdict"],
-            "runs": list(numbers),
-            "made": len(self.result["runs"]),
-            "latency_us": self._summary(columns),
-            "isolated_us": self._summary(isolated_columns),
-            "values_us": {name: list(column) for name, column in columns.items()},
-            "isolated_values_us": {name: list(column) for name, column in isolated_columns.items()},
-            "distribution": self.result["distributions"].get("latency", {"q": [], "us": []}),
-        }
-
-    def _summary(self, columns: Columns) -> dict[str, Value]:
-        about: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
-        return {name: to_value(middle_interval(values, about)) for name, values in columns.items()}
+        middle: Middle = (self.result.get("over_runs") or {}).get("about", "mean")
+        return Side(
+            label=self.label,
+            folder=str(self.study.folder),
+            study=self.study.folder.resolve().name,
+            target=self.result["target"],
+            rate_per_s=manifest["plan"].get("rate_per_s"),
+            created=manifest.get("created", self.result["created"]),
+            version=manifest.get("version", self.result["version"]),
+            verdict=self.result["verdict"],
+            runs=list(numbers),
+            made=len(self.result["runs"]),
+            latency_us=summarise(columns, middle),
+            isolated_us=summarise(isolated_columns, middle),
+            values_us={name: list(column) for name, column in columns.items()},
+            isolated_values_us={name: list(column) for name, column in isolated_columns.items()},
+            distribution=self.result["distributions"].get("latency", {"q": [], "us": []}),
+        )
 
 
 def load_measurements(folders: Sequence[Path]) -> list[Measurement]:

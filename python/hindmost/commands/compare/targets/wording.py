@@ -14,15 +14,15 @@ FACTOR = 2.0
 def describe_arm(table: Mapping[str, Contrast], margin: float, unit: str) -> str:
     """Describe all percentiles of an arm, different ones first; `unit` is ``run`` or ``pair``."""
     parts = [
-        f"{name} {one['word']} by {_amount(one)}"
+        f"{name} {one.word} by {_amount(one)}"
         for name, one in table.items()
-        if one["word"] in ("slower", "faster")
+        if one.word in ("slower", "faster")
     ]
-    if same := [name for name, one in table.items() if one["word"] == "same"]:
+    if same := [name for name, one in table.items() if one.word == "same"]:
         parts.append(f"{', '.join(same)} same within {numbers.percent(margin)}")
     by_reason: dict[str, list[str]] = {}
     for name, one in table.items():
-        if one["word"] == "undecided":
+        if one.word == "undecided":
             by_reason.setdefault(_why_undecided(one, unit), []).append(name)
     parts += [f"{', '.join(names)} {reason}" for reason, names in by_reason.items()]
     return "; ".join(parts)
@@ -30,11 +30,11 @@ def describe_arm(table: Mapping[str, Contrast], margin: float, unit: str) -> str
 
 def _amount(one: Contrast) -> str:
     # Without a sign, since the word gives the direction: ``8.1 % [5.2 %, 11 %]``.
-    ratio = one["ratio"]
-    value, low, high = ratio["value"], ratio["low"], ratio["high"]
+    ratio = one.ratio
+    value, low, high = ratio.value, ratio.low, ratio.high
     if value is None:
         return "without end"
-    if one["word"] == "faster":
+    if one.word == "faster":
         return _shares([None if x is None else 1.0 - x for x in (value, high, low)])
     if value >= FACTOR:
         ends = ", ".join(numbers.INFINITE if end is None else f"{end:.3g}" for end in (low, high))
@@ -48,21 +48,21 @@ def _shares(values: Sequence[float | None]) -> str:
 
 
 def _why_undecided(one: Contrast, unit: str) -> str:
-    if one["why"]:
+    if one.why:
         return "not comparable"
-    if one["more"] is None:
+    if one.more is None:
         return "not decided"
-    return f"not decided: about {numbers.plural(one['more'], f'more {unit}')}"
+    return f"not decided: about {numbers.plural(one.more, f'more {unit}')}"
 
 
 def headline(against: Sequence[Against], first: str, margin: float) -> str:
     """Return the answer in one sentence; with several arms, those with the same outcome together."""
     if len(against) == 1:
         one = against[0]
-        return f"{one['side']} against {first}: {one['text']}"
+        return f"{one.side} against {first}: {one.text}"
     groups: dict[str, list[str]] = {}
     for one in against:
-        groups.setdefault(_direction(one), []).append(one["side"])
+        groups.setdefault(_direction(one), []).append(one.side)
     words = {
         "slower": f"slower than {first}",
         "faster": f"faster than {first}",
@@ -75,8 +75,8 @@ def headline(against: Sequence[Against], first: str, margin: float) -> str:
 
 
 def _direction(one: Against) -> str:
-    if one["verdict"] != "different":
-        return one["verdict"]
-    contrasts = (*one["latency"].values(), *one["isolated"].values())
-    words = {contrast["word"] for contrast in contrasts} & {"slower", "faster"}
+    if one.verdict != "different":
+        return one.verdict
+    contrasts = (*one.latency.values(), *one.isolated.values())
+    words = {contrast.word for contrast in contrasts} & {"slower", "faster"}
     return words.pop() if len(words) == 1 else "different"

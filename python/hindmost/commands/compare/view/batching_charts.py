@@ -19,13 +19,11 @@ NAMED = ("none", "nagle")
 
 def by_interval(rate: BatchingRate, name: str, width: float) -> str | None:
     """Draw one figure of latency against the interval; no batching and Nagle's algorithm are dashed lines."""
-    points = [
-        (us, side) for side in _intervals(rate) if (us := side["latency_us"][name]["value"]) is not None
-    ]
+    points = [(us, side) for side in _intervals(rate) if (us := side.latency_us[name]["value"]) is not None]
     levels = [
-        (us, side["batching"])
-        for side in rate["sides"]
-        if side["batching"] in NAMED and (us := side["latency_us"][name]["value"]) is not None
+        (us, side.batching)
+        for side in rate.sides
+        if side.batching in NAMED and (us := side.latency_us[name]["value"]) is not None
     ]
     if not points:
         return None
@@ -39,14 +37,14 @@ def by_interval(rate: BatchingRate, name: str, width: float) -> str | None:
         x, y, x_ticks=_interval_ticks(x), y_ticks=time_ticks(y.low, y.high), x_title="batching interval"
     )
     for us, mode in levels:
-        plot.line([(x.start, y(us)), (x.end, y(us))], f"mode {mode}")
+        plot.line([(x.start, y(us)), (x.end, y(us))], "fair")
         plot.text(x.end, y(us) - 5, f"{mode} {numbers.latency(us)}", anchor="end", cls="tick")
     plot.line([(x(_seconds(side)), y(us)) for us, side in points], colour(0))
     for us, side in points:
         low_high = _ends(side, name)
         if len(low_high) == 2:
             plot.line([(x(_seconds(side)), y(end)) for end in low_high], colour(0))
-        title = f"{batching_text(side['batching'])}: {name} {numbers.latency(us)}"
+        title = f"{batching_text(side.batching)}: {name} {numbers.latency(us)}"
         plot.dot(x(_seconds(side)), y(us), cls="c0", title=title)
     return str(plot)
 
@@ -59,20 +57,20 @@ def improvement(doc: Batching, width: float) -> str | None:
             for side in _intervals(rate)
             if (ratio := _ratio(side, "mean")) is not None and ratio < math.inf
         ]
-        for rate in doc["rates"]
+        for rate in doc.rates
     ]
     if not any(lines):
         return None
     values = [value for line in lines for _, value in line] + [0.0]
     plot = Plot(width, 280, "Improvement of mean latency over Nagle's algorithm by interval", top=24)
     plot.text(4, 12, "improvement, %", cls="name")
-    x = _interval_axis(plot, [side for rate in doc["rates"] for side in _intervals(rate)])
+    x = _interval_axis(plot, [side for rate in doc.rates for side in _intervals(rate)])
     y = plot.y(*linear_domain(values))
     ticks = [(t, f"{t:g}") for t in linear_ticks(y.low, y.high)]
     plot.axes(x, y, x_ticks=_interval_ticks(x), y_ticks=ticks, x_title="batching interval")
     plot.line([(x.start, y(0.0)), (x.end, y(0.0))], "fair")
     for place, line in enumerate(lines):
-        at = numbers.rate(doc["rates"][place]["rate_per_s"])
+        at = numbers.rate(doc.rates[place].rate_per_s)
         plot.line([(x(seconds), y(value)) for seconds, value in line], colour(place))
         top = max((value for _, value in line), default=0.0)
         for seconds, value in line:
@@ -85,9 +83,9 @@ def improvement(doc: Batching, width: float) -> str | None:
 def best_by_rate(doc: Batching, width: float) -> str | None:
     """Draw the best interval by rate (Figure 5 b); None with fewer than two rates."""
     found = [
-        (rate["rate_per_s"], _seconds(rate["sides"][rate["best_interval"]]))
-        for rate in doc["rates"]
-        if rate["best_interval"] is not None
+        (rate.rate_per_s, _seconds(rate.sides[rate.best_interval]))
+        for rate in doc.rates
+        if rate.best_interval is not None
     ]
     if len(found) < 2:
         return None
@@ -100,7 +98,7 @@ def best_by_rate(doc: Batching, width: float) -> str | None:
 
 def latencies(rate: BatchingRate, width: float) -> str | None:
     """Draw the latency distributions of no batching, Nagle's algorithm and the best interval (Figure 6)."""
-    curves = [(batching_text(side["batching"]), side["distribution"]) for side in main_modes(rate)]
+    curves = [(batching_text(side.batching), side.distribution) for side in main_modes(rate)]
     return draw_overlay(
         "Latency without batching, with Nagle's algorithm and with the best interval", curves, width
     )
@@ -111,7 +109,7 @@ def sizes(rate: BatchingRate, width: float) -> str | None:
     shown = with_sizes(rate)
     if not shown:
         return None
-    most = max(max(side["sizes"]["requests"]) for side in shown)
+    most = max(max(side.sizes["requests"]) for side in shown)
     plot = Plot(width, 260, "Cumulative distribution of requests per write call", top=24)
     plot.text(4, 12, "share of writes", cls="name")
     x, y = plot.x(1.0, max(2.0, float(most)), log10), plot.y(0.0, 1.0)
@@ -121,7 +119,7 @@ def sizes(rate: BatchingRate, width: float) -> str | None:
     for place, side in enumerate(shown):
         points = []
         before = 0.0
-        for requests, share in zip(side["sizes"]["requests"], side["sizes"]["share"], strict=True):
+        for requests, share in zip(side.sizes["requests"], side.sizes["share"], strict=True):
             points += [(x(float(requests)), y(before)), (x(float(requests)), y(share))]
             before = share
         plot.line([*points, (x.end, y(before))], colour(place))
@@ -131,12 +129,12 @@ def sizes(rate: BatchingRate, width: float) -> str | None:
 def variability(doc: Batching, width: float) -> str | None:
     """Draw the variability of service latency by rate (Figure 7)."""
     lines: list[list[tuple[float, float, str]]] = [[], []]
-    for rate in doc["rates"]:
-        nagle = next((side for side in rate["sides"] if side["batching"] == "nagle"), None)
-        best = None if rate["best_interval"] is None else rate["sides"][rate["best_interval"]]
+    for rate in doc.rates:
+        nagle = next((side for side in rate.sides if side.batching == "nagle"), None)
+        best = None if rate.best_interval is None else rate.sides[rate.best_interval]
         for line, side in zip(lines, (nagle, best), strict=True):
-            if side is not None and (cv := side["service_cv"]["value"]) is not None:
-                line.append((rate["rate_per_s"], cv, f"{cv:.2f}"))
+            if side is not None and (cv := side.service_cv["value"]) is not None:
+                line.append((rate.rate_per_s, cv, f"{cv:.2f}"))
     if not all(lines):
         return None
     plot = Plot(width, 240, "Variability of service latency by rate", top=24)
@@ -161,33 +159,33 @@ def _by_rate(
 
 def with_sizes(rate: BatchingRate) -> list[BatchingSide]:
     """Return the modes with known batch sizes; the kernel makes Nagle's batches after the write call."""
-    return [side for side in rate["sides"] if side["batching"] != "nagle" and side["sizes"]["requests"]]
+    return [side for side in rate.sides if side.batching != "nagle" and side.sizes["requests"]]
 
 
 def main_modes(rate: BatchingRate) -> list[BatchingSide]:
     """Return no batching, Nagle's algorithm and the best interval, as far as they were measured."""
-    best = rate["best_interval"]
-    named = [side for side in rate["sides"] if side["batching"] in NAMED]
-    return named + ([] if best is None else [rate["sides"][best]])
+    best = rate.best_interval
+    named = [side for side in rate.sides if side.batching in NAMED]
+    return named + ([] if best is None else [rate.sides[best]])
 
 
 def _intervals(rate: BatchingRate) -> list[BatchingSide]:
-    return [side for side in rate["sides"] if side["batching"] not in NAMED]
+    return [side for side in rate.sides if side.batching not in NAMED]
 
 
 def _seconds(side: BatchingSide) -> float:
-    found = side["batching"]
+    found = side.batching
     return 0.0 if isinstance(found, str) else found
 
 
 def _ends(side: BatchingSide, name: str) -> list[float]:
-    one = side["latency_us"][name]
+    one = side.latency_us[name]
     return [end for end in (one["low"], one["high"]) if end is not None]
 
 
 def _ratio(side: BatchingSide, name: str) -> float | None:
-    found = side["against"].get("nagle", {}).get(name)
-    return None if found is None else found["ratio"]["value"]
+    found = side.against.get("nagle", {}).get(name)
+    return None if found is None else found.ratio.value
 
 
 def _interval_axis(plot: Plot, sides: Sequence[BatchingSide]) -> Scale:

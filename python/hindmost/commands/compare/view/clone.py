@@ -1,136 +1,108 @@
-"""A clone and its original (``hindmost.verification/1``): the terminal view and the page."""
+"""What a comparison of a clone with its original shows: latency by load, ratios and their margins."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
+from hindmost.commands.compare.documents.clone import Outcome, Ratio, Verification, VerifiedPoint
 from hindmost.commands.compare.view import clone_charts as charts
-from hindmost.present import numbers
-from hindmost.present.columns import align_columns
-from hindmost.present.sheet import drawing, render
+from hindmost.present import numbers, writing
+from hindmost.present.blocks import Block, Chart, Item, Items, Section, Table, Text, Tone, View
 
-if TYPE_CHECKING:
-    from hindmost.commands.compare.documents.clone import Ratio, Verification
-
-IN_WORDS = {
-    "equivalent": "equivalent: every ratio lies within its margin",
-    "different": "different: at least one ratio lies outside its margin",
-    "open": "open: it takes more pairs, or a quieter machine, to decide",
+VERDICTS: dict[Outcome, tuple[Tone, str]] = {
+    "equivalent": ("valid", "every ratio lies within its margin"),
+    "different": ("invalid", "at least one ratio lies outside its margin"),
+    "open": ("inconclusive", "it takes more pairs, or a quieter machine, to decide"),
 }
-HEADS = (
-    "load",
-    "rate",
-    "",
-    "original",
-    "clone",
-    "simulated",
-    "clone / original",
-    "",
-    "as logged",
-    "",
-    "original / itself",
-)
-AS_LOGGED = slice(8, 10)
-"""Columns that are shown only if the cost of a request in the logs is known."""
-
-VERDICT_CLASSES = {"equivalent": "valid", "different": "invalid", "open": "inconclusive"}
-"""CSS classes of verdicts."""
+"""Tone and meaning of each verdict."""
 
 
-def render_verification(document: "Verification") -> str:
-    """Write a document ``hindmost.verification/1`` for the terminal."""
-    rows = [heads(document), *table(document)]
-    points = document["points"]
-    lines = [
-        f"{document['clone']} against {document['original']},"
-        f" {numbers.plural(document['threads'], 'thread')}",
-        f"{IN_WORDS[document['verdict']]} (margins: {margins(document)})",
-        "",
-        *(line.rstrip() for line in align_columns(rows, ">><>>>" + "<" * (len(rows[0]) - 6))),
-        "",
-        f"{numbers.percent(document['confidence'])} intervals over pairs of runs; requests of the original:"
-        f" {', '.join(numbers.count(point['requests']) for point in points)}",
-    ]
-    costs = [
-        f"{numbers.percent(point['load'])} {ratio(cost)}"
-        for point in points
-        if (cost := point["cost"]) is not None
-    ]
-    if costs:
-        lines.append(f"CPU time per request of the original, relative to its logs: {'; '.join(costs)}")
-        lines.append('"as logged": without the effect of that change on latency')
-    for point in points:
-        if point["left_out"]:
-            lines.append(
-                f"at {numbers.percent(point['load'])} {numbers.plural(point['left_out'], 'pair')} excluded:"
-                f" {point['why']['text'] if point['why'] else 'interference'}"
-            )
-    return "\n".join(lines)
-
-
-def render_verification_page(document: "Verification") -> str:
-    """Write the page: one HTML file that needs no network and no scripts."""
-    return render(
-        "verification.html",
-        doc=document,
-        words=IN_WORDS[document["verdict"]],
-        mark=VERDICT_CLASSES[document["verdict"]],
-        margins=margins(document),
-        curves=[(name, drawing(partial(charts.curve, document, name))) for name in document["margins"]],
-        ratios=[(name, drawing(partial(charts.ratios, document, name))) for name in document["margins"]],
-        heads=heads(document),
-        as_logged=any(point["cost"] for point in document["points"]),
-        rows=table(document),
+def view(doc: Verification) -> View:
+    """Return the view of a comparison of a clone with its original."""
+    tone, meaning = VERDICTS[doc.verdict]
+    return View(
+        title=f"{doc.clone} against {doc.original}",
+        word=doc.verdict,
+        tone=tone,
+        headline=f"{doc.clone} against {doc.original}, {numbers.plural(doc.threads, 'thread')}: {meaning}",
+        meta=(f"capacity of the clone {numbers.rate(doc.capacity_per_s)}", writing.moment(doc.created)),
+        schema=doc.schema,
+        blocks=[*_charts(doc), Section("Numbers", [*_numbers(doc)])],
     )
 
 
-def margins(document: "Verification") -> str:
-    """Return the margins as text."""
-    return ", ".join(f"{name} {numbers.percent(margin)}" for name, margin in document["margins"].items())
+def _charts(doc: Verification) -> Iterator[Section]:
+    legend = [("side c0", "original"), ("side c2", "clone"), ("fair", "clone, simulated")]
+    about = "of latency, from the scheduled time of a request; bars are 95 % intervals over runs."
+    curves = [
+        Chart(partial(charts.curve, doc, name), f"{name} {about}", () if place else legend)
+        for place, name in enumerate(doc.margins)
+    ]
+    yield Section("Latency by load", curves)
+    as_logged = ("side c3", "the same, with the cost of requests in the logs")
+    floor = ("side c0", "original / itself, the noise floor")
+    legend = [("side c2", "clone / original"), *([as_logged] if _has_costs(doc) else []), floor]
+    about = "the band is the margin. A bar inside the band means equivalent, a bar outside means different."
+    ratios = [
+        Chart(partial(charts.ratios, doc, name), f"{name}: {about}", () if place else legend)
+        for place, name in enumerate(doc.margins)
+    ]
+    yield Section("Ratios and margins", ratios)
 
 
-def heads(document: "Verification") -> tuple[str, ...]:
-    """Return the heads of the columns."""
-    return _without_unknown_costs(document, HEADS)
+def _numbers(doc: Verification) -> Iterator[Block]:
+    has_costs = _has_costs(doc)
+    heads = ("load", "rate", "", "original", "clone", "simulated", "clone / original", "")
+    as_logged = ("as logged", "") if has_costs else ()
+    rows = [row for point in doc.points for row in _rows(point, has_costs=has_costs)]
+    sides = ">><>>>><><>" if has_costs else ">><>>>><>"
+    yield Table((*heads, *as_logged, "original / itself"), rows, sides)
+    margins = ", ".join(f"{name} {numbers.percent(margin)}" for name, margin in doc.margins.items())
+    yield Text(f"{numbers.percent(doc.confidence)} intervals over pairs of runs; margins: {margins}", "muted")
+    if has_costs:
+        costs = [f"{numbers.percent(one.load)} {ratio(one.cost)}" for one in doc.points if one.cost]
+        yield Text(
+            f"CPU time per request of the original, relative to its logs: {'; '.join(costs)}. As logged:"
+            " without the effect of that change on latency."
+        )
+    yield Items([Item(_describe(point)) for point in doc.points])
 
 
-def _without_unknown_costs(document: "Verification", row: tuple[str, ...]) -> tuple[str, ...]:
-    if any(point["cost"] for point in document["points"]):
-        return row
-    return (*row[: AS_LOGGED.start], *row[AS_LOGGED.stop :])
+def _has_costs(doc: Verification) -> bool:
+    return any(point.cost for point in doc.points)
 
 
-def table(document: "Verification") -> list[tuple[str, ...]]:
-    """Return one row per load and figure; the first row of a load has its rate."""
-    rows: list[tuple[str, ...]] = []
-    for point in document["points"]:
-        head = (numbers.percent(point["load"]), numbers.rate(point["rate_per_s"]))
-        for name, one in point["figures"].items():
-            row = (
-                *head,
-                name,
-                numbers.latency(one["original_us"]["value"]),
-                numbers.latency(one["clone_us"]["value"]),
-                numbers.latency(one["predicted_us"]["value"]),
-                *(
-                    text
-                    for side in (one["clone"], one["as_logged"])
-                    for text in (ratio(side), _outcome(side))
-                ),
-                ratio(one["floor"]),
-            )
-            rows.append(_without_unknown_costs(document, row))
-            head = ("", "")
-    return rows
+def _describe(point: VerifiedPoint) -> str:
+    text = (
+        f"{numbers.percent(point.load)}: {numbers.plural(point.pairs, 'pair')},"
+        f" {numbers.count(point.requests)} requests of the original"
+    )
+    if point.left_out:
+        why = point.why["text"] if point.why else "interference"
+        text += f"; {numbers.plural(point.left_out, 'pair')} excluded: {why}"
+    return text
 
 
-def _outcome(one: "Ratio | None") -> str:
-    return one["outcome"] if one else "not known"
+def _rows(point: VerifiedPoint, *, has_costs: bool) -> Iterator[tuple[str, ...]]:
+    head = (numbers.percent(point.load), numbers.rate(point.rate_per_s))
+    for name, one in point.figures.items():
+        series = (one.original_us, one.clone_us, one.predicted_us)
+        compared = (one.clone, one.as_logged) if has_costs else (one.clone,)
+        yield (
+            *head,
+            name,
+            *(numbers.latency(us["value"]) for us in series),
+            *(text for side in compared for text in (ratio(side), side.outcome if side else "not known")),
+            ratio(one.floor),
+        )
+        head = ("", "")
 
 
-def ratio(one: "Ratio | None") -> str:
+def ratio(one: Ratio | None) -> str:
     """Format a ratio and its interval."""
     if one is None:
         return numbers.MISSING
-    if one["low"] is None:
-        return f"{one['ratio']:.3f}"
-    return f"{one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+    if one.low is None:
+        return f"{one.ratio:.3f}"
+    return f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]"

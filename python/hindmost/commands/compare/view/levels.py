@@ -1,33 +1,27 @@
-"""Tables and charts of a setting's levels and of batching modes, which look alike."""
+"""What the views of levels, batching modes and targets share."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hindmost.commands.compare.documents.setting import Span
 from hindmost.commands.compare.documents.targets import Ratio
+from hindmost.core.store.types import Note
 from hindmost.present import numbers
-from hindmost.present.columns import align_columns
+from hindmost.present.blocks import Block, Details, Item, Items, Text
 
 
-def render_levels(headline: str, tables: Iterable[Sequence[str]], foot: str, width: int | None = None) -> str:
-    """Write a headline, tables and a line about them for a terminal `width` columns wide."""
-    if width is None:
-        width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
-    width = max(40, width)
-    lines = [textwrap.fill(headline, width, break_long_words=False)]
-    for table in tables:
-        lines += ["", *table]
-    return "\n".join([*lines, "", textwrap.fill(foot, width, break_long_words=False)])
+def list_excluded(rounds: Sequence[str]) -> Iterator[Block]:
+    """Yield what is shown about excluded rounds: their number, the first one, and all of them on the page."""
+    if rounds:
+        yield Text(f"{numbers.plural(len(rounds), 'round')} excluded: {rounds[0]}")
+    if len(rounds) > 1:
+        yield Details("Excluded rounds", [Items([Item(one) for one in rounds])])
 
 
-def align(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align a table: the first column to the left, the others to the right."""
-    cells = [tuple(row) for row in (heads, *rows)]
-    return [line.rstrip() for line in align_columns(cells, "<" + ">" * (len(heads) - 1))]
+def describe_excluded(aside: Mapping[str, Note]) -> list[str]:
+    """Return each excluded round with its reason."""
+    return [f"round {number}: {why['text']}" for number, why in aside.items()]
 
 
 def shown_figures(latency: Mapping[str, object], wanted: Sequence[str]) -> list[str]:
@@ -38,13 +32,19 @@ def shown_figures(latency: Mapping[str, object], wanted: Sequence[str]) -> list[
 
 def format_ratio(ratio: Ratio | Span | None) -> str:
     """Format a ratio and its interval, if they are known."""
-    if ratio is None or ratio["value"] is None:
+    if ratio is None or ratio.value is None:
         return numbers.MISSING
-    low, high = ratio["low"], ratio["high"]
-    ends = "" if low is None or high is None else f" [{numbers.number(low, 2)}, {numbers.number(high, 2)}]"
-    return f"{numbers.number(ratio['value'], 2)}{ends}"
+    ends = ""
+    if ratio.low is not None and ratio.high is not None:
+        ends = f" [{numbers.number(ratio.low, 2)}, {numbers.number(ratio.high, 2)}]"
+    return f"{numbers.number(ratio.value, 2)}{ends}"
 
 
 def figure_title(name: str) -> str:
     """Return the title of a figure's chart."""
     return "standard deviation" if name == "sd" else name
+
+
+def figure_name(name: str) -> str:
+    """Return the name of a figure in a sentence."""
+    return "Standard deviation of latency within a run" if name == "sd" else f"{name} of latency"

@@ -1,153 +1,128 @@
-"""Comparisons of targets (``hindmost.compare/2``): the terminal view and the page."""
+"""What a comparison of targets shows: limits, percentiles, distributions, runs and the compared arms."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
+from hindmost.commands.compare.documents.targets import Comparison, Limit, Outcome, Result, Side
 from hindmost.commands.compare.view import targets_charts as charts
-from hindmost.commands.compare.view.targets_table import IN_WORDS, rows, side_line
+from hindmost.commands.compare.view.levels import list_excluded
+from hindmost.commands.compare.view.targets_table import details, percentiles
 from hindmost.present import numbers, writing
-from hindmost.present.console import console_text, new_console, print_reason, print_text
-from hindmost.present.document import clean
+from hindmost.present.blocks import (
+    Block,
+    Chart,
+    Details,
+    Facts,
+    Item,
+    Items,
+    Only,
+    Section,
+    Table,
+    Text,
+    Tone,
+    View,
+    tone_of,
+)
 from hindmost.present.overlay import colour
-from hindmost.present.sheet import drawing, render
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from hindmost.commands.compare.documents.targets import Comparison
-
-VERDICT_STYLES = {
-    "same": "bold green",
-    "different": "bold yellow",
-    "undecided": "bold yellow",
-    "invalid": "bold red",
+VERDICTS: dict[Outcome, tuple[str, Tone]] = {
+    "same": ("the same", "valid"),
+    "different": ("different", "inconclusive"),
+    "undecided": ("not decided", "inconclusive"),
+    "invalid": ("invalid", "invalid"),
 }
-WORD_STYLES = {"slower": "bold red", "faster": "bold green", "same": "green", "undecided": "yellow"}
-RESULT_STYLES = {"held": "green", "crossed": "bold red", "undecided": "yellow"}
-LABEL_WIDTH = 10
-"""Greatest width of a label, in columns."""
+"""Word and tone of each verdict."""
+RESULTS: dict[Result, Tone] = {"held": "valid", "crossed": "invalid", "undecided": "inconclusive"}
 MOST_DIFFERENCES = 4
-"""Differences that are written with their values; the others are only named."""
-
-VERDICT_CLASSES = {
-    "same": "valid",
-    "different": "inconclusive",
-    "undecided": "inconclusive",
-    "invalid": "invalid",
-}
-"""CSS classes of verdicts."""
-RESULT_CLASSES = {"held": "valid", "crossed": "invalid", "undecided": "inconclusive"}
-"""CSS classes of the results of limits."""
+"""Differences with a line of their own."""
 MOST_RUNS_CHARTS = 3
 
 
-def render_comparison(document: "Comparison", *, width: int | None = None, color: bool | None = None) -> str:
-    """Write a document ``hindmost.compare/2`` for the terminal."""
-    from rich.text import Text
-
-    doc = cast("Comparison", clean(document))
-    console = new_console(width, color)
-    head = Text(IN_WORDS[doc["verdict"]], style=VERDICT_STYLES[doc["verdict"]])
-    print_text(console, head + Text(f"  {doc['headline']}", style="default not bold"), indent=2)
-    console.print()
-    label_width = max(len(side["label"]) for side in doc["sides"]) + 2
-    for side in doc["sides"]:
-        print_text(console, f"{side['label']:<{label_width}}{side_line(side)}", indent=label_width)
-    _table(console, doc)
-    _limits(console, doc)
-    for reason in doc["reasons"]:
-        print_text(console, f"{reason['level']}: {reason['text']}", indent=2)
-        print_reason(console, None, reason["hint"], indent=2)
-    _differences(console, doc)
-    return console_text(console)
-
-
-def _table(console: "Console", doc: "Comparison") -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    first, *others = doc["sides"]
-    several = len(others) > 1
-    out = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1),
-        collapse_padding=True,
-        show_edge=False,
-        header_style="bold",
+def view(doc: Comparison) -> View:
+    """Return the view of a comparison."""
+    word, tone = VERDICTS[doc.verdict]
+    how = "interleaved pairs of runs" if doc.how == "live" else "stored measurements"
+    return View(
+        title=" against ".join(side.label for side in doc.sides),
+        word=word,
+        tone=tone,
+        headline=doc.headline,
+        meta=(how, f"same: within {numbers.percent(doc.margin)}", writing.moment(doc.created)),
+        schema=doc.schema,
+        blocks=[
+            Section("Limits", [Items([*map(_limit, doc.limits)])]),
+            Section("Percentiles", [*_percentiles(doc)]),
+            *_charts(doc),
+            Section("Arms", [*_arms(doc)]),
+        ],
     )
-    out.add_column("", no_wrap=True)
-    if several:
-        out.add_column("against", no_wrap=True)
-    second = "latency" if several else others[0]["label"]
-    heads = (first["label"], second, "ratio", *(() if several else ("difference",)), "p")
-    for name in heads:
-        out.add_column(numbers.cut(name, LABEL_WIDTH), justify="right", no_wrap=True)
-    out.add_column("", no_wrap=True)
-    for row in rows(doc):
-        cells = [
-            row.name,
-            *([numbers.cut(row.side, 2 * LABEL_WIDTH)] if several else []),
-            row.first,
-            row.second,
-        ]
-        cells += [row.ratio, *([] if several else [row.difference]), row.p]
-        out.add_row(*map(Text, cells), Text(row.word, style=WORD_STYLES[row.kind]))
-    console.print(out)
-    how = "interleaved pairs of runs" if doc["how"] == "live" else "runs"
-    console.print(
-        Text(
-            f"{numbers.percent(doc['confidence'])} intervals over {how}, by ranks; p adjusted for all rows;"
-            f" same: within {numbers.percent(doc['margin'])}",
-            style="dim",
-        ),
-        soft_wrap=True,
+
+
+def _limit(limit: Limit) -> Item:
+    return Item(f"`{limit.text}`: {limit.said}", limit.result, RESULTS[limit.result])
+
+
+def _percentiles(doc: Comparison) -> Iterator[Block]:
+    unit = "pair of runs" if doc.how == "live" else "run"
+    over = "interleaved pairs of runs" if doc.how == "live" else "runs"
+    yield percentiles(doc)
+    yield Text(
+        f"{numbers.percent(doc.confidence)} intervals over {over}, by ranks; p adjusted for all rows; same:"
+        f" within {numbers.percent(doc.margin)}",
+        "muted",
     )
-    if doc.get("left_out"):
-        print_text(
-            console,
-            f"{numbers.plural(len(doc['left_out']), 'round')} excluded: {doc['left_out'][0]['text']}",
-            indent=2,
-        )
-
-
-def _limits(console: "Console", doc: "Comparison") -> None:
-    from rich.text import Text
-
-    for limit in doc["limits"]:
-        line = Text(f"{limit['result']}: ", style=RESULT_STYLES[limit["result"]])
-        print_text(
-            console, line + Text(f"{limit['text']}: {limit['said']}", style="default not bold"), indent=2
-        )
-
-
-def _differences(console: "Console", doc: "Comparison") -> None:
-    found = doc["unlike"]
-    for one in found[:MOST_DIFFERENCES]:
-        print_text(console, f"differs: {one['what']}: {' / '.join(one['values'])}", indent=2)
-    if len(found) > MOST_DIFFERENCES:
-        rest = ", ".join(one["what"] for one in found[MOST_DIFFERENCES:])
-        print_text(console, f"also differs: {rest}", indent=2)
-
-
-def render_comparison_page(document: "Comparison") -> str:
-    """Write the page: one HTML file that needs no network and no scripts."""
-    doc = cast("Comparison", clean(document))
-    names = sorted(doc["against"][0]["latency"], key=numbers.label_order)
-    shown = [name for name in names if name != "mean"][-MOST_RUNS_CHARTS:]
-    return render(
-        "comparison.html",
-        doc=doc,
-        words=IN_WORDS[doc["verdict"]],
-        mark=VERDICT_CLASSES[doc["verdict"]],
-        results=RESULT_CLASSES,
-        rows=rows(doc),
-        several=len(doc["sides"]) > 2,
-        sides=[(side, colour(place), side_line(side)) for place, side in enumerate(doc["sides"])],
-        isolated=any(one["isolated"] for one in doc["against"]),
-        hint_parts=writing.hint_parts,
-        distributions=drawing(partial(charts.distributions, doc)),
-        ratios=drawing(partial(charts.ratios, doc)),
-        runs=[(name, drawing(partial(charts.runs, doc, name))) for name in shown],
+    several = len(doc.sides) > 2
+    isolated = any(one.isolated for one in doc.against)
+    about = (
+        f"Latency from the scheduled time of a request. Ratio and difference: of a typical {unit}. Same means"
+        f" that the 90{numbers.THIN}% interval of the ratio lies within the margin."
     )
+    about += " Isolated latency excludes interference, which counts as censoring." if isolated else ""
+    yield Only("page", [Text(about, "muted")])
+    yield from list_excluded([one["text"] for one in doc.left_out])
+    yield Details(
+        f"{'Differences, unadjusted' if several else 'Unadjusted'} p-values, and those of the textbook test",
+        [details(doc), Text("If the first two p differ widely, there are too few runs for either.", "muted")],
+    )
+    yield Chart(
+        partial(charts.ratios, doc),
+        "Ratio of each percentile with its interval; ratios within the band count as the same."
+        + (" Hollow: isolated latency." if isolated else ""),
+        _legend(doc)[1:] if several else (),
+    )
+
+
+def _charts(doc: Comparison) -> Iterator[Block]:
+    about = "All requests of all runs together. The table above shows which differences are certain."
+    yield Section("Distributions", [Chart(partial(charts.distributions, doc), about, _legend(doc))])
+    names = [name for name in sorted(doc.against[0].latency, key=numbers.label_order) if name != "mean"]
+    about = "of each run that counts, in the order of the runs; the line is the summary over runs."
+    yield Section(
+        "Runs",
+        [Chart(partial(charts.runs, doc, name), f"{name} {about}") for name in names[-MOST_RUNS_CHARTS:]],
+    )
+
+
+def _legend(doc: Comparison) -> list[tuple[str, str]]:
+    return [(colour(place), side.label) for place, side in enumerate(doc.sides)]
+
+
+def _arms(doc: Comparison) -> Iterator[Block]:
+    yield Facts([(side.label, _describe(side)) for side in doc.sides])
+    yield Items([Item(one["text"], one["level"], tone_of(one["level"]), one["hint"]) for one in doc.reasons])
+    differences = [f"{one.what}: {' / '.join(one.values)}" for one in doc.unlike]
+    rest = "; ".join(differences[MOST_DIFFERENCES:])
+    shown = [Item(text, "differs") for text in differences[:MOST_DIFFERENCES]]
+    yield Items([*shown, *([Item(rest, "also differ")] if rest else [])])
+    rows = [(side.label, writing.moment(side.created), side.folder) for side in doc.sides]
+    yield Details("Times and folders", [Table(("arm", "measured", "folder"), rows, "<<<")])
+
+
+def _describe(side: Side) -> str:
+    rate = "flat out" if side.rate_per_s is None else numbers.rate(side.rate_per_s)
+    runs = numbers.plural(len(side.runs), "run")
+    if side.made != len(side.runs):
+        runs += f" of {side.made}"
+    return f"{side.target['name']} at {rate}, {runs}, {side.verdict}"

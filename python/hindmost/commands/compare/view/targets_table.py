@@ -1,35 +1,24 @@
-"""The table of a comparison of targets, shared by the terminal view and the page."""
+"""The table of a comparison of targets, and the lines that its charts share."""
+
+from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from hindmost.commands.compare.documents.targets import Comparison, Contrast, Side
+from hindmost.commands.compare.documents.targets import Comparison, Contrast, Word
 from hindmost.core.store.estimates import Value
 from hindmost.present import numbers
+from hindmost.present.blocks import Cell, Table, Tone
 from hindmost.present.document import finite
 
-IN_WORDS = {
-    "same": "the same",
-    "different": "different",
-    "undecided": "not decided",
-    "invalid": "invalid",
+WORDS: dict[Word, Tone] = {
+    "slower": "invalid",
+    "faster": "valid",
+    "same": "valid",
+    "undecided": "inconclusive",
 }
-
-
-class Row(NamedTuple):
-    """One percentile of an arm and of the first; ``alone`` and ``replica`` are unadjusted p-values."""
-
-    name: str
-    side: str
-    first: str
-    second: str
-    ratio: str
-    difference: str
-    p: str
-    alone: str
-    replica: str
-    word: str
-    kind: str
+LABEL_WIDTH = 16
+"""Greatest width of an arm's label in the table."""
 
 
 class Line(NamedTuple):
@@ -42,11 +31,11 @@ class Line(NamedTuple):
     isolated: bool
 
 
-def lines(document: Comparison) -> list[Line]:
+def lines(doc: Comparison) -> list[Line]:
     """Return the contrasts of all percentiles and arms, first of latency, then of isolated latency."""
     found = []
     for isolated in (False, True):
-        tables = [one["isolated"] if isolated else one["latency"] for one in document["against"]]
+        tables = [one.isolated if isolated else one.latency for one in doc.against]
         for figure in sorted({figure for table in tables for figure in table}, key=numbers.label_order):
             name = f"isolated {figure}" if isolated else figure
             found += [
@@ -57,40 +46,54 @@ def lines(document: Comparison) -> list[Line]:
     return found
 
 
-def rows(document: Comparison) -> list[Row]:
-    """Return `lines` formatted for a table."""
-    return [_row(document, line) for line in lines(document)]
+def percentiles(doc: Comparison) -> Table:
+    """Return a row per percentile and arm: both latencies, their ratio, and the conclusion.
+
+    The difference follows the ratio if there are two arms. With more, `details` has it.
+    """
+    first, *others = (numbers.cut(side.label, LABEL_WIDTH) for side in doc.sides)
+    several = len(others) > 1
+    rows: list[list[str | Cell]] = [
+        [
+            line.name,
+            *([others[line.place - 1]] if several else []),
+            *(_latency(doc, place, line) for place in (0, line.place)),
+            _ratio(line.contrast),
+            *([] if several else [_difference(line.contrast.difference_us)]),
+            p(line.contrast.adjusted),
+            Cell(_describe_word(line.contrast), WORDS[line.contrast.word]),
+        ]
+        for line in lines(doc)
+    ]
+    if several:
+        return Table(("", "against", first, "latency", "ratio", "p", ""), rows, "<<>>>><")
+    return Table(("", first, *others, "ratio", "difference", "p", ""), rows, "<>>>>><")
 
 
-def _row(document: Comparison, line: Line) -> Row:
-    first, second = document["sides"][0], document["sides"][line.place]
-    figures = [side["isolated_us"] if line.isolated else side["latency_us"] for side in (first, second)]
-    before, after = (_latency(one.get(line.figure)) for one in figures)
-    one = line.contrast
-    return Row(
-        name=line.name,
-        side=second["label"],
-        first=before,
-        second=after,
-        ratio=_ratio(one),
-        difference=_difference(one),
-        p=p(one["adjusted"]),
-        alone=p(one["p"]),
-        replica=p(one["p_textbook"]),
-        word=_describe_word(one),
-        kind=one["word"],
-    )
+def details(doc: Comparison) -> Table:
+    """Return the unadjusted p-values, those of the textbook's test, and the adjusted ones."""
+    several = len(doc.sides) > 2
+    tests = ("flipping signs", "Wilcoxon") if doc.how == "live" else ("relabelling runs", "Mann–Whitney")
+    heads = ("", *(("arm", "difference") if several else ()), *tests, "adjusted")
+    rows = []
+    for line in lines(doc):
+        one = line.contrast
+        arm = (doc.sides[line.place].label, _difference(one.difference_us)) if several else ()
+        rows.append((line.name, *arm, p(one.p), p(one.p_textbook), p(one.adjusted)))
+    return Table(heads, rows, "<<>>>>" if several else "")
 
 
-def _latency(estimate: Value | None) -> str:
+def _latency(doc: Comparison, place: int, line: Line) -> str:
+    side = doc.sides[place]
+    estimate = (side.isolated_us if line.isolated else side.latency_us).get(line.figure)
     return numbers.MISSING if estimate is None else numbers.latency(estimate["value"])
 
 
 def _ratio(one: Contrast) -> str:
-    ratio = one["ratio"]
-    if ratio["low"] is None:
-        return _factor(ratio["value"])
-    return f"{_factor(ratio['value'])} [{_factor(ratio['low'])}, {_factor(ratio['high'])}]"
+    ratio = one.ratio
+    if ratio.low is None:
+        return _factor(ratio.value)
+    return f"{_factor(ratio.value)} [{_factor(ratio.low)}, {_factor(ratio.high)}]"
 
 
 def _factor(value: float | None) -> str:
@@ -99,8 +102,7 @@ def _factor(value: float | None) -> str:
     return f"{value:.3f}" if value < 2.0 else f"{value:.3g}"
 
 
-def _difference(one: Contrast) -> str:
-    found = one["difference_us"]
+def _difference(found: Value) -> str:
     if found["value"] is None or math.isinf(found["value"]):
         return numbers.number(found["value"])
     known = [us for us in (found["value"], found["low"], found["high"]) if us is not None]
@@ -124,15 +126,6 @@ def p(value: float | None) -> str:
 
 
 def _describe_word(one: Contrast) -> str:
-    if one["word"] != "undecided":
-        return one["word"]
-    return "not comparable" if one["why"] else "not decided"
-
-
-def side_line(side: Side) -> str:
-    """Return one line about an arm: target, rate, runs and verdict."""
-    rate = "flat out" if side["rate_per_s"] is None else numbers.rate(side["rate_per_s"])
-    runs = numbers.plural(len(side["runs"]), "run")
-    if side["made"] != len(side["runs"]):
-        runs += f" of {side['made']}"
-    return f"{side['target']['name']} at {rate}, {runs}, {side['verdict']}"
+    if one.word != "undecided":
+        return one.word
+    return "not comparable" if one.why else "not decided"
