@@ -180,7 +180,7 @@ def _earlier(path: Path) -> Trace:
         raise UsageError(
             "unreadable-file" if isinstance(error, OSError) else "bad-file",
             f"--before: {path} is not a trace: {error}",
-            hint=f"hindmost trace ... --json > {path}",
+            hint="hindmost trace ... --json > before.json",
             option="--before",
             path=str(path),
         ) from None
