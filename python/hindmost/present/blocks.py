@@ -45,8 +45,9 @@ class Items:
 class Cell:
     """A cell that is not plain text.
 
-    ``detail``: a second, smaller text, such as an interval. ``heat``: share, 0..1, by which the page colours it.
-    ``svg``: a drawing that the page shows in its place. ``link``: relative URL of what the text names.
+    ``detail``: a second, smaller text, such as an interval. ``heat``: share, 0..1, by which the page colours
+    it. ``svg``: a drawing that the page shows in its place. ``hover``: what the page shows under the pointer.
+    ``link``: relative URL of what the text names.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Cell:
     detail: str = ""
     heat: float = 0.0
     svg: str = ""
+    hover: str = ""
     link: str = ""
 
 
@@ -135,10 +137,10 @@ class View:
     """
 
     title: str
-    word: str
-    tone: Tone
-    headline: str
-    blocks: Sequence[Block]
+    word: str = ""
+    tone: Tone = ""
+    headline: str = ""
+    blocks: Sequence[Block] = ()
     meta: Sequence[str] = ()
     schema: str = ""
 

@@ -44,8 +44,9 @@ def render_terminal(view: View, *, width: int | None = None, color: bool | None 
     if view.word:
         head.append("  ")
     print_text(console, head + Line(plain(view.headline), style="default not bold"), indent=2)
-    console.print()
-    print_blocks(console, select(view.blocks, "terminal"))
+    if blocks := select(view.blocks, "terminal"):
+        console.print()
+        print_blocks(console, blocks)
     return console_text(console).replace(_STAND_IN, numbers.THIN)
 
 
