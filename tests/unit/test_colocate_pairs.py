@@ -4,31 +4,31 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
+import profile_cards
 import pytest
 from messages import assert_refused, raises
+from msgspec.structs import replace
+from profile_cards import OTHER_PROCESSOR, PROCESSOR, share, under_load, write_card
 
 from hindmost.cli import main
 from hindmost.commands.colocate import pairs as pairing
 from hindmost.commands.colocate import stressors, windows
-from hindmost.commands.colocate.documents.pairs import Neighbours, Pairs
-from hindmost.commands.colocate.prediction.decision import decide, load_pairs, rank_jobs
-from hindmost.commands.colocate.view.pairs import render_pairs, render_pairs_page
-from hindmost.commands.colocate.view.profile import render_answer, render_neighbours
+from hindmost.commands.colocate.documents.pairs import Pairs
+from hindmost.commands.colocate.documents.profiles import Growth, Neighbour, Profile
+from hindmost.commands.colocate.documents.stored import load_pairs
+from hindmost.commands.colocate.prediction.decision import decide, rank_jobs
+from hindmost.commands.colocate.view.decision import view_answer, view_neighbours
+from hindmost.commands.colocate.view.pairs import view_pairs
+from hindmost.commands.colocate.view.wording import percent
 from hindmost.commands.colocate.windows import CpuReading, WindowResult
+from hindmost.core.store.estimates import encode
 from hindmost.errors import HostUnfit, Inconclusive, UsageError
+from hindmost.present.blocks import Cell, Section, Table
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
-PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
-METHOD: Any = {
-    "unit": "lines",
-    "window_ms": 40.0,
-    "windows": 500,
-    "dropped": 0,
-    "real_time": True,
-    "seed": 1,
-    "took_s": 20.0,
-}
+METHOD = replace(profile_cards.METHOD, windows=500, dropped=0)
 STRESSORS = ("l3", "dram")
 HERE = CpuReading("far", (3.7, 3.7))
 
@@ -39,33 +39,12 @@ def few_splits(monkeypatch):
     monkeypatch.setattr(pairing, "SPLITS", 20)
 
 
-def share(value: float, half: float = 0.005) -> dict[str, float]:
-    value = float(value)
-    return {"value": value, "low": value - half, "high": value + half, "windows": 5}
+def card(name: str, lost: Any, inflicted: Any, **more: Any) -> Profile:
+    axes = (dict(zip(STRESSORS, each, strict=True)) for each in (lost, inflicted))
+    return profile_cards.card(name, *axes, **{"half": 0.005, "placement": "far"} | more)
 
 
-def card(name: str, lost: Any, inflicted: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "schema": "hindmost.profile/2",
-        "name": name,
-        "command": [name],
-        "processor": PROCESSOR,
-        "placement": "far",
-        "rate_per_s": 100.0,
-        "spread": 0.01,
-        "presence": share(0.0),
-        "axes": [
-            {"stressor": stressor, "sensitivity": share(sen), "contentiousness": share(con)}
-            for stressor, sen, con in zip(STRESSORS, lost, inflicted, strict=True)
-        ],
-        "noise": 0.005,
-        "method": METHOD,
-        "notes": [],
-        **more,
-    }
-
-
-def programs(n: int, seed: int = 1) -> tuple[list[dict[str, Any]], np.ndarray]:
+def programs(n: int, seed: int = 1) -> tuple[list[Profile], np.ndarray]:
     """Return profiles, and each program's loss next to each other program: a sum of products."""
     rng = np.random.default_rng(seed)
     lost, inflicted = rng.uniform(0, 0.6, (n, 2)), rng.uniform(0, 0.8, (n, 2))
@@ -77,11 +56,11 @@ def measure_pairs(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float
     cards, truth = programs(n)
     rng = np.random.default_rng(7)
     windows_by_program = {
-        program["name"]: [
+        program.name: [
             [WindowResult("null", True, 100.0, None, (HERE, HERE), False)]
             + [
                 WindowResult(
-                    neighbour["name"],
+                    neighbour.name,
                     True,
                     100 * (1 - scale * truth[k, j] + rng.normal(0, noise)),
                     None,
@@ -99,37 +78,54 @@ def measure_pairs(n: int, *, noise: float = 0.003, rounds: int = 8, scale: float
 
 def test_losses_exceed_noise_and_models_beat_the_trivial_predictors():
     result = measure_pairs(12)
-    msgspec.convert(result, Pairs)
-    values = np.array([[loss["value"] for loss in row if loss is not None] for row in result["lost"]])
+    values = np.array([[loss.value for loss in row if loss is not None] for row in result.lost])
     assert values == pytest.approx(programs(12)[1], abs=0.01)
-    assert result["split_half"] is not None
-    assert result["split_half"] > 0.99
-    scores = {score["name"]: score for score in result["scores"]}
-    assert scores["zero"]["trivial"]
-    assert scores["Eq 3.3"]["skill"] is not None
-    assert scores["Eq 3.3"]["skill"] > 0.8
-    assert f"{scores['Eq 3.3']['error']:.2%}" in render_pairs(result, width=200, color=False)
-    assert render_pairs_page(result).count("<b>") >= 100
+    assert result.split_half is not None
+    assert result.split_half > 0.99
+    scores = {score.name: score for score in result.scores}
+    assert scores["zero"].trivial
+    assert scores["Eq 3.3"].skill is not None
+    assert scores["Eq 3.3"].skill > 0.8
+    view = view_pairs(result)
+    for text in (render_terminal(view, width=200), render_page(view)):
+        assert percent(scores["Eq 3.3"].error, 2) in text
+    (matrix,) = (block for block in sections(view)[0].blocks if isinstance(block, Table))
+    cells = [cell for row in matrix.rows for cell in row[1:] if isinstance(cell, Cell)]
+    assert len(cells) == 144
+    assert sum(cell.tone == "strong" for cell in cells) >= 100
+    row, column = np.unravel_index(values.argmax(), values.shape)
+    worst = matrix.rows[row][column + 1]
+    assert (worst.text, worst.heat) == (f"{percent(values.max())}*", max(cell.heat for cell in cells))
+
+
+def sections(view):
+    return [block for block in view.blocks if isinstance(block, Section)]
+
+
+def test_pairs_are_read_as_they_were_written(tmp_path):
+    result = measure_pairs(6)
+    (tmp_path / "pairs.json").write_text(encode(result))
+    assert load_pairs(tmp_path / "pairs.json") == result
 
 
 def test_without_losses_all_pairs_are_noise_and_no_model_has_skill():
     result = measure_pairs(8, noise=0.02, scale=0.0)
-    significant = [loss for row in result["lost"] for loss in row if loss is not None and not loss["noise"]]
+    significant = [loss for row in result.lost for loss in row if loss is not None and not loss.noise]
     assert len(significant) < 0.15 * 64
-    assert result["above"] == 0
-    assert {score["skill"] for score in result["scores"]} == {None}
+    assert result.above == 0
+    assert {score.skill for score in result.scores} == {None}
 
 
 def test_lost_windows_are_missing_and_not_learned_from():
     cards, _ = programs(6)
     lost_window = WindowResult("p0", True, None, None, (HERE, HERE), False, "processor")
     windows_by_program = {
-        program["name"]: [
+        program.name: [
             [WindowResult("null", True, 100.0, None, (HERE, HERE), False)]
             + [
                 lost_window
-                if neighbour["name"] == "p0"
-                else WindowResult(neighbour["name"], True, 90.0 + k, None, (HERE, HERE), False)
+                if neighbour.name == "p0"
+                else WindowResult(neighbour.name, True, 90.0 + k, None, (HERE, HERE), False)
                 for k, neighbour in enumerate(cards)
             ]
             for _ in range(4)
@@ -137,8 +133,8 @@ def test_lost_windows_are_missing_and_not_learned_from():
         for program in cards
     }
     result = pairing.compute_pairs(windows_by_program, cards, METHOD)
-    assert [row[0] for row in result["lost"]] == [None] * 6
-    assert all(np.isfinite(score["error"]) for score in result["scores"])
+    assert [row[0] for row in result.lost] == [None] * 6
+    assert all(np.isfinite(score.error) for score in result.scores)
     with raises(Inconclusive, "few-windows", have=500):
         pairing.compute_pairs({name: [] for name in windows_by_program}, cards, METHOD)
 
@@ -149,19 +145,19 @@ def test_a_measured_pair_decides_its_own_answer():
     most, least = np.unravel_index(truth.argmax(), truth.shape), np.unravel_index(truth.argmin(), truth.shape)
     bad = decide(cards[most[1]], cards[most[0]], within=0.1, load=0.5, pairs=pairs)
     good = decide(cards[least[1]], cards[least[0]], within=0.5, load=0.2, pairs=pairs)
-    assert (bad["answer"], good["answer"], bad["by"]) == ("no", "yes", "measured")
-    assert f"{bad['expected']:.1%}" in render_answer(bad, width=200, color=False)
+    assert (bad.answer, good.answer, bad.by) == ("no", "yes", "measured")
+    assert percent(bad.expected) in view_answer(bad).headline
 
 
 def test_a_measured_pair_decides_nothing_about_percentiles():
     cards, truth = programs(8)
     pairs = measure_pairs(8)
     least = np.unravel_index(truth.argmin(), truth.shape)
-    server = {**cards[least[0]], "loaded": {"busy": 0.1, "presence": {"p50": share(0), "p99": share(0)}}}
-    for growth, answer in ((0.0, "yes"), (3.0, "unknown")):
-        grown = {"p50": share(growth), "p99": share(growth)}
-        server["axes"] = [{**axis, "latency": grown} for axis in server["axes"]]
-        assert decide(cards[least[1]], server, within=0.5, load=0.2, pairs=pairs)["answer"] == answer
+    server = replace(cards[least[0]], loaded=under_load(0.1, share(0, 0.005), share(0, 0.005)))
+    for value, answer in ((0.0, "yes"), (3.0, "unknown")):
+        growth = Growth(p50=share(value, 0.005), p99=share(value, 0.005))
+        slower = replace(server, axes=[replace(axis, latency=growth) for axis in server.axes])
+        assert decide(cards[least[1]], slower, within=0.5, load=0.2, pairs=pairs).answer == answer
 
 
 def test_unmeasured_pairs_are_decided_by_a_model_or_by_the_bound():
@@ -170,15 +166,15 @@ def test_unmeasured_pairs_are_decided_by_a_model_or_by_the_bound():
     loud = card("loud", (0.6, 0.6), (0.8, 0.8))
     for job, answer in ((quiet, "yes"), (loud, "no")):
         result = decide(job, loud, within=0.3, load=0.2, pairs=pairs, violations=0.3)
-        assert (result["answer"], result["by"]) == (answer, "model")
+        assert (result.answer, result.by) == (answer, "model")
     strict = decide(quiet, loud, within=0.3, load=0.2, pairs=pairs, violations=0.001)
-    assert strict["by"] == "bound"
-    assert strict["notes"][-1]["code"] == "high-violation-rate"
-    assert strict["notes"][-1]["values"]["least"] == strict["least_rate"] > 0.001
+    assert strict.by == "bound"
+    assert strict.notes[-1]["code"] == "high-violation-rate"
+    assert strict.notes[-1]["values"]["least"] == strict.least_rate > 0.001
     few = decide(quiet, loud, within=0.3, load=0.2, pairs=measure_pairs(5), violations=0.3)
-    assert (few["notes"][-1]["code"], few["notes"][-1]["values"]["have"]) == ("few-programs", 5)
-    on_another_cpu = {**quiet, "processor": {**PROCESSOR, "model": 1}}
-    with raises(UsageError, "other-processor", need=PROCESSOR["name"]):
+    assert (few.notes[-1]["code"], few.notes[-1]["values"]["have"]) == ("few-programs", 5)
+    on_another_cpu = replace(quiet, processor=OTHER_PROCESSOR)
+    with raises(UsageError, "other-processor", value=PROCESSOR.name, need=OTHER_PROCESSOR.name):
         decide(on_another_cpu, on_another_cpu, within=0.3, load=0.2, pairs=pairs)
     assert len(cards) == 22
 
@@ -191,14 +187,12 @@ def test_the_best_neighbour_costs_least(tmp_path: Path, capsys: pytest.CaptureFi
         card("sort", (0, 0), (0.2, 0.1)),
     ]
     result = rank_jobs(server, jobs, within=0.1, load=0.5)
-    msgspec.convert(result, Neighbours)
-    assert [job["job"] for job in result["jobs"]] == ["sha", "sort", "stream"]
-    first = render_neighbours(result, width=200, color=False).splitlines()[0]
-    assert {"kv", "sha"} <= set(first.replace(".", " ").split())
-    paths = []
-    for program in (server, *jobs):
-        paths.append(str(tmp_path / f"{program['name']}.json"))
-        Path(paths[-1]).write_text(json.dumps(program), encoding="utf-8")
+    assert [job.job for job in result.jobs] == ["sha", "sort", "stream"]
+    view = view_neighbours(result)
+    assert {"kv", "sha"} <= set(view.headline.replace(".", " ").split())
+    (table,) = (block for block in view.blocks if isinstance(block, Table))
+    assert [row[:2] for row in table.rows] == [(job.job, job.answer) for job in result.jobs]
+    paths = [write_card(tmp_path, program) for program in (server, *jobs)]
     assert main(["colocate", "predict", *paths, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["jobs"][0]["answer"] == "yes"
     assert main(["colocate", "predict", paths[0], paths[1]]) == 4
@@ -212,10 +206,10 @@ def test_the_best_neighbour_costs_least(tmp_path: Path, capsys: pytest.CaptureFi
     [
         ({"name": "null"}, "duplicate-name", {"name": "null"}),
         ({"name": "a"}, "duplicate-name", {"name": "a"}),
-        ({"processor": {**PROCESSOR, "model": 1}}, "other-processor", {"name": "b"}),
-        ({"method": {**METHOD, "unit": "bytes"}}, "shared-counter", {"name": "b", "unit": "bytes"}),
+        ({"processor": OTHER_PROCESSOR}, "other-processor", {"name": "b"}),
+        ({"method": replace(METHOD, unit="bytes")}, "shared-counter", {"name": "b", "unit": "bytes"}),
         (
-            {"method": {**METHOD, "unit": "requests"}, "loaded": {}},
+            {"method": replace(METHOD, unit="requests"), "loaded": under_load(0.1)},
             "shared-counter",
             {"name": "b", "unit": "requests"},
         ),
@@ -224,7 +218,7 @@ def test_the_best_neighbour_costs_least(tmp_path: Path, capsys: pytest.CaptureFi
 def test_profiles_that_cannot_be_paired_are_refused_before_anything_runs(monkeypatch, more, code, fields):
     monkeypatch.setattr(pairing, "read_processor", lambda: PROCESSOR)
     with raises(UsageError, code, **fields):
-        pairing.pairs([card("a", (0, 0), (0, 0)), {**card("b", (0, 0), (0, 0)), **more}])
+        pairing.pairs([card("a", (0, 0), (0, 0)), replace(card("b", (0, 0), (0, 0)), **more)])
     with raises(UsageError, "missing-argument", have=1, need=2):
         pairing.pairs([card("a", (0, 0), (0, 0))])
 
@@ -248,7 +242,7 @@ def test_a_window_with_a_changed_clock_does_not_count():
     assert [note.code for note in notes] == ["clock-changed"]
     assert notes[0].values == {"excluded": 1, "windows": 2, "least": 2.6, "most": 3.7, "unit": "GHz"}
     row = windows.rows_of([[window_with(neighbour_slowed)]])[0]
-    assert (row["round"], row["kept"], row["ghz"]) == (1, False, [[3.7, 3.7], [2.6, 3.7]])
+    assert (row.round, row.kept, row.ghz) == (1, False, [[3.7, 3.7], [2.6, 3.7]])
 
 
 def test_a_sibling_cpu_is_found_by_measurement(monkeypatch):
@@ -257,8 +251,8 @@ def test_a_sibling_cpu_is_found_by_measurement(monkeypatch):
     monkeypatch.setattr(stressors, "choose_pair", lambda _: (1, 0))
     monkeypatch.setattr(stressors, "choose_cpu", lambda cpu, _option: cpu)
 
-    def fake_neighbour(cpu: int, other: int) -> dict[str, Any]:
-        return {"cpu": other, "placement": placements[other], "one_way_ns": 30.0 + other, "same_port": 1.0}
+    def fake_neighbour(cpu: int, other: int) -> Neighbour:
+        return Neighbour(cpu=other, placement=placements[other], one_way_ns=30.0 + other, same_port=1.0)
 
     monkeypatch.setattr(stressors, "measure_neighbour", fake_neighbour)
     assert stressors.choose_cpus(None, "sibling") == (1, 2)

@@ -8,61 +8,70 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from messages import raises
+from msgspec.structs import replace
 
 from hindmost import _engine
 from hindmost.cli import main
 from hindmost.commands.colocate import processor as processors
+from hindmost.commands.colocate.documents.profiles import PortGroup, Stressors
 from hindmost.commands.colocate.stressors import call_engine
-from hindmost.commands.colocate.view.stressors import picture, render_stressors
+from hindmost.commands.colocate.view.stressors import picture, view_stressors
 from hindmost.errors import Exit, HostUnfit, UsageError
+from hindmost.present import numbers
+from hindmost.present.terminal import render_terminal
 
-DOCUMENT = {
-    "schema": "hindmost.stressors/1",
-    "processor": {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD <EPYC>"},
-    "cpu": 1,
-    "ghz": 3.69,
-    "rates": [
-        {
-            "name": "fp_mul",
-            "rate": 1.98,
-            "low": 1.97,
-            "high": 1.99,
-            "documented": 2.0,
-            "share": 0.99,
-            "clean": 5,
-            "tried": 9,
-            "missing": None,
-        },
-        {
-            "name": "vec_mul",
-            "rate": None,
-            "low": None,
-            "high": None,
-            "documented": None,
-            "share": None,
-            "clean": 0,
-            "tried": 0,
-            "missing": "SSE4.1",
-        },
-    ],
-    "overlaps": [{"a": "fp_mul", "b": "fp_mul", "value": 1.0, "low": 1.0, "high": 1.0}],
-    "groups": [{"classes": ["fp_mul"], "axis": True}],
-    "caches": {"l1_bytes": 32768, "l2_bytes": 1048576, "l3_bytes": 8388608},
-    "neighbours": [{"cpu": 0, "placement": "far", "one_way_ns": 165.2, "same_port": 1.0}],
-    "took_s": 5.0,
-    "certificate_s": 3.0,
-}
+DOCUMENT = msgspec.convert(
+    {
+        "schema": "hindmost.stressors/1",
+        "processor": {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD <EPYC>"},
+        "cpu": 1,
+        "ghz": 3.69,
+        "rates": [
+            {
+                "name": "fp_mul",
+                "rate": 1.98,
+                "low": 1.97,
+                "high": 1.99,
+                "documented": 2.0,
+                "share": 0.99,
+                "clean": 5,
+                "tried": 9,
+                "missing": None,
+            },
+            {
+                "name": "vec_mul",
+                "rate": None,
+                "low": None,
+                "high": None,
+                "documented": None,
+                "share": None,
+                "clean": 0,
+                "tried": 0,
+                "missing": "SSE4.1",
+            },
+        ],
+        "overlaps": [{"a": "fp_mul", "b": "fp_mul", "value": 1.0, "low": 1.0, "high": 1.0}],
+        "groups": [{"classes": ["fp_mul"], "axis": True}],
+        "caches": {"l1_bytes": 32768, "l2_bytes": 1048576, "l3_bytes": 8388608},
+        "neighbours": [{"cpu": 0, "placement": "far", "one_way_ns": 165.2, "same_port": 1.0}],
+        "took_s": 5.0,
+        "certificate_s": 3.0,
+    },
+    Stressors,
+)
 
 
 def test_a_certificate_shows_rates_groups_caches_and_neighbours():
-    text = render_stressors(DOCUMENT, width=100, color=False)
-    for value in ("99.0%", "SSE4.1", "32 KiB", "165", "far"):
+    text = render_terminal(view_stressors(DOCUMENT), width=100)
+    for value in ("99.0\u202f%", "SSE4.1", numbers.bytes_(32768), "165", "far"):
         assert value in text
-    group = {"classes": ["fp_mul", "vec_mul"]}
     separate, shared = (
-        render_stressors(DOCUMENT | {"groups": [group | {"axis": axis}]}, width=100, color=False)
+        render_terminal(
+            view_stressors(replace(DOCUMENT, groups=[PortGroup(classes=["fp_mul", "vec_mul"], axis=axis)]))
+        )
         for axis in (True, False)
     )
     assert "fp_mul, vec_mul" in separate

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from messages import assert_refused, raises
+from msgspec import UNSET
+from msgspec.structs import replace
+from profile_cards import OTHER_PROCESSOR, card, under_load, write_card
 from rows import each_row
 
 from hindmost import _engine
@@ -30,49 +33,17 @@ def test_inconsistent_probe_options_are_refused(arguments, code, fields, capsys)
     assert_refused(["colocate", "profile", "sleep 60", *arguments], capsys, 2, code, **fields)
 
 
-def share(value):
-    return {"value": value, "low": value - 0.01, "high": value + 0.01, "windows": 5}
-
-
-@pytest.fixture
-def write_profile_file(tmp_path):
-    """Return a function that writes a program's profile and returns its path."""
-
-    def write_profile(name, **more):
-        axis = {"stressor": "l3", "sensitivity": share(0.1), "contentiousness": share(0.3)}
-        axis["latency"] = {"p50": share(0.1), "p99": share(0.2)}
-        method = {"unit": "requests", "window_ms": 60.0, "windows": 40, "dropped": 0, "real_time": False}
-        document = {
-            "schema": "hindmost.profile/2",
-            "name": name,
-            "command": [name],
-            "processor": read_processor(),
-        }
-        document |= {
-            "placement": "near",
-            "rate_per_s": 30000.0,
-            "spread": 0.1,
-            "presence": None,
-            "axes": [axis],
-        }
-        document |= {"noise": 0.1, "method": method | {"seed": 1, "took_s": 8.0}, "notes": []} | more
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(document), encoding="utf-8")
-        return str(path)
-
-    return write_profile
-
-
-def test_profiles_that_cannot_be_run_together_are_refused(write_profile_file, capsys):
-    loaded = {"address": URL, "requested_per_s": 2000.0, "busy": 0.1}
-    server, job = write_profile_file("kv", loaded=loaded), write_profile_file("spin")
-    other_cpu = {"vendor": "GenuineIntel", "family": 6, "model": 1, "name": "Other"}
+def test_profiles_that_cannot_be_run_together_are_refused(tmp_path, capsys):
+    here = card("kv", {"l3": 0.1}, {"l3": 0.3}, processor=read_processor(), loaded=under_load(0.1))
+    job = replace(here, name="spin", loaded=UNSET)
+    far = replace(job, name="far", processor=OTHER_PROCESSOR)
+    server, job, far = (write_card(tmp_path, one) for one in (here, job, far))
     for arguments, code, fields in (
         ((job, job), "no-loaded-profile", {"name": "spin"}),
         ((server, job, job), "duplicate-name", {"name": "spin"}),
         ((server,), "missing-argument", {}),
         ((server, job, "--rates", "1k"), "bad-value", {"option": "--rates", "most": 10_000}),
-        ((server, write_profile_file("far", processor=other_cpu)), "other-processor", {"value": "Other"}),
+        ((server, far), "other-processor", {"value": OTHER_PROCESSOR.name}),
     ):
         assert_refused(["colocate", "predict", "--measure", *arguments], capsys, 2, code, **fields)
 

@@ -6,8 +6,10 @@ import re
 import numpy as np
 import pytest
 from messages import raises
+from profile_cards import axis, card, interval, under_load
 
 from hindmost.cli import main
+from hindmost.commands.colocate.documents.profiles import Growth
 from hindmost.commands.colocate.prediction.bound import judge_pair
 from hindmost.commands.colocate.prediction.models import Linear, Product, Zero
 from hindmost.commands.colocate.prediction.profiles import Profiles
@@ -25,8 +27,6 @@ from reproduce.smite.core import of_core
 from reproduce.smite.steering import loss_of_tail, steer
 from reproduce.smite.tables import render_predictors, render_steering
 from reproduce.smite.tco import saving, tornado
-
-PROCESSOR = {"vendor": "AuthenticAMD", "family": 25, "model": 17, "name": "AMD EPYC"}
 
 
 def make_profiles(n: int = 20, seed: int = 1) -> tuple[Profiles, np.ndarray]:
@@ -252,34 +252,25 @@ def test_at_most_one_in_twenty_admitted_jobs_exceeds_the_limit(pairs, measure):
 
         def measured(true, change=lambda lost: lost, noise=noise):
             value = float(true + rng.normal(0, noise))
-            parts = {"value": value, "low": value - 1.96 * noise, "high": value + 1.96 * noise}
-            return {end: change(part) for end, part in parts.items()}
+            return interval(value, value - 1.96 * noise, value + 1.96 * noise).map(change)
 
         def growth_of(true, busy=0.1):
-            return measured(true, lambda lost: mm1(0.99, busy, min(lost, 0.85)) / mm1(0.99, busy) - 1)
+            p99 = measured(true, lambda lost: mm1(0.99, busy, min(lost, 0.85)) / mm1(0.99, busy) - 1)
+            return Growth(p50=p99, p99=p99)
 
-        job = {
-            "axes": [
-                {"stressor": k, "contentiousness": measured(pressure)}
-                for k, pressure in enumerate(inflicted[companion])
-            ]
-        }
-        server = {
-            "axes": [{"stressor": k, "sensitivity": measured(loss)} for k, loss in enumerate(own[victim])]
-        }
-        server["presence"] = measured(presence[victim])
-        if measure == "p99":
-            alone = growth_of(presence[victim])
-            server = {
-                "presence": measured(0.0),
-                "loaded": {"busy": 0.1, "presence": {"p50": alone, "p99": alone}},
-            }
-            server["axes"] = [
-                {"stressor": k, "sensitivity": measured(0.0), "latency": {"p50": growth, "p99": growth}}
-                for k, growth in enumerate(map(growth_of, own[victim]))
-            ]
-        common = {"name": "x", "processor": PROCESSOR, "placement": "near", "noise": noise}
-        answer = judge_pair(job | common, server | common, within=within, load=load)["answer"]
+        none = interval(0.0, 0.0, 0.0)
+        pressures = map(measured, inflicted[companion])
+        job = card("job", axes=[axis(str(k), none, one) for k, one in enumerate(pressures)], noise=noise)
+        if measure == "rate":
+            losses = map(measured, own[victim])
+            axes = [axis(str(k), one, none) for k, one in enumerate(losses)]
+            server = card("server", axes=axes, presence=measured(presence[victim]), noise=noise)
+        else:
+            alone, growths = growth_of(presence[victim]), map(growth_of, own[victim])
+            axes = [axis(str(k), measured(0.0), none, one) for k, one in enumerate(growths)]
+            loaded = under_load(0.1, alone.p50, alone.p99)
+            server = card("server", axes=axes, presence=measured(0.0), loaded=loaded, noise=noise)
+        answer = judge_pair(job, server, within=within, load=load).answer
         admitted += answer == "yes"
         broken += answer == "yes" and mm1(0.99, load, lost[victim, companion]) > (1 + within) * mm1(
             0.99, load

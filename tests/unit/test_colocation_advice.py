@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from messages import assert_refused, raises
+from msgspec.structs import replace
+from profile_cards import write_card
 from rows import each_row
 from test_colocation_kubernetes import CARDS
 
@@ -27,25 +29,25 @@ def advise_jobs(*jobs: str, server: str = "kv", **more):
 
 def test_each_job_is_placed_by_its_profile_and_gets_a_command():
     plan = advise_jobs("memory", "cache")
-    assert {job["job"]: job["place"] for job in plan["jobs"]} == {"memory": "beside", "cache": "supervised"}
-    assert (plan["server_cpus"], plan["job_cpus"]) == ([0, 1], [2, 3])
-    beside, supervised = (command_of(job, "memcached://a:1", "p95<1ms") for job in plan["jobs"])
+    assert {job.job: job.place for job in plan.jobs} == {"memory": "beside", "cache": "supervised"}
+    assert (plan.server_cpus, plan.job_cpus) == ([0, 1], [2, 3])
+    beside, supervised = (command_of(job, "memcached://a:1", "p95<1ms") for job in plan.jobs)
     assert beside == f"systemd-run --slice={SLICE} -- memory"
     assert supervised == "hindmost colocate supervise memcached://a:1 cache --promise 'p95<1ms'"
-    (job,) = advise_jobs("quiet", server="lone")["jobs"]
-    assert (job["place"], command_of(job, "x", "y")) == ("elsewhere", None)
+    (job,) = advise_jobs("quiet", server="lone").jobs
+    assert (job.place, command_of(job, "x", "y")) == ("elsewhere", None)
 
 
 def test_losses_to_several_jobs_on_a_server_add_up(monkeypatch):
-    monkeypatch.setitem(CARDS, "memory-2", {**CARDS["memory"], "name": "memory-2"})
-    jobs = advise_jobs("memory", "memory-2", "quiet")["jobs"]
-    assert [job["place"] for job in jobs] == ["beside", "supervised", "beside"]
-    assert [note["code"] for note in jobs[1]["notes"]][-1] == "sum-of-jobs"
+    monkeypatch.setitem(CARDS, "memory-2", replace(CARDS["memory"], name="memory-2"))
+    jobs = advise_jobs("memory", "memory-2", "quiet").jobs
+    assert [job.place for job in jobs] == ["beside", "supervised", "beside"]
+    assert [note["code"] for note in jobs[1].notes][-1] == "sum-of-jobs"
 
 
 @each_row(("load", "own"), [(0.05, [0]), (0.26, [0, 1]), (0.75, [0, 1, 2])])
 def test_the_server_has_as_many_cpus_as_its_load_needs(load, own):
-    assert advise_jobs("quiet", load=load)["server_cpus"] == own
+    assert advise_jobs("quiet", load=load).server_cpus == own
 
 
 def test_impossible_advice_is_refused():
@@ -188,9 +190,7 @@ def test_the_command_prints_and_writes_the_advice(tmp_path, capsys):
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("only one CPU")
-    for name in ("kv", "memory", "cache"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(CARDS[name]))
-    cards = [str(tmp_path / f"{name}.json") for name in ("kv", "memory", "cache")]
+    cards = [write_card(tmp_path, CARDS[name]) for name in ("kv", "memory", "cache")]
     command = [
         "colocate",
         "predict",
@@ -204,7 +204,13 @@ def test_the_command_prints_and_writes_the_advice(tmp_path, capsys):
     out = tmp_path / "advice"
     assert main([*command, "--out", str(out)]) == 0
     output = capsys.readouterr().out
-    for value in ("memory", "cache", "13.0%", "l3", "colocate supervise memcached://127.0.0.1:11211 cache"):
+    for value in (
+        "memory",
+        "cache",
+        "13.0\u202f%",
+        "l3",
+        "colocate supervise memcached://127.0.0.1:11211 cache",
+    ):
         assert value in output
     assert f"AllowedCPUs={cpus[0]}\n" in (out / "kv.service.d/hindmost.conf").read_text()
     assert f"AllowedCPUs={','.join(map(str, cpus[1:]))}\n" in (out / SLICE).read_text()

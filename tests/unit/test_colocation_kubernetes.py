@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from messages import raises
-from test_colocate_profile import card, share
+from profile_cards import OTHER_PROCESSOR, card, share, write_card
 
 from hindmost.cli import main
 from hindmost.commands.colocate.prediction.bound import judge_pair
@@ -17,18 +17,18 @@ from hindmost.errors import UsageError
 NO_EFFECT = {"l3": -0.02, "dram": -0.02}
 CARDS = {
     "kv": card("kv", {"l3": 0.12, "dram": 0.02}, NO_EFFECT),
-    "lone": {**card("lone", {"l3": 0.0, "dram": 0.0}, NO_EFFECT), "presence": share(0.3)},
+    "lone": card("lone", {"l3": 0.0, "dram": 0.0}, NO_EFFECT, presence=share(0.3)),
     "quiet": card("quiet", NO_EFFECT, NO_EFFECT),
     "memory": card("memory", NO_EFFECT, {"l3": -0.02, "dram": 0.6}),
     "cache": card("cache", NO_EFFECT, {"l3": 0.3, "dram": 0.6}),
-    "other": card("other", NO_EFFECT, NO_EFFECT, model=1),
+    "other": card("other", NO_EFFECT, NO_EFFECT, processor=OTHER_PROCESSOR),
 }
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, profile in CARDS.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(profile), encoding="utf-8")
+    for profile in CARDS.values():
+        write_card(tmp_path, profile)
     return tmp_path
 
 
@@ -64,9 +64,9 @@ def test_scores_follow_the_profiles_and_are_zero_otherwise(judge):
     result = {
         job: judge.scores(pod(job), NODES).get("kv-0", 0) for job in ("quiet", "memory", "cache", "other")
     }
-    worst = judge_pair(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["worst"]
-    allowed = judge_pair(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)["allowed"]
-    assert result == {"quiet": 10, "memory": round(10 * (1 - worst / allowed)), "cache": 0, "other": 0}
+    memory = judge_pair(CARDS["memory"], CARDS["kv"], within=0.1, load=0.5)
+    kept = round(10 * (1 - memory.worst / memory.allowed))
+    assert result == {"quiet": 10, "memory": kept, "cache": 0, "other": 0}
     assert set(judge.scores(pod("quiet"), NODES)) == {"kv-0"}
 
 
@@ -133,7 +133,7 @@ def test_the_extender_answers_over_http(judge, folder):
 def test_a_folder_without_valid_profiles_is_refused(tmp_path, folder, capsys):
     with raises(UsageError, "no-such-file", path=str(tmp_path / "nowhere")):
         read_cards(tmp_path / "nowhere")
-    (folder / "copy.json").write_text(json.dumps(CARDS["kv"]))
+    (folder / "copy.json").write_text((folder / "kv.json").read_text())
     with raises(UsageError, "duplicate-name", name="kv"):
         read_cards(folder)
     (folder / "copy.json").unlink()

@@ -9,14 +9,16 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
 
 from hindmost import _engine
 from hindmost.commands.colocate.corunner import CoRunner
-from hindmost.commands.colocate.documents.pairs import PAIRS_SCHEMA
-from hindmost.commands.colocate.prediction.profiles import Array, profiles_from_cards
+from hindmost.commands.colocate.documents.pairs import PAIRS_SCHEMA, PairLoss, Pairs, Skill
+from hindmost.commands.colocate.documents.profiles import Method, Processor, Profile, Share, WindowRow
+from hindmost.commands.colocate.prediction.profiles import Array, profiles_from_cards, values_of
 from hindmost.commands.colocate.prediction.skill import scores
 from hindmost.commands.colocate.processor import read_processor
 from hindmost.commands.colocate.runs import Runs
@@ -26,10 +28,6 @@ from hindmost.commands.colocate.subject import Subject
 from hindmost.commands.colocate.windows import WindowResult, WindowRunner, placement_of
 from hindmost.core.notes import Note
 from hindmost.errors import Inconclusive, UsageError
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.pairs import PairLoss, Pairs, Skill
-    from hindmost.commands.colocate.documents.profiles import Method, Profile, Share, WindowRow
 
 _INERT = "null"
 LEAST_SCORED = 6
@@ -42,7 +40,7 @@ LEAST_CORRELATED = 6
 
 
 def pairs(
-    cards: Sequence[Mapping[str, Any]],
+    cards: Sequence[Profile],
     *,
     cpu: int | None = None,
     other: str | None = None,
@@ -56,8 +54,8 @@ def pairs(
 
     Parameters
     ----------
-    cards : sequence of dict
-        Profiles of programs whose work is lines on stdout, or runs.
+    cards : sequence of Profile
+        Of programs whose work is lines on stdout, or runs.
     cpu, other : optional
         CPU of the measured program, and of its neighbour
         (`hindmost.commands.colocate.stressors.choose_cpus`).
@@ -88,7 +86,7 @@ def pairs(
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         inert = make_stressors([_INERT], knees, folder, seed)
         runners = {
-            name: stack.enter_context(CoRunner(card["command"], cpus[1]))
+            name: stack.enter_context(CoRunner(card.command, cpus[1]))
             for name, card in zip(names, cards, strict=True)
         }
         stands = {}
@@ -109,26 +107,25 @@ def pairs(
                     if companion in runners:
                         runners[companion].check()
                 results[name].append(windows)
-                rows += [{**one.row(rounds), "program": name} for one in windows]
+                rows += [one.row(rounds, name) for one in windows]
             spent = time.monotonic() - started
             if rounds >= LEAST_ROUNDS and spent * (1 + 1 / rounds) > budget_s:
                 break
-        method: Method = {
-            "unit": ", ".join(sorted({stand.subject.name for stand in stands.values()})),
-            "window_ms": window_ms,
-            "windows": len(rows),
-            "dropped": sum(not one["kept"] for one in rows),
-            "real_time": any(getattr(stand.subject, "real_time", False) for stand in stands.values()),
-            "seed": seed,
-            "took_s": time.monotonic() - start,
-        }
-    document = compute_pairs(results, cards, method)
-    return {**document, "processor": here, "rows": rows}
+        method = Method(
+            unit=", ".join(sorted({stand.subject.name for stand in stands.values()})),
+            window_ms=window_ms,
+            windows=len(rows),
+            dropped=sum(not one.kept for one in rows),
+            real_time=any(getattr(stand.subject, "real_time", False) for stand in stands.values()),
+            seed=seed,
+            took_s=time.monotonic() - start,
+        )
+    return replace(compute_pairs(results, cards, method), processor=here, rows=rows)
 
 
 def compute_pairs(
     results: Mapping[str, Sequence[Sequence[WindowResult]]],
-    cards: Sequence[Mapping[str, Any]],
+    cards: Sequence[Profile],
     method: Method,
 ) -> Pairs:
     """Compute the losses, their noise, and the scores of predictors."""
@@ -137,41 +134,35 @@ def compute_pairs(
     lost = [
         [shares_lost(results[name], beside, "program", (_INERT, True)) for beside in names] for name in names
     ]
-    halves = [(one["high"] - one["low"]) / 2 for row in lost for one in row if one is not None]
+    halves = [one.half_width for row in lost for one in row if one is not None]
     if not halves:
+        have = method.windows - method.dropped
         raise Inconclusive(
             "few-windows",
-            f"{method['windows'] - method['dropped']} of {method['windows']} windows were usable, too few for"
-            " any pair",
+            f"{have} of {method.windows} windows were usable, too few for any pair",
             hint="stop other programs (top -H -o %CPU), or measure more rounds: --budget 5m",
-            have=method["windows"] - method["dropped"],
-            windows=method["windows"],
+            have=have,
+            windows=method.windows,
         )
     noise = statistics.median(halves)
-    table: list[list[PairLoss | None]] = [
-        [
-            None if one is None else cast("PairLoss", {**one, "noise": not _is_significant(one, noise)})
-            for one in row
-        ]
-        for row in lost
-    ]
-    values = np.array([[np.nan if one is None else one["value"] for one in row] for row in lost])
-    shown = np.array([[one is not None and not one["noise"] for one in row] for row in table])
+    table = [[None if one is None else _pair_loss(one, noise) for one in row] for row in lost]
+    values = values_of(lost)
+    shown = np.array([[one is not None and not one.noise for one in row] for row in table])
     above = int((values > 3 * noise).sum())
     odd, even = (_half(results, names, at) for at in (0, 1))
     skills: list[Skill] = []
     if len(names) >= LEAST_SCORED:
         skills = [
-            {
-                "name": one.name,
-                "trivial": one.trivial,
-                "error": one.error,
-                "low": one.low,
-                "high": one.high,
-                "skill": one.skill if above >= LEAST_ABOVE else None,
-            }
+            Skill(
+                name=one.name,
+                trivial=one.trivial,
+                error=one.error,
+                low=one.low,
+                high=one.high,
+                skill=one.skill if above >= LEAST_ABOVE else None,
+            )
             for one in scores(
-                profiles_from_cards(cards), values, splits=SPLITS, seed=method["seed"], noise=noise
+                profiles_from_cards(cards), values, splits=SPLITS, seed=method.seed, noise=noise
             )
         ]
     else:
@@ -182,28 +173,29 @@ def compute_pairs(
                 {"have": len(names), "need": LEAST_SCORED},
             )
         )
-    return {
-        "schema": PAIRS_SCHEMA,
-        "processor": cards[0]["processor"],
-        "placement": placement,
-        "programs": names,
-        "cards": [cast("Profile", {k: v for k, v in card.items() if k != "rows"}) for card in cards],
-        "lost": table,
-        "noise": noise,
-        "above": above,
-        "split_half": _correlation(odd, even, np.isfinite(odd) & np.isfinite(even)),
-        "split_half_told": _correlation(odd, even, shown & np.isfinite(odd) & np.isfinite(even)),
-        "splits": SPLITS if skills else 0,
-        "scores": skills,
-        "method": method,
-        "notes": [one.document() for one in notes],
-        "rows": [],
-    }
+    both = np.isfinite(odd) & np.isfinite(even)
+    return Pairs(
+        schema=PAIRS_SCHEMA,
+        processor=cards[0].processor,
+        placement=placement,
+        programs=names,
+        cards=[replace(card, rows=UNSET) for card in cards],
+        lost=table,
+        noise=noise,
+        above=above,
+        split_half=_correlation(odd, even, both),
+        split_half_told=_correlation(odd, even, shown & both),
+        splits=SPLITS if skills else 0,
+        scores=skills,
+        method=method,
+        notes=[one.document() for one in notes],
+        rows=[],
+    )
 
 
-def _is_significant(one: Share, noise: float) -> bool:
-    """Whether a loss is significant: by its own interval, and by the typical width of intervals."""
-    return (one["low"] > 0 or one["high"] < 0) and abs(one["value"]) > noise
+def _pair_loss(one: Share, noise: float) -> PairLoss:
+    """A loss is significant by its own interval, and by the typical width of intervals."""
+    return PairLoss(**asdict(one), noise=not (one.excludes_zero and abs(one.value) > noise))
 
 
 def _half(results: Mapping[str, Sequence[Sequence[WindowResult]]], names: Sequence[str], first: int) -> Array:
@@ -227,7 +219,7 @@ def _correlation(one: Array, other: Array, which: np.ndarray) -> float | None:
     return float(np.corrcoef(one[which], other[which])[0, 1])
 
 
-def _check_names(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) -> list[str]:
+def _check_names(cards: Sequence[Profile], here: Processor) -> list[str]:
     if len(cards) < 2:
         raise UsageError(
             "missing-argument",
@@ -236,7 +228,7 @@ def _check_names(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) ->
             have=len(cards),
             need=2,
         )
-    names = [str(card["name"]) for card in cards]
+    names = [card.name for card in cards]
     for name, card in zip(names, cards, strict=True):
         if name in (_INERT, "alone") or names.count(name) > 1:
             raise UsageError(
@@ -245,31 +237,30 @@ def _check_names(cards: Sequence[Mapping[str, Any]], here: Mapping[str, Any]) ->
                 hint="hindmost colocate profile --name NAME",
                 name=name,
             )
-        unit = card["method"]["unit"]
+        unit = card.method.unit
         if unit not in ("lines", Runs.name):
-            served = "loaded" in card
             raise UsageError(
                 "shared-counter",
                 f"{name} counts {unit}, so two copies of it would be counted as one",
                 hint="hindmost colocate predict --measure, for a server"
-                if served
+                if card.loaded
                 else "use a program that prints its units",
                 name=name,
                 unit=unit,
             )
-        if card["processor"] != here:
+        if card.processor != here:
             raise UsageError(
                 "other-processor",
-                f"{name} was profiled on {card['processor']['name']}, but this machine has {here['name']}",
+                f"{name} was profiled on {card.processor.name}, but this machine has {here.name}",
                 hint="profile it on this machine",
                 name=name,
-                value=card["processor"]["name"],
-                need=here["name"],
+                value=card.processor.name,
+                need=here.name,
             )
     return names
 
 
-def _subject(card: Mapping[str, Any], cpu: int, real_time: bool) -> Subject | Runs:
-    if card["method"]["unit"] == Runs.name:
-        return Runs(card["command"], cpu)
-    return Subject(card["command"], cpu, real_time=real_time)
+def _subject(card: Profile, cpu: int, real_time: bool) -> Subject | Runs:
+    if card.method.unit == Runs.name:
+        return Runs(card.command, cpu)
+    return Subject(card.command, cpu, real_time=real_time)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hindmost.commands.colocate.documents.profiles import Processor
 from hindmost.errors import HostUnfit, UsageError
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.profiles import Processor
 
 _CPUINFO = Path("/proc/cpuinfo")
 
@@ -25,7 +22,7 @@ def read_processor(text: str | None = None) -> Processor:
     Examples
     --------
     >>> lines = ["vendor_id : AuthenticAMD", "cpu family : 25", "model : 17", "model name : AMD EPYC"]
-    >>> read_processor(chr(10).join(lines))["model"]
+    >>> read_processor(chr(10).join(lines)).model
     17
     """
     lines = (_CPUINFO.read_text(encoding="utf-8") if text is None else text).splitlines()
@@ -38,12 +35,12 @@ def read_processor(text: str | None = None) -> Processor:
         text = next((found[key] for key in keys if key in found), "0")
         return int(text, 0) if text.removeprefix("0x").isalnum() else 0
 
-    return {
-        "vendor": found.get("vendor_id", found.get("CPU implementer", "unknown")),
-        "family": number("cpu family", "CPU architecture"),
-        "model": number("model", "CPU part"),
-        "name": found.get("model name", "unknown"),
-    }
+    return Processor(
+        vendor=found.get("vendor_id", found.get("CPU implementer", "unknown")),
+        family=number("cpu family", "CPU architecture"),
+        model=number("model", "CPU part"),
+        name=found.get("model name", "unknown"),
+    )
 
 
 def allowed_cpus() -> list[int]:

@@ -8,24 +8,23 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from msgspec.structs import replace
 
 from hindmost import _engine
-from hindmost.commands.colocate.documents.profiles import PROFILE_SCHEMA
+from hindmost.commands.colocate.documents.profiles import PROFILE_SCHEMA, Axis, Method, Profile
 from hindmost.commands.colocate.processor import choose_spare, read_processor
 from hindmost.commands.colocate.runs import Runs
 from hindmost.commands.colocate.server import ServerUnderLoad
 from hindmost.commands.colocate.shares import LEAST_ROUNDS, growth, shares_lost, summarize_load
-from hindmost.commands.colocate.stressors import call_engine, choose_cpus, make_stressors
+from hindmost.commands.colocate.stressors import call_engine, choose_cpus, known_stressors, make_stressors
 from hindmost.commands.colocate.subject import Subject
 from hindmost.commands.colocate.units import Units
 from hindmost.commands.colocate.windows import LEAST_CPU, WindowResult, WindowRunner, placement_of, rows_of
 from hindmost.commands.watch.latency import LatencySource
 from hindmost.core.notes import Note
 from hindmost.errors import Inconclusive, UsageError
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.profiles import Axis, Method, Profile
 
 STRESSORS = (
     "fp_mul",
@@ -102,7 +101,7 @@ def profile(
     Inconclusive
         Too few windows are usable.
     """
-    known = [one["name"] for one in json.loads(_engine.stressors())]
+    known = [one.name for one in known_stressors()]
     if unknown := [one for one in stressors if one not in known]:
         raise UsageError(
             "unknown-name",
@@ -135,22 +134,21 @@ def profile(
             tight = rate is None and _tight(rounds, stressors)
             if len(rounds) >= LEAST_ROUNDS and (tight or spent * (1 + 1 / len(rounds)) > budget_s):
                 break
-        method: Method = {
-            "unit": subject.name,
-            "window_ms": window_ms,
-            "windows": sum(map(len, rounds)),
-            "dropped": sum(not one.is_usable for windows in rounds for one in windows),
-            "real_time": any(one.real_time for windows in rounds for one in windows),
-            "seed": seed,
-            "took_s": time.monotonic() - start,
-        }
+        method = Method(
+            unit=subject.name,
+            window_ms=window_ms,
+            windows=sum(map(len, rounds)),
+            dropped=sum(not one.is_usable for windows in rounds for one in windows),
+            real_time=any(one.real_time for windows in rounds for one in windows),
+            seed=seed,
+            took_s=time.monotonic() - start,
+        )
         notes = [] if subject.counts_children else [_NO_CHILDREN]
         card = _card(rounds, stressors, command, name, method, notes, subject.hint)
-        if isinstance(subject, ServerUnderLoad):
-            card["loaded"] = summarize_load(rounds, subject, window_ms)
-            for axis in card["axes"]:
-                axis["latency"] = growth(rounds, axis["stressor"], "null")
-        return card
+        if not isinstance(subject, ServerUnderLoad):
+            return card
+        axes = [replace(axis, latency=growth(rounds, axis.stressor, "null")) for axis in card.axes]
+        return replace(card, axes=axes, loaded=summarize_load(rounds, subject, window_ms))
 
 
 def _lengths(window_ms: float | None, budget_s: float | None, rate: float | None) -> tuple[float, float]:
@@ -197,17 +195,17 @@ def _round(
 
 
 def _axis(rounds: Sequence[Sequence[WindowResult]], stressor: str) -> Axis:
-    return {
-        "stressor": stressor,
-        "sensitivity": shares_lost(rounds, stressor, "program", ("null", True)),
-        "contentiousness": shares_lost(rounds, stressor, "of_stressor", (stressor, False)),
-    }
+    return Axis(
+        stressor=stressor,
+        sensitivity=shares_lost(rounds, stressor, "program", ("null", True)),
+        contentiousness=shares_lost(rounds, stressor, "of_stressor", (stressor, False)),
+    )
 
 
 def _tight(rounds: Sequence[Sequence[WindowResult]], stressors: Sequence[str]) -> bool:
     axes = [_axis(rounds, one) for one in stressors]
-    shares = [one for axis in axes for one in (axis["sensitivity"], axis["contentiousness"])]
-    return all(one is not None and one["high"] - one["low"] <= 2 * TIGHT for one in shares)
+    shares = [one for axis in axes for one in (axis.sensitivity, axis.contentiousness)]
+    return all(one is not None and one.half_width <= TIGHT for one in shares)
 
 
 def _too_few(windows: Sequence[WindowResult], rates: int, hint: str) -> Inconclusive:
@@ -237,10 +235,10 @@ def _too_few(windows: Sequence[WindowResult], rates: int, hint: str) -> Inconclu
 def doubt_notes(axes: Sequence[Axis]) -> list[Note]:
     """Return notes on what the figures leave undecided."""
     hint = "use more rounds (--budget 60s), or a quieter host (top -H -o %CPU)"
-    lost = {one["stressor"]: one["sensitivity"] for one in axes}
-    if not any(lost.values()):
+    lost = {one.stressor: one.sensitivity for one in axes if one.sensitivity is not None}
+    if not lost:
         return [Note("no-losses", f"too few windows were usable next to any stressor: {hint}")]
-    open_ = [name for name, one in lost.items() if one and one["low"] <= 0 and one["high"] >= MUCH]
+    open_ = [name for name, one in lost.items() if one.low <= 0 and one.high >= MUCH]
     if not open_:
         return []
     text = f"next to {', '.join(open_)} the program may lose nothing, or {MUCH:.0%} and more: {hint}"
@@ -264,26 +262,26 @@ def _card(
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     placement, mixed = placement_of(windows)
     axes = [_axis(rounds, one) for one in stressors]
-    halves = [(s["high"] - s["low"]) / 2 for axis in axes if (s := axis["sensitivity"]) is not None]
+    halves = [axis.sensitivity.half_width for axis in axes if axis.sensitivity is not None]
     noted = list(notes)
-    if not method["real_time"]:
-        why = "next to a server" if method["unit"] == ServerUnderLoad.name else "SCHED_FIFO is not permitted"
+    if not method.real_time:
+        why = "next to a server" if method.unit == ServerUnderLoad.name else "SCHED_FIFO is not permitted"
         noted.append(
             Note("ordinary-threads", f"stressors ran as ordinary threads ({why}), so windows vary more")
         )
     noted += [*mixed, *doubt_notes(axes)]
-    return {
-        "schema": PROFILE_SCHEMA,
-        "name": name or command[0].rsplit("/", 1)[-1],
-        "command": list(command),
-        "processor": read_processor(),
-        "placement": placement,
-        "rate_per_s": statistics.median(rates),
-        "spread": (quarters[2] - quarters[0]) / statistics.median(rates),
-        "presence": shares_lost(rounds, "null", "program", ("alone", True)),
-        "axes": axes,
-        "noise": statistics.median(halves) if halves else 0.0,
-        "method": method,
-        "notes": [one.document() for one in noted],
-        "rows": rows_of(rounds),
-    }
+    return Profile(
+        schema=PROFILE_SCHEMA,
+        name=name or command[0].rsplit("/", 1)[-1],
+        command=list(command),
+        processor=read_processor(),
+        placement=placement,
+        rate_per_s=statistics.median(rates),
+        spread=(quarters[2] - quarters[0]) / statistics.median(rates),
+        presence=shares_lost(rounds, "null", "program", ("alone", True)),
+        axes=axes,
+        noise=statistics.median(halves) if halves else 0.0,
+        method=method,
+        notes=[one.document() for one in noted],
+        rows=rows_of(rounds),
+    )

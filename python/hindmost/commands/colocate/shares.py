@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from hindmost.commands.colocate.documents.profiles import Growth, LoadedServer, Share
 from hindmost.commands.colocate.server import ProbeResult, ServerUnderLoad
 from hindmost.commands.colocate.windows import WindowResult
 from hindmost.stats.runs.intervals import mean_interval
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.profiles import Growth, LoadedServer, Share
-    from hindmost.stats.estimate import Estimate
 
 LEAST_ROUNDS = 4
 _FEW = 8
@@ -42,14 +38,11 @@ def shares_lost(
         mine, alone = by.get((stressor, True)), by.get(base)
         if mine and alone:
             lost.append(1 - mine / alone)
-    if (found := _middle(lost)) is None:
-        return None
-    estimate, near = found
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "windows": near}
+    return _middle(lost)
 
 
-def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
-    """Return the mean with interval of the values near the median, and their number."""
+def _middle(values: Sequence[float]) -> Share | None:
+    """Return the mean, with its interval, of the values near the median; None with few values."""
     if len(values) < LEAST_ROUNDS - 1:
         return None
     # A window that lost a CPU unnoticed is off by tens of percent, which the median ignores.
@@ -57,15 +50,16 @@ def _middle(values: Sequence[float]) -> tuple[Estimate, int] | None:
     deviation = 1.4826 * statistics.median(abs(one - middle) for one in values)
     far = 3 * (1 + _FEW / len(values)) * deviation
     near = [one for one in values if abs(one - middle) <= max(far, 1e-9)]
-    return mean_interval(near), len(near)
+    mean = mean_interval(near)
+    return Share(value=mean.value, low=mean.low, high=mean.high, windows=len(near))
 
 
 def growth(rounds: Sequence[Sequence[WindowResult]], stressor: str, base: str) -> Growth:
     """Estimate the growth of a server's percentiles as the mean log ratio within rounds."""
-    return {
-        "p50": _growth_of(rounds, stressor, base, lambda one: one.p50_us),
-        "p99": _growth_of(rounds, stressor, base, lambda one: one.p99_us),
-    }
+    return Growth(
+        p50=_growth_of(rounds, stressor, base, lambda one: one.p50_us),
+        p99=_growth_of(rounds, stressor, base, lambda one: one.p99_us),
+    )
 
 
 def _growth_of(
@@ -82,11 +76,8 @@ def _growth_of(
         # A percentile is infinite if more requests failed than lie beyond it.
         if math.isfinite(mine) and math.isfinite(alone):
             ratios.append(math.log(mine / alone))
-    if (found := _middle(ratios)) is None:
-        return None
-    estimate, near = found
-    value, low, high = (math.expm1(one) for one in (estimate.value, estimate.low, estimate.high))
-    return {"value": value, "low": low, "high": high, "windows": near}
+    middle = _middle(ratios)
+    return None if middle is None else middle.map(math.expm1)
 
 
 def summarize_load(
@@ -100,14 +91,14 @@ def summarize_load(
         for one in windows
         if one.is_usable and one.stressor == "null" and one.probe_result is not None
     ]
-    return {
-        "address": subject.address,
-        "requested_per_s": subject.rate,
-        "requests": sum(one.requests for one in asked),
-        "failed": sum(one.failed for one in asked),
-        "busy": statistics.median(one.busy for one in inert),
-        "load": statistics.median(sum(one.service_us) for one in inert) / (window_ms * 1e3),
-        "p50_us": statistics.median(one.p50_us for one in inert),
-        "p99_us": statistics.median(one.p99_us for one in inert),
-        "presence": growth(rounds, "null", "alone"),
-    }
+    return LoadedServer(
+        address=subject.address,
+        requested_per_s=subject.rate,
+        requests=sum(one.requests for one in asked),
+        failed=sum(one.failed for one in asked),
+        busy=statistics.median(one.busy for one in inert),
+        load=statistics.median(sum(one.service_us) for one in inert) / (window_ms * 1e3),
+        p50_us=statistics.median(one.p50_us for one in inert),
+        p99_us=statistics.median(one.p99_us for one in inert),
+        presence=growth(rounds, "null", "alone"),
+    )

@@ -7,15 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hindmost import _engine
+from hindmost.commands.colocate.documents.pairs import STRESS_SCHEMA, Stress, StressorWork
 from hindmost.commands.colocate.processor import allowed_cpus, choose_cpu
-from hindmost.commands.colocate.stressors import call_engine, make_stressors
+from hindmost.commands.colocate.stressors import call_engine, known_stressors, make_stressors
 from hindmost.errors import HostUnfit, UsageError
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.pairs import StressorWork
 
 _SLICE_NS = 100_000_000
 """Work of a stressor between checks for an interruption, ns."""
@@ -34,7 +32,7 @@ def stress(
     folder: Path | None = None,
     seed: int = 1,
     say: Callable[[str], None] = lambda _: None,
-) -> list[StressorWork]:
+) -> Stress:
     """Run stressors next to each other, each on its own CPU, and count their work.
 
     Parameters
@@ -62,14 +60,14 @@ def stress(
     HostUnfit
         This host cannot run a stressor.
     """
-    known = [one["name"] for one in json.loads(_engine.stressors())]
-    if unknown := [one for one in names if one not in known]:
+    units = {one.name: one.unit for one in known_stressors()}
+    if unknown := [one for one in names if one not in units]:
         raise UsageError(
             "unknown-name",
             f"there is no stressor {unknown[0]}",
-            hint=f"use one of {', '.join(known)}",
+            hint=f"use one of {', '.join(units)}",
             value=unknown[0],
-            known=known,
+            known=list(units),
         )
     if not 0 < duty <= 1:
         raise UsageError(
@@ -141,28 +139,29 @@ def stress(
     if wrong:
         code, message = wrong[0]
         raise HostUnfit(code, message)
-    return [
-        _sum(name, cpu, windows) for name, cpu, windows in zip(names, places, got, strict=True) if windows
+    done = [
+        _sum(name, units[name], cpu, windows)
+        for name, cpu, windows in zip(names, places, got, strict=True)
+        if windows
     ]
+    return Stress(schema=STRESS_SCHEMA, stressors=done)
 
 
-def _sum(name: str, cpu: int, windows: Sequence[dict[str, Any]]) -> StressorWork:
+def _sum(name: str, unit: str, cpu: int, windows: Sequence[dict[str, Any]]) -> StressorWork:
     lasted = sum(one["ended_ns"] - one["began_ns"] for one in windows)
-    used = sum(one["cpu_ns"] for one in windows)
     done = sum(one["done"] for one in windows)
-    unit = next(one["unit"] for one in json.loads(_engine.stressors()) if one["name"] == name)
     clocks = [ghz for one in windows for ghz in one["ghz"]]
-    return {
-        "stressor": name,
-        "cpu": cpu,
-        "unit": unit,
-        "done": done,
-        "per_s": done / lasted * 1e9,
-        "duty": sum(one["busy_ns"] for one in windows) / lasted,
-        "cpu_share": used / lasted,
-        "involuntary": sum(one["involuntary"] for one in windows),
-        "ghz": [min(clocks), max(clocks)],
-        "real_time": windows[0]["real_time"],
-        "began_ns": windows[0]["began_ns"],
-        "took_s": lasted / 1e9,
-    }
+    return StressorWork(
+        stressor=name,
+        cpu=cpu,
+        unit=unit,
+        done=done,
+        per_s=done / lasted * 1e9,
+        duty=sum(one["busy_ns"] for one in windows) / lasted,
+        cpu_share=sum(one["cpu_ns"] for one in windows) / lasted,
+        involuntary=sum(one["involuntary"] for one in windows),
+        ghz=[min(clocks), max(clocks)],
+        real_time=windows[0]["real_time"],
+        began_ns=windows[0]["began_ns"],
+        took_s=lasted / 1e9,
+    )

@@ -6,22 +6,25 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from hindmost import _engine
-from hindmost.commands.colocate.documents.profiles import STRESSORS_SCHEMA
+from hindmost.commands.colocate.documents.profiles import (
+    STRESSORS_SCHEMA,
+    Caches,
+    Cell,
+    KnownStressor,
+    Neighbour,
+    PortGroup,
+    Processor,
+    StressorRate,
+    Stressors,
+)
 from hindmost.commands.colocate.processor import allowed_cpus, choose_cpu, choose_pair, read_processor
 from hindmost.core.notes import Note
 from hindmost.errors import HostUnfit, Inconclusive, UsageError
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.profiles import (
-        Caches,
-        Neighbour,
-        Processor,
-        StressorRate,
-        Stressors,
-    )
 
 MOST_NEIGHBOURS = 8
 SIBLING = "sibling"
@@ -38,6 +41,11 @@ SAME = 0.1
 class whose latency is longer than its chains leaves ports idle, by the same share each time."""
 SEVERAL = 3
 """Classes that are slower together if another thread uses the core. It slows most of the fourteen."""
+
+
+def known_stressors() -> list[KnownStressor]:
+    """Return all stressors."""
+    return msgspec.json.decode(_engine.stressors(), type=list[KnownStressor])
 
 
 def certify(
@@ -65,21 +73,20 @@ def certify(
     mine, kind = choose_cpu(cpu), read_processor()
     core = _measure_undisturbed(mine, kind, bursts, say)
     say("measuring cache sizes and the nearness of other CPUs")
-    return {
-        "schema": STRESSORS_SCHEMA,
-        "processor": kind,
-        "cpu": mine,
-        "ghz": core.certificate["ghz"],
-        "rates": [_rate(one, core.left_out) for one in core.rates],
-        "overlaps": core.certificate["overlaps"],
-        "groups": core.certificate["groups"],
-        "caches": cache_sizes(call_engine(_engine.cache_knees, mine, 1)),
-        "neighbours": [measure_neighbour(mine, other) for other in allowed_cpus() if other != mine][
-            :MOST_NEIGHBOURS
-        ],
-        "took_s": time.monotonic() - start,
-        "certificate_s": core.certificate_s,
-    }
+    others = [one for one in allowed_cpus() if one != mine][:MOST_NEIGHBOURS]
+    return Stressors(
+        schema=STRESSORS_SCHEMA,
+        processor=kind,
+        cpu=mine,
+        ghz=core.certificate["ghz"],
+        rates=[_rate(one, core.left_out) for one in core.rates],
+        overlaps=msgspec.convert(core.certificate["overlaps"], list[Cell]),
+        groups=msgspec.convert(core.certificate["groups"], list[PortGroup]),
+        caches=cache_sizes(call_engine(_engine.cache_knees, mine, 1)),
+        neighbours=[measure_neighbour(mine, other) for other in others],
+        took_s=time.monotonic() - start,
+        certificate_s=core.certificate_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ def _measure_undisturbed(mine: int, kind: Processor, bursts: int, say: Callable[
     def rates() -> list[dict[str, Any]]:
         say(f"measuring instruction rates on CPU {mine}")
         found: list[dict[str, Any]] = call_engine(
-            _engine.validate_stressors, mine, kind["vendor"], kind["family"], kind["model"], max(bursts, 5)
+            _engine.validate_stressors, mine, kind.vendor, kind.family, kind.model, max(bursts, 5)
         )
         return found
 
@@ -231,12 +238,12 @@ def make_stressors(names: Iterable[str], knees: str, folder: str, seed: int) -> 
 def measure_neighbour(mine: int, other: int, *, ports: bool = True) -> Neighbour:
     """Measure how another CPU is placed relative to `mine`."""
     reading = call_engine(_engine.look_at_placement, mine, other, ports=ports)
-    return {
-        "cpu": other,
-        "placement": reading["placement"],
-        "one_way_ns": reading["one_way_ns"],
-        "same_port": reading["same_port"],
-    }
+    return Neighbour(
+        cpu=other,
+        placement=reading["placement"],
+        one_way_ns=reading["one_way_ns"],
+        same_port=reading["same_port"],
+    )
 
 
 def choose_cpus(cpu: int | None, other: str | None) -> tuple[int, int]:
@@ -271,40 +278,40 @@ def choose_cpus(cpu: int | None, other: str | None) -> tuple[int, int]:
             )
         return mine, choose_cpu(int(other), "--other")
     neighbours = [measure_neighbour(mine, one) for one in allowed_cpus() if one != mine][:MOST_NEIGHBOURS]
-    found = next((one["cpu"] for one in neighbours if one["placement"] == "siblings"), None)
+    found = next((one.cpu for one in neighbours if one.placement == "siblings"), None)
     if found is None:
-        near = min(neighbours, key=lambda one: one["one_way_ns"])
+        near = min(neighbours, key=lambda one: one.one_way_ns)
         raise HostUnfit(
             "no-sibling",
-            f"CPU {mine} has no sibling thread that this process may use: the nearest, {near['cpu']},"
-            f" is {near['placement']} ({near['one_way_ns']:.0f} ns one way; a stressor keeps"
-            f" {near['same_port'] or 1.0:.2f} of its rate next to itself there, and 0.5 on a sibling)",
+            f"CPU {mine} has no sibling thread that this process may use: the nearest, {near.cpu},"
+            f" is {near.placement} ({near.one_way_ns:.0f} ns one way; a stressor keeps"
+            f" {near.same_port or 1.0:.2f} of its rate next to itself there, and 0.5 on a sibling)",
             hint="leave out --other to measure programs on separate cores",
             cpu=mine,
-            nearest=near["cpu"],
-            placement=near["placement"],
-            one_way_ns=near["one_way_ns"],
+            nearest=near.cpu,
+            placement=near.placement,
+            one_way_ns=near.one_way_ns,
         )
     return mine, found
 
 
 def cache_sizes(knees: Mapping[str, Any]) -> Caches:
     """Return the cache sizes, without the steps from which they were derived."""
-    return {"l1_bytes": knees["l1"], "l2_bytes": knees["l2"], "l3_bytes": knees["l3"]}
+    return Caches(l1_bytes=knees["l1"], l2_bytes=knees["l2"], l3_bytes=knees["l3"])
 
 
 def _rate(one: Mapping[str, Any], left_out: Mapping[str, Note]) -> StressorRate:
     bursts, rate, documented = one["bursts"], one["rate"], one["documented"]
     reason = left_out.get(one["class"])
-    return {
-        "name": one["class"],
-        "rate": rate,
-        "low": None if bursts is None else 1 / bursts["quartiles"][1],
-        "high": None if bursts is None else 1 / bursts["quartiles"][0],
-        "documented": documented,
-        "share": rate / documented if rate and documented else None,
-        "clean": 0 if bursts is None else bursts["clean"],
-        "tried": 0 if bursts is None else bursts["tried"],
-        "missing": one["missing"],
-        "left_out": None if reason is None else reason.document(),
-    }
+    return StressorRate(
+        name=one["class"],
+        rate=rate,
+        low=None if bursts is None else 1 / bursts["quartiles"][1],
+        high=None if bursts is None else 1 / bursts["quartiles"][0],
+        documented=documented,
+        share=rate / documented if rate and documented else None,
+        clean=0 if bursts is None else bursts["clean"],
+        tried=0 if bursts is None else bursts["tried"],
+        missing=one["missing"],
+        left_out=None if reason is None else reason.document(),
+    )

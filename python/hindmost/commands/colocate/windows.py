@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+from msgspec import UNSET, UnsetType
+
 from hindmost import _engine
+from hindmost.commands.colocate.documents.profiles import WindowRow
 from hindmost.commands.colocate.runs import Runs
 from hindmost.commands.colocate.server import ProbeResult, ServerUnderLoad
 from hindmost.commands.colocate.stressors import call_engine
@@ -17,7 +20,7 @@ from hindmost.commands.colocate.subject import Subject
 from hindmost.core.notes import Note
 
 if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.profiles import Placement, WindowRow
+    from hindmost.commands.colocate.documents.profiles import Placement
 
 _MS = 1_000_000
 PERIOD_NS = 10_000
@@ -84,21 +87,22 @@ class WindowResult:
         """Whether the window counts."""
         return not self.has_moved and not self.clock_changed
 
-    def row(self, round_: int) -> WindowRow:
+    def row(self, round_: int, program: str | UnsetType = UNSET) -> WindowRow:
         """Return the window as a row of the document, without averaging."""
         before, after = self.looks
-        return {
-            "round": round_,
-            "stressor": self.stressor,
-            "with_program": self.with_program,
-            "program_per_s": self.program,
-            "stressor_per_s": self.of_stressor,
-            "placement": [before.placement, after.placement],
-            "ghz": [list(before.ghz), list(after.ghz)],
-            "kept": self.is_usable,
-            "lost": self.lost,
-            "real_time": self.real_time,
-        }
+        return WindowRow(
+            round=round_,
+            stressor=self.stressor,
+            with_program=self.with_program,
+            program_per_s=self.program,
+            stressor_per_s=self.of_stressor,
+            placement=[before.placement, after.placement],
+            ghz=[list(before.ghz), list(after.ghz)],
+            kept=self.is_usable,
+            lost=self.lost,
+            real_time=self.real_time,
+            program=program,
+        )
 
 
 def clock_differs(looks: tuple[CpuReading, CpuReading], which: int) -> bool:

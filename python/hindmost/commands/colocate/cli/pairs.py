@@ -48,12 +48,14 @@ def pairs(
     is its skill relative to the best trivial predictor. `colocate predict --pairs` learns from the resulting
     file.
     """
+    from hindmost.commands.colocate.cli.output import print_document
+    from hindmost.commands.colocate.documents.stored import load_card
     from hindmost.commands.colocate.pairs import pairs as measured
-    from hindmost.commands.colocate.prediction.bound import load_card
-    from hindmost.commands.colocate.view.pairs import render_pairs, render_pairs_page
+    from hindmost.commands.colocate.view.pairs import view_pairs
     from hindmost.core.plan import parse_duration
     from hindmost.core.store.estimates import encode
     from hindmost.errors import UsageError
+    from hindmost.present.page import render_page
 
     if not cards:
         raise UsageError(
@@ -73,9 +75,7 @@ def pairs(
         seed=seed,
         say=say,
     )
-    print(encode(document) if json_ else render_pairs(document), end="\n" if json_ else "")
-    texts = {out: encode(document, indent=1) + "\n"}
-    if page is not None:
-        texts[page] = render_pairs_page(document)
-    write_files(texts)
+    view = view_pairs(document)
+    print_document(document, view, as_json=json_)
+    write_files({out: encode(document, indent=1) + "\n", page: render_page(view)})
     return Exit.DONE

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hindmost.cli.modes import select_mode
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
@@ -15,8 +15,9 @@ from hindmost.cli.streams import say
 from hindmost.core.exits import Exit
 from hindmost.errors import UsageError
 
-Card = Mapping[str, Any]
-"""A profile, as ``hindmost colocate profile`` writes it."""
+if TYPE_CHECKING:
+    from hindmost.commands.colocate.documents.profiles import Profile
+
 EXITS = {"yes": Exit.DONE, "no": Exit.CROSSED, "unknown": Exit.INCONCLUSIVE}
 OWN = {
     "": ("--within", "--load", "--pairs", "--violations", "--prometheus"),
@@ -241,7 +242,7 @@ def predict(
             hint="hindmost colocate predict server.json job.json",
             argument="SERVER" if server is None else "JOB",
         )
-    from hindmost.commands.colocate.prediction.bound import load_card
+    from hindmost.commands.colocate.documents.stored import load_card
 
     cards = load_card(server), [load_card(one) for one in jobs]
     if mode == "--advise":
@@ -251,12 +252,13 @@ def predict(
     return _rank(*cards, options, as_json=json_)
 
 
-def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
+def _rank(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json: bool) -> int:
     from hindmost.cli.outcome import write_in_place
-    from hindmost.commands.colocate.prediction.decision import decide, load_pairs, rank_jobs
-    from hindmost.commands.colocate.view.profile import prometheus_text, render_answer, render_neighbours
+    from hindmost.commands.colocate.cli.output import print_document
+    from hindmost.commands.colocate.documents.stored import load_pairs
+    from hindmost.commands.colocate.prediction.decision import decide, rank_jobs
+    from hindmost.commands.colocate.view.decision import prometheus_text, view_answer, view_neighbours
     from hindmost.core.plan import parse_percent
-    from hindmost.core.store.estimates import encode
     from hindmost.errors import HindmostError
 
     asked: dict[str, Any] = {
@@ -275,13 +277,13 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
                 other="JOB",
             )
         ranking = rank_jobs(server, jobs, **asked)
-        print(encode(ranking) if as_json else render_neighbours(ranking), end="\n" if as_json else "")
-        return int(EXITS[ranking["jobs"][0]["answer"]])
+        print_document(ranking, view_neighbours(ranking), as_json=as_json)
+        return EXITS[ranking.jobs[0].answer]
     answer = decide(jobs[0], server, **asked)
     failure = (
         None if options.prometheus is None else write_in_place(options.prometheus, prometheus_text(answer))
     )
-    print(encode(answer) if as_json else render_answer(answer), end="\n" if as_json else "")
+    print_document(answer, view_answer(answer), as_json=as_json)
     if failure is not None:
         raise HindmostError(
             "unwritable-file",
@@ -290,14 +292,14 @@ def _rank(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool
             option="--prometheus",
             path=str(options.prometheus),
         )
-    return int(EXITS[str(answer["answer"])])
+    return EXITS[answer.answer]
 
 
-def _advise(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
-    from hindmost.commands.colocate.prediction.advice import advise, command_of, files_of
-    from hindmost.commands.colocate.view.advice import render_advice
+def _advise(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json: bool) -> int:
+    from hindmost.commands.colocate.cli.output import print_document
+    from hindmost.commands.colocate.prediction.advice import advise, files_of
+    from hindmost.commands.colocate.view.advice import view_advice
     from hindmost.core.plan import parse_term
-    from hindmost.core.store.estimates import encode
     from hindmost.core.store.files import install
     from hindmost.core.targets.cpus import parse_cpus
 
@@ -327,22 +329,19 @@ def _advise(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bo
         server, jobs, within=options.share, load=options.utilisation, cpus=cpus, server_cpus=own
     )
     texts = files_of(document, options.unit)
-    if as_json:
-        print(encode(document))
-    else:
-        commands = {one["job"]: command_of(one, at, promise) for one in document["jobs"]}
-        print(render_advice(document, commands), end="")
+    print_document(document, view_advice(document, at, promise), as_json=as_json)
     if options.out is not None:
         say(*(f"wrote {path}" for path in install(options.out, texts)))
     return Exit.DONE
 
 
-def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: bool) -> int:
+def _measure(server: Profile, jobs: Sequence[Profile], options: Options, *, as_json: bool) -> int:
+    from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.corun import corun
-    from hindmost.commands.colocate.view.corun import render_corun
-    from hindmost.commands.colocate.view.corun_page import render_corun_page
+    from hindmost.commands.colocate.view.corun import view_corun
     from hindmost.core.plan import parse_duration, parse_rate
     from hindmost.core.store.estimates import encode
+    from hindmost.present.page import render_page
 
     refuse_files({"--out": options.out, "--page": options.page})
     document = corun(
@@ -356,20 +355,17 @@ def _measure(server: Card, jobs: Sequence[Card], options: Options, *, as_json: b
         seed=1 if options.seed is None else options.seed,
         say=say,
     )
-    print(encode(document) if as_json else render_corun(document), end="\n" if as_json else "")
-    texts = {options.out: encode(document, indent=1) + "\n"}
-    if options.page is not None:
-        texts[options.page] = render_corun_page(document)
-    write_files(texts)
-    each = [*document["jobs"], *(job for load in document["loads"] for job in load["jobs"])]
-    return Exit.CROSSED if any(one["promise"] == "broken" for one in each) else Exit.DONE
+    view = view_corun(document)
+    print_document(document, view, as_json=as_json)
+    write_files({options.out: encode(document, indent=1) + "\n", options.page: render_page(view)})
+    return Exit.CROSSED if view.word == "broken" else Exit.DONE
 
 
 def _show_slower(options: Options, *, as_json: bool) -> int:
+    from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.prediction.growth import predict_growth, read_services
-    from hindmost.commands.colocate.view.tail import render_tail
+    from hindmost.commands.colocate.view.tail import view_tail
     from hindmost.core.plan import parse_share
-    from hindmost.core.store.estimates import encode
 
     quantiles = options.quantiles or "50,90,99"
     try:
@@ -391,5 +387,5 @@ def _show_slower(options: Options, *, as_json: bool) -> int:
         with_job=None if options.beside is None else read_services(options.beside),
         seed=1 if options.seed is None else options.seed,
     )
-    print(encode(document) if as_json else render_tail(document), end="\n" if as_json else "")
+    print_document(document, view_tail(document), as_json=as_json)
     return Exit.DONE

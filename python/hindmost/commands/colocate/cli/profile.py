@@ -96,10 +96,11 @@ def profile(
     is needed; SCHED_FIFO, if permitted, reduces noise. With --probe the program is a server under open-loop
     load, and the profile includes the growth of its p50 and p99 next to each stressor.
     """
+    from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.profile import STRESSORS
     from hindmost.commands.colocate.profile import profile as profiled
     from hindmost.commands.colocate.units import Counter
-    from hindmost.commands.colocate.view.profile import render_profile
+    from hindmost.commands.colocate.view.profile import view_profile
     from hindmost.commands.watch.application import Application
     from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan import parse_duration
@@ -160,6 +161,6 @@ def profile(
         seed=seed,
         say=say,
     )
-    print(encode(card) if json_ else render_profile(card), end="\n" if json_ else "")
+    print_document(card, view_profile(card), as_json=json_)
     write_files({out: encode(card, indent=1) + "\n"})
     return Exit.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -79,8 +78,6 @@ def stressors(
     stressors start at the same moment, each on its own processor. Memory stressors measure cache sizes
     instead of trusting the processor's own report. Ctrl-C ends the run and prints the work so far.
     """
-    from hindmost.core.store.estimates import encode
-
     options = {
         "--run": run,
         "--list": list_,
@@ -105,11 +102,16 @@ def stressors(
             argument="STRESSOR",
         )
     if mode == "--list":
-        from hindmost import _engine
-        from hindmost.commands.colocate.view.stressors import render_list
+        from msgspec import to_builtins
 
-        known = json.loads(_engine.stressors())
-        print(json.dumps(known) if json_ else render_list(known), end="\n" if json_ else "")
+        from hindmost.commands.colocate.stressors import known_stressors
+        from hindmost.commands.colocate.view.stressors import view_list
+        from hindmost.core.store.estimates import encode
+        from hindmost.present.terminal import render_terminal
+
+        known = known_stressors()
+        text = encode(to_builtins(known)) if json_ else render_terminal(view_list(known))
+        print(text, end="\n" if json_ else "")
         return Exit.DONE
     if mode == "--run":
         return _run(
@@ -123,13 +125,15 @@ def stressors(
             real_time=real_time,
             as_json=json_,
         )
+    from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.stressors import certify
     from hindmost.commands.colocate.view.stressors import picture as drawn
-    from hindmost.commands.colocate.view.stressors import render_stressors
+    from hindmost.commands.colocate.view.stressors import view_stressors
+    from hindmost.core.store.estimates import encode
 
     refuse_files({"--out": out, "--picture": picture})
     document = certify(cpu, bursts=5 if bursts is None else bursts, say=say)
-    print(encode(document) if json_ else render_stressors(document), end="\n" if json_ else "")
+    print_document(document, view_stressors(document), as_json=json_)
     write_files({out: encode(document, indent=1) + "\n", picture: drawn(document)})
     return Exit.DONE
 
@@ -146,11 +150,10 @@ def _run(
     real_time: bool,
     as_json: bool,
 ) -> int:
-    from hindmost.commands.colocate.documents.pairs import STRESS_SCHEMA, Stress
+    from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.stress import stress
-    from hindmost.commands.colocate.view.stressors import render_stress
+    from hindmost.commands.colocate.view.stressors import view_stress
     from hindmost.core.plan import parse_duration, parse_share
-    from hindmost.core.store.estimates import encode
     from hindmost.core.targets.cpus import parse_cpus
 
     try:
@@ -159,7 +162,7 @@ def _run(
         raise UsageError(
             "bad-value", f"--cpus {cpus}: {error}", hint="--cpus 0-1", option="--cpus", value=cpus
         ) from None
-    found = stress(
+    document = stress(
         names,
         duty=parse_share(duty, "--duty", most=1.0),
         period_ns=round(parse_duration(period, "period") * 1e9),
@@ -170,6 +173,5 @@ def _run(
         seed=seed,
         say=say,
     )
-    document: Stress = {"schema": STRESS_SCHEMA, "stressors": found}
-    print(encode(document) if as_json else render_stress(document), end="\n" if as_json else "")
+    print_document(document, view_stress(document), as_json=as_json)
     return Exit.DONE

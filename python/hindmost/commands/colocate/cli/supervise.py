@@ -65,11 +65,12 @@ def supervise(
     signal). Otherwise it is 3 if fewer than 95 % of the windows met the limit.
     """
     from hindmost import _engine
+    from hindmost.commands.colocate.cli.output import print_document
     from hindmost.commands.colocate.supervision.controller import Rules
     from hindmost.commands.colocate.supervision.document import document_of, window_of
     from hindmost.commands.colocate.supervision.procedure import SuperviseRequest
     from hindmost.commands.colocate.supervision.procedure import supervise as supervised
-    from hindmost.commands.colocate.view.supervision import render_supervision, render_window
+    from hindmost.commands.colocate.view.supervision import view_supervision, window_line
     from hindmost.commands.watch.application import find_application
     from hindmost.commands.watch.latency import latency_from
     from hindmost.core.plan import parse_duration
@@ -119,16 +120,13 @@ def supervise(
 
     def tell(told: WindowOutcome) -> None:
         if verbose or told.why is not None:
-            say(render_window(window_of(told, begun_ns, term.limit), term.limit))
+            say(window_line(window_of(told, begun_ns, term.limit), term.limit))
 
     document = document_of(supervised(request, tell))
-    if json_:
-        print(encode(document))
-    else:
-        print(render_supervision(document), end="")
+    print_document(document, view_supervision(document), as_json=json_)
     write_files({out: encode(document, indent=1) + "\n"})
-    if document["job_exit"] is not None and document["job_exit"] > 0:
-        return document["job_exit"]
-    if not document["windows"]:
+    if document.job_exit is not None and document.job_exit > 0:
+        return document.job_exit
+    if not document.windows:
         return Exit.INCONCLUSIVE
-    return Exit.DONE if document["kept"] >= ENOUGH * len(document["windows"]) else Exit.CROSSED
+    return Exit.DONE if document.kept >= ENOUGH * len(document.windows) else Exit.CROSSED

@@ -1,6 +1,6 @@
 """The documents of ``hindmost colocate pairs``, ``neighbours`` and ``stress``: their types."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 from hindmost.commands.colocate.documents.profiles import (
     Method,
@@ -10,7 +10,7 @@ from hindmost.commands.colocate.documents.profiles import (
     Share,
     WindowRow,
 )
-from hindmost.core.store.types import Count, Note
+from hindmost.core.store.types import Count, Document, Note
 
 PAIRS_SCHEMA: Literal["hindmost.pairs/2"] = "hindmost.pairs/2"
 NEIGHBOURS_SCHEMA: Literal["hindmost.neighbours/2"] = "hindmost.neighbours/2"
@@ -23,7 +23,7 @@ class PairLoss(Share):
     noise: bool
 
 
-class Skill(TypedDict):
+class Skill(Document):
     """Accuracy of a predictor over random halves of the programs: trained on one half, tested on the other.
 
     ``error``: mean absolute error, as a share of a rate; ``low``, ``high``: middle 95 % over the halves.
@@ -39,7 +39,7 @@ class Skill(TypedDict):
     skill: float | None
 
 
-class Pairs(TypedDict):
+class Pairs(Document):
     """Programs next to each other: the loss of each (rows of ``lost``) next to each; null for lost windows.
 
     ``noise``: half-width of a typical interval. ``split_half``: correlation of losses in odd and even rounds,
@@ -64,7 +64,7 @@ class Pairs(TypedDict):
     rows: list[WindowRow]
 
 
-class Answer(TypedDict):
+class Answer(Document):
     """Whether ``job`` may run next to ``server``.
 
     ``allowed``: share of its rate that the server may lose; ``expected``: the share that it will probably
@@ -91,7 +91,7 @@ class Answer(TypedDict):
     notes: list[Note]
 
 
-class Neighbours(TypedDict):
+class Neighbours(Document):
     """Jobs as neighbours of a server, the best first."""
 
     schema: Literal["hindmost.neighbours/2"]
@@ -99,7 +99,7 @@ class Neighbours(TypedDict):
     jobs: list[Answer]
 
 
-class StressorWork(TypedDict):
+class StressorWork(Document):
     """A stressor's work, the share of time in which it worked, and the core's clock (GHz).
 
     ``cpu_share``: share of the time in which it had a CPU. ``ghz``: lowest and highest. ``began_ns``: its
@@ -120,7 +120,7 @@ class StressorWork(TypedDict):
     took_s: float
 
 
-class Stress(TypedDict):
+class Stress(Document):
     """Stressors that ran next to each other."""
 
     schema: Literal["hindmost.stress/2"]

@@ -4,9 +4,13 @@ A profile of a server measured by a probe has ``loaded``, and ``latency`` in eac
 others have neither. Older profiles have no ``rows``.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from collections.abc import Callable
+from typing import Literal, Self
 
-from hindmost.core.store.types import Count, Note
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from hindmost.core.store.types import Count, Document, Note
 
 STRESSORS_SCHEMA: Literal["hindmost.stressors/1"] = "hindmost.stressors/1"
 PROFILE_SCHEMA: Literal["hindmost.profile/2"] = "hindmost.profile/2"
@@ -18,7 +22,7 @@ Place = Literal["beside", "supervised", "elsewhere"]
 Placement = Literal["siblings", "near", "far", "unknown"]
 
 
-class Processor(TypedDict):
+class Processor(Document):
     """The CPU model of a certificate or a profile, which is valid for this model only."""
 
     vendor: str
@@ -27,7 +31,16 @@ class Processor(TypedDict):
     name: str
 
 
-class StressorRate(TypedDict):
+class KnownStressor(Document):
+    """A stressor that the engine has; ``paper``: reproduced from the paper."""
+
+    name: str
+    resource: str
+    unit: str
+    paper: bool
+
+
+class StressorRate(Document):
     """The throughput of a class of instructions, in instructions per tick of the core.
 
     ``share``: of the documented rate. ``low``, ``high``: quartiles over its bursts. ``left_out``: why the
@@ -43,10 +56,10 @@ class StressorRate(TypedDict):
     clean: Count
     tried: Count
     missing: str | None
-    left_out: NotRequired[Note | None]
+    left_out: Note | UnsetType | None = UNSET
 
 
-class Cell(TypedDict):
+class Cell(Document):
     """Two classes of instructions in one stream: 0 if their times overlap, 1 if they add up."""
 
     a: str
@@ -56,14 +69,14 @@ class Cell(TypedDict):
     high: float
 
 
-class PortGroup(TypedDict):
+class PortGroup(Document):
     """Classes on the same ports; ``axis``: whether it stresses nothing that another axis stresses."""
 
     classes: list[str]
     axis: bool
 
 
-class Caches(TypedDict):
+class Caches(Document):
     """The largest buffers that fit in each cache, from the knees of a pointer chase."""
 
     l1_bytes: Count
@@ -71,7 +84,7 @@ class Caches(TypedDict):
     l3_bytes: Count
 
 
-class Neighbour(TypedDict):
+class Neighbour(Document):
     """Placement of another CPU relative to the measured one."""
 
     cpu: int
@@ -80,7 +93,7 @@ class Neighbour(TypedDict):
     same_port: float | None
 
 
-class Stressors(TypedDict):
+class Stressors(Document):
     """What stressors reach on this core, and which of them share ports."""
 
     schema: Literal["hindmost.stressors/1"]
@@ -96,7 +109,7 @@ class Stressors(TypedDict):
     certificate_s: float
 
 
-class Share(TypedDict):
+class Share(Document):
     """A degradation, 0.1 for a tenth less work, with its 95 % interval over windows."""
 
     value: float
@@ -104,15 +117,34 @@ class Share(TypedDict):
     high: float
     windows: Count
 
+    @property
+    def standard_error(self) -> float:
+        """The standard error, from the 95 % interval of a normal distribution."""
+        return (self.high - self.low) / 3.92
 
-class Growth(TypedDict):
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low > 0 or self.high < 0
+
+    def map(self, change: Callable[[float], float]) -> Self:
+        """Apply an increasing function to the value and the ends of its interval."""
+        return replace(self, value=change(self.value), low=change(self.low), high=change(self.high))
+
+
+class Growth(Document):
     """Growth of a server's latency percentiles as a share, 0.1 for 10 % longer; null as for an axis."""
 
     p50: Share | None
     p99: Share | None
 
 
-class Axis(TypedDict):
+class Axis(Document):
     """A program next to one stressor: the losses of both; null if windows were lost.
 
     ``latency``: of a server under load (`LoadedServer`).
@@ -121,10 +153,10 @@ class Axis(TypedDict):
     stressor: str
     sensitivity: Share | None
     contentiousness: Share | None
-    latency: NotRequired[Growth]
+    latency: Growth | UnsetType = UNSET
 
 
-class LoadedServer(TypedDict):
+class LoadedServer(Document):
     """A server under a probe's open loop, next to the inert stressor: medians of windows.
 
     ``requested_per_s``: scheduled rate. ``requests``, ``failed``: in all windows. ``busy``: CPU time of the
@@ -137,13 +169,13 @@ class LoadedServer(TypedDict):
     requests: Count
     failed: Count
     busy: float
-    load: NotRequired[float]
+    load: float | UnsetType = UNSET
     p50_us: float
     p99_us: float
     presence: Growth
 
 
-class WindowRow(TypedDict):
+class WindowRow(Document):
     """One window: rates per CPU second, placement and clocks (GHz, of both CPUs) before and after.
 
     ``stressor``: the stressor next to it, ``alone`` for none. ``kept``: whether it counts: the hypervisor
@@ -152,7 +184,6 @@ class WindowRow(TypedDict):
     """
 
     round: Count
-    program: NotRequired[str]
     stressor: str
     with_program: bool
     program_per_s: float | None
@@ -162,9 +193,10 @@ class WindowRow(TypedDict):
     kept: bool
     lost: Literal["units", "processor"] | None
     real_time: bool
+    program: str | UnsetType = UNSET
 
 
-class Method(TypedDict):
+class Method(Document):
     """How a profile was made."""
 
     unit: str
@@ -176,7 +208,7 @@ class Method(TypedDict):
     took_s: float
 
 
-class Profile(TypedDict):
+class Profile(Document):
     """What one program loses to each stressor, and what it inflicts: its profile.
 
     ``presence``: its loss next to the inert stressor, compared with an empty CPU. ``noise``: half-width of a
@@ -193,14 +225,14 @@ class Profile(TypedDict):
     spread: float
     presence: Share | None
     axes: list[Axis]
-    loaded: NotRequired[LoadedServer]
     noise: float
     method: Method
     notes: list[Note]
-    rows: NotRequired[list[WindowRow]]
+    rows: list[WindowRow] | UnsetType = UNSET
+    loaded: LoadedServer | UnsetType = UNSET
 
 
-class PredictedLoss(TypedDict):
+class PredictedLoss(Document):
     """A prediction: loss of rate, growth of percentiles, p99 with interval; null if the queue diverges.
 
     It comes from two profiles, or (``lighter: ...``) from the measured effect of the job at a lighter load.
@@ -214,7 +246,7 @@ class PredictedLoss(TypedDict):
     p99_high: float | None
 
 
-class JobEffect(TypedDict):
+class JobEffect(Document):
     """A server next to one job, at one load, compared with the inert stressor in the job's place.
 
     ``promise``: whether the growth of p99 stayed within the limit, judged by its interval.
@@ -238,7 +270,7 @@ class JobEffectAtProfileLoad(JobEffect):
     axes: list[Axis]
 
 
-class Score(TypedDict):
+class Score(Document):
     """The error of a prediction: mean absolute error of logarithms of growth.
 
     ``covered`` of the ``told`` p99 values with an interval lie inside it.
@@ -251,7 +283,7 @@ class Score(TypedDict):
     told: Count
 
 
-class AtLoad(TypedDict):
+class AtLoad(Document):
     """A server next to jobs at one additional load."""
 
     loaded: LoadedServer
@@ -259,7 +291,7 @@ class AtLoad(TypedDict):
     scores: list[Score]
 
 
-class CoRun(TypedDict):
+class CoRun(Document):
     """A server next to jobs: predictions and results; ``axes`` are of the server's profile.
 
     ``loads``: additional loads, in the requested order.
@@ -282,7 +314,7 @@ class CoRun(TypedDict):
     notes: list[Note]
 
 
-class JobAdvice(TypedDict):
+class JobAdvice(Document):
     """One job: where it may run, and the figures that decide (shares of the server's rate).
 
     ``worst``: the most it may cost the server, by ``stressor``. ``allowed``: the loss the server may have.
@@ -298,7 +330,7 @@ class JobAdvice(TypedDict):
     notes: list[Note]
 
 
-class Advice(TypedDict):
+class Advice(Document):
     """Which job goes where next to a server; CPUs by number."""
 
     schema: Literal["hindmost.advice/2"]

@@ -1,13 +1,13 @@
 """The document of ``hindmost colocate supervise --json``: its types."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
-from hindmost.core.store.types import Count, Note
+from hindmost.core.store.types import Count, Document, Note
 
 SUPERVISION_SCHEMA: Literal["hindmost.supervision/1"] = "hindmost.supervision/1"
 
 
-class SupervisedWindow(TypedDict):
+class SupervisedWindow(Document):
     """One window: the server's percentile, and the job's CPUs and use.
 
     ``percentile_us``: null if nothing was answered. ``processors``: the job's CPUs at the end of the window;
@@ -29,7 +29,7 @@ class SupervisedWindow(TypedDict):
     overwritten: list[str]
 
 
-class Supervision(TypedDict):
+class Supervision(Document):
     """A job next to a server whose latency limit was watched.
 
     ``kept``, ``broken``: windows within the limit and above it. ``broken_paused``: windows above it in

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from hindmost.commands.colocate.documents.profiles import ADVICE_SCHEMA, Advice, JobAdvice, Place
+from hindmost.commands.colocate.documents.profiles import ADVICE_SCHEMA, Advice, JobAdvice, Place, Profile
 from hindmost.commands.colocate.prediction.bound import judge_pair
 from hindmost.core.notes import Note
 from hindmost.errors import HostUnfit, UsageError
@@ -23,8 +22,8 @@ _PLACES: dict[str, Place] = {"yes": "beside", "unknown": "supervised", "no": "el
 
 
 def advise(
-    server: Mapping[str, Any],
-    jobs: Sequence[Mapping[str, Any]],
+    server: Profile,
+    jobs: Sequence[Profile],
     *,
     within: float,
     load: float,
@@ -37,8 +36,7 @@ def advise(
 
     Parameters
     ----------
-    server, jobs : dict
-        Profiles.
+    server, jobs : Profile
     within : float
         Largest tolerable growth of the server's percentiles, as a share.
     load : float
@@ -67,41 +65,41 @@ def advise(
     advised: list[JobAdvice] = []
     spent = 0.0
     for job in jobs:
-        if job["name"] in [one["job"] for one in advised]:
+        if job.name in [one.job for one in advised]:
             raise UsageError(
                 "duplicate-name",
-                f"two profiles are named {job['name']!r}",
+                f"two profiles are named {job.name!r}",
                 hint="hindmost colocate profile --name NAME",
-                name=job["name"],
+                name=job.name,
             )
         found = judge_pair(job, server, within=within, load=load)
-        place, notes = _PLACES[found["answer"]], list(found["notes"])
-        if place == "beside" and spent + found["worst"] > found["allowed"]:
+        place, notes = _PLACES[found.answer], list(found.notes)
+        if place == "beside" and spent + found.worst > found.allowed:
             place = "supervised"
-            text = f"next to the jobs before it, {job['name']} may cost more than is allowed"
-            notes.append(Note("sum-of-jobs", text, {"have": spent, "need": found["worst"]}).document())
-        spent += found["worst"] if place == "beside" else 0.0
+            text = f"next to the jobs before it, {job.name} may cost more than is allowed"
+            notes.append(Note("sum-of-jobs", text, {"have": spent, "need": found.worst}).document())
+        spent += found.worst if place == "beside" else 0.0
         advised.append(
-            {
-                "job": job["name"],
-                "command": list(job["command"]),
-                "answer": found["answer"],
-                "place": place,
-                "worst": found["worst"],
-                "stressor": found["stressor"],
-                "allowed": found["allowed"],
-                "notes": notes,
-            }
+            JobAdvice(
+                job=job.name,
+                command=job.command,
+                answer=found.answer,
+                place=place,
+                worst=found.worst,
+                stressor=found.stressor,
+                allowed=found.allowed,
+                notes=notes,
+            )
         )
-    return {
-        "schema": ADVICE_SCHEMA,
-        "server": server["name"],
-        "within": within,
-        "load": load,
-        "server_cpus": own,
-        "job_cpus": left,
-        "jobs": advised,
-    }
+    return Advice(
+        schema=ADVICE_SCHEMA,
+        server=server.name,
+        within=within,
+        load=load,
+        server_cpus=own,
+        job_cpus=left,
+        jobs=advised,
+    )
 
 
 def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
@@ -117,8 +115,8 @@ def files_of(advice: Advice, unit: str | None) -> dict[str, str]:
     UsageError
         `unit` is not the name of a service.
     """
-    jobs, own = (",".join(map(str, advice[key])) for key in ("job_cpus", "server_cpus"))
-    head = f"# Jobs next to {_plain(advice['server'])}, by hindmost colocate predict --advise.\n"
+    jobs, own = (",".join(map(str, cpus)) for cpus in (advice.job_cpus, advice.server_cpus))
+    head = f"# Jobs next to {_plain(advice.server)}, by hindmost colocate predict --advise.\n"
     texts = {
         SLICE: f"{head}[Unit]\nDescription=Batch jobs next to a server\n\n"
         f"[Slice]\nAllowedCPUs={jobs}\nCPUWeight=idle\n",
@@ -192,10 +190,10 @@ for pid; do move "$pid" || failed="$failed $pid"; done
 
 def command_of(one: JobAdvice, at: str, promise: str) -> str | None:
     """Return the command that starts a job where the advice puts it; None if that is elsewhere."""
-    words = shlex.join(one["command"])
-    if one["place"] == "beside":
+    words = shlex.join(one.command)
+    if one.place == "beside":
         return f"systemd-run --slice={SLICE} -- {words}"
-    if one["place"] == "supervised":
+    if one.place == "supervised":
         arguments = f"{shlex.quote(at)} {shlex.quote(words)} --promise {shlex.quote(promise)}"
         return f"hindmost colocate supervise {arguments}"
     return None

@@ -6,18 +6,35 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hindmost.commands.colocate.prediction.profiles import Array
 from hindmost.commands.colocate.prediction.tail import LEAST_SERVICES, Queue, block_of, mm1, stretch_service
 from hindmost.core.documents import read_text
+from hindmost.core.store.types import Document
 from hindmost.errors import UsageError
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.runs.intervals import mean_interval
 
 _REPETITIONS = 24
+
+
+class TailGrowth(Document):
+    """Growth of percentiles by model, one figure per level; null if a queue grows without end.
+
+    ``cv``: coefficient of variation of service times. ``block``: requests over which they are correlated.
+    ``intervals``: 95 % intervals of simulated figures, over repetitions.
+    """
+
+    levels: list[float]
+    load: float
+    lost: float
+    workers: int
+    cv: float
+    block: int
+    models: dict[str, list[float | None]]
+    intervals: dict[str, list[list[float] | None]]
 
 
 def read_services(path: Path) -> Array:
@@ -65,10 +82,8 @@ def predict_growth(
     workers: int = 1,
     with_job: Array | None = None,
     seed: int = 1,
-) -> dict[str, Any]:
-    """Predict the growth of percentiles when a rate is lost, by model; None if a queue grows without end.
-
-    Every simulated figure has a 95 % interval over repetitions, in ``intervals``.
+) -> TailGrowth:
+    """Predict the growth of percentiles when a rate is lost, by model.
 
     Parameters
     ----------
@@ -131,20 +146,20 @@ def predict_growth(
         steps = np.linspace(0, 1, 101)
         levels_alone, levels_with_job = np.quantile(service, steps), np.quantile(with_job, steps)
         models["quantile map"] = growth(free, stretch_service(levels_alone, levels_with_job, free.service))
-    return {
-        "levels": list(levels),
-        "load": load,
-        "lost": lost,
-        "workers": workers,
-        "cv": float(np.std(free.service) / np.mean(free.service)),
-        "block": block,
-        "models": {"M/M/1": [line if np.isfinite(line) else None] * len(at)}
+    return TailGrowth(
+        levels=list(levels),
+        load=load,
+        lost=lost,
+        workers=workers,
+        cv=float(np.std(free.service) / np.mean(free.service)),
+        block=block,
+        models={"M/M/1": [line if np.isfinite(line) else None] * len(at)}
         | {name: [None if one is None else one.value for one in found] for name, found in models.items()},
-        "intervals": {
+        intervals={
             name: [None if one is None else [one.low, one.high] for one in found]
             for name, found in models.items()
         },
-    }
+    )
 
 
 def _repeat_queue(

@@ -11,20 +11,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hindmost.commands.colocate.prediction.bound import judge_pair, load_card
+from hindmost.commands.colocate.documents.pairs import Answer
+from hindmost.commands.colocate.documents.profiles import Profile
+from hindmost.commands.colocate.documents.stored import load_card
+from hindmost.commands.colocate.prediction.bound import judge_pair
 from hindmost.commands.colocate.prediction.tail import MOST_LOAD, allowed_loss
 from hindmost.core.kubernetes import Node, Pod, WatchedFile
 from hindmost.core.kubernetes.extender import MOST_SCORE, bad_share, share_of
 from hindmost.core.notes import Note
+from hindmost.core.store.estimates import number
 from hindmost.errors import UsageError
 
-Cards = Mapping[str, Mapping[str, Any]]
+Cards = Mapping[str, Profile]
 
 
 def read_cards(folder: Path) -> Cards:
@@ -35,18 +39,18 @@ def read_cards(folder: Path) -> Cards:
     UsageError
         The folder has no profile, one cannot be read, or two have the same name.
     """
-    cards: dict[str, Mapping[str, Any]] = {}
+    cards: dict[str, Profile] = {}
     for path in sorted(folder.glob("*.json")):
         card = load_card(path)
-        if card["name"] in cards:
+        if card.name in cards:
             raise UsageError(
                 "duplicate-name",
-                f"{path}: another profile in this folder is also named {card['name']!r}",
+                f"{path}: another profile in this folder is also named {card.name!r}",
                 hint="hindmost colocate profile --name NAME --out FILE",
                 path=str(path),
-                name=card["name"],
+                name=card.name,
             )
-        cards[card["name"]] = card
+        cards[card.name] = card
     if not cards:
         raise UsageError(
             "no-such-file",
@@ -86,7 +90,7 @@ class CardJudge:
                 refusals[node.name] = answers
                 continue
             for answer in answers:
-                if answer["answer"] == "no" or (self.strict and answer["answer"] == "unknown"):
+                if answer.answer == "no" or (self.strict and answer.answer == "unknown"):
                     refusals[node.name] = _refusal(answer)
                     break
         return refusals
@@ -96,8 +100,8 @@ class CardJudge:
         scores = {}
         for node in nodes:
             answers = self._answers(pod, node)
-            if answers and not isinstance(answers, Note) and all(one["answer"] == "yes" for one in answers):
-                left = min(1 - one["worst"] / one["allowed"] for one in answers)
+            if answers and not isinstance(answers, Note) and all(one.answer == "yes" for one in answers):
+                left = min(1 - one.worst / one.allowed for one in answers)
                 scores[node.name] = max(1, round(MOST_SCORE * left))
         return scores
 
@@ -105,7 +109,7 @@ class CardJudge:
         """Return the figures on profiles for ``/metrics``."""
         return {"cards": len(self.cards.now()), "files_unreadable_total": self.cards.unreadable}
 
-    def _answers(self, pod: Pod, node: Node) -> list[dict[str, Any]] | Note:
+    def _answers(self, pod: Pod, node: Node) -> list[Answer] | Note:
         """Judge the job next to each of the node's servers; return a note if a share is unreadable."""
         cards = self.cards.now()
         job = cards.get(pod.metadata("hindmost/job") or "")
@@ -136,25 +140,31 @@ def _label(node: Node, key: str) -> str | None:
     return node.annotations.get(key, node.labels.get(key))
 
 
-def _unknown(job: Mapping[str, Any], server: str, within: float, load: float) -> dict[str, Any]:
-    return {
-        "job": job["name"],
-        "server": server,
-        "answer": "unknown",
-        "allowed": allowed_loss(within, load),
-        "worst": None,
-        "load": load,
-    }
-
-
-def _refusal(answer: Mapping[str, Any]) -> Note:
-    worst = answer["worst"]
-    loses = (
-        "more" if answer["answer"] == "no" else "an unknown share" if worst is None else f"up to {worst:.1%}"
+def _unknown(job: Profile, server: str, within: float, load: float) -> Answer:
+    return Answer(
+        job=job.name,
+        server=server,
+        answer="unknown",
+        by="bound",
+        allowed=allowed_loss(within, load),
+        expected=None,
+        worst=math.nan,
+        measure="rate",
+        stressor=None,
+        within=within,
+        load=load,
+        violations=None,
+        least_rate=None,
+        notes=[],
     )
+
+
+def _refusal(answer: Answer) -> Note:
+    worst = number(answer.worst)
+    loses = "more" if answer.answer == "no" else "an unknown share" if worst is None else f"up to {worst:.1%}"
     return Note(
-        "server-would-lose" if answer["answer"] == "no" else "loss-unknown",
-        f"hindmost: {answer['server']} may lose {answer['allowed']:.1%} of its rate at load"
-        f" {answer['load']:.0%}, and loses {loses} next to {answer['job']}",
-        {name: answer[name] for name in ("server", "job", "load", "allowed", "worst")},
+        "server-would-lose" if answer.answer == "no" else "loss-unknown",
+        f"hindmost: {answer.server} may lose {answer.allowed:.1%} of its rate at load {answer.load:.0%}, and"
+        f" loses {loses} next to {answer.job}",
+        {name: getattr(answer, name) for name in ("server", "job", "load", "allowed")} | {"worst": worst},
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hindmost.commands.colocate.documents.profiles import Profile, Share
 
 Array = NDArray[np.float64]
 LEAST_KEPT = 1e-3
@@ -66,29 +69,36 @@ def _shrink(values: Array, errors: Array | None) -> Array:
     return shrunk
 
 
-def profiles_from_cards(cards: Sequence[Mapping[str, Any]]) -> Profiles:
+def profiles_from_cards(cards: Sequence[Profile]) -> Profiles:
     """Convert profiles ``hindmost.profile/2``, for the stressors that all of them contain."""
-    axes = [{axis["stressor"]: axis for axis in card["axes"]} for card in cards]
-    shared = [
-        name
-        for name in axes[0]
-        if all(own.get(name, {}).get(key) for own in axes for key in ("sensitivity", "contentiousness"))
+    known = [
+        {
+            axis.stressor: (axis.sensitivity, axis.contentiousness)
+            for axis in card.axes
+            if axis.sensitivity is not None and axis.contentiousness is not None
+        }
+        for card in cards
     ]
-
-    def values(key: str) -> Array:
-        return np.array([[own[name][key]["value"] for name in shared] for own in axes], dtype=float)
-
-    def errors(key: str) -> Array:
-        ends = [[own[name][key] for name in shared] for own in axes]
-        return np.array([[(one["high"] - one["low"]) / 3.92 for one in row] for row in ends], dtype=float)
-
-    presence = [0.0 if card["presence"] is None else card["presence"]["value"] for card in cards]
-    return Profiles(
-        tuple(card["name"] for card in cards),
-        tuple(shared),
-        values("sensitivity"),
-        values("contentiousness"),
-        np.array(presence),
-        errors("sensitivity"),
-        errors("contentiousness"),
+    shared = [name for name in known[0] if all(name in own for own in known)]
+    sensitivity, contentiousness = (
+        [[own[name][which] for name in shared] for own in known] for which in (0, 1)
     )
+
+    def errors(shares: list[list[Share]]) -> Array:
+        return np.array([[one.standard_error for one in row] for row in shares], dtype=float)
+
+    presence = [0.0 if card.presence is None else card.presence.value for card in cards]
+    return Profiles(
+        tuple(card.name for card in cards),
+        tuple(shared),
+        values_of(sensitivity),
+        values_of(contentiousness),
+        np.array(presence),
+        errors(sensitivity),
+        errors(contentiousness),
+    )
+
+
+def values_of(shares: Sequence[Sequence[Share | None]]) -> Array:
+    """Return the values of a matrix of shares; NaN for missing ones."""
+    return np.array([[np.nan if one is None else one.value for one in row] for row in shares], dtype=float)

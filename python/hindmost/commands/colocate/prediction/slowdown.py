@@ -8,35 +8,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hindmost.commands.colocate.documents.profiles import PredictedLoss
 from hindmost.commands.colocate.prediction.profiles import Array
 from hindmost.commands.colocate.prediction.queues import Solo, has_enough_services, measure_stretch
 from hindmost.commands.colocate.prediction.tail import mm1
 
 if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.profiles import PredictedLoss
+    from hindmost.commands.colocate.documents.profiles import Growth, Profile, Share
 
 DRAWS = 60
 """Random draws of uncertain figures, for the interval of a prediction."""
-_SIGMAS = 3.92
-"""Standard deviations between the ends of a 95 % interval."""
 _Axes = list[tuple[Mapping[str, float | None], float]]
 _Guess = tuple[float, float, float]
 """Loss of rate, growth of p50, growth of p99; infinite if a queue grows without end."""
 
 
 def predict_growth(
-    server: Mapping[str, Any], job: Mapping[str, Any], solo: Solo | None = None, *, seed: int = 1
+    server: Profile, job: Profile, solo: Solo | None = None, *, seed: int = 1
 ) -> list[PredictedLoss]:
     """Predict the loss of rate, and the growth of p50 and p99 as shares.
 
     Parameters
     ----------
-    server, job : dict
-        Profiles; the server's with ``loaded``.
+    server, job : Profile
+        The server's with ``loaded``.
     solo : Solo, optional
         The server alone, under the load in question. Without it, Eq 3.6 is the only queue, at the load of the
         profile.
@@ -53,24 +52,22 @@ def predict_growth(
         map*: each service time grows like its quantile in *product*; *regimes*: the same, with slow periods
         kept together.
     """
-    taken = {axis["stressor"]: axis["contentiousness"] for axis in job["axes"]}
+    assert server.loaded
+    busy = server.loaded.busy
+    taken = {axis.stressor: axis.contentiousness for axis in job.axes}
     axes = [
-        (axis, taken[axis["stressor"]])
-        for axis in server["axes"]
-        if taken.get(axis["stressor"]) is not None and axis["sensitivity"] is not None
+        (axis.sensitivity, axis.latency, con)
+        for axis in server.axes
+        if axis.sensitivity is not None and axis.latency and (con := taken.get(axis.stressor)) is not None
     ]
-    busy = server["loaded"]["busy"]
 
-    def guesses(value: Callable[[Mapping[str, float]], float]) -> dict[str, _Guess]:
-        known = [(_axis(axis, value), value(con), con["low"] > 0) for axis, con in axes]
+    def guesses(value: Callable[[Share], float]) -> dict[str, _Guess]:
+        known = [(_axis(lost, latency, value), value(con), con.low > 0) for lost, latency, con in axes]
         return _guesses(known, busy, solo)
 
     rng = np.random.default_rng(seed)
-    drawn = [
-        guesses(lambda one: rng.normal(one["value"], (one["high"] - one["low"]) / _SIGMAS))
-        for _ in range(DRAWS)
-    ]
-    return write_predictions(guesses(lambda one: one["value"]), drawn)
+    drawn = [guesses(lambda one: rng.normal(one.value, one.standard_error)) for _ in range(DRAWS)]
+    return write_predictions(guesses(lambda one: one.value), drawn)
 
 
 def predict_from_lighter(
@@ -107,11 +104,9 @@ def predict_from_lighter(
     if not (has_enough_services(lighter) and has_enough_services(with_job)):
         return []
     drawn = [guesses(resample(lighter), resample(with_job)) for _ in range(DRAWS)]
-    flat = {"model": "lighter: no more", "lost": growth[0], "p50": growth[1], "p99": growth[2]}
-    return [
-        {**flat, "p99_low": None, "p99_high": None},  # type: ignore[typeddict-item]
-        *write_predictions(guesses(lighter, with_job), drawn),
-    ]
+    lost, p50, p99 = growth
+    flat = PredictedLoss(model="lighter: no more", lost=lost, p50=p50, p99=p99, p99_low=None, p99_high=None)
+    return [flat, *write_predictions(guesses(lighter, with_job), drawn)]
 
 
 def write_predictions(
@@ -122,14 +117,14 @@ def write_predictions(
     for model, (lost, p50, p99) in found.items():
         low, high = np.quantile([one[model][2] for one in drawn], [0.025, 0.975], method="nearest")
         guesses.append(
-            {
-                "model": model,
-                "lost": lost,
-                "p50": _finite(p50),
-                "p99": _finite(p99),
-                "p99_low": _finite(low),
-                "p99_high": _finite(high),
-            }
+            PredictedLoss(
+                model=model,
+                lost=lost,
+                p50=_finite(p50),
+                p99=_finite(p99),
+                p99_low=_finite(low),
+                p99_high=_finite(high),
+            )
         )
     return guesses
 
@@ -138,17 +133,13 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _axis(axis: Mapping[str, Any], value: Callable[[Mapping[str, float]], float]) -> dict[str, float | None]:
+def _axis(lost: Share, latency: Growth, value: Callable[[Share], float]) -> dict[str, float | None]:
     """Return a stressor's figures: loss of rate, and logarithms of growth."""
 
-    def grown(share: Mapping[str, float] | None) -> float | None:
-        if share is None:
-            return None
-        return value({key: math.log1p(max(share[key], -0.99)) for key in ("value", "low", "high")})
+    def grown(share: Share | None) -> float | None:
+        return None if share is None else value(share.map(lambda one: math.log1p(max(one, -0.99))))
 
-    latency = axis["latency"]
-    lost = value(axis["sensitivity"])
-    return {"lost": lost, "p50": grown(latency["p50"]), "p99": grown(latency["p99"])}
+    return {"lost": value(lost), "p50": grown(latency.p50), "p99": grown(latency.p99)}
 
 
 def _guesses(

@@ -1,1 +1,1 @@
-"""Text and pages about stressors, profiles and predictions of co-location."""
+"""What the documents of ``hindmost colocate`` show."""

@@ -1,10 +1,11 @@
-"""Advice about co-location, for the terminal."""
+"""Advice about co-location."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hindmost.commands.colocate.documents.profiles import Advice
+from hindmost.commands.colocate.prediction.advice import command_of
+from hindmost.commands.colocate.view.wording import list_notes, percent
+from hindmost.present.blocks import Block, Item, Items, View
 
 _WORDS = {
     "beside": "may run next to it, on separate processors",
@@ -13,21 +14,27 @@ _WORDS = {
 }
 
 
-def render_advice(advice: Advice, commands: Mapping[str, str | None]) -> str:
-    """Render the placement of each job, with the deciding figure, and the command to start it."""
-    own, left = (", ".join(map(str, advice[key])) for key in ("server_cpus", "job_cpus"))
-    lines = [
-        f"{advice['server']}: a percentile may grow by {advice['within']:.0%} at a load of"
-        f" {advice['load']:.0%}."
-        f" Processors {own} are reserved for it, {left} are for jobs."
-    ]
-    for one in advice["jobs"]:
-        lines.append(
-            f"{one['job']}: {_WORDS[one['place']]} (costs up to {one['worst']:.1%},"
-            f" mostly by {one['stressor'] or 'no stressor'}; {one['allowed']:.1%} is acceptable)"
+def view_advice(doc: Advice, at: str, promise: str) -> View:
+    """Show where each job may run, the deciding figure, and the command to start it.
+
+    Parameters
+    ----------
+    at, promise : str
+        The server's address and its latency limit, for the commands.
+    """
+    own, left = (", ".join(map(str, cpus)) for cpus in (doc.server_cpus, doc.job_cpus))
+    blocks: list[Block] = []
+    for one in doc.jobs:
+        text = (
+            f"{_WORDS[one.place]} (costs up to {percent(one.worst)}, mostly by"
+            f" {one.stressor or 'no stressor'}; {percent(one.allowed)} is acceptable)"
         )
-        lines += [f"  note: {note['text']}" for note in one["notes"]]
-        command = commands[one["job"]]
-        if command is not None:
-            lines.append(f"  {command}")
-    return "\n".join(lines) + "\n"
+        item = Item(text, one.job, hint=command_of(one, at, promise))
+        blocks += [Items([item]), list_notes(one.notes)]
+    return View(
+        title=f"Jobs next to {doc.server}",
+        headline=f"{doc.server}: a percentile may grow by {percent(doc.within, 0)} at a load of"
+        f" {percent(doc.load, 0)}. Processors {own} are reserved for it, {left} are for jobs.",
+        blocks=blocks,
+        schema=doc.schema,
+    )

@@ -1,108 +1,108 @@
-"""A certificate of stressors, for the terminal and as an SVG image."""
+"""Stressors: those that exist, their certificate, its matrix as an SVG image, and their work."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from hindmost.core.escapes import plain
-from hindmost.present.console import console_text, new_console, print_text
-from hindmost.present.numbers import number
-
-if TYPE_CHECKING:
-    from hindmost.commands.colocate.documents.pairs import Stress
+from hindmost.commands.colocate.documents.pairs import Stress, StressorWork
+from hindmost.commands.colocate.documents.profiles import KnownStressor, Neighbour, StressorRate, Stressors
+from hindmost.commands.colocate.view.wording import percent
+from hindmost.present import numbers
+from hindmost.present.blocks import Cell, Item, Items, Section, Table, Text, View
 
 _CELL = 46
 _LEFT = 110
 _TOP = 120
 
 
-def render_stressors(
-    document: Mapping[str, Any], *, width: int | None = None, color: bool | None = None
-) -> str:
-    """Render a document ``hindmost.stressors/1`` for the terminal.
-
-    Parameters
-    ----------
-    document : dict
-    width, color
-        As for `hindmost.commands.measure.view.render_terminal`.
-    """
-    console = new_console(width, color)
-    kind = document["processor"]
-    print_text(
-        console,
-        f"{plain(kind['name'])} (family {kind['family']}, model {kind['model']}), processor"
-        f" {document['cpu']}, at {document['ghz']:.2f} GHz, measured by a chain of additions",
+def view_stressors(doc: Stressors) -> View:
+    """Show what stressors reach on a core, and which of them share ports."""
+    kind, caches = doc.processor, doc.caches
+    sizes = (("L1", caches.l1_bytes), ("L2", caches.l2_bytes), ("L3", caches.l3_bytes))
+    groups = [
+        Item("a separate axis" if one.axis else "shares ports with other axes", ", ".join(one.classes))
+        for one in doc.groups
+    ]
+    places = [
+        Text(f"Cache sizes: {', '.join(f'{name} {numbers.bytes_(size)}' for name, size in sizes)}"),
+        *(Text(_neighbour(one)) for one in doc.neighbours),
+        Text(f"Certificate in {numbers.seconds(doc.certificate_s)}, total {numbers.seconds(doc.took_s)}"),
+    ]
+    heads = ("stressor", "per tick", "documented", "share", "clean", "left out")
+    return View(
+        title=f"Stressors on {kind.name}",
+        headline=f"{kind.name} (family {kind.family}, model {kind.model}), processor {doc.cpu}, at"
+        f" {doc.ghz:.2f}{numbers.THIN}GHz, measured by a chain of additions",
+        blocks=[
+            Table(heads, [_rate(one) for one in doc.rates], "<>>>><"),
+            Section("Execution ports", [Items(groups)]),
+            Section("Measurement", places),
+        ],
+        schema=doc.schema,
     )
-    console.print()
-    console.print(f"{'stressor':<14} {'per tick':>8} {'':<16} {'documented':>10} {'share':>7}  clean")
-    for one in document["rates"]:
-        console.print(_rate(one), soft_wrap=True)
-    console.print()
-    for group in document["groups"]:
-        what = "a separate axis" if group["axis"] else "shares ports with other axes"
-        print_text(console, f"{', '.join(group['classes'])}: {what}", indent=2)
-    caches = document["caches"]
-    sizes = ", ".join(
-        f"{level.upper()} {caches[f'{level}_bytes'] / 1024:g} KiB" for level in ("l1", "l2", "l3")
-    )
-    print_text(console, f"measured cache sizes: {sizes}")
-    for one in document["neighbours"]:
-        kept = (
-            ""
-            if one["same_port"] is None
-            else f", a stressor keeps {one['same_port']:.2f} of its rate next to a copy of itself"
-        )
-        print_text(
-            console,
-            f"processor {one['cpu']}: {one['placement']} ({number(one['one_way_ns'])} ns one way{kept})",
-        )
-    print_text(console, f"certificate in {document['certificate_s']:.1f} s, total {document['took_s']:.1f} s")
-    return console_text(console)
 
 
-def _rate(one: Mapping[str, Any]) -> str:
-    if one["rate"] is None:
-        return f"{one['name']:<14} {'-':>8} this processor lacks {one['missing']}"
-    ends = f"[{one['low']:.3f}, {one['high']:.3f}]"
-    stated = "-" if one["documented"] is None else f"{one['documented']:.3f}"
-    share = "-" if one["share"] is None else f"{one['share']:.1%}"
-    row = f"{one['name']:<14} {one['rate']:>8.3f} {ends:<16} {stated:>10} {share:>7}"
-    reason = one.get("left_out")
-    return f"{row}  {one['clean']}/{one['tried']}{'' if reason is None else ', left out: ' + reason['text']}"
+def _rate(one: StressorRate) -> list[str | Cell]:
+    if one.rate is None:
+        return [one.name, *[numbers.MISSING] * 4, f"this processor lacks {one.missing}"]
+    return [
+        one.name,
+        Cell(f"{one.rate:.3f}", detail=f"[{one.low:.3f}, {one.high:.3f}]"),
+        numbers.number(one.documented, 3),
+        percent(one.share),
+        f"{one.clean}/{one.tried}",
+        one.left_out["text"] if one.left_out else "",
+    ]
 
 
-def render_list(stressors: Sequence[Mapping[str, Any]]) -> str:
+def _neighbour(one: Neighbour) -> str:
+    kept = ""
+    if one.same_port is not None:
+        kept = f", a stressor keeps {one.same_port:.2f} of its rate next to a copy of itself"
+    way = f"{numbers.number(one.one_way_ns)}{numbers.THIN}ns"
+    return f"Processor {one.cpu}: {one.placement} ({way} one way{kept})"
+
+
+def view_list(known: Sequence[KnownStressor]) -> View:
     """List all stressors with the resource that each uses and the unit of its work."""
-    lines = [f"{'stressor':<14} {'resource':<12} unit"]
-    for one in stressors:
-        paper = " (as the paper printed it)" if one["paper"] else ""
-        lines.append(f"{one['name']:<14} {one['resource']:<12} {one['unit']}{paper}")
-    return "\n".join(lines) + "\n"
+    rows = [
+        (one.name, one.resource, f"{one.unit}{' (as the paper printed it)' if one.paper else ''}")
+        for one in known
+    ]
+    return View(
+        title="Stressors",
+        headline=f"{len(known)} stressors",
+        blocks=[Table(("stressor", "resource", "unit"), rows, "<<<")],
+    )
 
 
-def render_stress(document: Stress) -> str:
-    """Render the work of stressors that were run by hand."""
-    lines = []
-    for one in document["stressors"]:
-        low, high = one["ghz"]
-        lines.append(
-            f"{one['stressor']} on processor {one['cpu']}: {number(one['per_s'])} {one['unit']}/s for"
-            f" {one['took_s']:.1f} s, active {one['duty']:.1%} of the time, {one['cpu_share']:.1%} on a"
-            f" processor, preempted {one['involuntary']} times, {low:.2f} to {high:.2f} GHz"
-            + (", real-time" if one["real_time"] else "")
-        )
-    return "\n".join(lines) + "\n"
+def view_stress(doc: Stress) -> View:
+    """Show the work of stressors that were run by hand."""
+    return View(
+        title="Stressors run by hand",
+        headline=numbers.plural(len(doc.stressors), "stressor"),
+        blocks=[Items([Item(_work(one)) for one in doc.stressors])],
+        schema=doc.schema,
+    )
 
 
-def picture(document: Mapping[str, Any]) -> str:
+def _work(one: StressorWork) -> str:
+    low, high = one.ghz
+    return (
+        f"{one.stressor} on processor {one.cpu}: {numbers.number(one.per_s)} {one.unit}/s for"
+        f" {numbers.seconds(one.took_s)}, active {percent(one.duty)} of the time, {percent(one.cpu_share)} on"
+        f" a processor, preempted {one.involuntary} times, {low:.2f} to {high:.2f}{numbers.THIN}GHz"
+        + (", real-time" if one.real_time else "")
+    )
+
+
+def picture(doc: Stressors) -> str:
     """Draw the matrix of overlaps as SVG. A darker cell means more ports shared by two classes."""
-    names = [one["name"] for one in document["rates"] if one["rate"] is not None]
-    seen = {(one["a"], one["b"]): one["value"] for one in document["overlaps"]}
+    names = [one.name for one in doc.rates if one.rate is not None]
+    seen = {(one.a, one.b): one.value for one in doc.overlaps}
     side = _CELL * len(names)
-    title = f"{document['processor']['name']}: which instructions share ports (0 none, 1 all)"
+    title = f"{doc.processor.name}: which instructions share ports (0 none, 1 all)"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + side + 10} {_TOP + side + 10}"'
         ' font-family="system-ui, sans-serif" font-size="12">',

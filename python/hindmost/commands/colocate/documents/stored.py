@@ -1,0 +1,74 @@
+"""Reads profiles and pairs that users keep, including those of older versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from hindmost.commands.colocate.documents.pairs import PAIRS_SCHEMA, Pairs
+from hindmost.commands.colocate.documents.profiles import PROFILE_SCHEMA, Profile
+from hindmost.core.store.reading import read_document
+from hindmost.errors import UsageError
+
+Stored = TypeVar("Stored", Profile, Pairs)
+
+
+def load_card(path: Path) -> Profile:
+    """Read a profile.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read, or is not a profile.
+    """
+    return _load(path, Profile, PROFILE_SCHEMA, "hindmost colocate profile --out FILE")
+
+
+def load_pairs(path: Path) -> Pairs:
+    """Read a document of ``hindmost colocate pairs``.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be read, or is no such document.
+    """
+    return _load(path, Pairs, PAIRS_SCHEMA, "hindmost colocate pairs PROFILE... --out FILE")
+
+
+def _load(path: Path, kind: type[Stored], need: str, hint: str) -> Stored:
+    schema, why = None, ""
+    try:
+        document = read_document(path)
+        schema = document.get("schema")
+        return msgspec.convert(_with_note_codes(document), kind)
+    except OSError as error:
+        raise UsageError(
+            "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
+            f"{path} cannot be read: {error.strerror}",
+            hint=f"ls -l {path}",
+            path=str(path),
+        ) from None
+    except msgspec.ValidationError as error:
+        why = f": {error}" if schema == need else f", but {schema}" if schema else ""
+    except (ValueError, TypeError, AttributeError):
+        pass  # it is not a JSON object
+    raise UsageError(
+        "bad-file",
+        f"{path} is not a document {need}{why}",
+        hint=hint,
+        path=str(path),
+        value=schema,
+        need=need,
+    )
+
+
+def _with_note_codes(document: dict[str, Any]) -> dict[str, Any]:
+    """Turn the notes of version 0.1, which were sentences without codes, into notes."""
+    notes = [
+        {"code": "", "text": one, "values": {}} if isinstance(one, str) else one
+        for one in document.get("notes", ())
+    ]
+    cards = {"cards": [_with_note_codes(card) for card in document["cards"]]} if "cards" in document else {}
+    return document | {"notes": notes} | cards
