@@ -16,7 +16,9 @@ LOST = "windows were lost"
 
 def percent(share: float | None, places: int = 1) -> str:
     """Format a share."""
-    return numbers.MISSING if share is None else f"{numbers.number(100 * share, places)}{numbers.THIN}%"
+    if share is None:
+        return numbers.MISSING
+    return f"{numbers.number(round(100 * share, places) + 0.0, places)}{numbers.THIN}%"  # no negative zero
 
 
 def interval(share: Share) -> str:
