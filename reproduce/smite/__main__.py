@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hindmost.present.terminal import render_terminal
 from reproduce.smite.core import compare, steering
-from reproduce.smite.tables import render_predictors, render_steering
+from reproduce.smite.tables import predictors_view, steering_view
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser(prog="python -m reproduce.smite", description=__doc__)
@@ -19,5 +20,6 @@ if __name__ == "__main__":
     options.add_argument("--pods", type=Path, help="list of pods as in Alibaba's cluster-trace-gpu-v2023")
     asked = options.parse_args()
     pods = None if asked.pods is None else asked.pods.read_text(encoding="utf-8")
-    print(render_predictors(compare(asked.programs, rate=asked.violations, partners=asked.partners)))
-    print(render_steering(steering(asked.programs, load=asked.load, pods=pods)))
+    compared = compare(asked.programs, rate=asked.violations, partners=asked.partners)
+    print(render_terminal(predictors_view(compared)))
+    print(render_terminal(steering_view(steering(asked.programs, load=asked.load, pods=pods))))

@@ -22,10 +22,11 @@ from hindmost.commands.colocate.prediction.tail import (
     stretch_service,
 )
 from hindmost.errors import UsageError
+from hindmost.present.terminal import render_terminal
 from reproduce.smite import core
 from reproduce.smite.core import of_core
 from reproduce.smite.steering import loss_of_tail, steer
-from reproduce.smite.tables import render_predictors, render_steering
+from reproduce.smite.tables import predictors_view, steering_view
 from reproduce.smite.tco import saving, tornado
 
 
@@ -220,7 +221,7 @@ def test_the_simulation_scores_every_predictor_and_the_trivial_ones(small):
     names = [score["name"] for score in small["scores"]]
     assert names[:4] == ["zero", "naive mean", "row mean", "sensitivities only"]
     assert {"Eq 3.3", "kept"} <= set(names)
-    text = render_predictors(small, width=100, color=False)
+    text = render_terminal(predictors_view(small), width=100, color=False)
     assert all(name in text for name in names)
     assert f"{small['promise']['rate']:.0%}" in text
 
@@ -310,7 +311,7 @@ def test_a_cluster_is_steered_by_predictions(monkeypatch):
         for outcomes_by_policy in document["levels"].values()
         for rows in outcomes_by_policy.values()
     } == {80}
-    text = render_steering(document, width=100, color=False)
+    text = render_terminal(steering_view(document), width=100, color=False)
     assert all(f"{saving['instances']:.2%}" in text for saving in document["paper"].values())
 
 
@@ -323,9 +324,8 @@ def test_a_missing_percent_sign_is_reported(arguments, hint, capsys):
 
 
 def test_hints_of_the_simulation_name_its_own_options(small):
-    text = render_predictors(
-        small | {"promise": small["promise"] | {"least_rate": 0.9}}, width=100, color=False
-    )
+    shown = small | {"promise": small["promise"] | {"least_rate": 0.9}}
+    text = render_terminal(predictors_view(shown), width=100, color=False)
     options = set(re.findall(r"--[a-z]+", text))
     assert options == {"--programs", "--violations"}
 
