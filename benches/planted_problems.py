@@ -1,9 +1,9 @@
-"""Planted problems on real servers: whether `hindmost explain` names the cause and confirms the right change.
+"""Planted problems on real servers: does `hindmost explain` name the cause and confirm the right change?
 
-    python benches/planted_problems.py [NAME...] [--budget 100s] [--out FOLDER]
-
-Needs root. A failure is a confirmed change that is not one of the right ones; "undecided" on a noisy host
-is not a failure. The table is Markdown.
+``python -m benches.planted_problems [--only NAME ...] [--budget 5m] [--out FOLDER] [--list]``, as root, on a quiet machine.
+Each problem has one planted cause. Its row says whether the first causes contain it (*named*), and whether the change that
+fresh pairs confirmed removes it (*right*) or something else (*other*: the host may have a second problem). On a healthy
+server nothing but an idle CPU that wakes late may be gained. Writes a table in Markdown to standard output, one row as soon as it is known.
 """
 
 from __future__ import annotations
@@ -14,181 +14,261 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
-REDIS = ["redis-server", "--bind", "{host}", "--port", "{port}", "--dir", "{dir}", "--save", ""]
-SYNCED = json.dumps([*REDIS, "--appendonly", "yes", "--appendfsync", "always"])
-PYTHON = """
-import gc, socketserver, sys, time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-class Answer(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = 0
-    disable_nagle_algorithm = False
-    def do_GET(self):
-        PAUSE
-        self.send_response(200); self.send_header("Content-Length", "5"); self.end_headers()
-        SPLIT
-    def log_message(self, *words): pass
-Answer.disable_nagle_algorithm = NODELAY
-ThreadingHTTPServer.request_queue_size = 128
-ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Answer).serve_forever()
+SERVER = Path(__file__).parent / "planted" / "server.py"
+CLONE = '''
+name = "planted-clone"
+protocol = "memcached"
+command = ["{python}", "-P", "-m", "hindmost.agent", "synth", \'\'\'
+  {"address": "{address}", "protocol": "memcached", "threads": 1, "clone": "{dir}/clone.toml",
+   "idle": "block", "occupy": "wall", "seed": 1, "memory_mib": 64}\'\'\']
+[options]
+pause_us = 1
+rare = 0.0
+[settings]
+%s
+[files]
+"clone.toml" = """
+schema = "hindmost.clone/1"
+name = "planted"
+threads = 1
+[[service]]
+law = { kind = "lognormal", median_us = 60, sigma_log = 0.2 }
+[[disturbances]]
+name = "rare"
+scope = "request"
+when = { kind = "chance", probability = {rare} }
+length = { kind = "lognormal", median_us = 3000, sigma_log = 0.1 }
+[[disturbances]]
+name = "pause"
+scope = "server"
+when = { kind = "periodic", every_us = 5e4 }
+length = { kind = "deterministic", us = {pause_us} }
 """
+'''
+TUTORIAL = Path(__file__).parents[1] / "examples" / "tutorial" / "shop.toml"
+WORK, BEHIND, WAITS = "server work", "behind other requests", "locks and other waits"
+QUEUE, OTHERS, CLIENT = "run queue", "interference by others", "client"
 
 
-def service(pause: str, split: bool) -> str:
-    """Return the target file of a Python service that pauses, or writes its response in two pieces."""
-    body = 'self.wfile.write(b"he"); self.wfile.write(b"llo")' if split else 'self.wfile.write(b"hello")'
-    code = PYTHON.replace("PAUSE", pause).replace("SPLIT", body).replace("NODELAY", str(not split))
-    code = json.dumps(code.replace("{", "{{").replace("}", "}}").replace("{{pause_ms}}", "{pause_ms}"))
-    command = json.dumps([sys.executable, "{dir}/s.py", "{host}", "{port}"])
-    return f'name = "service"\nprotocol = "http"\ncommand = {command}\n[files]\n"s.py" = {code}\n'
+def python_server(settings: str = "", **plant: object) -> str:
+    """Return the target file of the planted Python server; `settings` are the levels that explain may try."""
+    words = ", ".join(f'"{name}={{{name}}}"' for name in plant)
+    options = "\n".join(f"{name} = {value}" for name, value in plant.items())
+    return f'''
+name = "planted-python"
+protocol = "http"
+command = ["{{python}}", "-P", "{SERVER}", "{{host}}", "{{port}}", {words}]
+[options]
+{options}
+[settings]
+{settings}
+'''
 
 
-QUOTA = """
-set -e
-mkdir -p /sys/fs/cgroup/explained
-echo "20000 100000" > /sys/fs/cgroup/explained/cpu.max
-echo $$ > /sys/fs/cgroup/explained/cgroup.procs
-exec memcached -u nobody -l {host} -p {port} -U 0 -t 1
-"""
+def server_with(base: str, words: Sequence[str], name: str) -> str:
+    """Return a target file of a program with these arguments."""
+    command = ", ".join(json.dumps(word) for word in words)
+    return f'name = "{name}"\nprotocol = "{base}"\nuser_if_root = "dynamic"\ncommand = [{command}]\n'
+
+
+@contextmanager
+def neighbour(cpu: str = "0") -> Iterator[None]:
+    """Run an ordinary program on the server's CPU: 2 ms of work, then 4 ms of sleep."""
+    code = (
+        "import time\nwhile True:\n end = time.perf_counter() + .002\n while time.perf_counter() < end: pass\n"
+        " time.sleep(.004)\n"
+    )
+    process = subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", code])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A planted problem: target, load, cause (parts or kinds of culprits), the right changes, a neighbour
-    process."""
+    """One planted problem.
 
+    Attributes
+    ----------
+    target : str
+        A preset, or the text of a target file.
+    options : sequence of str
+        Load options of ``hindmost explain``.
+    causes : sequence of str
+        Parts of the path, or kinds or names of culprits: the planted cause appears as one of them.
+    changes : sequence of str
+        Labels of changes that remove the cause; empty if no setting can.
+    workload : str
+        JSON text of a workload, if the server's usual one does not show the problem.
+    """
+
+    name: str
     target: str
-    load: tuple[str, ...]
-    cause: tuple[str, ...]
-    helps: tuple[str, ...] = ()
-    beside: str = ""
+    options: Sequence[str]
+    causes: Sequence[str]
+    changes: Sequence[str] = ()
+    workload: str = ""
+    beside: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
 
 
-PROBLEMS = {
-    "client that batches": Problem(
-        "memcached", ("--rate", "5k", "--batching", "2ms"), ("client",), ("batching",)
-    ),
-    "noisy neighbour": Problem(
-        "memcached",
-        ("--rate", "5k"),
-        ("interference by others", "process"),
-        ("schedule", "autogroup"),
-        "exec taskset -c 0 sh -c 'while :; do :; done'",
-    ),
-    "redis waits for the disk": Problem(
-        f'name = "redis"\nprotocol = "redis"\ncommand = {SYNCED}\n',
-        ("--rate", "500"),
-        ("locks and other waits", "server work", "behind other requests"),
-        ("appendfsync",),
-    ),
-    "redis with a slow command": Problem(
-        'name = "redis"\nprotocol = "redis"\ncommand = ["sh", "{dir}/start.sh"]\n[files]\n"start.sh" = """\n'
-        "(sleep 1; while :; do redis-cli -h {host} -p {port} eval"
-        " 'for i=1,1500000 do end return 1' 0; sleep 0.1; done) >/dev/null 2>&1 &\n"
-        'exec redis-server --bind {host} --port {port} --dir {dir} --daemonize no --save ""\n"""\n',
+REDIS = ("redis-server", "--bind", "{host}", "--port", "{port}", "--dir", "{dir}", "--save", "")
+SETS = '{"kind": "key-value", "keys": 1000, "get_ratio": 0.2}'
+CONVOY = '''{"kind": "sql", "statements": [{"name": "hot", "weight": 1,
+  "sql": "UPDATE items SET value = $1 WHERE id = 1", "parameters": ["{{string:100}}"]}]}'''
+SLOW_COMMAND = '''{"kind": "commands", "commands": [
+  {"name": "get", "weight": 200, "command": "GET one"},
+  {"name": "slow", "weight": 1, "command": ["EVAL", "local n = 0; for i = 1, 200000 do n = n + i end; return n", "0"]}]}'''
+
+PROBLEMS = (
+    Problem("lock", str(TUTORIAL), ("--rate", "1k"), (WAITS, QUEUE, BEHIND, WORK), ("lock_us=40",)),
+    Problem(
+        "pauses of the server",
+        CLONE.replace("pause_us = 1", "pause_us = 3000") % "pause_us = [3000, 1]",
         ("--rate", "2k"),
-        ("behind other requests", "server work"),
+        (WORK, BEHIND),
+        ("pause_us=1",),
     ),
-    "CPU quota": Problem(
-        'name = "memcached"\nprotocol = "memcached"\ncommand = ["sh", "{dir}/start.sh"]\n[files]\n'
-        f'"start.sh" = """{QUOTA}"""\n',
-        ("--rate", "10k"),
-        ("run queue", "behind other requests"),
-        ("cpu.max",),
+    Problem("slow code", CLONE.replace("rare = 0.0", "rare = 0.03") % "", ("--rate", "1k"), (WORK, BEHIND)),
+    Problem("noisy neighbour", "memcached", ("--rate", "5k"), (OTHERS,), ("nice:-10", "fifo:10", "autogroup=off"),
+            beside=neighbour),
+    Problem("client that batches", "memcached", ("--rate", "5k", "--batch", "2ms"), (CLIENT, "client"),
+            ("batching=none",)),
+    Problem(
+        "redis waits for its log",
+        server_with("redis", (*REDIS, "--appendonly yes", "--appendfsync always"), "redis-log"),
+        ("--rate", "500"),
+        (WAITS, WORK, BEHIND),
+        ("--appendfsync no=on",),
+        SETS,
     ),
-    "Nagle and delayed ACK": Problem(
-        service("pass", split=True), ("--rate", "100"), ("network out", "delayed ACK"), ("nodelay",)
+    Problem("redis with a slow command", "redis", ("--rate", "2k"), (BEHIND, WORK), workload=SLOW_COMMAND),
+    Problem("PostgreSQL with a hot row", "postgresql", ("--rate", "2k", "--connections", "32"), (WAITS, QUEUE),
+            workload=CONVOY),
+    Problem(
+        "too few workers",
+        python_server("workers = [1, 8]", workers=1, wait_ms=2.0),
+        ("--rate", "300"),
+        (WAITS, QUEUE, BEHIND, WORK),
+        ("workers=8",),
     ),
-    "pauses of the service": Problem(
-        service("time.time() % 0.5 < 0.02 and sum(range(400000))", split=False),
-        ("--rate", "200"),
-        ("server work", "behind other requests", "run queue"),
+    Problem(
+        "collector's pauses",
+        python_server("collect = [100, 0]", collect=100, heap=100_000),
+        ("--rate", "300"),
+        (WORK, BEHIND),
+        ("collect=0",),
     ),
-    "a setting of the program": Problem(
-        service("time.sleep({pause_ms} / 1000)", split=False)
-        + "[options]\npause_ms = 30\n[settings]\npause_ms = [3]\n",
-        ("--rate", "40", "--connections", "4"),
-        ("locks and other waits", "timer"),
-        ("pause_ms",),
+    Problem(
+        "the interpreter's lock",
+        python_server("burner = [1, 0]", burner=1),
+        ("--rate", "100"),
+        (QUEUE, WAITS, WORK, BEHIND),
+        ("burner=0",),
     ),
-    "healthy memcached": Problem("memcached", ("--rate", "10k"), ()),
-    "healthy nginx": Problem("nginx", ("--rate", "2k"), ()),
-    "healthy redis": Problem("redis", ("--rate", "5k"), ()),
-}
+    Problem(
+        "Nagle and delayed ACK", python_server(split=1), ("--rate", "100"), ("network out", "delayed ACK", WORK),
+        ("nodelay=on",),
+    ),
+    Problem("writes to the disk", python_server("sync = [1, 0]", sync=1), ("--rate", "100"), (WAITS,), ("sync=0",)),
+    Problem(
+        "a lock in Python",
+        python_server("lock_ms = [3.0, 0.1]", lock_ms=3.0),
+        ("--rate", "150"),
+        (WAITS, BEHIND),
+        ("lock_ms=0.1",),
+    ),
+    Problem(
+        "Apache with few workers", "apache?workers=2", ("--rate", "1k", "--connections", "32"), (QUEUE, BEHIND, WAITS),
+        ("workers=16",),
+    ),
+)
+IDLE = ("cpu_dma_latency=0",)
+HEALTHY = (
+    Problem("healthy memcached", "memcached", ("--rate", "2k"), (), IDLE),
+    Problem("healthy redis", "redis", ("--rate", "2k"), (), IDLE),
+    Problem("healthy nginx", "nginx", ("--rate", "1k"), (), IDLE),
+    Problem("healthy PostgreSQL", "postgresql", ("--rate", "500"), (), IDLE),
+    Problem("healthy Python", python_server(workers=4), ("--rate", "100"), (), IDLE),
+)
 
 
-def explain(name: str, problem: Problem, budget: str, out: Path) -> tuple[dict, float]:
-    """Plant a problem and explain it; return the document, and the seconds until the answer."""
+def explain(problem: Problem, budget: str, folder: Path) -> tuple[dict, float, int]:
+    """Run the command; return its document, the seconds it took and its exit code."""
     target = problem.target
     if "\n" in target:
-        file = out / f"{name.replace(' ', '-')}.toml"
-        file.write_text(target)
+        file = folder / "server.toml"
+        file.write_text(target, encoding="utf-8")
         target = str(file)
-    beside = subprocess.Popen(["sh", "-c", problem.beside]) if problem.beside else None
-    began = time.monotonic()
-    try:
-        words = [sys.executable, "-c", "import sys; from hindmost.cli import main; sys.exit(main())"]
-        words += ["explain", target, *problem.load, "--budget", budget, "--json", "--quiet"]
-        said = subprocess.run(
-            [*words, "--out", str(out / name.replace(" ", "-"))], capture_output=True, text=True, check=False
-        )
-    finally:
-        if beside is not None:
-            beside.kill()
-            beside.wait()
-    if said.returncode not in (0, 4):
-        raise SystemExit(f"{name}: {said.stderr}")
-    return json.loads(said.stdout), time.monotonic() - began
+    command = ["hindmost", "explain", target, *problem.options, "--budget", budget, "--out", str(folder / "study")]
+    if problem.workload:
+        (folder / "workload.json").write_text(problem.workload, encoding="utf-8")
+        command += ["--workload", str(folder / "workload.json")]
+    begun = time.monotonic()
+    with problem.beside():
+        done = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
+    if not done.stdout.startswith("{"):
+        raise SystemExit(f"{problem.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout), time.monotonic() - begun, done.returncode
 
 
-def row(name: str, problem: Problem, found: dict, seconds: float) -> str:
-    """Return a line of the table."""
-    parts = sorted(found["parts"], key=lambda one: -one["of_variance"])[:2]
-    kinds = [one["kind"] for one in found["culprits"][:2]]
-    named = not problem.cause or bool(
-        {one["name"] for one in parts} & {*problem.cause} or {*kinds} & {*problem.cause}
-    )
-    fresh = found["confirmation"]
-    change = " and ".join(fresh["labels"]) if fresh else "none"
-    ratio = fresh["ratios"]["p99"] if fresh else {"value": None, "low": None, "high": None}
-    right = found["verdict"] != "gain" or any(word in change for word in problem.helps)
-    figures = (
-        ""
-        if ratio["low"] is None
-        else "{:.2f} [{:.2f}, {:.2f}]".format(*(float(ratio[name]) for name in ("value", "low", "high")))
-    )
-    cells = [
-        *(name, ", ".join(f"{one['name']} {one['of_variance']:.0%}" for one in parts)),
-        *(
-            "yes" if named else "NO",
-            change,
-            found["verdict"],
-            figures,
-            "right" if right else "WRONG",
-            f"{seconds:.0f}",
-        ),
-    ]
-    return f"| {' | '.join(cells)} |"
+def first_causes(document: dict) -> list[str]:
+    """Return the two largest parts of the path and the two worst culprits, by their larger share."""
+
+    def share(one: dict) -> float:
+        return max(one["of_variance"] or 0.0, one["of_slowest"] or 0.0)
+
+    parts = sorted(document["parts"], key=share, reverse=True)[:2]
+    culprits = sorted(document["culprits"], key=share, reverse=True)[:2]
+    return [one["name"] for one in parts] + [word for one in culprits for word in (one["kind"], one["name"])]
 
 
-def main() -> None:
-    """Plant all problems, or the named ones."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", default=list(PROBLEMS))
-    parser.add_argument("--budget", default="100s")
-    parser.add_argument("--out", type=Path, help="folder to keep the studies in")
-    asked = parser.parse_args()
-    print("| planted | most of the variance | named | change tried last | verdict | p99 ratio | claim | s |")
-    print(f"|{' --- |' * 8}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="hindmost-explained-") as folder:
-        out = asked.out or Path(folder)
-        out.mkdir(exist_ok=True)
-        for name in asked.names:
-            print(row(name, PROBLEMS[name], *explain(name, PROBLEMS[name], asked.budget, out)), flush=True)
+def judge(problem: Problem, document: dict) -> tuple[str, str]:
+    """Return whether the cause was named, and what became of the change."""
+    named = not problem.causes or bool(set(problem.causes) & set(first_causes(document)))
+    cause = "named" if named else "missed"
+    fresh = document["confirmation"]
+    if document["verdict"] != "gain" or fresh is None:
+        return cause, document["verdict"]
+    is_right = any(change in label for label in fresh["labels"] for change in problem.changes)
+    return cause, "right" if is_right else "other"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the problems; the exit code is 1 if an answer is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--budget", default="5m")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args(arguments)
+    chosen = [one for one in (*PROBLEMS, *HEALTHY) if not options.only or one.name in options.only]
+    if options.list:
+        print("\n".join(one.name for one in chosen))
+        return 0
+    wrong = 0
+    print("| problem | first causes | cause | change | ratio | seconds |\n| --- | --- | --- | --- | --- | ---: |")
+    with tempfile.TemporaryDirectory() as temporary:
+        for one in chosen:
+            folder = (options.out or Path(temporary)) / one.name.replace(" ", "-")
+            folder.mkdir(parents=True)
+            document, seconds, _ = explain(one, options.budget, folder)
+            cause, change = judge(one, document)
+            wrong += cause == "missed" or (change == "other" and one in HEALTHY)
+            fresh = document["confirmation"]
+            ratio = "" if fresh is None else fresh["ratios"].get(document["by"], {})
+            labels = "" if fresh is None else f" ({' and '.join(fresh['labels'])})"
+            shown = f"{ratio['value']:.2f} [{ratio['low']}, {ratio['high']}]" if ratio else ""
+            causes = ", ".join(dict.fromkeys(first_causes(document)))
+            print(f"| {one.name} | {causes} | {cause} | {change}{labels} | {shown} | {seconds:.0f} |", flush=True)
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # make dist: the source distribution and one wheel per architecture for every Python from 3.11 on, in dist/, checked.
 #
-# Zig links against an old glibc, so that a wheel runs on any Linux since 2014. Each wheel carries the bill of
-# materials of its crates (CycloneDX); dist/hindmost-VERSION.cdx.json lists the Python packages. A wheel for a foreign
-# architecture is tried under qemu-user if that is installed.
+# Zig links against an old glibc, so that a wheel runs on any Linux since 2014. Each wheel carries the licences and the
+# bill of materials of its crates (CycloneDX); dist/hindmost-VERSION.cdx.json lists the Python packages. A wheel for a
+# foreign architecture is tried under qemu-user if that is installed.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT"
@@ -22,6 +22,7 @@ PATH=$ROOT/$tools/bin:$(find_rust):$PATH
 export VIRTUAL_ENV=$ROOT/$tools
 
 rm -f "$dist"/hindmost-*
+quietly "collecting the licences of all crates" python3 setup/notices.py python/hindmost/third-party.txt
 quietly "building the source distribution" maturin sdist --out "$dist"
 for architecture in "${architectures[@]}"; do
   target=$architecture-unknown-linux-gnu

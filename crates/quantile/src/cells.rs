@@ -66,6 +66,21 @@ impl Cells {
         Ok(Self { values, starts, sums })
     }
 
+    /// Return some cells, in this order.
+    pub(crate) fn gather(&self, cells: &[usize]) -> Self {
+        let mut starts = Vec::with_capacity(cells.len() + 1);
+        starts.push(0);
+        starts.extend(cells.iter().scan(0, |end, &cell| {
+            *end += self.samples(cell).len();
+            Some(*end)
+        }));
+        Self {
+            values: cells.iter().flat_map(|&cell| self.samples(cell)).copied().collect(),
+            sums: cells.iter().filter_map(|&cell| self.sums(cell)).flatten().copied().collect(),
+            starts,
+        }
+    }
+
     /// Return the number of cells.
     pub fn len(&self) -> usize {
         self.starts.len() - 1

@@ -9,10 +9,12 @@
 //! its cell, and each cell as slightly shifted. The vertex that is found is optimal without these shifts, too: a
 //! residual that is zero without them admits every multiplier that its sign with them requires.
 
+use std::borrow::Cow;
+
 use hindmost_random::{mix, unit};
 
 use crate::matrix::independent_rows;
-use crate::{inverse, Cells, Matrix, QuantileError};
+use crate::{inverse, reduce, Cells, Matrix, QuantileError};
 
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +34,8 @@ const FLAT: f64 = 1e-12;
 const STILL: f64 = 1e-11;
 /// Average samples per cell up to which the whole line is searched at once.
 const FEW: usize = 4;
+/// Pivots after which everything is computed anew, because updates add up rounding errors.
+const RENEWED: usize = 40;
 
 /// Fit `x'b` to the `tau`-quantile of the samples, where every sample of cell `c` has row `c` of the design.
 ///
@@ -48,16 +52,16 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
         let what = "the design";
         return Err(QuantileError::Length { what, found: design.rows(), wanted: cells.len() });
     }
-    let mut walk = Walk::new(cells, design, tau)?;
-    // A walk takes some tens of steps for a factorial design, and in the worst case about as many as there are
-    // samples.
-    let most = 1_000 + 50 * (cells.len() + design.columns());
-    while walk.step()? {
-        if walk.pivots > most {
-            return Err(QuantileError::Pivots(walk.pivots));
-        }
-    }
-    Ok(walk.end())
+    let problem = Problem::new(cells, design, tau);
+    let pins = problem.first_pins()?;
+    let (pins, pivots) = match reduce::solve(&problem, &pins) {
+        Some(found) => found,
+        None => problem.walk(pins)?,
+    };
+    let rows = pins.iter().flat_map(|&(cell, _)| design.row(cell).iter().copied()).collect();
+    let basis = inverse(&Matrix::new(design.columns(), rows)).expect("pinned rows are independent");
+    let pinned: Vec<f64> = pins.iter().map(|&(cell, place)| cells.samples(cell)[place]).collect();
+    Ok(Fit { coefficients: product(&basis, &pinned), pivots })
 }
 
 /// Return the sum of check losses of a model: the objective of the fit. Visits all samples, unlike the fit itself.
@@ -66,27 +70,143 @@ pub fn objective(cells: &Cells, design: &Matrix, coefficients: &[f64], tau: f64)
     fitted.enumerate().fold(0.0, |sum, (cell, at)| sum + cells.loss(cell, at, tau))
 }
 
+/// A pinned sample: its cell, and its index there.
+pub(crate) type Pin = (usize, usize);
+
+/// Cells to fit: all of a model, or some, with the sum of what the others contribute to the gradient.
+pub(crate) struct Problem<'a> {
+    pub cells: Cow<'a, Cells>,
+    pub design: Cow<'a, Matrix>,
+    pub tau: f64,
+    shift: f64,
+    /// Shift of each cell.
+    shift_of: Vec<f64>,
+    /// Gradient of the objective of the cells that are left out, which stay on one side of the fit.
+    pub outside: Vec<f64>,
+    /// Whether there are few samples per cell, so that a line is searched at once.
+    pub few: bool,
+}
+
+impl<'a> Problem<'a> {
+    fn new(cells: &'a Cells, design: &'a Matrix, tau: f64) -> Self {
+        let filled = (0..cells.len()).map(|cell| cells.samples(cell)).filter(|samples| !samples.is_empty());
+        let mut count = 0;
+        let (low, high) = filled.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), samples| {
+            count += samples.len();
+            (low.min(samples[0]), high.max(samples[samples.len() - 1]))
+        });
+        let shift = SHIFT * (high - low).max(f64::MIN_POSITIVE);
+        Self {
+            cells: Cow::Borrowed(cells),
+            design: Cow::Borrowed(design),
+            tau,
+            shift,
+            shift_of: (0..cells.len()).map(|cell| 2.0 * shift * unit(mix(cell as u64))).collect(),
+            outside: vec![0.0; design.columns()],
+            few: count <= FEW * cells.len(),
+        }
+    }
+
+    /// Return the problem of some cells, in this order.
+    pub fn of_cells(&self, cells: &[usize], outside: Vec<f64>) -> Problem<'static> {
+        Problem {
+            cells: Cow::Owned(self.cells.gather(cells)),
+            design: Cow::Owned(self.design.gather(cells)),
+            tau: self.tau,
+            shift: self.shift,
+            shift_of: cells.iter().map(|&cell| self.shift_of[cell]).collect(),
+            outside,
+            few: self.few,
+        }
+    }
+
+    /// Return pins near the quantiles of cells with independent rows.
+    fn first_pins(&self) -> Result<Vec<Pin>, QuantileError> {
+        let (cells, design) = (&*self.cells, &*self.design);
+        // Full cells first: their quantiles are known best.
+        let mut order: Vec<usize> = (0..cells.len()).filter(|&cell| cells.total(cell) > 0.0).collect();
+        if !self.few {
+            order.sort_by(|&a, &b| cells.total(b).total_cmp(&cells.total(a)));
+        }
+        let chosen = independent_rows(design, &order).map_err(|column| QuantileError::Rank {
+            rank: rank(design, &order),
+            columns: design.columns(),
+            column,
+        })?;
+        let pin = |cell| {
+            let wanted = self.tau * cells.total(cell);
+            let count = cells.samples(cell).len();
+            (cell, partition(count, |i| cells.weight(cell, i + 1) < wanted).min(count - 1))
+        };
+        Ok(chosen.into_iter().map(pin).collect())
+    }
+
+    /// Walk from these pins to the optimum; return its pins and the number of pivots.
+    pub fn walk(&self, pins: Vec<Pin>) -> Result<(Vec<Pin>, usize), QuantileError> {
+        let mut walk = Walk::new(self, pins);
+        // A walk takes some tens of steps for a factorial design, and in the worst case about as many as there
+        // are samples.
+        let most = 1_000 + 50 * (self.cells.len() + self.design.columns());
+        while walk.step()? {
+            if walk.pivots > most {
+                return Err(QuantileError::Pivots(walk.pivots));
+            }
+        }
+        Ok((walk.pins, walk.pivots))
+    }
+
+    /// Return the coefficients that fit the pinned samples, with their shifts.
+    pub fn coefficients(&self, pins: &[Pin]) -> Vec<f64> {
+        let pinned: Vec<f64> = pins.iter().map(|&(cell, place)| self.sample(cell, place)).collect();
+        product(&self.basis(pins), &pinned)
+    }
+
+    fn basis(&self, pins: &[Pin]) -> Matrix {
+        let rows = pins.iter().flat_map(|&(cell, _)| self.design.row(cell).iter().copied()).collect();
+        inverse(&Matrix::new(self.design.columns(), rows)).expect("pinned rows are independent")
+    }
+
+    /// Return a sample with its shifts, by its place and its cell.
+    #[inline]
+    pub fn sample(&self, cell: usize, place: usize) -> f64 {
+        let samples = self.cells.samples(cell);
+        let within = if place == 0 { 0.0 } else { self.shift * place as f64 / samples.len() as f64 };
+        samples[place] + (within + self.shift_of[cell])
+    }
+
+    /// Return how many samples of a cell are below `at`.
+    #[inline]
+    fn count_below(&self, cell: usize, at: f64) -> usize {
+        partition(self.cells.samples(cell).len(), |place| self.sample(cell, place) < at)
+    }
+
+    /// Return the slope of a cell's loss, by its fitted value, with `below` of its samples below that.
+    #[inline]
+    pub fn excess(&self, cell: usize, below: usize) -> f64 {
+        self.cells.weight(cell, below) - self.tau * self.cells.total(cell)
+    }
+}
+
 struct Walk<'a> {
-    cells: &'a Cells,
-    design: &'a Matrix,
-    /// Pins: the cell, and the index of the sample in it.
-    pins: Vec<(usize, usize)>,
+    problem: &'a Problem<'a>,
+    pins: Vec<Pin>,
     /// Inverse of the pinned rows.
     basis: Matrix,
     /// Fitted value of each cell.
     fitted: Vec<f64>,
     /// How many samples of each cell are at or below the fitted value, and strictly below it.
     below: Vec<(usize, usize)>,
-    /// `tau` times the weight of each cell.
-    wanted: Vec<f64>,
-    shift: f64,
-    /// Shift of each cell.
-    shift_of: Vec<f64>,
-    /// Whether there are few samples, so that a line is searched at once.
-    few: bool,
+    /// Gradient of the objective without the pins, by coefficient.
+    gradient: Vec<f64>,
+    /// Magnitudes of the terms of the gradient.
+    summed: Vec<f64>,
     pivots: usize,
+    /// Pivots since everything was computed anew.
+    updates: usize,
     /// Slopes of the fitted values along the present direction.
     slopes: Vec<f64>,
+    /// Slope of the objective of the cells that are left out.
+    slope_outside: f64,
 }
 
 /// A sample where the slope changes: its distance, the increase of the slope, and its position.
@@ -99,140 +219,148 @@ struct Turn {
 }
 
 impl<'a> Walk<'a> {
-    fn new(cells: &'a Cells, design: &'a Matrix, tau: f64) -> Result<Self, QuantileError> {
-        let n = cells.len();
-        let samples: usize = (0..n).map(|cell| cells.samples(cell).len()).sum();
-        let few = samples <= FEW * n;
-        // Full cells first: their quantiles are known best.
-        let mut order: Vec<usize> = (0..n).filter(|&cell| cells.total(cell) > 0.0).collect();
-        if !few {
-            order.sort_by(|&a, &b| cells.total(b).total_cmp(&cells.total(a)));
-        }
-        let chosen = independent_rows(design, &order).map_err(|column| QuantileError::Rank {
-            rank: rank(design, &order),
-            columns: design.columns(),
-            column,
-        })?;
-        let pins: Vec<(usize, usize)> = chosen
-            .into_iter()
-            .map(|cell| {
-                let wanted = tau * cells.total(cell);
-                let count = cells.samples(cell).len();
-                let place = partition(count, |i| cells.weight(cell, i + 1) < wanted).min(count - 1);
-                (cell, place)
-            })
-            .collect();
-        let ends = order.iter().map(|&cell| cells.samples(cell));
-        let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), samples| {
-            (low.min(samples[0]), high.max(samples[samples.len() - 1]))
-        });
-        let shift = SHIFT * (high - low).max(f64::MIN_POSITIVE);
+    fn new(problem: &'a Problem<'a>, pins: Vec<Pin>) -> Self {
+        let (n, p) = (problem.cells.len(), problem.design.columns());
         let mut walk = Self {
-            cells,
-            design,
+            problem,
             basis: Matrix::new(1, vec![1.0]),
             pins,
             fitted: vec![0.0; n],
             below: vec![(0, 0); n],
-            wanted: (0..n).map(|cell| tau * cells.total(cell)).collect(),
-            shift,
-            shift_of: (0..n).map(|cell| 2.0 * shift * unit(mix(cell as u64))).collect(),
-            few,
+            gradient: vec![0.0; p],
+            summed: vec![0.0; p],
             pivots: 0,
+            updates: 0,
             slopes: vec![0.0; n],
+            slope_outside: 0.0,
         };
-        walk.settle();
-        Ok(walk)
+        walk.renew();
+        walk
     }
 
-    /// Return a sample with its shifts, by its place and its cell.
-    #[inline]
-    fn sample(&self, cell: usize, place: usize) -> f64 {
-        let samples = self.cells.samples(cell);
-        let within = if place == 0 { 0.0 } else { self.shift * place as f64 / samples.len() as f64 };
-        samples[place] + (within + self.shift_of[cell])
-    }
-
-    /// Return how many samples of a cell are below `at`.
-    #[inline]
-    fn count_below(&self, cell: usize, at: f64) -> usize {
-        partition(self.cells.samples(cell).len(), |place| self.sample(cell, place) < at)
-    }
-
-    /// Compute the fit of the pins, and the counts below it.
-    fn settle(&mut self) {
-        let p = self.design.columns();
-        let rows = self.pins.iter().flat_map(|&(cell, _)| self.design.row(cell).iter().copied()).collect();
-        self.basis = inverse(&Matrix::new(p, rows)).expect("pinned rows are independent");
-        let pinned: Vec<f64> = self.pins.iter().map(|&(cell, place)| self.sample(cell, place)).collect();
-        let coefficients = product(&self.basis, &pinned);
-        for cell in 0..self.cells.len() {
-            let fitted = dot(self.design.row(cell), &coefficients);
-            let below = self.count_below(cell, fitted);
+    /// Compute the fit of the pins, the counts below it and the gradient anew.
+    fn renew(&mut self) {
+        let problem = self.problem;
+        self.basis = problem.basis(&self.pins);
+        let coefficients = problem.coefficients(&self.pins);
+        for cell in 0..self.fitted.len() {
+            let fitted = dot(problem.design.row(cell), &coefficients);
+            let below = problem.count_below(cell, fitted);
             self.fitted[cell] = fitted;
             self.below[cell] = (below, below);
         }
-        for (&(cell, place), fitted) in self.pins.iter().zip(pinned) {
-            // Set the exact value of the pinned sample, free of rounding.
-            self.fitted[cell] = fitted;
-            self.below[cell] = (place + 1, place);
+        for pin in 0..self.pins.len() {
+            self.settle(pin);
+        }
+        self.gradient.copy_from_slice(&problem.outside);
+        for (summed, outside) in self.summed.iter_mut().zip(&problem.outside) {
+            *summed = outside.abs();
+        }
+        for cell in 0..self.fitted.len() {
+            let excess = self.excess(cell);
+            if excess != 0.0 {
+                for (column, entry) in problem.design.row(cell).iter().enumerate() {
+                    self.gradient[column] += excess * entry;
+                    self.summed[column] += (excess * entry).abs();
+                }
+            }
+        }
+        self.updates = 0;
+    }
+
+    /// Set the exact value of a pinned sample, free of rounding.
+    fn settle(&mut self, pin: usize) {
+        let (cell, place) = self.pins[pin];
+        self.fitted[cell] = self.problem.sample(cell, place);
+        self.below[cell] = (place + 1, place);
+    }
+
+    /// Return what a cell contributes to the gradient; a pin contributes nothing.
+    #[inline]
+    fn excess(&self, cell: usize) -> f64 {
+        let (at_or_below, below) = self.below[cell];
+        if at_or_below == below {
+            self.problem.excess(cell, below)
+        } else {
+            0.0
+        }
+    }
+
+    /// Replace a pin by the sample at a turn of the line, and update everything by what changes.
+    fn pivot(&mut self, pin: usize, turn: &Turn) {
+        let problem = self.problem;
+        self.pins[pin] = (turn.cell, turn.place);
+        self.pivots += 1;
+        self.updates += 1;
+        if self.updates >= RENEWED || !self.basis.replace_row(pin, problem.design.row(turn.cell)) {
+            return self.renew();
+        }
+        for cell in 0..self.fitted.len() {
+            let slope = self.slopes[cell];
+            if slope == 0.0 {
+                continue;
+            }
+            let before = self.excess(cell);
+            if cell == turn.cell {
+                self.settle(pin);
+            } else {
+                self.fitted[cell] += turn.at * slope;
+                let below = problem.count_below(cell, self.fitted[cell]);
+                self.below[cell] = (below, below);
+            }
+            let change = self.excess(cell) - before;
+            if change != 0.0 {
+                for (gradient, entry) in self.gradient.iter_mut().zip(problem.design.row(cell)) {
+                    *gradient += change * entry;
+                }
+            }
         }
     }
 
     /// Move down the steepest line from here; return false if there is none.
     fn step(&mut self) -> Result<bool, QuantileError> {
-        let p = self.design.columns();
-        let (gradient, summed) = self.gradient();
+        let mut way = self.steepest();
+        if way.is_none() && self.updates > 0 {
+            self.renew();
+            way = self.steepest();
+        }
+        let Some((slope, pin, sign)) = way else {
+            return Ok(false);
+        };
+        let direction: Vec<f64> =
+            (0..self.pins.len()).map(|row| sign * self.basis.row(row)[pin]).collect();
+        self.aim(&direction, pin);
+        let turn = self.line_search(slope).ok_or(QuantileError::Pivots(self.pivots))?;
+        self.pivot(pin, &turn);
+        Ok(true)
+    }
+
+    /// Return the slope of the steepest descent, the pin that is released, and its direction.
+    fn steepest(&self) -> Option<(f64, usize, f64)> {
+        let p = self.pins.len();
         let (mut steepest, mut way) = (0.0, None);
         for pin in 0..p {
             let cell = self.pins[pin].0;
             let column: Vec<f64> = (0..p).map(|row| self.basis.row(row)[pin]).collect();
-            let (others, rounding) = (dot(&gradient, &column), magnitude(&summed, &column));
+            let (others, rounding) = (dot(&self.gradient, &column), magnitude(&self.summed, &column));
             for (sign, below) in [(1.0, self.below[cell].0), (-1.0, self.below[cell].1)] {
                 // The pin moves by one; the other pins hold.
-                let own = self.cells.weight(cell, below) - self.wanted[cell];
+                let own = self.problem.excess(cell, below);
                 let slope = sign * (others + own);
                 if slope < steepest && slope < -FLAT * (rounding + own.abs()) {
-                    (steepest, way) = (slope, Some((pin, sign)));
+                    (steepest, way) = (slope, Some((slope, pin, sign)));
                 }
             }
         }
-        let Some((pin, sign)) = way else {
-            return Ok(false);
-        };
-        let direction: Vec<f64> = (0..p).map(|row| sign * self.basis.row(row)[pin]).collect();
-        self.aim(&direction, pin);
-        let turn = self.line_search(steepest).ok_or(QuantileError::Pivots(self.pivots))?;
-        self.pins[pin] = (turn.cell, turn.place);
-        self.pivots += 1;
-        self.settle();
-        Ok(true)
-    }
-
-    /// Return the gradient of the objective without the pins, by coefficient, and the magnitudes of the summed
-    /// terms.
-    fn gradient(&self) -> (Vec<f64>, Vec<f64>) {
-        let p = self.design.columns();
-        let (mut gradient, mut summed) = (vec![0.0; p], vec![0.0; p]);
-        for cell in 0..self.cells.len() {
-            let (at_or_below, below) = self.below[cell];
-            if at_or_below != below {
-                continue; // a pin
-            }
-            let excess = self.cells.weight(cell, below) - self.wanted[cell];
-            for (column, entry) in self.design.row(cell).iter().enumerate() {
-                gradient[column] += excess * entry;
-                summed[column] += (excess * entry).abs();
-            }
-        }
-        (gradient, summed)
+        way
     }
 
     /// Set the slopes of all fitted values along a direction; those of held pins are exactly zero.
     fn aim(&mut self, direction: &[f64], pin: usize) {
         let mut fastest = 0.0_f64;
-        for cell in 0..self.cells.len() {
-            let slope = dot(self.design.row(cell), direction);
+        self.slope_outside = dot(&self.problem.outside, direction);
+        for cell in 0..self.fitted.len() {
+            let slope = dot(self.problem.design.row(cell), direction);
             fastest = fastest.max(slope.abs());
             self.slopes[cell] = slope;
         }
@@ -254,7 +382,7 @@ impl<'a> Walk<'a> {
     fn count_beyond(&self, cell: usize, t: f64) -> usize {
         let slope = self.slopes[cell];
         if t > 0.0 {
-            self.count_below(cell, self.fitted[cell] + t * slope)
+            self.problem.count_below(cell, self.fitted[cell] + t * slope)
         } else if slope > 0.0 {
             self.below[cell].0
         } else {
@@ -263,21 +391,20 @@ impl<'a> Walk<'a> {
     }
 
     fn moving(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.cells.len()).filter(|&cell| self.slopes[cell] != 0.0)
+        (0..self.fitted.len()).filter(|&cell| self.slopes[cell] != 0.0)
     }
 
     /// Return the slope of the objective just beyond `t` along the line.
     fn slope_at(&self, t: f64) -> f64 {
-        self.moving().fold(0.0, |sum, cell| {
-            let below = self.cells.weight(cell, self.count_beyond(cell, t));
-            sum + self.slopes[cell] * (below - self.wanted[cell])
+        self.moving().fold(self.slope_outside, |sum, cell| {
+            sum + self.slopes[cell] * self.problem.excess(cell, self.count_beyond(cell, t))
         })
     }
 
     /// Find where the objective along the line stops falling: bracket it, then select among the few samples in
     /// between. `None` if rounding hides it. At the vertex the slope is `steepest`.
     fn line_search(&self, steepest: f64) -> Option<Turn> {
-        let (mut slope, mut turns) = if self.few {
+        let (mut slope, mut turns) = if self.problem.few {
             (steepest, self.turns(0.0, f64::INFINITY))
         } else {
             let (low, high) = self.bracket();
@@ -323,7 +450,7 @@ impl<'a> Walk<'a> {
     /// Return an initial distance along the line: the fastest cell moves by a millionth of the samples' range.
     fn first_guess(&self) -> f64 {
         let fastest = self.slopes.iter().fold(0.0_f64, |most, slope| most.max(slope.abs()));
-        (self.shift / SHIFT) * 1e-6 / fastest
+        (self.problem.shift / SHIFT) * 1e-6 / fastest
     }
 
     /// Return the indices of the samples of a cell that the fit passes between `low` and `high` along the line.
@@ -337,22 +464,17 @@ impl<'a> Walk<'a> {
     }
 
     fn turns(&self, low: f64, high: f64) -> Vec<Turn> {
-        let mut found = Vec::with_capacity(self.cells.len());
+        let cells = &self.problem.cells;
+        let mut found = Vec::with_capacity(self.fitted.len());
         for cell in self.moving() {
             let (fitted, slope) = (self.fitted[cell], self.slopes[cell]);
             for place in self.range(cell, low, high) {
-                let weight = self.cells.weight(cell, place + 1) - self.cells.weight(cell, place);
-                let at = (self.sample(cell, place) - fitted) / slope;
+                let weight = cells.weight(cell, place + 1) - cells.weight(cell, place);
+                let at = (self.problem.sample(cell, place) - fitted) / slope;
                 found.push(Turn { at, bend: slope.abs() * weight, cell, place });
             }
         }
         found
-    }
-
-    fn end(self) -> Fit {
-        let pinned: Vec<f64> =
-            self.pins.iter().map(|&(cell, place)| self.cells.samples(cell)[place]).collect();
-        Fit { coefficients: product(&self.basis, &pinned), pivots: self.pivots }
     }
 }
 
@@ -383,7 +505,7 @@ fn rank(design: &Matrix, order: &[usize]) -> usize {
 }
 
 /// Return the scalar product, computed in four independent sums.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (fours_of_a, fours_of_b) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = fours_of_a.remainder().iter().zip(fours_of_b.remainder()).map(|(a, b)| a * b).sum();
     let mut sums = [0.0; 4];

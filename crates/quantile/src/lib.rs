@@ -19,6 +19,7 @@ mod cells;
 mod error;
 mod fit;
 mod matrix;
+mod reduce;
 mod rule;
 mod runs;
 mod select;

@@ -33,6 +33,37 @@ impl Matrix {
         &self.entries[row * self.columns..(row + 1) * self.columns]
     }
 
+    /// Return some rows, in this order.
+    pub(crate) fn gather(&self, rows: &[usize]) -> Self {
+        Self { columns: self.columns, entries: rows.iter().flat_map(|&row| self.row(row)).copied().collect() }
+    }
+
+    /// Of an inverse: replace one row of the matrix that it inverts, by the formula of Sherman and Morrison. Return
+    /// false, without a change, if the new row nearly depends on the others.
+    pub(crate) fn replace_row(&mut self, row: usize, new: &[f64]) -> bool {
+        let n = self.columns;
+        let mut along = vec![0.0; n];
+        let mut sizes = 0.0_f64;
+        for (entry, of) in new.iter().zip(self.entries.chunks_exact(n)) {
+            for (sum, value) in along.iter_mut().zip(of) {
+                *sum += entry * value;
+            }
+            sizes = sizes.max((entry * of[row]).abs());
+        }
+        if along[row].abs() <= 1e-6 * sizes {
+            return false;
+        }
+        let own = along[row];
+        for of in self.entries.chunks_exact_mut(n) {
+            let factor = of[row] / own;
+            for (value, sum) in of.iter_mut().zip(&along) {
+                *value -= factor * sum;
+            }
+            of[row] = factor;
+        }
+        true
+    }
+
     fn swap_rows(&mut self, a: usize, b: usize) {
         for column in 0..self.columns {
             self.entries.swap(a * self.columns + column, b * self.columns + column);

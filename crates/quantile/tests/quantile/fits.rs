@@ -168,3 +168,38 @@ fn a_model_that_does_not_need_an_empty_cell_is_fitted() {
     assert!(fit(&cells, &design(3, 1), 0.9).is_ok());
     assert_eq!(fit(&cells, &design(3, 3), 0.9), Err(QuantileError::Rank { rank: 7, columns: 8, column: 7 }));
 }
+
+#[test]
+fn a_fit_by_way_of_some_rows_is_the_fit_of_all() {
+    for (columns, tau, grain) in [(3, 0.5, 0.0), (3, 0.95, 0.0), (10, 0.99, 0.0), (4, 0.9, 0.25)] {
+        let n = 20_000;
+        let draw = |i: usize, j: usize| Draws::new(17, i as u64).unit(j as u32);
+        let mut entries = Vec::with_capacity(n * (columns + 1));
+        let mut y = Vec::with_capacity(n);
+        for i in 0..n {
+            let row: Vec<f64> = (0..columns).map(|j| normal_quantile(draw(i, j))).collect();
+            let noise = -(1.0 - draw(i, columns)).ln() * (1.0 + 0.5 * row[0].abs());
+            let value = 10.0 + row.iter().sum::<f64>() + noise;
+            y.push(if grain > 0.0 { (value / grain).round() * grain } else { value });
+            entries.push(1.0);
+            entries.extend(row);
+        }
+        let cells = Cells::new(&y, &(0..n as u32).collect::<Vec<_>>(), n, None).unwrap();
+        let x = Matrix::new(columns + 1, entries);
+        let found = fit(&cells, &x, tau).unwrap();
+        assert!(found.pivots < 1_000, "{} pivots", found.pivots);
+        // Optimal: the subgradient at the fit contains zero. Residuals that are not zero determine it up to the pins.
+        let here = objective(&cells, &x, &found.coefficients, tau);
+        for i in 0..300 {
+            let step = 10.0_f64.powf(-5.0 * Draws::new(9, i).unit(99));
+            let moved: Vec<f64> = found
+                .coefficients
+                .iter()
+                .enumerate()
+                .map(|(j, b)| b + step * (Draws::new(9, i).unit(j as u32) - 0.5))
+                .collect();
+            let there = objective(&cells, &x, &moved, tau);
+            assert!(there >= here * (1.0 - 1e-12), "{columns} {tau}: {there} {here}");
+        }
+    }
+}

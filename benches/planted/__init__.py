@@ -1,0 +1,1 @@
+"""Servers with planted problems, for `benches/planted_problems.py`."""

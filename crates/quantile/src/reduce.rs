@@ -1,0 +1,123 @@
+//! Fits of many cells with few samples each, by way of a few of them (Portnoy and Koenker 1997, section 4).
+//!
+//! ```text
+//!  some cells at random --fit--> on which side of the fit is each cell, and how far?
+//!  close to it or straddling:  visited by a walk
+//!  the others:                 their loss is linear there; they act by the sum of their gradients
+//!  --walk--> is each of the others still on its side? the ones that are not are visited, too
+//! ```
+//!
+//! The optimum of the visited cells is that of all cells as soon as the others are on their sides, so the result is
+//! exact.
+
+use hindmost_random::{mix, unit};
+
+use crate::fit::{dot, Pin, Problem};
+
+/// A walk over fewer cells is quick.
+const LEAST: usize = 2_000;
+/// Most times that the sides of all cells are judged anew.
+const ROUNDS: usize = 12;
+/// Width of the band of visited cells around the first fit, in standard errors of a fitted value.
+const WIDTH: f64 = 6.0;
+
+/// Return the pins of the optimum and the number of pivots; `None` if this way does not pay or does not end.
+pub(crate) fn solve(problem: &Problem, anchors: &[Pin]) -> Option<(Vec<Pin>, usize)> {
+    let every: Vec<usize> = (0..problem.cells.len()).filter(|&cell| problem.cells.total(cell) > 0.0).collect();
+    let pays = problem.few && parts(every.len(), problem.design.columns(), problem.tau).is_some();
+    pays.then(|| solve_some(problem, &every, anchors, 1)).flatten()
+}
+
+/// Return how many of `n` cells to fit first, and how many to visit then; `None` if all may be visited at once.
+fn parts(n: usize, columns: usize, tau: f64) -> Option<(usize, usize)> {
+    let (n_, p) = (n as f64, columns as f64);
+    let first = p.sqrt() * n_.powf(2.0 / 3.0);
+    let visited = WIDTH * (tau * (1.0 - tau)).sqrt() * (p / first).sqrt() * n_ + 10.0 * p;
+    (n > LEAST && 2.0 * (first + visited) < n_).then_some((first as usize, visited as usize))
+}
+
+/// Solve the problem of some cells. `anchors` are pins with independent rows; `round` varies the random draws.
+fn solve_some(problem: &Problem, cells: &[usize], anchors: &[Pin], round: u64) -> Option<(Vec<Pin>, usize)> {
+    let Some((first, mut most)) = parts(cells.len(), problem.design.columns(), problem.tau) else {
+        return walk(problem, cells, vec![0.0; problem.design.columns()], anchors);
+    };
+    let share = first as f64 / cells.len() as f64;
+    let mut drawn: Vec<usize> =
+        cells.iter().copied().filter(|&cell| unit(mix(cell as u64 ^ round << 48)) < share).collect();
+    drawn.extend(anchors.iter().map(|pin| pin.0));
+    drawn.sort_unstable();
+    drawn.dedup();
+    let (mut pins, mut pivots) = solve_some(problem, &drawn, anchors, round + 1)?;
+    let mut margins = vec![0.0; cells.len()];
+    let mut visited = vec![false; cells.len()];
+    let mut is_new = true;
+    for _ in 0..ROUNDS {
+        let coefficients = problem.coefficients(&pins);
+        let mut astray = 0;
+        for (place, &cell) in cells.iter().enumerate() {
+            let margin = margin(problem, cell, &coefficients);
+            if !is_new && !visited[place] && (margin == 0.0 || (margin < 0.0) != (margins[place] < 0.0)) {
+                visited[place] = true;
+                astray += 1;
+            }
+            margins[place] = margin;
+        }
+        if !is_new && astray == 0 {
+            return Some((pins, pivots));
+        }
+        if is_new || astray > most / 10 {
+            // The sides were judged by a fit that was too far off: judge them by the present one.
+            most *= if is_new { 1 } else { 2 };
+            close_to_fit(&margins, most, &mut visited);
+        }
+        is_new = false;
+        for pin in &pins {
+            visited[cells.binary_search(&pin.0).expect("cells have the pins")] = true;
+        }
+        let mut outside = vec![0.0; problem.design.columns()];
+        for (place, &cell) in cells.iter().enumerate().filter(|&(place, _)| !visited[place]) {
+            let below = if margins[place] < 0.0 { problem.cells.samples(cell).len() } else { 0 };
+            let excess = problem.excess(cell, below);
+            for (sum, entry) in outside.iter_mut().zip(problem.design.row(cell)) {
+                *sum += excess * entry;
+            }
+        }
+        let some: Vec<usize> = (0..cells.len()).filter(|&place| visited[place]).map(|place| cells[place]).collect();
+        let (found, more) = walk(problem, &some, outside, &pins)?;
+        (pins, pivots) = (found, pivots + more);
+    }
+    None
+}
+
+/// Return how far the samples of a cell are from its fitted value: negative if all are below, 0 if they straddle it.
+fn margin(problem: &Problem, cell: usize, coefficients: &[f64]) -> f64 {
+    let fitted = dot(problem.design.row(cell), coefficients);
+    let last = problem.cells.samples(cell).len() - 1;
+    let (low, high) = (problem.sample(cell, 0) - fitted, problem.sample(cell, last) - fitted);
+    if high < 0.0 {
+        high
+    } else {
+        low.max(0.0)
+    }
+}
+
+/// Mark the `most` cells that are closest to their fitted values.
+fn close_to_fit(margins: &[f64], most: usize, visited: &mut [bool]) {
+    let mut order: Vec<usize> = (0..margins.len()).collect();
+    let most = most.min(order.len());
+    if most < order.len() {
+        order.select_nth_unstable_by(most, |&a, &b| margins[a].abs().total_cmp(&margins[b].abs()));
+    }
+    visited.fill(false);
+    for &place in &order[..most] {
+        visited[place] = true;
+    }
+}
+
+/// Walk over some cells, and return the pins by their numbers in the whole problem.
+fn walk(problem: &Problem, cells: &[usize], outside: Vec<f64>, pins: &[Pin]) -> Option<(Vec<Pin>, usize)> {
+    let number = |cell| cells.binary_search(&cell).expect("pinned cells are visited");
+    let start = pins.iter().map(|&(cell, place)| (number(cell), place)).collect();
+    let (found, pivots) = problem.of_cells(cells, outside).walk(start).ok()?;
+    Some((found.into_iter().map(|(cell, place)| (cells[cell], place)).collect(), pivots))
+}
