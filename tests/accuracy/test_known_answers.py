@@ -36,6 +36,10 @@ SERVICE_US = 500.0
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 TOLERANCE = 0.05
 SEED = 11
+KEYS = 10
+"""Keys of the workload: each is removed after the run, by one request that the server serves as well."""
+STARTING_S = 60.0
+"""Longest time that a measurement takes beside its run."""
 DISTURBED_US = 0.2 * SERVICE_US
 """A request sent, served or received later than this lost a CPU; smaller delays are measured."""
 LEAST_LEFT = 0.25
@@ -64,7 +68,7 @@ class Synth:
 
     def __init__(self, server: ManagedServer, exponential: bool, client: int, place: Path) -> None:
         self.server, self.exponential, self.client, self.place = server, exponential, client, place
-        (place / "few.json").write_text('{"keys": 10, "value_bytes": 10}')
+        (place / "few.json").write_text(f'{{"keys": {KEYS}, "value_bytes": 10}}')
 
     def stats(self) -> dict[str, int]:
         """Read the server's own counters."""
@@ -103,6 +107,7 @@ class Synth:
             ",".join(f"{100 * level:g}" for level in LEVELS),
             "--seed",
             5,
+            timeout_s=seconds + STARTING_S,
         )
         assert answer.code in (0, 4, 6), answer.err
         count = self.stats()["served"]
@@ -112,8 +117,8 @@ class Synth:
             "every request is kept"
         )
         drawn = np.full(len(rows), SERVICE_US)
-        if self.exponential:  # the measured requests are the last that were served
-            drawn = drawn_services(SEED, count, SERVICE_US)[-len(rows) :]
+        if self.exponential:  # only removals of keys are served after the measured requests
+            drawn = drawn_services(SEED, count - KEYS, SERVICE_US)[-len(rows) :]
         scheduled = rows["scheduled_ns"].to_numpy() / 1e3
         return Samples(
             np.array([result["runs"][0]["latency_us"][f"p{100 * level:g}"] for level in LEVELS]),

@@ -245,7 +245,9 @@ def finish(process: HindmostProcess, study: Path, timeout_s: float = 150.0) -> A
     return Answer(process.returncode, out, err, time.monotonic() - began, Study(study))
 
 
-def hindmost(*arguments: object, study: Path = Path("none"), **options: Any) -> Answer:
+def hindmost(
+    *arguments: object, study: Path = Path("none"), timeout_s: float = 150.0, **options: Any
+) -> Answer:
     """Run `hindmost ARGUMENTS` to its end."""
     return finish(start(*arguments, **options), study)
 
