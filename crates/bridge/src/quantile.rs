@@ -60,14 +60,17 @@ impl QuantileCells {
         py.detach(|| at.iter().enumerate().map(|(cell, &at)| self.cells.loss(cell, at, tau)).collect())
     }
 
-    /// Return the exact fit of a design (row by row, one row per cell): coefficients and number of pivots.
-    fn fit(&self, py: Python<'_>, design: Vec<f64>, columns: usize, tau: f64) -> PyResult<(Vec<f64>, usize)> {
-        if columns == 0 || design.len() != columns * self.cells.len() {
-            let wanted = columns * self.cells.len();
+    /// Return the exact fit of a design (float64, one row per cell): coefficients and number of pivots.
+    fn fit(&self, py: Python<'_>, design: PyBuffer<f64>, tau: f64) -> PyResult<(Vec<f64>, usize)> {
+        let (entries, cells) = (numbers(&design)?, self.cells.len());
+        let columns = design.shape().get(1).copied().unwrap_or(0);
+        if columns == 0 || entries.len() != columns * cells {
+            let wanted = columns.max(1) * cells;
             let what = "the design";
-            return Err(refuse(QuantileError::Length { what, found: design.len(), wanted }));
+            return Err(refuse(QuantileError::Length { what, found: entries.len(), wanted }));
         }
-        let found = py.detach(|| fit(&self.cells, &Matrix::new(columns, design), tau)).map_err(refuse)?;
+        let design = Matrix::new(columns, entries.to_vec());
+        let found = py.detach(|| fit(&self.cells, &design, tau)).map_err(refuse)?;
         Ok((found.coefficients, found.pivots))
     }
 

@@ -53,10 +53,9 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
         return Err(QuantileError::Length { what, found: design.rows(), wanted: cells.len() });
     }
     let problem = Problem::new(cells, design, tau);
-    let pins = problem.first_pins()?;
-    let (pins, pivots) = match reduce::solve(&problem, &pins) {
+    let (pins, pivots) = match reduce::solve(&problem)? {
         Some(found) => found,
-        None => problem.walk(pins)?,
+        None => problem.walk(problem.near_pins()?)?,
     };
     let rows = pins.iter().flat_map(|&(cell, _)| design.row(cell).iter().copied()).collect();
     let basis = inverse(&Matrix::new(design.columns(), rows)).expect("pinned rows are independent");
@@ -120,16 +119,11 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Return pins near the quantiles of cells with independent rows.
-    fn first_pins(&self) -> Result<Vec<Pin>, QuantileError> {
+    /// Return pins of cells with independent rows, the first of an order.
+    pub fn pins_of(&self, order: &[usize]) -> Result<Vec<Pin>, QuantileError> {
         let (cells, design) = (&*self.cells, &*self.design);
-        // Full cells first: their quantiles are known best.
-        let mut order: Vec<usize> = (0..cells.len()).filter(|&cell| cells.total(cell) > 0.0).collect();
-        if !self.few {
-            order.sort_by(|&a, &b| cells.total(b).total_cmp(&cells.total(a)));
-        }
-        let chosen = independent_rows(design, &order).map_err(|column| QuantileError::Rank {
-            rank: rank(design, &order),
+        let chosen = independent_rows(design, order).map_err(|column| QuantileError::Rank {
+            rank: rank(design, order),
             columns: design.columns(),
             column,
         })?;
@@ -139,6 +133,49 @@ impl<'a> Problem<'a> {
             (cell, partition(count, |i| cells.weight(cell, i + 1) < wanted).min(count - 1))
         };
         Ok(chosen.into_iter().map(pin).collect())
+    }
+
+    /// Return the cells that have a weight.
+    pub fn weighty(&self) -> Vec<usize> {
+        (0..self.cells.len()).filter(|&cell| self.cells.total(cell) > 0.0).collect()
+    }
+
+    /// Return pins that are near the optimum: of full cells, whose quantiles are known best, or, with few samples
+    /// per cell, of cells near the quantile of their distances to a least-squares plane.
+    pub fn near_pins(&self) -> Result<Vec<Pin>, QuantileError> {
+        let mut order = self.weighty();
+        if !self.few {
+            order.sort_by(|&a, &b| self.cells.total(b).total_cmp(&self.cells.total(a)));
+        } else if let Some(plane) = self.plane(&order) {
+            let distance = |cell: usize| self.middle(cell) - dot(self.design.row(cell), &plane);
+            let mut sorted: Vec<f64> = order.iter().map(|&cell| distance(cell)).collect();
+            let place = ((self.tau * sorted.len() as f64) as usize).min(sorted.len() - 1);
+            let (_, &mut at, _) = sorted.select_nth_unstable_by(place, f64::total_cmp);
+            order.sort_by_cached_key(|&cell| ((distance(cell) - at).abs().to_bits(), cell));
+        }
+        self.pins_of(&order)
+    }
+
+    /// Return a cell's middle sample.
+    fn middle(&self, cell: usize) -> f64 {
+        let samples = self.cells.samples(cell);
+        samples[samples.len() / 2]
+    }
+
+    /// Return the least-squares coefficients of these cells, if they determine them.
+    fn plane(&self, cells: &[usize]) -> Option<Vec<f64>> {
+        let p = self.design.columns();
+        let (mut squares, mut sums) = (vec![0.0; p * p], vec![0.0; p]);
+        for &cell in cells {
+            let (row, weight) = (self.design.row(cell), self.cells.total(cell));
+            for (j, entry) in row.iter().enumerate() {
+                sums[j] += weight * entry * self.middle(cell);
+                for (square, other) in squares[j * p..(j + 1) * p].iter_mut().zip(row) {
+                    *square += weight * entry * other;
+                }
+            }
+        }
+        inverse(&Matrix::new(p, squares)).map(|inverse| product(&inverse, &sums))
     }
 
     /// Walk from these pins to the optimum; return its pins and the number of pivots.

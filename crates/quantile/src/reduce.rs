@@ -13,6 +13,7 @@
 use hindmost_random::{mix, unit};
 
 use crate::fit::{dot, Pin, Problem};
+use crate::QuantileError;
 
 /// A walk over fewer cells is quick.
 const LEAST: usize = 2_000;
@@ -22,10 +23,16 @@ const ROUNDS: usize = 12;
 const WIDTH: f64 = 6.0;
 
 /// Return the pins of the optimum and the number of pivots; `None` if this way does not pay or does not end.
-pub(crate) fn solve(problem: &Problem, anchors: &[Pin]) -> Option<(Vec<Pin>, usize)> {
-    let every: Vec<usize> = (0..problem.cells.len()).filter(|&cell| problem.cells.total(cell) > 0.0).collect();
-    let pays = problem.few && parts(every.len(), problem.design.columns(), problem.tau).is_some();
-    pays.then(|| solve_some(problem, &every, anchors, 1)).flatten()
+///
+/// # Errors
+/// [`QuantileError::Rank`]
+pub(crate) fn solve(problem: &Problem) -> Result<Option<(Vec<Pin>, usize)>, QuantileError> {
+    let cells = problem.weighty();
+    if !problem.few || parts(cells.len(), problem.design.columns(), problem.tau).is_none() {
+        return Ok(None);
+    }
+    let anchors = problem.pins_of(&cells)?;
+    Ok(solve_some(problem, &cells, &anchors, 1))
 }
 
 /// Return how many of `n` cells to fit first, and how many to visit then; `None` if all may be visited at once.
@@ -36,10 +43,12 @@ fn parts(n: usize, columns: usize, tau: f64) -> Option<(usize, usize)> {
     (n > LEAST && 2.0 * (first + visited) < n_).then_some((first as usize, visited as usize))
 }
 
-/// Solve the problem of some cells. `anchors` are pins with independent rows; `round` varies the random draws.
+/// Solve the problem of some cells. `anchors` are pins with independent rows, so that every part determines a fit;
+/// `round` varies the random draws.
 fn solve_some(problem: &Problem, cells: &[usize], anchors: &[Pin], round: u64) -> Option<(Vec<Pin>, usize)> {
     let Some((first, mut most)) = parts(cells.len(), problem.design.columns(), problem.tau) else {
-        return walk(problem, cells, vec![0.0; problem.design.columns()], anchors);
+        let outside = vec![0.0; problem.design.columns()];
+        return walk(problem, cells, outside, None);
     };
     let share = first as f64 / cells.len() as f64;
     let mut drawn: Vec<usize> =
@@ -83,7 +92,7 @@ fn solve_some(problem: &Problem, cells: &[usize], anchors: &[Pin], round: u64) -
             }
         }
         let some: Vec<usize> = (0..cells.len()).filter(|&place| visited[place]).map(|place| cells[place]).collect();
-        let (found, more) = walk(problem, &some, outside, &pins)?;
+        let (found, more) = walk(problem, &some, outside, Some(&pins))?;
         (pins, pivots) = (found, pivots + more);
     }
     None
@@ -114,10 +123,20 @@ fn close_to_fit(margins: &[f64], most: usize, visited: &mut [bool]) {
     }
 }
 
-/// Walk over some cells, and return the pins by their numbers in the whole problem.
-fn walk(problem: &Problem, cells: &[usize], outside: Vec<f64>, pins: &[Pin]) -> Option<(Vec<Pin>, usize)> {
+/// Walk over some cells, from these pins or from pins near a plane; return the pins by their numbers in the whole
+/// problem.
+fn walk(
+    problem: &Problem,
+    cells: &[usize],
+    outside: Vec<f64>,
+    pins: Option<&[Pin]>,
+) -> Option<(Vec<Pin>, usize)> {
+    let some = problem.of_cells(cells, outside);
     let number = |cell| cells.binary_search(&cell).expect("pinned cells are visited");
-    let start = pins.iter().map(|&(cell, place)| (number(cell), place)).collect();
-    let (found, pivots) = problem.of_cells(cells, outside).walk(start).ok()?;
+    let start = match pins {
+        Some(pins) => pins.iter().map(|&(cell, place)| (number(cell), place)).collect(),
+        None => some.near_pins().ok()?,
+    };
+    let (found, pivots) = some.walk(start).ok()?;
     Some((found.into_iter().map(|(cell, place)| (cells[cell], place)).collect(), pivots))
 }

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from hindmost import _engine
 from hindmost.errors import ArgumentError
-from hindmost.stats.requests.preprocessing import LARGE, solve_large
 from hindmost.stats.requests.sandwich import cluster_sandwich
 from hindmost.stats.tables import Floats
 
@@ -136,16 +135,12 @@ class Rows:
         return solution
 
     def _exact(self, y: Floats, tau: float) -> Floats:
-        """Return coefficients of samples of similar size: by heaps if there are many rows."""
-        count, columns = self.design.shape
-        if count >= LARGE:
-            weight = np.ones(len(y)) if self.weights is None else self.weights
-            return solve_large(self.design[self.cell_of], y, weight, tau, _exact)
-        if len(y) <= 2 * count:
-            return _exact(self.design[self.cell_of], y, self.weights, tau)
+        """Return the exact coefficients of samples of similar size."""
         same = np.array_equal(y, self.y)
-        cells = self._cells if same else _engine.QuantileCells(y, self.cell_of, count, self.weights)
-        return np.array(cells.fit(self.design.ravel().tolist(), columns, tau)[0])
+        cells = self._cells
+        if not same:
+            cells = _engine.QuantileCells(y, self.cell_of, len(self.design), self.weights)
+        return np.array(cells.fit(self.design, tau)[0])
 
     def _densities(self, mass: Floats, tau: float) -> Floats:
         """Estimate each row's density at the fit, from fits on either side (Hendricks and Koenker 1992)."""
@@ -159,16 +154,6 @@ class Rows:
         return np.where(width > tiny, 2.0 * h / np.maximum(width - tiny, tiny), 0.0)
 
 
-def _exact(x: Floats, y: Floats, weight: Floats | None, tau: float) -> Floats:
-    """Return coefficients of distinct rows. The walk begins at the rows nearest to a least-squares plane."""
-    rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    order = np.argsort(np.abs(rest - np.quantile(rest, tau)))
-    cells = _engine.QuantileCells(
-        y[order], np.arange(len(y), dtype=np.uint32), len(y), None if weight is None else weight[order]
-    )
-    return np.array(cells.fit(x[order].ravel().tolist(), x.shape[1], tau)[0])
-
-
 def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
     """Return the distinct rows of x, and for each sample the index of its row."""
     code = np.zeros(len(x), dtype=np.int64)
@@ -177,6 +162,8 @@ def _cells(x: Floats) -> tuple[Floats, npt.NDArray[np.uint32]]:
             code = code * 2 + column.astype(np.int64)
         else:
             levels, place = np.unique(column, return_inverse=True)
+            if len(levels) == len(x):  # as for a continuous covariate
+                return x, np.arange(len(x), dtype=np.uint32)
             code = code * len(levels) + place
         if code.size and code.max() > 2**31:  # renumber many levels before they overflow
             code = np.unique(code, return_inverse=True)[1]

@@ -275,7 +275,7 @@ def fit_pooled(requests: Requests, design: Factorial, tau: float, *, grain: floa
     if len(model.columns) == len(requests.cells):
         fitted, levels = quantiles, np.full(len(mass), tau)
     else:
-        coefficients, _ = requests.sorted.fit(x.ravel().tolist(), x.shape[1], tau)
+        coefficients, _ = requests.sorted.fit(np.ascontiguousarray(x, dtype=np.float64), tau)
         fitted = requests.finite(x @ np.array(coefficients), tau)
         levels = np.bincount(requests.run_cell, requests.below(fitted), len(mass)) / mass
     density = _densities(requests, levels, tau, grain)
