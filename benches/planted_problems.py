@@ -1,9 +1,10 @@
 """Planted problems on real servers: does `hindmost explain` name the cause and confirm the right change?
 
-``python -m benches.planted_problems [--only NAME ...] [--budget 5m] [--out FOLDER] [--list]``, as root, on a quiet machine.
-Each problem has one planted cause. Its row says whether the first causes contain it (*named*), and whether the change that
-fresh pairs confirmed removes it (*right*) or something else (*other*: the host may have a second problem). On a healthy
-server nothing but an idle CPU that wakes late may be gained. Writes a table in Markdown to standard output, one row as soon as it is known.
+``python -m benches.planted_problems [--only NAME ...] [--budget 5m] [--out FOLDER] [--list]``, as root, on a
+quiet machine. Each problem has one planted cause. Its row says whether the first causes contain it (*named*),
+and whether the change that fresh pairs confirmed removes it (*right*) or something else (*other*: the host may
+have a second problem). On a healthy server nothing but an idle CPU that wakes late may be gained. Writes a table
+in Markdown to standard output, each row as soon as it is known.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ def server_with(base: str, words: Sequence[str], name: str) -> str:
 def neighbour(cpu: str = "0") -> Iterator[None]:
     """Run an ordinary program on the server's CPU: 2 ms of work, then 4 ms of sleep."""
     code = (
-        "import time\nwhile True:\n end = time.perf_counter() + .002\n while time.perf_counter() < end: pass\n"
+        "import time\nwhile True:\n"
+        " end = time.perf_counter() + .002\n"
+        " while time.perf_counter() < end: pass\n"
         " time.sleep(.004)\n"
     )
     process = subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", code])
@@ -120,11 +123,12 @@ class Problem:
 
 REDIS = ("redis-server", "--bind", "{host}", "--port", "{port}", "--dir", "{dir}", "--save", "")
 SETS = '{"kind": "key-value", "keys": 1000, "get_ratio": 0.2}'
-CONVOY = '''{"kind": "sql", "statements": [{"name": "hot", "weight": 1,
-  "sql": "UPDATE items SET value = $1 WHERE id = 1", "parameters": ["{{string:100}}"]}]}'''
-SLOW_COMMAND = '''{"kind": "commands", "commands": [
+CONVOY = """{"kind": "sql", "statements": [{"name": "hot", "weight": 1,
+  "sql": "UPDATE items SET value = $1 WHERE id = 1", "parameters": ["{{string:100}}"]}]}"""
+SLOW_COMMAND = """{"kind": "commands", "commands": [
   {"name": "get", "weight": 200, "command": "GET one"},
-  {"name": "slow", "weight": 1, "command": ["EVAL", "local n = 0; for i = 1, 200000 do n = n + i end; return n", "0"]}]}'''
+  {"name": "slow", "weight": 1, "command":
+    ["EVAL", "local n = 0; for i = 1, 200000 do n = n + i end; return n", "0"]}]}"""
 
 PROBLEMS = (
     Problem("lock", str(TUTORIAL), ("--rate", "1k"), (WAITS, QUEUE, BEHIND, WORK), ("lock_us=40",)),
@@ -136,10 +140,21 @@ PROBLEMS = (
         ("pause_us=1",),
     ),
     Problem("slow code", CLONE.replace("rare = 0.0", "rare = 0.03") % "", ("--rate", "1k"), (WORK, BEHIND)),
-    Problem("noisy neighbour", "memcached", ("--rate", "5k"), (OTHERS,), ("nice:-10", "fifo:10", "autogroup=off"),
-            beside=neighbour),
-    Problem("client that batches", "memcached", ("--rate", "5k", "--batch", "2ms"), (CLIENT, "client"),
-            ("batching=none",)),
+    Problem(
+        "noisy neighbour",
+        "memcached",
+        ("--rate", "5k"),
+        (OTHERS,),
+        ("nice:-10", "fifo:10", "autogroup=off"),
+        beside=neighbour,
+    ),
+    Problem(
+        "client that batches",
+        "memcached",
+        ("--rate", "5k", "--batch", "2ms"),
+        (CLIENT, "client"),
+        ("batching=none",),
+    ),
     Problem(
         "redis waits for its log",
         server_with("redis", (*REDIS, "--appendonly yes", "--appendfsync always"), "redis-log"),
@@ -149,8 +164,13 @@ PROBLEMS = (
         SETS,
     ),
     Problem("redis with a slow command", "redis", ("--rate", "2k"), (BEHIND, WORK), workload=SLOW_COMMAND),
-    Problem("PostgreSQL with a hot row", "postgresql", ("--rate", "2k", "--connections", "32"), (WAITS, QUEUE),
-            workload=CONVOY),
+    Problem(
+        "PostgreSQL with a hot row",
+        "postgresql",
+        ("--rate", "2k", "--connections", "32"),
+        (WAITS, QUEUE),
+        workload=CONVOY,
+    ),
     Problem(
         "too few workers",
         python_server("workers = [1, 8]", workers=1, wait_ms=2.0),
@@ -173,10 +193,15 @@ PROBLEMS = (
         ("burner=0",),
     ),
     Problem(
-        "Nagle and delayed ACK", python_server(split=1), ("--rate", "100"), ("network out", "delayed ACK", WORK),
+        "Nagle and delayed ACK",
+        python_server(split=1),
+        ("--rate", "100"),
+        ("network out", "delayed ACK", WORK),
         ("nodelay=on",),
     ),
-    Problem("writes to the disk", python_server("sync = [1, 0]", sync=1), ("--rate", "100"), (WAITS,), ("sync=0",)),
+    Problem(
+        "writes to the disk", python_server("sync = [1, 0]", sync=1), ("--rate", "100"), (WAITS,), ("sync=0",)
+    ),
     Problem(
         "a lock in Python",
         python_server("lock_ms = [3.0, 0.1]", lock_ms=3.0),
@@ -185,7 +210,10 @@ PROBLEMS = (
         ("lock_ms=0.1",),
     ),
     Problem(
-        "Apache with few workers", "apache?workers=2", ("--rate", "1k", "--connections", "32"), (QUEUE, BEHIND, WAITS),
+        "Apache with few workers",
+        "apache?workers=2",
+        ("--rate", "1k", "--connections", "32"),
+        (QUEUE, BEHIND, WAITS),
         ("workers=16",),
     ),
 )
@@ -206,7 +234,16 @@ def explain(problem: Problem, budget: str, folder: Path) -> tuple[dict, float, i
         file = folder / "server.toml"
         file.write_text(target, encoding="utf-8")
         target = str(file)
-    command = ["hindmost", "explain", target, *problem.options, "--budget", budget, "--out", str(folder / "study")]
+    command = [
+        "hindmost",
+        "explain",
+        target,
+        *problem.options,
+        "--budget",
+        budget,
+        "--out",
+        str(folder / "study"),
+    ]
     if problem.workload:
         (folder / "workload.json").write_text(problem.workload, encoding="utf-8")
         command += ["--workload", str(folder / "workload.json")]
@@ -253,7 +290,10 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(one.name for one in chosen))
         return 0
     wrong = 0
-    print("| problem | first causes | cause | change | ratio | seconds |\n| --- | --- | --- | --- | --- | ---: |")
+    print(
+        "| problem | first causes | cause | change | ratio | seconds |\n"
+        "| --- | --- | --- | --- | --- | ---: |"
+    )
     with tempfile.TemporaryDirectory() as temporary:
         for one in chosen:
             folder = (options.out or Path(temporary)) / one.name.replace(" ", "-")
@@ -266,7 +306,10 @@ def main(arguments: Sequence[str]) -> int:
             labels = "" if fresh is None else f" ({' and '.join(fresh['labels'])})"
             shown = f"{ratio['value']:.2f} [{ratio['low']}, {ratio['high']}]" if ratio else ""
             causes = ", ".join(dict.fromkeys(first_causes(document)))
-            print(f"| {one.name} | {causes} | {cause} | {change}{labels} | {shown} | {seconds:.0f} |", flush=True)
+            print(
+                f"| {one.name} | {causes} | {cause} | {change}{labels} | {shown} | {seconds:.0f} |",
+                flush=True,
+            )
     return int(wrong > 0)
 
 

@@ -53,7 +53,7 @@ def main(out: Path) -> None:
     rule = "=" * 100
     parts = ["Hindmost's engine contains these crates. Each text is the licence of the crates above it."]
     for text, titles in texts.items():
-        parts += [rule, "\n".join(titles), text or "The crate has no licence file; its licence is named above."]
+        parts += [rule, "\n".join(titles), text or "There is no licence file; the licence is named above."]
     out.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

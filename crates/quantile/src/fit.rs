@@ -57,10 +57,8 @@ pub fn fit(cells: &Cells, design: &Matrix, tau: f64) -> Result<Fit, QuantileErro
         Some(found) => found,
         None => problem.walk(problem.near_pins()?)?,
     };
-    let rows = pins.iter().flat_map(|&(cell, _)| design.row(cell).iter().copied()).collect();
-    let basis = inverse(&Matrix::new(design.columns(), rows)).expect("pinned rows are independent");
     let pinned: Vec<f64> = pins.iter().map(|&(cell, place)| cells.samples(cell)[place]).collect();
-    Ok(Fit { coefficients: product(&basis, &pinned), pivots })
+    Ok(Fit { coefficients: product(&problem.basis(&pins), &pinned), pivots })
 }
 
 /// Return the sum of check losses of a model: the objective of the fit. Visits all samples, unlike the fit itself.
@@ -364,8 +362,7 @@ impl<'a> Walk<'a> {
         let Some((slope, pin, sign)) = way else {
             return Ok(false);
         };
-        let direction: Vec<f64> =
-            (0..self.pins.len()).map(|row| sign * self.basis.row(row)[pin]).collect();
+        let direction: Vec<f64> = (0..self.pins.len()).map(|row| sign * self.basis.row(row)[pin]).collect();
         self.aim(&direction, pin);
         let turn = self.line_search(slope).ok_or(QuantileError::Pivots(self.pivots))?;
         self.pivot(pin, &turn);

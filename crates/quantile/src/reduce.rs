@@ -91,7 +91,8 @@ fn solve_some(problem: &Problem, cells: &[usize], anchors: &[Pin], round: u64) -
                 *sum += excess * entry;
             }
         }
-        let some: Vec<usize> = (0..cells.len()).filter(|&place| visited[place]).map(|place| cells[place]).collect();
+        let some: Vec<usize> =
+            (0..cells.len()).filter(|&place| visited[place]).map(|place| cells[place]).collect();
         let (found, more) = walk(problem, &some, outside, Some(&pins))?;
         (pins, pivots) = (found, pivots + more);
     }
