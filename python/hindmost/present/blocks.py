@@ -1,7 +1,7 @@
 """What a view consists of. A command describes its answer once, and three renderers show it.
 
-`hindmost.present.terminal`, `hindmost.present.page` and `hindmost.present.markdown` render a `View`. Texts are
-plain: a renderer escapes them. In texts, backticks enclose commands.
+The modules `terminal`, `page` and `markdown` of this package render a `View`. Texts are plain: a renderer
+escapes them. In texts, backticks enclose commands.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Cell:
 class Table:
     """Rows below column heads. The first cell of each row is its head.
 
-    ``sides``: ``<`` (text, which may be wrapped) or ``>`` (number) for each column; by default the first column
-    is text. ``best``: index of the row to emphasise. ``caption``: what it shows.
+    ``sides``: ``<`` (text, which may be wrapped) or ``>`` (number) for each column; by default the first is
+    text. ``best``: index of the row to emphasise. ``caption``: what it shows.
     """
 
     heads: Sequence[str]
@@ -132,7 +132,7 @@ Block = Text | Items | Table | Chart | Facts | Details | Only | Section
 class View:
     """The answer of a command.
 
-    ``title``: of the browser's window. ``word``, ``tone``: the verdict. ``headline``: the answer in one sentence.
+    ``title``: of the browser's window. ``word``, ``tone``: the verdict. ``headline``: the answer in a sentence.
     ``meta``: what was measured, and when; on the page alone. ``schema``: of the document that is shown.
     """
 
