@@ -61,13 +61,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below column heads. The first cell of each row is its head.
+    """Rows below column heads; a head may be drawn, too. The first cell of each row is its head.
 
     ``sides``: ``<`` (text, which may be wrapped) or ``>`` (number) for each column; by default the first is
     text. ``best``: index of the row to emphasise. ``caption``: what it shows.
     """
 
-    heads: Sequence[str]
+    heads: Sequence[str | Cell]
     rows: Sequence[Sequence[str | Cell]]
     sides: str = ""
     best: int | None = None

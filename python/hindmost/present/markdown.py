@@ -41,8 +41,8 @@ def _item(one: Item) -> str:
 
 def _table(table: Table) -> str:
     rules = ["---" if table.side(column) == "<" else "---:" for column in range(len(table.heads))]
-    rows = [table.heads, rules, *table.rows]
-    lines = [f"| {' | '.join(rule if cells is rules else _cell(rule) for rule in cells)} |" for cells in rows]
+    head, *rows = ([_cell(cell) for cell in cells] for cells in (table.heads, *table.rows))
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, rules, *rows)]
     return "\n".join([*([_inline(table.caption), ""] if table.caption else []), *lines])
 
 

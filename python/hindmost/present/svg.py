@@ -182,7 +182,7 @@ class Plot:
     def __str__(self) -> str:
         """Return the ``<svg>`` element."""
         head = f'<svg viewBox="0 0 {_short(self.width)} {_short(self.height)}" role="img"'
-        return f"{head} aria-label={quoteattr(self.title)}>{''.join(self.parts)}</svg>"
+        return f"{head} aria-label={quoteattr(plain(self.title))}>{''.join(self.parts)}</svg>"
 
 
 def _short(value: object) -> str:

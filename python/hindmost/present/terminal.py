@@ -86,10 +86,9 @@ def _line(text: str, tone: Tone) -> rich.text.Text:
 
 def _print_table(console: Console, table: Table) -> None:
     from rich.table import Table as Grid
-    from rich.text import Text as Line
 
     if table.caption:
-        console.print(Line(plain(table.caption)), soft_wrap=True)
+        print_text(console, _line(table.caption, ""), indent=2)
     widths = [_width(table, column) for column in range(len(table.heads))]
     wrapped = [at for at, width in enumerate(widths) if table.side(at) == "<" and width > _MOST_FIXED]
     if wrapped[1:]:  # the first column has the names of rows: it is wrapped only if no other can be
@@ -97,7 +96,7 @@ def _print_table(console: Console, table: Table) -> None:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column, name in enumerate(table.heads):
         justify: Literal["left", "right"] = "left" if table.side(column) == "<" else "right"
-        grid.add_column(Line(_keep(name)), justify=justify, no_wrap=column not in wrapped, overflow="fold")
+        grid.add_column(_cell(name), justify=justify, no_wrap=column not in wrapped, overflow="fold")
     for place, cells in enumerate(table.rows):
         style = "bold" if place == table.best else ""
         grid.add_row(*(_cell(cell) for cell in cells), style=style)
