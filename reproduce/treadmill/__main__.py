@@ -69,11 +69,11 @@ def table_4(target: str) -> None:
     """Show the effects of four factors on memcached (Figures 7 and 8, Table IV), and what they explain."""
     result = hindmost.attribute(STUDY, out="table-4", frames="rows", progress=print)
     print(result.table())
-    for load in result.document["loads"]:
-        for label, answer in load["quantiles"].items():
-            if explained := answer["explained"]:
-                known = f"{explained['pseudo_r2']:.2f}, at most {explained['ceiling']:.2f}"
-                print(f"Figure 11: pseudo-R² of the runs' {label} at {load['name']}: {known}")
+    for load in result.document.loads:
+        for label, answer in load.quantiles.items():
+            if (explained := answer.explained) and explained.pseudo_r2 is not None:
+                known = f"{explained.pseudo_r2:.2f}, at most {explained.ceiling:.2f}"
+                print(f"Figure 11: pseudo-R² of the runs' {label} at {load.name}: {known}")
 
 
 FIGURES: dict[str, Callable[[str], None]] = {

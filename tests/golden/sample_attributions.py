@@ -11,6 +11,10 @@ import random
 import statistics
 from typing import Any
 
+import msgspec
+
+from hindmost.commands.attribute.document import Attribution
+
 FACTORS = {
     "numa": ("numa", "server:numa", ["same-node", "interleave"], "where the server's memory lies"),
     "turbo": ("host", "host:turbo", ["off", "on"], "frequencies beyond the nominal one"),
@@ -566,3 +570,8 @@ def barren() -> dict[str, Any]:
 
 
 SAMPLES = {"full": full, "small": small, "hostile": hostile, "barren": barren}
+
+
+def typed(document: dict[str, Any]) -> Attribution:
+    """Return a sample, which may be changed, as its type."""
+    return msgspec.convert(document, Attribution)

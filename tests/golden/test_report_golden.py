@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from rows import each_row
-from sample_attributions import small
+from sample_attributions import small, typed
 from sample_results import FINDINGS, SAMPLES
 
 from hindmost import MeasurePlan
 from hindmost.cli import progress
-from hindmost.commands.attribute.view import render_attribution
+from hindmost.commands.attribute.view import view as view_attribution
 from hindmost.commands.diagnose import view as diagnosis
 from hindmost.commands.diagnose.document import read_diagnosis
 from hindmost.commands.host.document import Doctor
@@ -69,7 +69,7 @@ def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     yield "measure, progress", render_progress_log(monkeypatch)
     doctor = Doctor(schema="hindmost.doctor/2", facts={}, noise=None, findings=FINDINGS)
     yield "doctor", terminal.render_terminal(doctor_view(doctor), width=80, color=False)
-    yield "attribute", render_attribution(small())
+    yield "attribute", terminal.render_terminal(view_attribution(typed(small())), width=100, color=False)
     found = diagnosis.view(read_diagnosis(DATA / "diagnosis_two.json"))
     yield "diagnose", terminal.render_terminal(found, width=100, color=False)
 

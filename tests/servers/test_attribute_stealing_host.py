@@ -15,6 +15,7 @@ from factorials import factor, load
 from hindmost import Study
 from hindmost.commands.attribute.answer import answer
 from hindmost.commands.attribute.course import Course
+from hindmost.commands.attribute.document import Attribution
 from hindmost.commands.attribute.resolve import resolve
 from hindmost.commands.attribute.runner import Runner
 from hindmost.core.fleet import Job
@@ -54,7 +55,7 @@ class CellFleet(StealingFleet):
             yield team
 
 
-def run_study(folder: Path, host: Host) -> dict:
+def run_study(folder: Path, host: Host) -> Attribution:
     folder.mkdir()
     file = folder / "study.toml"
     file.write_text(STUDY)
@@ -68,21 +69,21 @@ def run_study(folder: Path, host: Host) -> dict:
     with study.lock():
         runner = Runner(study, plan, fleet=CellFleet(host))
         Course(runner, lambda _: None).blocks()
-        return dict(answer(runner))
+        return answer(runner)
 
 
 @pytest.mark.nightly
 @pytest.mark.memcached
 def test_effects_are_found_on_a_host_that_steals_from_every_third_run(tmp_path):
     document = run_study(tmp_path / "s", Host(disturbed=0.35))
-    (load,) = document["loads"]
-    assert sum(cell["invalid"] for cell in load["cells"]) > 0, "no run was disturbed: the test shows nothing"
+    (load,) = document.loads
+    assert sum(cell.invalid for cell in load.cells) > 0, "no run was disturbed: the test shows nothing"
     for label, q in (("p50", 0.5), ("p95", 0.95)):
-        effects = {effect["term"]: effect for effect in load["quantiles"][label]["average"]}
+        effects = {effect.term: effect for effect in load.quantiles[label].average}
         slow, fast = (mm1_sojourn(3e3 * us / 1e6, us, q) for us in SERVICE_US)
-        assert effects["slow"]["verdict"] == "lowers"
+        assert effects["slow"].verdict == "lowers"
         # Intervals of nominal .95: one of four times the width misses once in millions.
-        low, high = (math.log1p(effects["slow"][end]) for end in ("share_low", "share_high"))
+        low, high = (math.log1p(end) for end in (effects["slow"].share_low, effects["slow"].share_high))
         assert abs(math.log(fast / slow) - (low + high) / 2.0) < 2.0 * (high - low)
-        assert effects["nothing"]["verdict"] in ("negligible", "undecided")
-    assert document["recommendation"]["levels"] == {"slow": "1", "nothing": "64"}
+        assert effects["nothing"].verdict in ("negligible", "undecided")
+    assert document.recommendation.levels == {"slow": "1", "nothing": "64"}

@@ -97,7 +97,7 @@ def test_a_study_of_factors_from_python_has_its_effects(tmp_path):
     assert body.height == 0 or body["value"].item() > 50, (
         "the planted effect is 200 us; a busy host may leave no run"
     )
-    assert set(result.document["loads"][0]["cells"][0]["levels"]) == {"body"}
+    assert set(result.document.loads[0].cells[0].levels) == {"body"}
     assert set(result.runs.columns) >= ({"body", "quantile", "value"} if result.runs.height else set())
     assert result.requests().collect()["part"].n_unique() > 1
     assert isinstance(hindmost.open_study(str(tmp_path / "study")), AttributionResult)

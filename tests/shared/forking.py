@@ -52,7 +52,7 @@ PRELOADED = (
     "scipy.special",
 )
 """Modules that commands import, loaded only once."""
-PAGES = ("attribution.html", "page.html", "view.html")
+PAGES = ("page.html", "view.html")
 """Page templates that many tests render: compiling one takes a third of a second."""
 
 

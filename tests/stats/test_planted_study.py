@@ -14,6 +14,7 @@ import pytest
 from planted_world import CELLS, CONTROL, LEVELS, SWITCHES, average_effects, run, study, truth
 
 from hindmost.commands.attribute import effects, model
+from hindmost.commands.attribute.document import Recommendation
 from hindmost.commands.attribute.plan import AttributionPlan
 from hindmost.commands.attribute.recommend import recommendation
 from hindmost.commands.attribute.resolve import resolve
@@ -61,12 +62,12 @@ def evaluate_study(plan: AttributionPlan, true: dict, seed: int, *, isolated: bo
     tally = dict.fromkeys(("shown", "missed", "wrong", "false", "asked", "covered", "advised", "misled"), 0)
     for name in LEVELS:
         for term, effect in average_effects(true, name).items():
-            rows = answers["busy", name]["average"]
-            row = next(row for row in rows if tuple(row["factors"]) == term)
-            shown = row["verdict"] in ("raises", "lowers")
-            right = row["verdict"] == ("raises" if effect > 0.0 else "lowers")
+            rows = answers["busy", name].average
+            row = next(row for row in rows if tuple(row.factors) == term)
+            shown = row.verdict in ("raises", "lowers")
+            right = row.verdict == ("raises" if effect > 0.0 else "lowers")
             tally["asked"] += 1
-            tally["covered"] += row["share_low"] <= math.expm1(effect) <= row["share_high"]
+            tally["covered"] += row.share_low <= math.expm1(effect) <= row.share_high
             if abs(effect) < 0.01:
                 tally["false"] += shown
             else:
@@ -74,15 +75,15 @@ def evaluate_study(plan: AttributionPlan, true: dict, seed: int, *, isolated: bo
                 if abs(effect) > CLEAR:
                     tally["shown" if right else "missed"] += 1
     advice = recommendation(plan, fits, {"busy": cells})
-    if advice["levels"] is not None:
+    if advice.levels is not None:
         tally["advised"] = 1
-        tally["misled"] = _is_misleading(advice, plan.cell(advice["levels"]), true)
+        tally["misled"] = _is_misleading(advice, plan.cell(advice.levels), true)
     return tally
 
 
-def _is_misleading(advice: dict, after: tuple[int, ...], true: dict) -> bool:
+def _is_misleading(advice: Recommendation, after: tuple[int, ...], true: dict) -> bool:
     """Whether the advice is no better than the present setting, or conceals its costs."""
-    stated = {price["quantile"] for price in advice["prices"]}
+    stated = {price.quantile for price in advice.prices}
     dearer = {name for name in LEVELS if true[after][name] > 1.05 * true[CONTROL][name]}
     return bool(true[after]["p99"] >= true[CONTROL]["p99"] or dearer - stated)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from factorials import factor, load
 from messages import raises
@@ -20,6 +21,7 @@ from hindmost.commands.attribute.recommend import recommendation
 from hindmost.commands.attribute.resolve import resolve
 from hindmost.core.notes import Note
 from hindmost.errors import UsageError
+from tests.golden import sample_attributions
 
 STUDY = "".join(
     [
@@ -42,18 +44,11 @@ def plan_of(tmp_path, more="", design="", delta="5%"):
 
 
 def texts_of(plan, quantile):
-    """Return the texts of a document with this percentile only."""
-    empty = {"cells": [], "interference": None, "drift": None, "name": "low", "quantiles": {"p99": quantile}}
-    return sentences.write_answer(
-        plan,
-        {
-            "loads": [empty],
-            "confirmations": [],
-            "unconfirmed": [],
-            "recommendation": {"text": "none"},
-            "design": {"runs": 24, "blocks": 3},
-        },
-    )
+    """Return the sentences of a document with this percentile only."""
+    sample = sample_attributions.typed(sample_attributions.small())
+    only = msgspec.structs.replace(sample.loads[0], cells=[], drift=None, quantiles={"p99": quantile})
+    advice = msgspec.structs.replace(sample.recommendation, text="none")
+    return sentences.write_answer(plan, msgspec.structs.replace(sample, loads=[only], recommendation=advice))
 
 
 def run(block, value):
@@ -100,24 +95,20 @@ def recommend(plan, cells):
 
 
 def effect_of(answer, term, coding="average"):
-    return next(effect for effect in answer[coding] if effect["term"] == term)
+    return next(effect for effect in getattr(answer, coding) if effect.term == term)
 
 
 def test_ratios_are_found_despite_disturbed_blocks(tmp_path):
     answer = answer_p99(plan_of(tmp_path), runs_of(product_truth))
     # On average over b and c: sqrt(1.5 * 1.5 * 2.0) = 2.12; over a: sqrt(0.7 * 1.4) = 0.99.
     a, b, c = (effect_of(answer, name) for name in "abc")
-    assert a["verdict"] == "raises"
-    assert a["share_low"] < math.sqrt(1.5 * 1.5 * 2.0) - 1.0 < a["share_high"]
-    assert {b["verdict"], c["verdict"]} <= {"negligible", "undecided"}
+    assert a.verdict == "raises"
+    assert a.share_low < math.sqrt(1.5 * 1.5 * 2.0) - 1.0 < a.share_high
+    assert {b.verdict, c.verdict} <= {"negligible", "undecided"}
     corner = effect_of(answer, "b", "corner")
-    assert corner["verdict"] == "lowers"
-    assert corner["share_low"] < -0.3 < corner["share_high"]
-    assert (
-        effect_of(answer, "a:b", "corner")["share_low"]
-        < 1.0
-        < effect_of(answer, "a:b", "corner")["share_high"]
-    )
+    assert corner.verdict == "lowers"
+    assert corner.share_low < -0.3 < corner.share_high
+    assert effect_of(answer, "a:b", "corner").share_low < 1.0 < effect_of(answer, "a:b", "corner").share_high
 
 
 def test_effects_in_microseconds_add_up(tmp_path):
@@ -127,16 +118,14 @@ def test_effects_in_microseconds_add_up(tmp_path):
     answer = answer_p99(plan_of(tmp_path, 'scale = "us"'), runs_of(truth, scatter=0.02))
     for term, value in (("a", 60.0), ("b", -40.0)):
         found = effect_of(answer, term, "corner")
-        assert found["low"] < value < found["high"]
-        assert found["share"] == pytest.approx(
-            found["value"] / effect_of(answer, "(Intercept)", "corner")["value"]
-        )
+        assert found.low < value < found.high
+        assert found.share == pytest.approx(found.value / effect_of(answer, "(Intercept)", "corner").value)
 
 
 def test_a_smallest_effect_in_microseconds_needs_an_additive_scale(tmp_path):
     plan = plan_of(tmp_path, 'scale = "us"', delta="40us")
     answer = answer_p99(plan, runs_of(lambda cell: 200.0 + 30.0 * cell[0], scatter=0.005))
-    assert effect_of(answer, "a")["verdict"] == "negligible", "30 us, where 40 matter"
+    assert effect_of(answer, "a").verdict == "negligible", "30 us, where 40 matter"
     with raises(UsageError, "bad-value", key="delta", value="20us", scale="ratio"):
         plan_of(tmp_path, delta="20us")
 
@@ -147,45 +136,50 @@ def test_an_unmeasured_percentile_cannot_be_optimised(tmp_path):
 
 
 def test_an_effect_that_changes_its_sign_is_a_reversal(tmp_path):
-    (reversal,) = list(answer_p99(plan_of(tmp_path), runs_of(product_truth))["reversals"])
-    assert (reversal["factor"], reversal["level"], reversal["by"]) == ("b", "spin", "a")
-    assert reversal["effects_us"][0]["value"] < 0.0 < reversal["effects_us"][1]["value"]
+    (reversal,) = list(answer_p99(plan_of(tmp_path), runs_of(product_truth)).reversals)
+    assert (reversal.factor, reversal.level, reversal.by) == ("b", "spin", "a")
+    assert reversal.effects_us[0]["value"] < 0.0 < reversal.effects_us[1]["value"]
 
 
 def test_the_best_cell_comes_first_and_indistinguishable_cells_are_tied(tmp_path):
     plan = plan_of(tmp_path)
-    ranking = answer_p99(plan, runs_of(product_truth))["best"]
-    assert [row["levels"]["a"] for row in ranking[:2]] == ["1", "1"]
-    assert {row["levels"]["b"] for row in ranking[:2]} == {"spin"}
-    assert [row["tied"] for row in ranking] == [True, True] + [False] * 6
+    ranking = answer_p99(plan, runs_of(product_truth)).best
+    assert [row.levels["a"] for row in ranking[:2]] == ["1", "1"]
+    assert {row.levels["b"] for row in ranking[:2]} == {"spin"}
+    assert [row.tied for row in ranking] == [True, True] + [False] * 6
 
 
 def test_a_failed_cell_removes_only_its_own_terms(tmp_path):
     cells = runs_of(product_truth)
     cells[1, 1, 1] = CellRuns((1, 1, 1), failure=FAILED)
     answer = answer_p99(plan_of(tmp_path), cells)
-    assert effect_of(answer, "a")["verdict"] == "raises"
-    assert not [effect for effect in answer["corner"] if effect["factors"] == ["a", "b", "c"]]
-    assert all(row["levels"] != {"a": "2", "b": "spin", "c": "128"} for row in answer["best"])
+    assert effect_of(answer, "a").verdict == "raises"
+    assert not [effect for effect in answer.corner if effect.factors == ["a", "b", "c"]]
+    assert all(row.levels != {"a": "2", "b": "spin", "c": "128"} for row in answer.best)
+
+
+def cells_without_figures(load, cells):
+    return reasons.cells_without_figures(SimpleNamespace(loads=[SimpleNamespace(name=load, cells=cells)]))
 
 
 def test_cells_without_a_figure_give_one_reason_per_load():
     failures = {"x": None, "y": FAILED.document(), "z": FAILED.document(), "w": FAILED.document()}
     cells = [
-        {"levels": {"a": "1", "b": b}, "failure": failure, "runs": 4, "invalid": 0}
+        SimpleNamespace(levels={"a": "1", "b": b}, failure=failure, runs=4, invalid=0)
         for b, failure in failures.items()
     ]
-    (reason,) = reasons.cells_without_figures({"loads": [{"name": "high", "cells": cells}]})
+    (reason,) = cells_without_figures("high", cells)
     assert reason["code"] == "failed-cell"
     first = {"load": "high", "levels": {"a": "1", "b": "y"}, "why": "not-started"}
     assert reason["values"] == first | {"failed": 3, "cells": 4}
 
 
 def test_many_distorted_runs_give_a_reason():
-    cells = [{"levels": {"a": "1"}, "failure": None, "runs": 8, "invalid": invalid} for invalid in (2, 3)]
-    few, many = ({"name": "low", "cells": [cell]} for cell in cells)
-    assert reasons.cells_without_figures({"loads": [few]}) == []
-    (reason,) = reasons.cells_without_figures({"loads": [many]})
+    few, many = (
+        SimpleNamespace(levels={"a": "1"}, failure=None, runs=8, invalid=invalid) for invalid in (2, 3)
+    )
+    assert cells_without_figures("low", [few]) == []
+    (reason,) = cells_without_figures("low", [many])
     assert (reason["code"], reason["values"]) == (
         "distorted-runs",
         {"load": "low", "distorted": 3, "runs": 11},
@@ -206,16 +200,16 @@ def test_forbidden_cells_are_neither_predicted_nor_recommended(tmp_path):
         cell: cell_runs for cell, cell_runs in runs_of(product_truth).items() if cell in plan.design.cells
     }
     answer = answer_p99(plan, cells)
-    for row in (*answer["predicted"], *answer["best"]):
-        assert (row["levels"]["a"], row["levels"]["b"]) != ("1", "spin")
+    for row in (*answer.predicted, *answer.best):
+        assert (row.levels["a"], row.levels["b"]) != ("1", "spin")
 
 
 def test_the_recommended_setting_is_significantly_lower_and_changes_least(tmp_path):
     plan = plan_of(tmp_path)
     found = recommend(plan, runs_of(product_truth))
-    assert found["outcome"] == "better"
-    assert found["levels"] == {"a": "1", "b": "spin", "c": "64"}, "c does nothing: it is left"
-    assert found["gain"]["low"] < 0.7 < found["gain"]["high"] < 1.0
+    assert found.outcome == "better"
+    assert found.levels == {"a": "1", "b": "spin", "c": "64"}, "c does nothing: it is left"
+    assert found.gain.low < 0.7 < found.gain.high < 1.0
 
 
 def test_a_cell_with_two_runs_or_none_is_never_recommended(tmp_path):
@@ -231,8 +225,8 @@ def test_a_cell_with_two_runs_or_none_is_never_recommended(tmp_path):
         for cell in ((1, 1, 0), (1, 1, 1)):  # the lowest ones
             cells[cell].runs[:] = cells[cell].runs[:runs]
         found = recommend(smaller, cells)
-        assert found["outcome"] == "better"
-        assert (found["levels"]["a"], found["levels"]["b"]) != ("2", "spin"), runs
+        assert found.outcome == "better"
+        assert (found.levels["a"], found.levels["b"]) != ("2", "spin"), runs
 
 
 def test_too_few_runs_leave_the_recommendation_open_with_the_missing_blocks(tmp_path):
@@ -241,26 +235,26 @@ def test_too_few_runs_leave_the_recommendation_open_with_the_missing_blocks(tmp_
     for runs in cells.values():
         runs.invalid = 2  # every other run is distorted
     found = recommend(plan, cells)
-    assert (found["outcome"], found["more_blocks"]) == ("open", 2)
+    assert (found.outcome, found.more_blocks) == ("open", 2)
 
 
 def test_no_setting_is_recommended_if_the_present_one_is_tied(tmp_path):
     found = recommend(plan_of(tmp_path), runs_of(lambda cell: 200.0, scatter=0.2))
-    assert (found["outcome"], found["levels"]) == ("tied", None)
+    assert (found.outcome, found.levels) == ("tied", None)
 
 
 def test_an_uncertain_candidate_is_named_with_the_blocks_that_would_decide(tmp_path):
     plan = plan_of(tmp_path)
     cells = runs_of(lambda cell: 200.0 * 0.85 ** cell[1], scatter=0.2, runs=4, seed=3)
     found = recommend(plan, cells)
-    assert found["outcome"] == "tied"
-    assert found["candidate"] == answer_p99(plan, cells)["best"][0]["levels"]
-    assert found["more_blocks"] > 0
+    assert found.outcome == "tied"
+    assert found.candidate == answer_p99(plan, cells).best[0].levels
+    assert found.more_blocks > 0
 
 
 def test_a_present_setting_that_is_the_lowest_is_kept(tmp_path):
     found = recommend(plan_of(tmp_path), runs_of(lambda cell: 200.0 * (1.0 + sum(cell))))
-    assert found["outcome"] == "present"
+    assert found.outcome == "present"
 
 
 def test_a_cost_above_the_gain_is_named_first(tmp_path):
@@ -271,12 +265,12 @@ def test_a_cost_above_the_gain_is_named_first(tmp_path):
         for one_run in cell_runs.runs:
             one_run.values["p50"] = one_run.values["p99"] * (1.5 if cell[1] else 0.175)
     found = recommend(plan, cells)
-    assert found["levels"]["b"] == "spin"
-    (price,) = found["prices"]
-    assert price["more_than_gained"]
-    assert price["shown"]
-    assert price["ratio"]["value"] == pytest.approx(6.0, rel=0.1)
-    assert found["text"].index("p50") < found["text"].index("b = spin"), "the cost comes first"
+    assert found.levels["b"] == "spin"
+    (price,) = found.prices
+    assert price.more_than_gained
+    assert price.shown
+    assert price.ratio.value == pytest.approx(6.0, rel=0.1)
+    assert found.text.index("p50") < found.text.index("b = spin"), "the cost comes first"
 
 
 def test_a_setting_that_fails_at_another_load_is_not_recommended(tmp_path):
@@ -287,7 +281,7 @@ def test_a_setting_that_fails_at_another_load_is_not_recommended(tmp_path):
         if cell[1]:
             at_high_load[cell].failure = FAILED
     found = recommendation(plan, fit_models(plan, cells), {"low": cells, "high": at_high_load})
-    assert found["levels"] is None
+    assert found.levels is None
 
 
 def test_verdicts_follow_the_adjusted_p(tmp_path):
@@ -312,9 +306,9 @@ def test_effects_in_microseconds_are_relative_to_the_low_level(tmp_path):
     answer = answer_p99(plan_of(tmp_path), runs_of(truth, scatter=0.01))
     for coding in ("average", "corner"):
         found = effect_of(answer, "a", coding)
-        assert found["low"] < 300.0 < found["high"]
-        assert found["base"] == pytest.approx(165.0, rel=0.12)
-        assert found["base"] * found["share"] == pytest.approx(found["value"])
+        assert found.low < 300.0 < found.high
+        assert found.base == pytest.approx(165.0, rel=0.12)
+        assert found.base * found.share == pytest.approx(found.value)
 
 
 @pytest.mark.parametrize(("before", "after"), [(484.0, 185.0), (676.0, 2_480.0)])
@@ -328,8 +322,8 @@ def test_a_share_is_relative_to_the_figure_before_the_change(before, after, codi
         return before + (after - before) * cell[0]
 
     found = effect_of(answer_p99(plan_of(folder, 'scale = "us"'), runs_of(truth, scatter=0.01)), "a", coding)
-    assert found["share"] == pytest.approx(after / before - 1.0, rel=0.1)
-    assert found["share_low"] < found["share"] < found["share_high"]
+    assert found.share == pytest.approx(after / before - 1.0, rel=0.1)
+    assert found.share_low < found.share < found.share_high
 
 
 def test_an_interaction_is_the_difference_from_the_sum_of_its_parts(tmp_path):
@@ -340,18 +334,18 @@ def test_an_interaction_is_the_difference_from_the_sum_of_its_parts(tmp_path):
 
     for coding in ("average", "corner"):
         found = effect_of(answer_p99(plan_of(tmp_path), runs_of(truth, scatter=0.01)), "a:b", coding)
-        assert found["base"] == pytest.approx(465.0, rel=0.12)
-        assert found["low"] < 500.0 < found["high"]
-        assert found["base"] * found["share"] == pytest.approx(found["value"])
+        assert found.base == pytest.approx(465.0, rel=0.12)
+        assert found.low < 500.0 < found.high
+        assert found.base * found.share == pytest.approx(found.value)
 
 
 def test_a_control_that_drifts_is_found():
     steady = CellRuns((0,), [run(i, 100.0 + (-1) ** i) for i in range(1, 11)])
     rising = CellRuns((0,), [run(i, 100.0 + 3.0 * i) for i in range(1, 11)])
-    assert not drift_of(steady, "p99")["drifting"]
+    assert not drift_of(steady, "p99").drifting
     found = drift_of(rising, "p99")
-    assert found["drifting"]
-    assert found["share_per_block"] == pytest.approx(3.0 / 116.5)
+    assert found.drifting
+    assert found.share_per_block == pytest.approx(3.0 / 116.5)
     assert drift_of(CellRuns((0,)), "p99") is None
 
 
@@ -360,8 +354,8 @@ def test_factors_with_too_few_runs_are_undecided(tmp_path):
     runs = runs_of(lambda cell: 200.0 * (3.0 if cell[0] else 1.0), scatter=0.01)
     few = {cell: CellRuns(cell, cell_runs.runs[: 1 if cell[0] else 10]) for cell, cell_runs in runs.items()}
     texts = texts_of(plan, answer_p99(plan, few))
-    (reason,) = [reason for reason in texts["reasons"] if reason["code"] == "undecided-factors"]
-    assert (texts["verdict"], reason["values"]["more_runs"]) == ("open", None)
+    (reason,) = [reason for reason in texts.reasons if reason["code"] == "undecided-factors"]
+    assert (texts.verdict, reason["values"]["more_runs"]) == ("open", None)
     lost_terms = {term[0] for term in model.fit_model(plan, few, "p99").fit.lost if len(term) == 1}
     assert lost_terms
     assert lost_terms <= set(reason["values"]["factors"])
@@ -385,13 +379,13 @@ def test_undecided_factors_give_a_reason_with_the_missing_runs(tmp_path):
         plan, runs_of(lambda cell: 200.0 * (1.06 if cell[0] else 1.0), scatter=0.2, runs=3, seed=2)
     )
     texts = texts_of(plan, quantile)
-    assert (texts["verdict"], len(texts["summary"])) == ("open", 3)
-    assert (texts["headline"], texts["summary"][1]) == (texts["summary"][0], "none")
-    (reason,) = [reason for reason in texts["reasons"] if reason["code"] == "undecided-factors"]
+    assert (texts.verdict, len(texts.summary)) == ("open", 3)
+    assert (texts.headline, texts.summary[1]) == (texts.summary[0], "none")
+    (reason,) = [reason for reason in texts.reasons if reason["code"] == "undecided-factors"]
     undecided = {
-        effect["factors"][0]: effect["more_runs"]
-        for effect in quantile["average"]
-        if effect["verdict"] == "undecided" and len(effect["factors"]) == 1
+        effect.factors[0]: effect.more_runs
+        for effect in quantile.average
+        if effect.verdict == "undecided" and len(effect.factors) == 1
     }
     assert reason["values"]["factors"] == list(undecided)
     assert reason["values"]["more_runs"] == max(runs for runs in undecided.values() if runs)

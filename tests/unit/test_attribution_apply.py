@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,8 +40,10 @@ def plan(tmp_path):
 
 
 def make_document(plan, outcome):
-    confirmed = [{"outcome": outcome, "load": "low"}] if outcome else []
-    return {"recommendation": {"levels": plan.levels((1, 1)), "text": ""}, "confirmations": confirmed}
+    confirmed = [SimpleNamespace(outcome=outcome, load="low")] if outcome else []
+    return SimpleNamespace(
+        recommendation=SimpleNamespace(levels=plan.levels((1, 1)), text=""), confirmations=confirmed
+    )
 
 
 def apply_outcome(plan, outcome, monkeypatch):
@@ -73,6 +76,7 @@ def test_a_setting_is_applied_only_if_confirmed_at_every_load(plan, monkeypatch)
 def test_nothing_is_applied_without_a_recommendation(plan, monkeypatch):
     settings, messages = [], []
     monkeypatch.setattr(apply, "set_knob", lambda knob, level: settings.append((knob, level)))
-    no_recommendation = {"recommendation": {"levels": None, "text": "leave it"}, "confirmations": []}
+    advice = SimpleNamespace(levels=None, text="leave it")
+    no_recommendation = SimpleNamespace(recommendation=advice, confirmations=[])
     assert apply.apply_recommendation(plan, no_recommendation, messages.append) is None
     assert (settings, len(messages), "leave it" in messages[0]) == ([], 1, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 from messages import raises
@@ -74,10 +75,9 @@ class FakeRunner:
 
 
 def confirm(plan, tmp_path, fresh):
-    quantile = {"predicted": []}
-    loads = [{"name": load.name, "quantiles": dict.fromkeys(plan.labels, quantile)} for load in plan.loads]
-    document = {"loads": loads, "recommendation": {"levels": {"idle": "spin"}}}
-    return confirmations(FakeRunner(plan, tmp_path, fresh), document)
+    quantile = SimpleNamespace(predicted=[])
+    loads = [SimpleNamespace(quantiles=dict.fromkeys(plan.labels, quantile)) for _ in plan.loads]
+    return confirmations(FakeRunner(plan, tmp_path, fresh), SimpleNamespace(levels={"idle": "spin"}), loads)
 
 
 BEFORE = [100.0, 104.0, 98.0, 101.0, 99.0, 103.0, 97.0, 102.0]
@@ -88,7 +88,7 @@ def test_one_disturbed_pair_neither_refutes_nor_confirms(plan, tmp_path):
     (low, high), _ = confirm(
         plan, tmp_path, {"low": by_side(BEFORE, disturbed), "high": by_side(disturbed, BEFORE)}
     )
-    assert (low["outcome"], high["outcome"]) == ("undecided", "undecided")
+    assert (low.outcome, high.outcome) == ("undecided", "undecided")
 
 
 def test_lower_in_every_pair_is_confirmed_and_higher_is_refuted(plan, tmp_path):
@@ -96,17 +96,17 @@ def test_lower_in_every_pair_is_confirmed_and_higher_is_refuted(plan, tmp_path):
     (low, high), notes = confirm(
         plan, tmp_path, {"low": by_side(BEFORE, less), "high": by_side(less, BEFORE)}
     )
-    assert (low["outcome"], high["outcome"]) == ("confirmed", "refuted")
-    assert low["ratio"]["p99"]["value"] == pytest.approx(0.7)
-    assert (low["load"], low["least_pairs"], notes) == ("low", None, [])
+    assert (low.outcome, high.outcome) == ("confirmed", "refuted")
+    assert low.ratio["p99"].value == pytest.approx(0.7)
+    assert (low.load, low.least_pairs, notes) == ("low", None, [])
 
 
 def test_fewer_than_six_pairs_decide_nothing(plan, tmp_path):
     less = [0.5 * value for value in BEFORE]
     (low,), (high,) = confirm(plan, tmp_path, {"low": by_side(BEFORE[:5], less[:5])})
-    assert (low["outcome"], low["least_pairs"]) == ("undecided", 6)
-    assert low["ratio"]["p99"]["low"] is None
-    assert (high["load"], high["why"]["code"]) == ("high", "no-fresh-runs")
+    assert (low.outcome, low.least_pairs) == ("undecided", 6)
+    assert low.ratio["p99"].low is None
+    assert (high.load, high.why["code"]) == ("high", "no-fresh-runs")
 
 
 def test_a_load_with_only_excluded_or_infinite_pairs_has_no_confirmation(plan, tmp_path):
@@ -114,7 +114,7 @@ def test_a_load_with_only_excluded_or_infinite_pairs_has_no_confirmation(plan, t
     fresh = {"low": by_side(BEFORE, []), "high": by_side(BEFORE, late)}
     confirmed, notes = confirm(plan, tmp_path, fresh)
     assert confirmed == []
-    assert [(note["load"], note["why"]["code"]) for note in notes] == [
+    assert [(note.load, note.why["code"]) for note in notes] == [
         ("low", "no-clean-pair"),
         ("high", "infinitely-late"),
     ]
@@ -124,11 +124,11 @@ def test_an_infinite_mean_does_not_prevent_a_confirmation(plan, tmp_path, monkey
     monkeypatch.setattr(FakeRunner, "mean", math.inf)
     less = [0.7 * value for value in BEFORE]
     (low,), _ = confirm(plan, tmp_path, {"low": by_side(BEFORE, less)})
-    assert low["outcome"] == "confirmed"
-    assert set(low["ratio"]) == {"p50", "p99"}
-    for side in ("before", "after"):
-        assert set(low[side]["between_runs_sd_us"]) == {"p50", "p99"}
-        assert low[side]["values"]["mean"] == [math.inf] * 8
+    assert low.outcome == "confirmed"
+    assert set(low.ratio) == {"p50", "p99"}
+    for side in (low.before, low.after):
+        assert set(side.between_runs_sd_us) == {"p50", "p99"}
+        assert side.values["mean"] == [math.inf] * 8
     encode(low)
 
 

@@ -23,6 +23,7 @@ from hindmost.core.study.kind import KINDS
 from hindmost.errors import StudyError, UsageError
 from hindmost.results import AttributionResult, MeasureResult, Result, SearchResult
 from tests.golden import sample_attributions, sample_results
+from tests.golden.sample_attributions import typed
 
 TINY = ["of", "quantile", "value", "low", "high", "runs", "verdict"]
 
@@ -190,7 +191,7 @@ def test_save_writes_the_page_of_the_command_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "result", [sample_result("hostile"), AttributionResult(sample_attributions.hostile())]
+    "result", [sample_result("hostile"), AttributionResult(typed(sample_attributions.hostile()))]
 )
 def test_a_notebook_shows_no_markup_from_a_server(result):
     html = result._repr_html_()
@@ -210,17 +211,17 @@ def test_a_notebook_shows_verdict_figures_and_a_picture():
 
 
 def test_an_attribution_gives_effects_runs_and_confirmations(pl):
-    result = AttributionResult(sample_attributions.full())
+    result = AttributionResult(typed(sample_attributions.full()))
     effects = result.effects.filter((pl.col("quantile") == "p99") & (pl.col("coding") == "average"))
-    load = result.document["loads"][0]
-    expected_values = {effect["term"]: effect["value"] for effect in load["quantiles"]["p99"]["average"]}
-    at_load = effects.filter(pl.col("load") == load["name"])
+    load = result.document.loads[0]
+    expected_values = {effect.term: effect.value for effect in load.quantiles["p99"].average}
+    at_load = effects.filter(pl.col("load") == load.name)
     assert dict(zip(at_load["term"], at_load["value"], strict=True)) == expected_values
-    assert {factor["name"] for factor in result.document["factors"]} <= set(result.runs.columns)
+    assert {factor.name for factor in result.document.factors} <= set(result.runs.columns)
     assert result.confirmations["ratio"].len() == sum(
-        len(confirmation["ratio"]) for confirmation in result.document["confirmations"]
+        len(confirmation.ratio) for confirmation in result.document.confirmations
     )
-    assert result.recommendation["levels"] == result.document["recommendation"]["levels"]
+    assert result.recommendation is result.document.recommendation
     assert result.figures
 
 

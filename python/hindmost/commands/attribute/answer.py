@@ -18,27 +18,14 @@ from hindmost.commands.attribute.plan import AttributionPlan, LoadPoint, folder_
 from hindmost.commands.attribute.recommend import recommendation
 from hindmost.commands.attribute.runner import Runner
 from hindmost.core.store import now_utc
-from hindmost.core.store.estimates import Value, bounds, number, to_value, without_nan
+from hindmost.core.store.estimates import Value, bounds, number, to_value
 from hindmost.stats import mean_interval, positive_mean_interval
 
 FILE = "attribution.json"
 
 
-def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> documents.Attribution:
-    """Compute the answer from a study's runs.
-
-    Parameters
-    ----------
-    runner : Runner
-        Knows where the runs are stored.
-    applied : mapping, optional
-        Levels in which the host was left.
-
-    Returns
-    -------
-    Attribution
-        Document ``hindmost.attribution/2``.
-    """
+def answer(runner: Runner) -> documents.Attribution:
+    """Compute the answer from a study's runs."""
     plan = runner.plan
     runs = _read_runs(runner)
     blocks = blocks_of(runs)
@@ -53,33 +40,38 @@ def answer(runner: Runner, applied: Mapping[str, str] | None = None) -> document
         _load(runner, load, runs[load.name], {q: answers[load.name, q] for q in plan.labels})
         for load in plan.loads
     ]
-    evidence: documents.Evidence = {
-        "schema": "hindmost.attribution/2",
-        "version": __version__,
-        "created": now_utc(),
-        "study": runner.study.folder.resolve().name,
-        "name": plan.file.name,
-        "target": plan.file.target,
-        "confidence": confidence,
-        "delta": plan.delta.share,
-        "delta_us": plan.delta.us,
-        "scale": plan.file.scale,
-        "adjustment": adjustment,
-        "quantiles": list(plan.labels),
-        "factors": _factors(plan),
-        "design": _design(plan, runs, blocks),
-        "loads": loads,
-        "recommendation": recommendation(plan, models, runs),
-        "confirmations": [],
-        "unconfirmed": [],
-        "applied": None if applied is None else dict(applied),
-        "seconds_total": sum(entry.seconds for entry in runner.attempts.entries()),
-        "host": runner.study.manifest["host"],
-        "plan": plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
-    }
-    evidence["confirmations"], evidence["unconfirmed"] = confirmations(runner, evidence)
-    document: documents.Attribution = {**evidence, **sentences.write_answer(plan, evidence)}
-    return without_nan(document)
+    advice = recommendation(plan, models, runs)
+    confirmed, unconfirmed = confirmations(runner, advice, loads)
+    document = documents.Attribution(
+        schema="hindmost.attribution/2",
+        version=__version__,
+        created=now_utc(),
+        study=runner.study.folder.resolve().name,
+        name=plan.file.name,
+        target=plan.file.target,
+        confidence=confidence,
+        delta=plan.delta.share,
+        delta_us=plan.delta.us,
+        scale=plan.file.scale,
+        adjustment=adjustment,
+        quantiles=list(plan.labels),
+        factors=_factors(plan),
+        design=_design(plan, runs, blocks),
+        loads=loads,
+        recommendation=advice,
+        confirmations=confirmed,
+        unconfirmed=unconfirmed,
+        applied=None,
+        seconds_total=sum(entry.seconds for entry in runner.attempts.entries()),
+        host=runner.study.manifest["host"],
+        plan=plan.file.model_dump(mode="json") | {"measure": plan.measure.model_dump(mode="json")},
+        verdict="invalid",
+        headline="",
+        summary=[],
+        findings=[],
+        reasons=[],
+    )
+    return sentences.write_answer(plan, document)
 
 
 def _read_runs(runner: Runner) -> dict[str, dict[Cell, CellRuns]]:
@@ -112,13 +104,9 @@ def _read(runner: Runner, load: LoadPoint, name: str, cell: Cell) -> CellRuns:
 
 def _factors(plan: AttributionPlan) -> list[documents.Factor]:
     return [
-        {
-            "name": factor.name,
-            "kind": kind,
-            "sets": sets,
-            "about": table.about,
-            "levels": list(factor.levels),
-        }
+        documents.Factor(
+            name=factor.name, kind=kind, sets=sets, about=table.about, levels=list(factor.levels)
+        )
         for factor, (kind, sets), table in zip(plan.design.factors, plan.sets, plan.file.factor, strict=True)
     ]
 
@@ -133,43 +121,43 @@ def _design(
     plan: AttributionPlan, runs: Mapping[str, Mapping[Cell, CellRuns]], blocks: int
 ) -> documents.Design:
     design = plan.design
-    return {
-        "kind": design.kind,
-        "resolution": design.resolution,
-        "cells": len(design.cells),
-        "possible": math.prod(len(factor.levels) for factor in design.factors),
-        "blocks": blocks,
-        "runs": sum(len(one.runs) for cells in runs.values() for one in cells.values()),
-        "terms": [term_text(term) for term in design.terms],
-        "aliases": {
+    return documents.Design(
+        kind=design.kind,
+        resolution=design.resolution,
+        cells=len(design.cells),
+        possible=math.prod(len(factor.levels) for factor in design.factors),
+        blocks=blocks,
+        runs=sum(len(one.runs) for cells in runs.values() for one in cells.values()),
+        terms=[term_text(term) for term in design.terms],
+        aliases={
             term_text(term): [term_text(other) for other in others]
             for term, others in design.aliases.items()
             if others
         },
-        "forbidden": [dict(one) for one in design.forbidden],
-        "control": plan.levels(plan.control),
-        "seed": plan.file.seed,
-    }
+        forbidden=[dict(one) for one in design.forbidden],
+        control=plan.levels(plan.control),
+        seed=plan.file.seed,
+    )
 
 
 def _load(
     runner: Runner,
     load: LoadPoint,
     runs: Mapping[Cell, CellRuns],
-    quantiles: Mapping[str, documents.QuantileAnswer],
+    quantiles: dict[str, documents.QuantileAnswer],
 ) -> documents.Load:
     plan = runner.plan
     busy = [run.busy for one in runs.values() for run in one.runs if run.busy is not None]
     cpus = max(1, len(plan.measure.server_cpus))
-    return {
-        "name": load.name,
-        "rate_per_s": load.rate_per_s,
-        "busy_share": min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
-        "cells": [_cell(plan, one) for one in runs.values()],
-        "quantiles": dict(quantiles),
-        "interference": _interference(runner, runs),
-        "drift": drift_of(control_of(runner, load), plan.labels[-1]),
-    }
+    return documents.Load(
+        name=load.name,
+        rate_per_s=load.rate_per_s,
+        busy_share=min(1.0, sum(busy) / len(busy) / cpus) if busy else None,
+        cells=[_cell(plan, one) for one in runs.values()],
+        quantiles=quantiles,
+        interference=_interference(runner, runs),
+        drift=drift_of(control_of(runner, load), plan.labels[-1]),
+    )
 
 
 def _interference(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.HostInterference | None:
@@ -178,29 +166,29 @@ def _interference(runner: Runner, runs: Mapping[Cell, CellRuns]) -> documents.Ho
     known = [isolated for isolated in every if isolated is not None and isolated.refused is None]
     if not known:
         return None
-    return {
-        "runs": sum(isolated.interruptions > 0 for isolated in known),
-        "of": len(every),
-        "interference_share": sum(isolated.taken for isolated in known) / len(known),
-        "counted_share": sum(isolated.counted for isolated in known) / len(known),
-        "refused": None if runner.readings.refused is None else runner.readings.refused.document(),
-    }
+    return documents.HostInterference(
+        runs=sum(isolated.interruptions > 0 for isolated in known),
+        of=len(every),
+        interference_share=sum(isolated.taken for isolated in known) / len(known),
+        counted_share=sum(isolated.counted for isolated in known) / len(known),
+        refused=None if runner.readings.refused is None else runner.readings.refused.document(),
+    )
 
 
 def _cell(plan: AttributionPlan, one: CellRuns) -> documents.Cell:
     labels = (*plan.labels, "mean")
     failure = one.failure or (None if one.runs else one.why_invalid)
-    return {
-        "levels": plan.levels(one.cell),
-        "runs": len(one.runs),
-        "extra": one.extra,
-        "invalid": one.invalid,
-        "blocks": one.blocks,
-        "values": {label: list(map(number, one.column(label))) for label in labels},
-        "latency_us": {label: _figure(plan, one.column(label)) for label in labels if one.runs},
-        "measured_us": {label: _figure(plan, one.measured_column(label)) for label in labels if one.runs},
-        "failure": None if failure is None else failure.document(),
-    }
+    return documents.Cell(
+        levels=plan.levels(one.cell),
+        runs=len(one.runs),
+        extra=one.extra,
+        invalid=one.invalid,
+        blocks=one.blocks,
+        values={label: list(map(number, one.column(label))) for label in labels},
+        latency_us={label: _figure(plan, one.column(label)) for label in labels if one.runs},
+        measured_us={label: _figure(plan, one.measured_column(label)) for label in labels if one.runs},
+        failure=None if failure is None else failure.document(),
+    )
 
 
 def _figure(plan: AttributionPlan, values: list[float]) -> Value:

@@ -25,11 +25,11 @@ def apply_recommendation(
     Only a confirmed recommendation is applied. Factors of the server (its options, its CPUs) are reported
     only, because they concern how it is started.
     """
-    after = find_recommended(plan, result)
+    after = find_recommended(plan, result.recommendation)
     if after is None:
-        say(f"nothing to apply: {result['recommendation']['text']}")
+        say(f"nothing to apply: {result.recommendation.text}")
         return None
-    outcomes = [one["outcome"] for one in result["confirmations"]]
+    outcomes = [one.outcome for one in result.confirmations]
     if len(outcomes) < len(plan.loads) or any(one != "confirmed" for one in outcomes):
         say("not applied: the recommended setting was not confirmed at every load")
         return None

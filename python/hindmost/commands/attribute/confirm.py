@@ -22,31 +22,30 @@ from hindmost.commands.attribute.recommend import times
 from hindmost.commands.attribute.runner import CONFIRMATION, Runner
 from hindmost.core.notes import Note
 from hindmost.core.store.estimates import bounds, number, to_value
-from hindmost.stats import Comparison, compare_runs, positive_mean_interval
+from hindmost.stats import Comparison, Estimate, compare_runs, positive_mean_interval
 from hindmost.stats.runs.before_after import LEAST_PAIRS
 
 Outcome = Literal["confirmed", "refuted", "undecided"]
 
 
-def find_recommended(plan: AttributionPlan, document: documents.Evidence) -> Cell | None:
+def find_recommended(plan: AttributionPlan, advice: documents.Recommendation) -> Cell | None:
     """Return the recommended setting; None if there is none or it is the present one."""
-    levels = document["recommendation"]["levels"]
-    return None if levels is None else plan.cell(levels)
+    return None if advice.levels is None else plan.cell(advice.levels)
 
 
 def confirmations(
-    runner: Runner, document: documents.Evidence
+    runner: Runner, advice: documents.Recommendation, loads: Sequence[documents.Load]
 ) -> tuple[list[documents.Confirmation], list[documents.UnconfirmedLoad]]:
     """Compare the fresh runs of both settings at each load; also return the loads without any, and why."""
-    after = find_recommended(runner.plan, document)
+    after = find_recommended(runner.plan, advice)
     if after is None:
         return [], []
     done: list[documents.Confirmation] = []
     left: list[documents.UnconfirmedLoad] = []
-    for load, answer in zip(runner.plan.loads, document["loads"], strict=True):
+    for load, answer in zip(runner.plan.loads, loads, strict=True):
         found = _confirm_load(runner, load, answer, after)
         if isinstance(found, Note):
-            left.append({"load": load.name, "why": found.document()})
+            left.append(documents.UnconfirmedLoad(load=load.name, why=found.document()))
         else:
             done.append(found)
     return done, left
@@ -86,22 +85,18 @@ def _confirm_load(
     if name not in compared:
         return Note("infinitely-late", f"{name} of a fresh run is infinitely late", {"quantile": name})
     outcome = _outcome(compared[name])
-    return {
-        "load": load.name,
-        "quantile": name,
-        "before": _side(plan, cells["before"], columns["before"]),
-        "after": _side(plan, cells["after"], columns["after"]),
-        "ratio": {label: _ratio(one) for label, one in compared.items()},
-        "spread_ratio": {
-            label: {"value": one.spread.value, **bounds(one.spread.low, one.spread.high)}
-            for label, one in compared.items()
-            if one.spread is not None
-        },
-        "predicted": _predicted_ratio(plan, answer, cells),
-        "outcome": outcome,
-        "least_pairs": _least_pairs(compared[name]),
-        "text": _text(outcome, load.name, name, compared[name]),
-    }
+    return documents.Confirmation(
+        load=load.name,
+        quantile=name,
+        before=_side(plan, cells["before"], columns["before"]),
+        after=_side(plan, cells["after"], columns["after"]),
+        ratio={label: _ratio(one.ratio) for label, one in compared.items()},
+        spread_ratio={label: _ratio(one.spread) for label, one in compared.items() if one.spread is not None},
+        predicted=_predicted_ratio(plan, answer, cells),
+        outcome=outcome,
+        least_pairs=_least_pairs(compared[name]),
+        text=_text(outcome, load.name, name, compared[name]),
+    )
 
 
 def _column(one: CellRuns, label: str, blocks: Sequence[int]) -> list[float]:
@@ -116,21 +111,21 @@ def _outcome(one: Comparison) -> Outcome:
 
 
 def _side(plan: AttributionPlan, cell: Cell, columns: Mapping[str, list[float]]) -> documents.Side:
-    return {
-        "levels": plan.levels(cell),
-        "runs": len(next(iter(columns.values()))),
-        "latency_us": {label: to_value(positive_mean_interval(values)) for label, values in columns.items()},
-        "values": {label: list(map(number, values)) for label, values in columns.items()},
-        "between_runs_sd_us": {
+    return documents.Side(
+        levels=plan.levels(cell),
+        runs=len(next(iter(columns.values()))),
+        latency_us={label: to_value(positive_mean_interval(values)) for label, values in columns.items()},
+        values={label: list(map(number, values)) for label, values in columns.items()},
+        between_runs_sd_us={
             label: statistics.stdev(values)
             for label, values in columns.items()
             if len(values) > 1 and all(map(math.isfinite, values))
         },
-    }
+    )
 
 
-def _ratio(one: Comparison) -> documents.Ratio:
-    return {"value": one.ratio.value, **bounds(one.ratio.low, one.ratio.high)}
+def _ratio(one: Estimate) -> documents.Ratio:
+    return documents.Ratio(value=one.value, **bounds(one.low, one.high))
 
 
 def _predicted_ratio(
@@ -139,10 +134,10 @@ def _predicted_ratio(
     """Return the model's ratio without an interval, because it uses the runs that chose the setting."""
     out: dict[str, documents.Ratio] = {}
     for label in plan.labels:
-        values = {plan.cell(one["levels"]): one["value"] for one in answer["quantiles"][label]["predicted"]}
+        values = {plan.cell(one.levels): one.value for one in answer.quantiles[label].predicted}
         if cells["before"] in values and cells["after"] in values and values[cells["before"]] > 0.0:
             ratio = values[cells["after"]] / values[cells["before"]]
-            out[label] = {"value": ratio, "low": None, "high": None}
+            out[label] = documents.Ratio(value=ratio, low=None, high=None)
     return out
 
 
@@ -155,7 +150,7 @@ def _text(outcome: Outcome, load: str, name: str, one: Comparison) -> str:
     pairs = f"{one.pairs} fresh pair{'' if one.pairs == 1 else 's'}"
     if (least := _least_pairs(one)) is not None:
         return f"at {load} load not decided by {pairs}: at least {least} are needed"
-    span = f"{times(_ratio(one))} over {pairs}"
+    span = f"{times(_ratio(one.ratio))} over {pairs}"
     word = {
         "confirmed": f"confirmed: {name} is",
         "refuted": f"refuted: {name} is",

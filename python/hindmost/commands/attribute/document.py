@@ -9,17 +9,17 @@ Rules for the whole document:
 - ``p`` is for one hypothesis alone, ``adjusted`` accounts for all terms, quantiles and loads together.
 """
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from hindmost.core.store.estimates import Value
-from hindmost.core.store.types import Count, Label, Microseconds, Note, Number, Reason, Share
+from hindmost.core.store.types import Count, Document, Label, Microseconds, Note, Number, Reason, Share
 
 Words = Literal["raises", "lowers", "negligible", "undecided"]
 Levels = dict[str, str]
 """Factor to level: one cell."""
 
 
-class Factor(TypedDict):
+class Factor(Document):
     """One factor: what it sets, and its levels. The first level is *low*.
 
     ``kind`` and ``sets`` identify the setting, for example ``host`` and ``thp``, or ``option`` and
@@ -33,7 +33,7 @@ class Factor(TypedDict):
     levels: list[str]
 
 
-class Design(TypedDict):
+class Design(Document):
     """Which cells were run, in which order, and which effects the model can separate.
 
     ``cells``: cells of the design; ``possible``: cells of the full factorial. ``aliases``: each term with the
@@ -53,7 +53,7 @@ class Design(TypedDict):
     seed: Count
 
 
-class Effect(TypedDict):
+class Effect(Document):
     """One term of the model.
 
     ``factors`` interact; ``levels`` are the levels compared with each factor's first (for factors with two
@@ -84,7 +84,7 @@ class Effect(TypedDict):
     more_runs: Count | None
 
 
-class PooledEffect(TypedDict):
+class PooledEffect(Document):
     """The paper's estimand: the quantile of all requests of a cell together.
 
     ``low`` and ``high`` use errors clustered by run. ``naive_*`` treat all requests as independent; only the
@@ -99,7 +99,7 @@ class PooledEffect(TypedDict):
     naive_high: float
 
 
-class PooledEffects(TypedDict):
+class PooledEffects(Document):
     """Estimand A: its effects, and how much runs differ.
 
     ``design_effect``: variance relative to that of independent requests, for the median cell. ``pseudo_r2``:
@@ -108,10 +108,10 @@ class PooledEffects(TypedDict):
 
     effects: list[PooledEffect]
     design_effect: float
-    pseudo_r2: float
+    pseudo_r2: float | None
 
 
-class Prediction(TypedDict):
+class Prediction(Document):
     """The model's prediction for one cell (Treadmill, Figure 7); ``run``: whether the cell was run."""
 
     levels: Levels
@@ -121,7 +121,7 @@ class Prediction(TypedDict):
     high: float
 
 
-class Reversal(TypedDict):
+class Reversal(Document):
     """A factor whose ``level`` raises latency at one level of another factor and lowers it at the other."""
 
     factor: str
@@ -132,7 +132,7 @@ class Reversal(TypedDict):
     text: str
 
 
-class VarianceShares(TypedDict):
+class VarianceShares(Document):
     """Shares of the variance of the runs' figures: between cells, between runs of a cell, within runs.
 
     ``sampling``: within runs; null if unknown, and then part of ``runs``. ``model``: R^2 of the model on
@@ -144,11 +144,11 @@ class VarianceShares(TypedDict):
     runs: Share
     sampling: Share | None
     model: Share
-    pseudo_r2: float
+    pseudo_r2: float | None
     ceiling: Share
 
 
-class Candidate(TypedDict):
+class Candidate(Document):
     """One cell next to the best of the others (Hsu's multiple comparisons with the best).
 
     ``behind_us``: its value minus the best other's, with simultaneous bounds; ``tied``: the difference from
@@ -161,7 +161,7 @@ class Candidate(TypedDict):
     tied: bool
 
 
-class QuantileAnswer(TypedDict):
+class QuantileAnswer(Document):
     """All results for one quantile at one load.
 
     ``corner``: effects while all other factors are low (0/1 coding, Table IV); ``average``: over all levels
@@ -177,7 +177,7 @@ class QuantileAnswer(TypedDict):
     best: list[Candidate]
 
 
-class Cell(TypedDict):
+class Cell(Document):
     """One cell at one load: its runs and their figures, or why it has none.
 
     ``values``: by quantile, one figure per run, in the order of blocks (``"inf"``: infinitely late). For the
@@ -198,7 +198,7 @@ class Cell(TypedDict):
     failure: Note | None
 
 
-class Drift(TypedDict):
+class Drift(Document):
     """The control over the blocks: its change per block as a share of its mean; Mann and Kendall's p."""
 
     quantile: Label
@@ -208,7 +208,7 @@ class Drift(TypedDict):
     p: float
 
 
-class HostInterference(TypedDict):
+class HostInterference(Document):
     """Interference on the CPUs of server and client: ``runs`` of ``of`` had an interruption.
 
     Figures are isolated latency then: what the server does with its CPUs to itself. ``refused``: why they are
@@ -223,7 +223,7 @@ class HostInterference(TypedDict):
     refused: Note | None
 
 
-class Load(TypedDict):
+class Load(Document):
     """The results at one load. ``busy_share``: use of the server's CPUs over all runs, if known."""
 
     name: str
@@ -235,7 +235,7 @@ class Load(TypedDict):
     drift: Drift | None
 
 
-class Side(TypedDict):
+class Side(Document):
     """One side of a confirmation: its setting, and the figures of fresh runs of it, by quantile."""
 
     levels: Levels
@@ -245,7 +245,7 @@ class Side(TypedDict):
     between_runs_sd_us: dict[str, float]
 
 
-class Ratio(TypedDict):
+class Ratio(Document):
     """After over before, with its interval."""
 
     value: float
@@ -253,7 +253,7 @@ class Ratio(TypedDict):
     high: Number
 
 
-class Confirmation(TypedDict):
+class Confirmation(Document):
     """Fresh interleaved runs of the setting before and the setting found (Treadmill, Figure 12).
 
     ``ratio``: of a typical pair, by signed ranks of logarithms; its ends are null with fewer than 6 pairs.
@@ -274,14 +274,14 @@ class Confirmation(TypedDict):
     text: str
 
 
-class UnconfirmedLoad(TypedDict):
+class UnconfirmedLoad(Document):
     """A load at which the recommended setting was not confirmed, and why."""
 
     load: str
     why: Note
 
 
-class Price(TypedDict):
+class Price(Document):
     """A cost of the recommended setting elsewhere: a percentile at a load that it makes longer.
 
     ``shown``: significant. ``more_than_gained``: its ratio is further from 1 than the gain's.
@@ -299,7 +299,7 @@ class Price(TypedDict):
 Recommended = Literal["better", "present", "tied", "open"]
 
 
-class Recommendation(TypedDict):
+class Recommendation(Document):
     """Which setting to use, if one is significantly faster than the present one.
 
     ``outcome``: ``better``: ``levels`` is faster; ``present``: all others are shown to be slower; ``tied``:
@@ -321,12 +321,13 @@ class Recommendation(TypedDict):
     text: str
 
 
-class Evidence(TypedDict):
-    """The document without its sentences.
+class Attribution(Document):
+    """Which factors determine the tail, and which setting to use.
 
     ``plan``: the resolved study file. ``delta``: the smallest share that matters; null if it is given as a
     time, ``delta_us``. ``scale``: effects multiply, or add up. ``adjustment``: method for p-values, over all
-    terms, quantiles and loads together.
+    terms, quantiles and loads together. ``summary``: three sentences that need no table; the first is
+    ``headline``. ``findings``: the most important first.
     """
 
     schema: Literal["hindmost.attribution/2"]
@@ -351,21 +352,8 @@ class Evidence(TypedDict):
     seconds_total: float
     host: dict[str, Any]
     plan: dict[str, Any]
-
-
-class Answer(TypedDict):
-    """The result in sentences.
-
-    ``summary``: three sentences that need no table; the first is ``headline``. ``findings``: the most
-    important first.
-    """
-
     verdict: Literal["answered", "open", "invalid"]
     headline: str
     summary: list[str]
     findings: list[str]
     reasons: list[Reason]
-
-
-class Attribution(Evidence, Answer):
-    """Which factors determine the tail, and which setting to use."""

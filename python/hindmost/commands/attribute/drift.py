@@ -17,10 +17,10 @@ def drift_of(control: CellRuns, label: str) -> Drift | None:
     trend = order_effect(finite) if finite else None
     if trend is None or trend.slope is None:
         return None
-    return {
-        "quantile": label,
-        "values": list(map(number, values)),
-        "share_per_block": trend.slope * len(finite) / sum(finite),
-        "drifting": trend.drifting,
-        "p": trend.p_value,
-    }
+    return Drift(
+        quantile=label,
+        values=list(map(number, values)),
+        share_per_block=trend.slope * len(finite) / sum(finite),
+        drifting=trend.drifting,
+        p=trend.p_value,
+    )

@@ -18,6 +18,7 @@ from hindmost.commands.attribute.model import FittedModel
 from hindmost.commands.attribute.plan import AttributionPlan
 from hindmost.commands.attribute.pooling import pooled_effects
 from hindmost.commands.attribute.settings import predict_cells, rank_cells, reversals
+from hindmost.core.store.estimates import number
 from hindmost.stats import Effect, decide, explained_variance, more_runs, pseudo_r2, term_difference
 from hindmost.stats.factors.coding import Coding
 from hindmost.stats.factors.differences import base_row
@@ -105,15 +106,15 @@ def answer_quantiles(
         }
     out: dict[Key, documents.QuantileAnswer] = {}
     for key, one in models.items():
-        out[key] = {
-            "corner": tables["corner"][key],
-            "average": tables["average"][key],
-            "pooled": pooled_effects(one.runs, plan.model, key[1], one.confidence),
-            "predicted": predict_cells(plan, one),
-            "reversals": reversals(plan, one),
-            "explained": _explain_variance(one, key[1]),
-            "best": rank_cells(plan, one),
-        }
+        out[key] = documents.QuantileAnswer(
+            corner=tables["corner"][key],
+            average=tables["average"][key],
+            pooled=pooled_effects(one.runs, plan.model, key[1], one.confidence),
+            predicted=predict_cells(plan, one),
+            reversals=reversals(plan, one),
+            explained=_explain_variance(one, key[1]),
+            best=rank_cells(plan, one),
+        )
     return how, out
 
 
@@ -134,24 +135,24 @@ def _effects(
         if effect.term and not scale.ratio and base is not None and base > 0.0:
             share = replace(scale, base_us=base).share
         written.append(
-            {
-                "term": effect.name if effect.term else "(Intercept)",
-                "factors": list(effect.term),
-                "levels": _levels(plan, effect),
-                "base": base,
-                "value": value,
-                "low": low,
-                "high": high,
-                "share": share(effect.value),
-                "share_low": share(effect.low),
-                "share_high": share(effect.high),
-                "error": effect.error,
-                "p": effect.p,
-                "adjusted": row.adjusted if effect.term else effect.p,
-                "permuted": exchange,
-                "verdict": row.verdict,
-                "more_runs": row.more_runs,
-            }
+            documents.Effect(
+                term=effect.name if effect.term else "(Intercept)",
+                factors=list(effect.term),
+                levels=_levels(plan, effect),
+                base=base,
+                value=value,
+                low=low,
+                high=high,
+                share=share(effect.value),
+                share_low=share(effect.low),
+                share_high=share(effect.high),
+                error=effect.error,
+                p=effect.p,
+                adjusted=row.adjusted if effect.term else effect.p,
+                permuted=exchange,
+                verdict=row.verdict,
+                more_runs=row.more_runs,
+            )
         )
     return written
 
@@ -191,14 +192,14 @@ def _explain_variance(fitted_model: FittedModel, label: str) -> documents.Varian
     fitted = {one.cell: one.value for one in fitted_model.fit.predicted()}
     values = [run.values[label] for of in fitted_model.runs.values() for run in of]
     model = [fitted[cell] for cell, of in fitted_model.runs.items() for _ in of]
-    return {
-        "cells": parts.cells,
-        "runs": parts.runs,
-        "sampling": parts.sampling,
-        "model": parts.model,
-        "pseudo_r2": pseudo_r2(values, model, 0.5),
-        "ceiling": parts.cells,
-    }
+    return documents.VarianceShares(
+        cells=parts.cells,
+        runs=parts.runs,
+        sampling=parts.sampling,
+        model=parts.model,
+        pseudo_r2=number(pseudo_r2(values, model, 0.5)),
+        ceiling=parts.cells,
+    )
 
 
 def _within(run: RunValues, label: str, ratio: bool) -> float | None:

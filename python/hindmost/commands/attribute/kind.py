@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from hindmost.commands.attribute.answer import FILE, answer
 from hindmost.commands.attribute.apply import apply_recommendation
 from hindmost.commands.attribute.confirm import find_recommended
@@ -17,7 +19,7 @@ from hindmost.core.fleet.opening import fleet_of
 from hindmost.core.knobs import recover
 from hindmost.core.knobs.journal import FOLDER
 from hindmost.core.store import Study
-from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.talk import Talk
 from hindmost.errors import StudyError, UsageError
 
@@ -66,20 +68,20 @@ def _make_runs(runner: Runner, talk: Talk, *, confirm: bool, apply: bool) -> Att
     blocks = course.blocks()
     talk.say(f"{blocks} blocks are complete; computing the answer")
     result = answer(runner)
-    after = find_recommended(plan, result)
+    after = find_recommended(plan, result.recommendation)
     if confirm and not plan.file.confirm.skip and after is not None:
         for load in plan.loads:
             course.confirm(load, plan.control, after)
         result = answer(runner)
     if apply:
-        result["applied"] = apply_recommendation(plan, result, talk.say)
+        return msgspec.structs.replace(result, applied=apply_recommendation(plan, result, talk.say))
     return result
 
 
 def read(study: Study) -> Attribution:
     """Return the answer of a stored study, computed from its runs."""
     result = answer(Runner(study, plan_to_read(study)))
-    if not any(cell["runs"] + cell["invalid"] for load in result["loads"] for cell in load["cells"]):
+    if not any(cell.runs + cell.invalid for load in result.loads for cell in load.cells):
         raise StudyError(
             "no-finished-runs",
             f"{study.folder} contains no finished run",
@@ -91,10 +93,10 @@ def read(study: Study) -> Attribution:
 
 def publish(study: Study, result: Attribution, page: Path | None = None) -> PublishedAnswer:
     """Write ``attribution.json`` and the page."""
-    from hindmost.commands.attribute.view import render_attribution, render_attribution_page
+    from hindmost.commands.attribute.view import view
 
-    code = EXITS.get(result["verdict"], Exit.INVALID)
-    return write_answer(study, FILE, result, (render_attribution_page, render_attribution), code, page)
+    code = EXITS.get(result.verdict, Exit.INVALID)
+    return publish_view(study, FILE, result, view(result), code, page)
 
 
 KIND = Kind("attribution", run, read, publish, "hindmost.commands.attribute.result:AttributionResult")

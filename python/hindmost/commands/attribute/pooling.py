@@ -10,6 +10,7 @@ from hindmost.commands.attribute import document as documents
 from hindmost.commands.attribute.cells import RunValues
 from hindmost.commands.attribute.design import Cell
 from hindmost.core.plan import parse_quantiles
+from hindmost.core.store.estimates import number
 from hindmost.stats import Factorial, Requests, fit_pooled
 
 
@@ -27,18 +28,18 @@ def pooled_effects(
     except ValueError:
         return None  # a cell's pooled quantile is infinitely late, although no run's is
     stretched = [cell.design_effect for cell in fit.cells if math.isfinite(cell.design_effect)]
-    return {
-        "effects": [
-            {
-                "term": one.name,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "naive_low": one.naive_interval[0],
-                "naive_high": one.naive_interval[1],
-            }
+    return documents.PooledEffects(
+        effects=[
+            documents.PooledEffect(
+                term=one.name,
+                value=one.value,
+                low=one.low,
+                high=one.high,
+                naive_low=one.naive_interval[0],
+                naive_high=one.naive_interval[1],
+            )
             for one in effects
         ],
-        "design_effect": median(stretched),
-        "pseudo_r2": fit.pseudo_r2(),
-    }
+        design_effect=median(stretched),
+        pseudo_r2=number(fit.pseudo_r2()),
+    )

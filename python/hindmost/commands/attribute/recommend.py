@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from hindmost.commands.attribute import document as documents
 from hindmost.commands.attribute.cells import LEAST_RUNS, CellRuns
 from hindmost.commands.attribute.design import Cell
@@ -86,8 +88,8 @@ def _better(
     near = [one for one in lower if one.value <= enough]
     pick = min(near, key=lambda one: (changes(plan, one.cell), one.value, one.cell))
     gain = _ratio_to_control(plan, models, pick)
-    prices = _prices(plan, all_models, pick.cell, 1.0 / gain["value"])
-    first = [one for one in prices if one["more_than_gained"]]
+    prices = _prices(plan, all_models, pick.cell, 1.0 / gain.value)
+    first = [one for one in prices if one.more_than_gained]
     gain_text = f"{plan.main_quantile}{_at_loads(plan)} is then {times(gain)}"
     setting = changed_text(plan, pick.cell)
     if first:
@@ -97,12 +99,12 @@ def _better(
         text = f"set {setting} for the lowest {plan.main_quantile}: {gain_text}"
         if prices:
             text += f"; but {'; '.join(_price_text(one) for one in prices)}"
-    return {
-        **_recommendation(plan, "better", text),
-        "levels": plan.levels(pick.cell),
-        "gain": gain,
-        "prices": prices,
-    }
+    return replace(
+        _recommendation(plan, "better", text),
+        levels=plan.levels(pick.cell),
+        gain=gain,
+        prices=prices,
+    )
 
 
 def _tied(
@@ -118,7 +120,7 @@ def _tied(
         many = f"about {_blocks(blocks)} would tell" if blocks else "no practical number of blocks would tell"
         text += f": {changed_text(plan, least.cell)} looks {look}, but may be chance; {many}"
         candidate = plan.levels(least.cell)
-    return {**_recommendation(plan, "tied", text), "more_blocks": blocks, "candidate": candidate}
+    return replace(_recommendation(plan, "tied", text), more_blocks=blocks, candidate=candidate)
 
 
 def _too_little(plan: AttributionPlan, cells: Cells) -> int:
@@ -140,7 +142,7 @@ def _open(plan: AttributionPlan, blocks: int) -> documents.Recommendation:
         f"no setting can be recommended yet for {where}: {_blocks(blocks)} needed, because a setting counts"
         f" with {LEAST_RUNS} valid runs"
     )
-    return {**_recommendation(plan, "open", text), "more_blocks": blocks}
+    return replace(_recommendation(plan, "open", text), more_blocks=blocks)
 
 
 def _blocks(count: int) -> str:
@@ -150,18 +152,18 @@ def _blocks(count: int) -> str:
 def _recommendation(
     plan: AttributionPlan, outcome: documents.Recommended, text: str
 ) -> documents.Recommendation:
-    return {
-        "quantile": plan.main_quantile,
-        "loads": [load.name for load in plan.main_loads],
-        "outcome": outcome,
-        "levels": None,
-        "candidate": None,
-        "gain": None,
-        "prices": [],
-        "more_blocks": None,
-        "rule": _rule(plan),
-        "text": text,
-    }
+    return documents.Recommendation(
+        quantile=plan.main_quantile,
+        loads=[load.name for load in plan.main_loads],
+        outcome=outcome,
+        levels=None,
+        candidate=None,
+        gain=None,
+        prices=[],
+        more_blocks=None,
+        rule=_rule(plan),
+        text=text,
+    )
 
 
 def _rule(plan: AttributionPlan) -> str:
@@ -207,7 +209,7 @@ def _ratio_to_control(
     else:
         value = 1.0 + one.value / base
         low, high = positive(value, 1.0 + one.low / base, 1.0 + one.high / base)
-    return {"value": value, **bounds(low, high)}
+    return documents.Ratio(value=value, **bounds(low, high))
 
 
 def _figure(model: FittedModel, cell: Cell) -> float:
@@ -233,31 +235,31 @@ def _prices(
             continue
         ratio = _ratio_to_control(plan, [one], compared)
         prices.append(
-            {
-                "load": load,
-                "quantile": label,
-                "before_us": _figure(one, plan.control),
-                "after_us": _figure(one, after),
-                "ratio": ratio,
-                "shown": compared.higher,
-                "more_than_gained": ratio["value"] > gained,
-            }
+            documents.Price(
+                load=load,
+                quantile=label,
+                before_us=_figure(one, plan.control),
+                after_us=_figure(one, after),
+                ratio=ratio,
+                shown=compared.higher,
+                more_than_gained=ratio.value > gained,
+            )
         )
-    return sorted(prices, key=lambda one: -one["ratio"]["value"])
+    return sorted(prices, key=lambda one: -one.ratio.value)
 
 
 def _price_text(one: documents.Price) -> str:
-    verb = "gets" if one["shown"] else "seems to get"
-    return f"{one['quantile']} at {one['load']} load {verb} {times(one['ratio'])}"
+    verb = "gets" if one.shown else "seems to get"
+    return f"{one.quantile} at {one.load} load {verb} {times(one.ratio)}"
 
 
 def times(ratio: documents.Ratio) -> str:
     """Format a ratio with its interval.
 
-    >>> times({"value": 0.571, "low": 0.509, "high": 0.634})
+    >>> times(documents.Ratio(value=0.571, low=0.509, high=0.634))
     '0.571 times as long [0.509, 0.634]'
     """
-    value, low, high = (_three(end) for end in (ratio["value"], ratio["low"], ratio["high"]))
+    value, low, high = (_three(end) for end in (ratio.value, ratio.low, ratio.high))
     return f"{value} times as long [{low}, {high}]"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from hindmost.commands.attribute.document import Attribution, Cell, Load, Recommendation
+from hindmost.commands.attribute.document import Attribution, Recommendation
 from hindmost.core.results.result import Result
+from hindmost.present.blocks import View
 
 _EFFECT = (
     *("term", "base", "value", "low", "high", "share", "share_low", "share_high"),
@@ -22,12 +22,12 @@ class AttributionResult(Result[Attribution]):
     @property
     def verdict(self) -> str:
         """``answered``, ``open`` or ``invalid``."""
-        return self.document["verdict"]
+        return self.document.verdict
 
     @property
     def recommendation(self) -> Recommendation:
         """The recommended setting, if the runs show that it is faster than the current one."""
-        return self.document["recommendation"]
+        return self.document.recommendation
 
     @property
     def effects(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
@@ -36,14 +36,27 @@ class AttributionResult(Result[Attribution]):
         ``coding`` is ``average`` (over all levels of the other factors) or ``corner`` (with the other factors
         at their first level).
         """
-        rows = [row for load in self.document["loads"] for row in _effects(load)]
+        rows = [
+            {"load": load.name, "quantile": label, "coding": coding}
+            | {name: getattr(effect, name) for name in _EFFECT}
+            for load in self.document.loads
+            for label, answer in load.quantiles.items()
+            for coding, effects in (("average", answer.average), ("corner", answer.corner))
+            for effect in effects
+        ]
         return self._frame(rows, "load", "quantile", "coding", *_EFFECT)
 
     @property
     def runs(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """One row per run and quantile: load, the level of each factor, the value in microseconds."""
         return self._frame(
-            [row for load in self.document["loads"] for cell in load["cells"] for row in _runs(load, cell)]
+            [
+                {"load": load.name, **cell.levels, "quantile": label, "value": value}
+                for load in self.document.loads
+                for cell in load.cells
+                for label, values in cell.values.items()
+                for value in values
+            ]
         )
 
     @property
@@ -51,44 +64,24 @@ class AttributionResult(Result[Attribution]):
         """One row per load and quantile: the recommended over the previous setting, in fresh runs."""
         return self._frame(
             [
-                {"load": one["load"], "quantile": label, "ratio": ratio["value"]}
-                | {"low": ratio["low"], "high": ratio["high"], "outcome": one["outcome"]}
-                for one in self.document["confirmations"]
-                for label, ratio in one["ratio"].items()
+                {"load": one.load, "quantile": label, "ratio": ratio.value}
+                | {"low": ratio.low, "high": ratio.high, "outcome": one.outcome}
+                for one in self.document.confirmations
+                for label, ratio in one.ratio.items()
             ],
             *("load", "quantile", "ratio", "low", "high", "outcome"),
         )
 
-    def page(self) -> str:
-        """Return the page as HTML."""
-        from hindmost.commands.attribute.view import render_attribution_page
+    def view(self) -> View:
+        """Return what the terminal, the page and Markdown show."""
+        from hindmost.commands.attribute.view import view
 
-        return render_attribution_page(self.document)
-
-    def table(self) -> str:
-        """Return the terminal's table."""
-        from hindmost.commands.attribute.view import render_attribution
-
-        return render_attribution(self.document)
+        return view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
         return [
-            {"load": load["name"], **cell["levels"], "quantile": label, **one, "runs": cell["runs"]}
-            for load in self.document["loads"]
-            for cell in load["cells"]
-            for label, one in cell["latency_us"].items()
+            {"load": load.name, **cell.levels, "quantile": label, **one, "runs": cell.runs}
+            for load in self.document.loads
+            for cell in load.cells
+            for label, one in cell.latency_us.items()
         ]
-
-
-def _effects(load: Load) -> Iterator[dict[str, Any]]:
-    for label, answer in load["quantiles"].items():
-        for coding, effects in (("average", answer["average"]), ("corner", answer["corner"])):
-            for effect in effects:
-                row = {name: value for name, value in effect.items() if name in _EFFECT}
-                yield {"load": load["name"], "quantile": label, "coding": coding, **row}
-
-
-def _runs(load: Load, cell: Cell) -> Iterator[dict[str, Any]]:
-    for label, values in cell["values"].items():
-        for value in values:
-            yield {"load": load["name"], **cell["levels"], "quantile": label, "value": value}

@@ -27,7 +27,9 @@ def predict_cells(plan: AttributionPlan, model: FittedModel) -> list[documents.P
             low, high = (one.low, one.high) if model.ratio else positive(one.value, one.low, one.high)
             run = one.runs > 0
             rows.append(
-                {"levels": plan.levels(one.cell), "run": run, "value": one.value, "low": low, "high": high}
+                documents.Prediction(
+                    levels=plan.levels(one.cell), run=run, value=one.value, low=low, high=high
+                )
             )
     return rows
 
@@ -54,15 +56,15 @@ def reversals(plan: AttributionPlan, model: FittedModel) -> list[documents.Rever
         down, up = one.effects[one.lowers_at], one.effects[one.raises_at]
         level = levels[one.factor][one.level]
         out.append(
-            {
-                "factor": one.factor,
-                "level": level,
-                "by": one.by,
-                "at": list(at),
-                "effects_us": [_at_level(model, one, place) for place in range(len(at))],
-                "text": f"{one.factor} = {level} lowers it by {-scale.share(down.value):.0%} while"
+            documents.Reversal(
+                factor=one.factor,
+                level=level,
+                by=one.by,
+                at=list(at),
+                effects_us=[_at_level(model, one, place) for place in range(len(at))],
+                text=f"{one.factor} = {level} lowers it by {-scale.share(down.value):.0%} while"
                 f" {one.by} is {low}, and raises it by {scale.share(up.value):.0%} while {one.by} is {high}",
-            }
+            )
         )
     return out
 
@@ -89,12 +91,12 @@ def rank_cells(plan: AttributionPlan, model: FittedModel) -> list[documents.Cand
     for one in best_differences(model.fit, among, model.confidence):
         other = Scale(model.ratio, plain.figure(one.value - one.behind))
         rows.append(
-            {
-                "levels": plan.levels(one.cell),
-                "value": plain.figure(one.value),
-                "behind_us": _value(*map(other.us, (one.behind, one.low, one.high))),
-                "tied": one.tied,
-            }
+            documents.Candidate(
+                levels=plan.levels(one.cell),
+                value=plain.figure(one.value),
+                behind_us=_value(*map(other.us, (one.behind, one.low, one.high))),
+                tied=one.tied,
+            )
         )
     return rows
 

@@ -232,10 +232,11 @@ def _tables(result: Result[Any]) -> Iterator[tuple[str, Any]]:
             yield name, table
 
 
-def _created_ns(document: Mapping[str, Any]) -> int:
+def _created_ns(document: Any) -> int:  # noqa: ANN401 (a typed document or a mapping)
     from datetime import datetime
 
-    return int(datetime.fromisoformat(document["created"]).timestamp()) * 1_000_000_000
+    created = document["created"] if isinstance(document, Mapping) else document.created
+    return int(datetime.fromisoformat(created).timestamp()) * 1_000_000_000
 
 
 def _attribute(key: str, value: str) -> dict[str, Any]:

@@ -1,6 +1,29 @@
-"""Page and text of an attribution, both rendered from the document ``hindmost.attribution/2`` alone."""
+"""What an attribution shows: the answer in the terminal and on the page, and on the page its evidence."""
 
-from hindmost.commands.attribute.view.page import render_attribution_page
-from hindmost.commands.attribute.view.terminal import render_attribution
+from hindmost.commands.attribute.document import Attribution
+from hindmost.commands.attribute.view.answer import answer
+from hindmost.commands.attribute.view.evidence import evidence
+from hindmost.commands.attribute.view.wording import TONES, design_text
+from hindmost.present import numbers, writing
+from hindmost.present.blocks import Only, View
 
-__all__ = ["render_attribution", "render_attribution_page"]
+
+def view(doc: Attribution) -> View:
+    """Return the view of an attribution."""
+    meta = (
+        doc.name,
+        doc.target,
+        numbers.plural(len(doc.factors), "factor"),
+        design_text(doc),
+        writing.moment(doc.created),
+        f"study {doc.study}",
+    )
+    return View(
+        title=f"{doc.verdict}: {doc.name}",
+        word=doc.verdict,
+        tone=TONES[doc.verdict],
+        headline=doc.headline,
+        meta=meta,
+        schema=doc.schema,
+        blocks=[*answer(doc), Only("page", list(evidence(doc)))],
+    )

@@ -1,14 +1,16 @@
 """Text of an attribution: terms, settings, verdicts, p-values, signed times."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeGuard
 
+from hindmost.commands.attribute.document import Attribution, Effect, Levels, Load, Ratio, VarianceShares
+from hindmost.core.store.estimates import Value
 from hindmost.present import numbers
+from hindmost.present.blocks import Tone
 from hindmost.present.numbers import MISSING, THIN, Unit
-
-if TYPE_CHECKING:
-    from hindmost.commands.attribute.document import Attribution, Effect, Factor, Levels, Load, Ratio
 
 VERDICTS = {
     "raises": "raises",
@@ -24,17 +26,29 @@ ADJUSTMENTS = {
     " alarms among all suspects",
 }
 """How p-values are adjusted for all terms, quantiles and loads together, for readers new to these methods."""
-MARKS = {"raises": "▲", "lowers": "▼", "negligible": "·", "undecided": "?"}
+TONES: dict[str, Tone] = {
+    "answered": "valid",
+    "open": "inconclusive",
+    "invalid": "invalid",
+    "confirmed": "valid",
+    "undecided": "inconclusive",
+    "refuted": "invalid",
+}
+"""Colours of the answer and of a confirmation."""
+EFFECT_TONES: dict[str, Tone] = {
+    "raises": "invalid",
+    "lowers": "valid",
+    "negligible": "muted",
+    "undecided": "muted",
+}
+"""Colours of an effect."""
 SHOWN = ("raises", "lowers")
+"""Verdicts of effects that are significant after adjustment for all terms, quantiles and loads."""
 TIMES = " × "
-OUTCOMES = {"confirmed": "valid", "refuted": "invalid", "undecided": "inconclusive"}
-"""Colours of a confirmation."""
 _MANY_TIMES = 9.0
 """Shares above this are written as a multiple."""
 _MOST_TIMES = 1000.0
 """Ratios above this are not written exactly, because they carry no information."""
-STATES = {"answered": ("✓", "valid"), "open": ("?", "inconclusive"), "invalid": ("✕", "invalid")}
-"""Mark and colour of a whole attribution."""
 
 
 class FormattedFigure(NamedTuple):
@@ -44,9 +58,23 @@ class FormattedFigure(NamedTuple):
     interval: str
     """``[low, high]``, or empty if the interval is unknown."""
 
+    def __str__(self) -> str:
+        """Return both."""
+        return f"{self.value} {self.interval}".rstrip()
+
+
+def is_known(value: float | None) -> TypeGuard[float]:
+    """Whether a number is neither null nor NaN."""
+    return value is not None and not math.isnan(value)
+
+
+def ends(one: Value) -> tuple[float | None, float | None, float | None]:
+    """Return a value and its interval, for `column`."""
+    return one["value"], one["low"], one["high"]
+
 
 def column(
-    rows: Sequence[tuple[float | None, float | None, float | None]],
+    rows: Iterable[tuple[float | None, float | None, float | None]],
     *,
     sign: bool = False,
     unit: Unit | None = None,
@@ -57,6 +85,7 @@ def column(
     >>> unit.name, one.value, two.value, two.interval
     ('µs', '−29.0', '+4.2', '[−9.7, +18.1]')
     """
+    rows = list(rows)
     known = [abs(v) for row in rows for v in row if v is not None and math.isfinite(v)]
     unit = unit or numbers.unit_for(known)
     halves = [
@@ -113,15 +142,13 @@ def p_value(p: float | None) -> str:
     return "1" if p > 0.9995 else f"{p:.3f}"
 
 
-def tick(us: float, *, sign: bool = False) -> str:
+def tick(us: float) -> str:
     r"""Format a round time, which may be negative, for an axis.
 
-    >>> tick(-20.0), tick(5.0, sign=True), tick(0.0, sign=True)
-    ('−20\u202fµs', '+5\u202fµs', '0\u202fµs')
+    >>> tick(-20.0), tick(5.0), tick(0.0)
+    ('−20\u202fµs', '5\u202fµs', '0\u202fµs')
     """
-    if us < 0:
-        return f"−{numbers.tick(-us)}"
-    return f"+{numbers.tick(us)}" if sign and us > 0 else numbers.tick(us)
+    return f"−{numbers.tick(-us)}" if us < 0 else numbers.tick(us)
 
 
 def share_tick(share: float, *, ratio: bool = False) -> str:
@@ -136,18 +163,18 @@ def share_tick(share: float, *, ratio: bool = False) -> str:
     return f"{number(100 * share, 0 if whole else 1, sign=True)}{THIN}%"
 
 
-def ratio(one: "Ratio | None") -> str:
+def ratio(one: Ratio | None) -> str:
     """Format a ratio and its interval to hundredths, or to two digits below a tenth.
 
-    >>> ratio({"value": 0.5713, "low": 0.509, "high": 0.634})
+    >>> ratio(Ratio(value=0.5713, low=0.509, high=0.634))
     '0.57 [0.51, 0.63]'
-    >>> ratio({"value": 0.0213, "low": 1e-5, "high": 248125835784.0})
+    >>> ratio(Ratio(value=0.0213, low=1e-5, high=248125835784.0))
     '0.021 [<0.001, > 1000]'
     """
-    if one is None or one["value"] is None:
+    if one is None:
         return MISSING
-    text = _ratio(one["value"])
-    return text if one["low"] is None else f"{text} [{_ratio(one['low'])}, {_ratio(one['high'])}]"
+    text = _ratio(one.value)
+    return text if one.low is None else f"{text} [{_ratio(one.low)}, {_ratio(one.high)}]"
 
 
 def _ratio(value: float | None) -> str:
@@ -160,38 +187,27 @@ def _ratio(value: float | None) -> str:
     return number(value, 3 if value < 0.1 else 2 if value < 10 else 0)
 
 
-def verdict(effect: "Effect") -> str:
-    """Return the conclusion for one term."""
-    return VERDICTS[effect["verdict"]]
-
-
-def is_shown(effect: "Effect") -> bool:
-    """Return whether an effect is significant after adjustment for all terms, quantiles and loads."""
-    return effect["verdict"] in SHOWN
-
-
-def delta(document: "Attribution") -> str:
+def delta(doc: Attribution) -> str:
     """Format the smallest effect that matters."""
-    share, us = document["delta"], document["delta_us"]
-    return f"±{numbers.latency(us) if share is None else numbers.percent(share)}"
+    return f"±{numbers.latency(doc.delta_us) if doc.delta is None else numbers.percent(doc.delta)}"
 
 
-def band(document: "Attribution", effects: "Sequence[Effect]") -> float:
+def band(doc: Attribution, effects: Sequence[Effect]) -> float:
     """Return the smallest effect that matters, as a share of the same base as a table's effects."""
-    if document["delta"] is not None:
-        return document["delta"]
-    base = next((one["value"] for one in effects if not one["factors"]), None)
-    return (document["delta_us"] or 0.0) / base if base else 0.0
+    if doc.delta is not None:
+        return doc.delta
+    base = next((one.value for one in effects if not one.factors), None)
+    return (doc.delta_us or 0.0) / base if base else 0.0
 
 
-def term(effect: "Effect", factors: Mapping[str, "Factor"]) -> str:
+def term(effect: Effect, doc: Attribution) -> str:
     """Name a term: a factor with its change of level, or interacting factors with their levels."""
-    names, levels = effect["factors"], effect["levels"]
-    if len(names) == 1 and names[0] in factors:
-        return f"{names[0]}: {factors[names[0]]['levels'][0]} → {levels[0]}"
+    levels = {one.name: one.levels for one in doc.factors}
+    if len(effect.factors) == 1 and effect.factors[0] in levels:
+        return f"{effect.factors[0]}: {levels[effect.factors[0]][0]} → {effect.levels[0]}"
     return TIMES.join(
-        f"{name} = {level}" if name in factors and len(factors[name]["levels"]) > 2 else name
-        for name, level in zip(names, levels, strict=True)
+        f"{name} = {level}" if len(levels.get(name, ())) > 2 else name
+        for name, level in zip(effect.factors, effect.levels, strict=True)
     )
 
 
@@ -205,42 +221,56 @@ def list_few(texts: Sequence[str], most: int = 2) -> str:
     return ", ".join(texts) if more <= 0 else f"{', '.join(texts[:most])} and {more} more"
 
 
-def setting(levels: "Levels") -> str:
+def setting(levels: Levels) -> str:
     """Format a cell."""
     return ", ".join(f"{name} = {level}" for name, level in levels.items())
 
 
-def format_changes(after: "Levels", before: "Levels") -> str:
-    """Format the levels of a cell that differ from another cell."""
-    differs = {name: level for name, level in after.items() if before.get(name) != level}
-    return setting(differs) if differs else "as it was"
-
-
-def load_text(load: "Load") -> str:
+def load_text(load: Load) -> str:
     """Name a load with its rate and the server's utilisation."""
-    facts = [numbers.rate(load["rate_per_s"])] if load["rate_per_s"] is not None else []
-    if load["busy_share"] is not None:
-        facts.append(f"server {numbers.percent(load['busy_share'])} busy")
-    return f"{load['name']} ({', '.join(facts)})" if facts else load["name"]
+    facts = [numbers.rate(load.rate_per_s)] if load.rate_per_s is not None else []
+    if load.busy_share is not None:
+        facts.append(f"server {numbers.percent(load.busy_share)} busy")
+    return f"{load.name} ({', '.join(facts)})" if facts else load.name
 
 
-def is_isolated(load: "Load") -> bool:
+def design_text(doc: Attribution) -> str:
+    """Describe the design and the runs."""
+    design = doc.design
+    some = f"{design.cells} of {design.possible} cells"
+    roman = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII"}
+    kind = {
+        "full": f"full factorial of {design.cells} cells",
+        "fraction": f"fraction of resolution {roman.get(design.resolution or 0, design.resolution)}: {some}",
+        "screening": f"screening design: {some}",
+        "subset": some,
+    }[design.kind]
+    blocks, runs = numbers.plural(design.blocks, "block"), numbers.plural(design.runs, "run")
+    return f"{kind}, {blocks}, {runs} in {numbers.seconds(doc.seconds_total)}"
+
+
+def is_isolated(load: Load) -> bool:
     """Return whether a load's figures are isolated latency that differs from measured latency."""
-    interference = load["interference"]
-    return interference is not None and interference["runs"] > 0 and interference["refused"] is None
+    interference = load.interference
+    return interference is not None and interference.runs > 0 and interference.refused is None
 
 
-def new_findings(document: "Attribution") -> list[str]:
-    """Return the findings that the summary does not contain."""
-    return [text for text in document["findings"] if text not in document["summary"]]
+def on_average(doc: Attribution) -> bool:
+    """Return whether any answer has average effects; else effects are from the first levels."""
+    return any(answer.average for load in doc.loads for answer in load.quantiles.values())
 
 
-def study_quantile(document: "Attribution") -> str:
-    """Return the quantile that the study is about."""
-    return document["recommendation"]["quantile"]
+def explained(doc: Attribution) -> list[tuple[str, VarianceShares]]:
+    """Return the known shares of the variance, with quantile and load."""
+    return [
+        (f"{label}, {load.name}", found)
+        for load in doc.loads
+        for label in labels(doc)
+        if (found := load.quantiles[label].explained)
+    ]
 
 
-def sort_quantiles(document: "Attribution", labels: Sequence[str]) -> list[str]:
-    """Sort labels of quantiles, the study's own quantile first."""
-    first = study_quantile(document)
-    return sorted(labels, key=lambda label: (label != first, numbers.label_order(label)))
+def labels(doc: Attribution) -> list[str]:
+    """Return the labels of quantiles, the study's own quantile first."""
+    first = doc.recommendation.quantile
+    return sorted(doc.quantiles, key=lambda label: (label != first, numbers.label_order(label)))
