@@ -1,10 +1,10 @@
 """Planted problems on real servers: does `hindmost explain` name the cause and confirm the right change?
 
-``python -m benches.planted_problems [--only NAME ...] [--budget 5m] [--out FOLDER] [--list]``, as root, on a
-quiet machine. Each problem has one planted cause. Its row says whether the first causes contain it (*named*),
-and whether the change that fresh pairs confirmed removes it (*right*) or something else (*other*: the host may
-have a second problem). On a healthy server nothing but an idle CPU that wakes late may be gained. Writes a
-table in Markdown to standard output, each row as soon as it is known.
+``python -m benches.planted_problems [--only NAME ...] [--budget 5m] [--out FOLDER] [--list]``, as root, on
+a quiet machine. Each problem has one planted cause. Its row says whether the first causes contain it
+(*named*), and whether the change that fresh pairs confirmed removes it (*right*) or something else
+(*other*: the host may have a second problem). On a healthy server nothing but an idle CPU that wakes late
+may be gained. Writes a table in Markdown to standard output, each row as soon as it is known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A small HTTP server with one planted cause of a slow tail.
 
-``server.py HOST PORT key=value ...``; the keys are those of `Plant`. A pool of threads takes requests from one
-queue, so a slow request delays others, as in any real service.
+``server.py HOST PORT key=value ...``; the keys are those of `Plant`. A pool of threads takes requests from
+one queue, so a slow request delays others, as in any real service.
 """
 
 from __future__ import annotations

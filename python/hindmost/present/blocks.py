@@ -132,8 +132,9 @@ Block = Text | Items | Table | Chart | Facts | Details | Only | Section
 class View:
     """The answer of a command.
 
-    ``title``: of the browser's window. ``word``, ``tone``: the verdict. ``headline``: the answer in a sentence.
-    ``meta``: what was measured, and when; on the page alone. ``schema``: of the document that is shown.
+    ``title``: of the browser's window. ``word``, ``tone``: the verdict. ``headline``: the answer in one
+    sentence. ``meta``: what was measured, and when; on the page alone. ``schema``: of the document that is
+    shown.
     """
 
     title: str

@@ -29,6 +29,7 @@ import msgspec
 
 from hindmost.core.documents import read_json
 from hindmost.core.store import older
+from hindmost.core.store.types import Note
 
 Document = TypeVar("Document", bound=msgspec.Struct)
 LATE = math.inf
@@ -58,7 +59,10 @@ def load(path: Path, kind: type[Document]) -> Document:
     OSError, ValueError
         If it cannot be read, or is no document of this type.
     """
-    return msgspec.convert(read_document(path), kind)
+    try:
+        return msgspec.convert(read_document(path), kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def revive(document: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +85,8 @@ def revive(document: dict[str, Any]) -> dict[str, Any]:
 
 def _revive(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
     kinds = tuple(_parts(kind))
+    if isinstance(part, str) and Note in kinds:  # a sentence without a code in version 0.1
+        return {"code": "", "text": part, "values": {}}
     if isinstance(part, str):
         words = {word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)}
         if part not in words and older.VALUES.get(part) in words:

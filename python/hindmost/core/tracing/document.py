@@ -334,7 +334,7 @@ class Trace(Document):
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a document of ``hindmost trace --json``. Those of 0.1 had fewer counts, and notes without codes.
+    """Read a document of ``hindmost trace --json``. Those of 0.1 had fewer counts.
 
     Raises
     ------
@@ -342,11 +342,6 @@ def read_trace(path: Path) -> Trace:
         If it cannot be read, or is no trace.
     """
     document = read_document(path)
-    counts, notes = document.get("counts"), document.get("notes")
-    if isinstance(counts, dict):
+    if isinstance(counts := document.get("counts"), dict):
         document["counts"] = dict.fromkeys(TraceCounts.__annotations__, 0) | counts
-    if isinstance(notes, list):
-        document["notes"] = [
-            {"code": "", "text": note, "values": {}} if isinstance(note, str) else note for note in notes
-        ]
     return msgspec.convert(document, Trace)

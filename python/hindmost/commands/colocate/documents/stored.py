@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -42,7 +42,7 @@ def _load(path: Path, kind: type[Stored], need: str, hint: str) -> Stored:
     try:
         document = read_document(path)
         schema = document.get("schema")
-        return msgspec.convert(_with_note_codes(document), kind)
+        return msgspec.convert(document, kind)
     except OSError as error:
         raise UsageError(
             "no-such-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
@@ -62,13 +62,3 @@ def _load(path: Path, kind: type[Stored], need: str, hint: str) -> Stored:
         value=schema,
         need=need,
     )
-
-
-def _with_note_codes(document: dict[str, Any]) -> dict[str, Any]:
-    """Turn the notes of version 0.1, which were sentences without codes, into notes."""
-    notes = [
-        {"code": "", "text": one, "values": {}} if isinstance(one, str) else one
-        for one in document.get("notes", ())
-    ]
-    cards = {"cards": [_with_note_codes(card) for card in document["cards"]]} if "cards" in document else {}
-    return document | {"notes": notes} | cards
