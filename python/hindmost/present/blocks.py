@@ -45,9 +45,9 @@ class Items:
 class Cell:
     """A cell that is not plain text.
 
-    ``detail``: a second, smaller text, such as an interval. ``heat``: share, 0..1, by which the page colours
-    it. ``svg``: a drawing that the page shows in its place. ``hover``: what the page shows under the pointer.
-    ``link``: relative URL of what the text names.
+    ``detail``: a second, smaller text, such as an interval; the terminal aligns it. ``heat``: share, 0..1, by
+    which the page colours it. ``svg``: a drawing that the page shows in its place. ``hover``: what the page
+    shows under the pointer. ``link``: relative URL of what the text names.
     """
 
     text: str
@@ -63,8 +63,9 @@ class Cell:
 class Table:
     """Rows below column heads; a head may be drawn, too. The first cell of each row is its head.
 
-    ``sides``: ``<`` (text, which may be wrapped) or ``>`` (number) for each column; by default the first is
-    text. ``best``: index of the row to emphasise. ``caption``: what it shows.
+    ``sides``: ``<`` (text, which may be wrapped) or ``>`` (number) for each column; by default the first
+    column is text. ``best``: index of the row to emphasise. ``caption``: what it shows. ``least``: number of
+    columns that a narrow terminal keeps when it leaves out the last ones; by default all.
     """
 
     heads: Sequence[str | Cell]
@@ -72,6 +73,7 @@ class Table:
     sides: str = ""
     best: int | None = None
     caption: str = ""
+    least: int | None = None
 
     def side(self, column: int) -> str:
         """Return the side of a column."""
@@ -101,6 +103,13 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Next:
+    """What to do next: words, or a command, which the terminal does not break into lines."""
+
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """Blocks that the page shows when they are opened, and the others leave out."""
 
@@ -118,14 +127,22 @@ class Only:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks below a heading. A section without blocks is left out. ``anchor``: name for links."""
+    """Blocks below a heading. A section without blocks is left out.
+
+    ``anchor``: name for links, which a long page lists at its top.
+    """
 
     title: str
     blocks: Sequence[Block]
     anchor: str = ""
 
+    @property
+    def id(self) -> str:
+        """The anchor, or the title as one."""
+        return self.anchor or self.title.lower().replace(" ", "-")
 
-Block = Text | Items | Table | Chart | Facts | Details | Only | Section
+
+Block = Text | Items | Table | Chart | Facts | Next | Details | Only | Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +150,9 @@ class View:
     """The answer of a command.
 
     ``title``: of the browser's window. ``word``, ``tone``: the verdict. ``headline``: the answer in one
-    sentence. ``meta``: what was measured, and when; on the page alone. ``schema``: of the document that is
-    shown.
+    sentence. ``meta``: what was measured, and when; on the page alone. ``subject``: what was measured, for a
+    terminal and Markdown whose first table is the answer, in place of the headline. ``schema``: of the
+    document that is shown.
     """
 
     title: str
@@ -144,6 +162,7 @@ class View:
     blocks: Sequence[Block] = ()
     meta: Sequence[str] = ()
     schema: str = ""
+    subject: Sequence[str] = ()
 
 
 def select(blocks: Sequence[Block], where: str) -> list[Block]:
@@ -161,7 +180,13 @@ def select(blocks: Sequence[Block], where: str) -> list[Block]:
                     chosen.append(Details(block.summary, inner))
             case Chart():
                 chosen += [block] if where == "page" else []
-            case Table(rows=content) | Items(items=content) | Facts(pairs=content) | Text(text=content):
+            case (
+                Table(rows=content)
+                | Items(items=content)
+                | Facts(pairs=content)
+                | Text(text=content)
+                | Next(hint=content)
+            ):
                 chosen += [block] if content else []
     return chosen
 

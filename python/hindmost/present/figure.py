@@ -16,7 +16,7 @@ _DRAWN = re.compile(
 )
 _ITEM = re.compile(r"<li>(?:<svg[^>]*>(.*?)</svg>|<span[^>]*--c: ([^\"]*)\"></span>)(.*?)</li>", re.DOTALL)
 _COLOURS = re.compile(r"^:root \{.*?^\}", re.DOTALL | re.MULTILINE)
-_RULES = re.compile(r"(?:^|(?<=\} ))svg [.t][^{}]*\{[^}]*\}", re.MULTILINE)
+_RULES = re.compile(r"(?:^|(?<=\} ))svg [.a-z][^{}]*\{[^}]*\}", re.MULTILINE)
 _LINE, _SAMPLE, _LETTER = 20.0, 34.0, 6.6
 """Height of a legend's line, width of its sample, and average width of a letter, in pixels."""
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from hindmost.core.escapes import plain
 from hindmost.present import numbers
-from hindmost.present.blocks import Block, Cell, Facts, Item, Items, Section, Table, Text, View, select
+from hindmost.present.blocks import Block, Cell, Facts, Item, Items, Next, Section, Table, Text, View, select
 
 
 def render_markdown(view: View) -> str:
     """Render verdict, headline, texts and tables; charts are left out."""
-    head = f"{view.word}: {view.headline}" if view.word else view.headline
+    headline = ", ".join(view.subject) or view.headline
+    head = f"{view.word}: {headline}" if view.word else headline
     parts = [f"# {_inline(head)}", *_parts(select(view.blocks, "markdown"), 2)]
     return "\n\n".join(parts).replace(numbers.THIN, "\u00a0") + "\n"
 
@@ -29,6 +30,8 @@ def _parts(blocks: Sequence[Block], level: int) -> Iterator[str]:
                 yield "\n".join(f"- {_item(one)}" for one in block.items)
             case Facts():
                 yield "\n".join(f"- {_inline(name)}: {_inline(value)}" for name, value in block.pairs)
+            case Next():
+                yield f"Next: {_inline(block.hint)}"
             case Table():
                 yield _table(block)
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from hindmost.present.blocks import View, select
+from hindmost.present.blocks import Section, View, select
 from hindmost.present.sheet import render
+
+MOST_SECTIONS = 6
+"""Most sections of a page without links to them."""
 
 
 def render_page(view: View) -> str:
     """Render a view; each chart is drawn for wide and for narrow screens."""
-    return render("view.html", view=view, blocks=select(view.blocks, "page"))
+    blocks = select(view.blocks, "page")
+    sections = [block for block in blocks if isinstance(block, Section)]
+    links = sections if len(sections) > MOST_SECTIONS else []
+    return render("view.html", view=view, blocks=blocks, links=links)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from hindmost.core.escapes import plain
 from hindmost.present import numbers
-from hindmost.present.blocks import Block, Cell, Facts, Items, Section, Table, Text, Tone, View, select
-from hindmost.present.console import console_text, new_console, print_reason, print_text
+from hindmost.present.blocks import Block, Cell, Facts, Items, Next, Section, Table, Text, Tone, View, select
+from hindmost.present.console import console_text, new_console, print_reason, print_text, wrap_lines
 
 if TYPE_CHECKING:
     import rich.text
@@ -43,7 +43,8 @@ def render_terminal(view: View, *, width: int | None = None, color: bool | None 
     head = Line(plain(view.word), style=STYLES[view.tone])
     if view.word:
         head.append("  ")
-    print_text(console, head + Line(plain(view.headline), style="default not bold"), indent=2)
+    headline = "  ".join(view.subject) or view.headline
+    print_text(console, head + Line(plain(headline), style="default not bold"), indent=2)
     if blocks := select(view.blocks, "terminal"):
         console.print()
         print_blocks(console, blocks)
@@ -51,14 +52,14 @@ def render_terminal(view: View, *, width: int | None = None, color: bool | None 
 
 
 def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
-    """Print blocks; a blank line precedes sections, and tables that are not the first block."""
+    """Print blocks; a blank line precedes sections, tables and facts that are not the first block."""
     from rich.text import Text as Line
 
     for place, block in enumerate(blocks):
+        if place and isinstance(block, Section | Table | Facts):
+            console.print()
         match block:
             case Section():
-                if place:
-                    console.print()
                 console.print(Line(plain(block.title), style="bold"))
                 print_blocks(console, block.blocks)
             case Text():
@@ -69,13 +70,22 @@ def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
                     print_text(console, head + _line(one.text, ""), indent=2)
                     print_reason(console, None, one.hint, indent=2)
             case Facts():
-                long = max(len(name) for name, _ in block.pairs) + 2
-                for name, value in block.pairs:
-                    print_text(console, f"{plain(name):<{long}}{plain(value)}", indent=long)
+                _print_facts(console, block)
+            case Next():
+                command = plain(block.hint).replace("`", "")
+                console.print(Line("next: ", style="cyan") + _line(command, ""), soft_wrap=True)
             case Table():
-                if place:
-                    console.print()
                 _print_table(console, block)
+
+
+def _print_facts(console: Console, facts: Facts) -> None:
+    from rich.text import Text as Line
+
+    long = max(len(name) for name, _ in facts.pairs) + 2
+    for name, value in facts.pairs:
+        for number, line in enumerate(wrap_lines(console, _line(value, ""), console.width - long)):
+            head = f"{'' if number else plain(name):<{long}}"
+            console.print(Line.assemble((head, "bold"), line), soft_wrap=True)
 
 
 def _line(text: str, tone: Tone) -> rich.text.Text:
@@ -89,41 +99,52 @@ def _print_table(console: Console, table: Table) -> None:
 
     if table.caption:
         print_text(console, _line(table.caption, ""), indent=2)
-    widths = [_width(table, column) for column in range(len(table.heads))]
+    columns = [_column(table, place) for place in range(len(table.heads))]
+    widths = [max(map(len, lines)) for lines in columns]
     wrapped = [at for at, width in enumerate(widths) if table.side(at) == "<" and width > _MOST_FIXED]
     if wrapped[1:]:  # the first column has the names of rows: it is wrapped only if no other can be
         wrapped = [at for at in wrapped if at]
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column, name in enumerate(table.heads):
-        justify: Literal["left", "right"] = "left" if table.side(column) == "<" else "right"
-        grid.add_column(_cell(name), justify=justify, no_wrap=column not in wrapped, overflow="fold")
-    for place, cells in enumerate(table.rows):
-        style = "bold" if place == table.best else ""
-        grid.add_row(*(_cell(cell) for cell in cells), style=style)
-    needed = sum(2 + (_MOST_FIXED if at in wrapped else width) for at, width in enumerate(widths)) - 2
-    if needed > console.width:  # numbers are never cut off: the terminal wraps the lines
-        grid.width = needed
+    needed = [GAP + (_MOST_FIXED if at in wrapped else width) for at, width in enumerate(widths)]
+    shown = len(columns)
+    while table.least is not None and shown > table.least and sum(needed[:shown]) - GAP > console.width:
+        shown -= 1
+    grid = Grid(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for place, (head, *_) in enumerate(columns[:shown]):
+        grid.add_column(head, no_wrap=place not in wrapped, overflow="fold")
+    for place, row in enumerate(zip(*(cells for _, *cells in columns[:shown]), strict=True)):
+        grid.add_row(*row, style="bold" if place == table.best else "")
+    if sum(needed[:shown]) - GAP > console.width:  # numbers are never cut off: the terminal wraps the lines
+        grid.width = sum(needed[:shown]) - GAP
     console.print(grid, crop=False)
+    if left_out := ", ".join(head.plain.strip() for head, *_ in columns[shown:]):
+        print_text(console, _line(f"in a wider terminal, or on the page: {left_out}", "muted"))
 
 
+GAP = 2
+"""Spaces between columns."""
 _MOST_FIXED = 24
 """Widest column of texts that is never wrapped, and the least width of those that are."""
 
 
-def _width(table: Table, column: int) -> int:
-    cells = [table.heads[column], *(cells[column] for cells in table.rows)]
-    return max(len(_cell(cell).plain) for cell in cells)
-
-
-def _cell(cell: str | Cell) -> rich.text.Text:
+def _column(table: Table, place: int) -> list[rich.text.Text]:
+    """Return the lines of a column, its head first. Numbers and their details are aligned."""
     from rich.text import Text as Line
 
-    if isinstance(cell, str):
-        return Line(_keep(cell))
-    line = Line(_keep(cell.text), style=STYLES[cell.tone])
-    if cell.detail:
-        line.append(f" {_keep(cell.detail)}", style="not bold dim")
-    return line
+    found = (table.heads[place], *(row[place] for row in table.rows))
+    cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in found]
+    head, *texts = (_keep(one.text) for one in cells)
+    details = [_keep(one.detail) for one in cells[1:]]
+    gap = " "
+    if table.side(place) == ">":
+        wide, most, gap = max(map(len, texts)), max(map(len, details)), "  "
+        wide = max(wide, len(head) - (most and GAP + most))  # a long head extends over the details
+        head, texts = f"{head:>{wide}}", [f"{text:>{wide}}" for text in texts]
+        details = [f"{detail:<{most}}" for detail in details]
+    lines = [Line(head)]
+    for one, text, detail in zip(cells[1:], texts, details, strict=True):
+        lines.append(Line(text, style=STYLES[one.tone]))
+        lines[-1].append(f"{gap}{detail}" if detail else "", style="not bold dim")
+    return lines
 
 
 def _keep(text: str) -> str:
