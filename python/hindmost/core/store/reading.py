@@ -93,7 +93,8 @@ def _revive(part: Any, kind: Any) -> Any:  # noqa: ANN401 (JSON, and any type)
             return older.VALUES[part]
         return INFINITE.get(part, part) if float in kinds and str not in kinds else part
     if isinstance(part, list):
-        inner = next((get_args(kind) for kind in kinds if get_origin(kind) in (list, tuple)), (Any,))
+        of = next((get_args(kind) for kind in kinds if get_origin(kind) in (list, tuple)), (Any,))
+        inner = [one for one in of if one is not Ellipsis]
         return [_revive(item, inner[min(index, len(inner) - 1)]) for index, item in enumerate(part)]
     if not isinstance(part, dict):
         return part
