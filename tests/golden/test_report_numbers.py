@@ -5,7 +5,7 @@ import math
 import pytest
 from rows import each_row
 
-from hindmost.commands.measure.view.view import span
+from hindmost.commands.measure.view.wording import span
 from hindmost.present import numbers
 from hindmost.present.curves import grid, on_grid, thin_series
 from hindmost.present.svg import linear_ticks, log_domain, log_ticks, tail

@@ -1,23 +1,22 @@
-"""The page of a search: percentiles with intervals against the rate, the answer marked, excluded steps shown."""
+"""What a search shows: percentiles with intervals against the rate, the answer marked, excluded steps."""
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from pages import LOADING, Page
+from sample_searches import make_search, make_step
 
-from hindmost.commands.measure.search.view.page import render_search_page
+from hindmost.commands.measure.search.document import Search
+from hindmost.commands.measure.search.view import view
+from hindmost.core.store.measure import Estimates
 from hindmost.present import numbers
-
-
-def step(rate: float, outcome: str, us: float | None, **changes: Any) -> dict[str, Any]:
-    ends = {"low_us": None if us is None else 0.9 * us, "high_us": None if us is None else 1.1 * us}
-    result = {"runs": 5, "achieved_per_s": rate, "why": f"p99 is {us} us", "study": f"steps/{rate:g}"}
-    more = {"left_out": 0, "error": 0.02, "at_most_per_s": None, "above": 0}
-    return {"rate_per_s": rate, "outcome": outcome, "value_us": us, **ends, **result, **more, **changes}
+from hindmost.present.markdown import render_markdown
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 
 def estimate(us: float | None) -> dict[str, Any]:
@@ -25,31 +24,22 @@ def estimate(us: float | None) -> dict[str, Any]:
     return {"value": us, **ends, "runs": 5, "censored_runs": 0, "verdict": "valid"}
 
 
-STEPS = [
-    step(10_000.0, "holds", 210.0),
-    step(40_000.0, "fails", 900.0),
-    step(20_000.0, "spoiled", 5_000.0, left_out=4, why="the host disturbed 4 of 5 runs; steal"),
-    step(20_000.0, "holds", 400.0, study="steps/20000-2"),
-    step(80_000.0, "unmet", None, runs=0, achieved_per_s=None, why="the server died of it"),
-]
-SEARCH: dict[str, Any] = {
-    "schema": "hindmost.search/1",
-    "created": "2026-01-02T03:04:05Z",
-    "objective": "p99<500us",
-    "finished": True,
-    "headline": "p99<500us holds up to 20,000 requests/s: 400 us [360 us, 440 us], median over 5 runs",
-    "rate_per_s": 20_000.0,
-    "not_at_per_s": 40_000.0,
-    "low_per_s": 19_000.0,
-    "high_per_s": 26_000.0,
-    "confidence": 0.9,
-    "steps": STEPS,
-}
+SEARCH = make_search(
+    make_step(10_000.0, "holds", 210.0),
+    make_step(40_000.0, "fails", 900.0),
+    make_step(20_000.0, "spoiled", 5_000.0, left_out=4, why="the host disturbed 4 of 5 runs; steal"),
+    make_step(20_000.0, "holds", 400.0, study="steps/20000-2"),
+    make_step(80_000.0, "unmet", None, runs=0, achieved_per_s=None, why="the server died of it"),
+)
 LATENCIES: dict[str, Any] = {
-    one["study"]: {"p50": estimate(0.3 * one["value_us"]), "p99": estimate(one["value_us"])}
-    for one in STEPS
-    if one["value_us"] is not None
+    one.study: {"p50": estimate(0.3 * one.value_us), "p99": estimate(one.value_us)}
+    for one in SEARCH.steps
+    if one.value_us is not None
 }
+
+
+def page_of(doc: Search = SEARCH, latencies: dict[str, Estimates] = LATENCIES) -> str:
+    return render_page(view(doc, latencies))
 
 
 def page_text(html: str) -> str:
@@ -57,23 +47,23 @@ def page_text(html: str) -> str:
 
 
 def test_the_page_is_well_formed_and_loads_nothing():
-    page = Page(render_search_page(SEARCH, LATENCIES))  # type: ignore[arg-type]
+    page = Page(page_of())
     assert (page.faults, page.open) == ([], [])
     for attribute in LOADING:
         assert all(value is None or value.startswith(("#", "data:,")) for value in page.attributes(attribute))
 
 
 def test_each_step_has_its_percentiles_with_intervals_and_a_dot():
-    html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
+    html = page_of()
     text = page_text(html)
-    assert "400 [360, 440] µs" in text
-    assert "120 [108, 132] µs" in text
+    assert "400 µs [360, 440]" in text
+    assert "120 µs [108, 132]" in text
     dots = html.count("<circle")
     assert dots == 2 * 2 * len(LATENCIES), "a dot for each percentile and step, for wide and narrow screens"
 
 
 def test_the_answer_its_interval_and_the_limit_are_marked():
-    html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
+    html = page_of()
     text = page_text(html)
     assert {"19,000/s", "26,000/s", "90 %"} <= set(re.findall(r"\d[\d,]* ?(?:/s|%)", text))
     assert html.count('class="answer"') == 2
@@ -82,33 +72,38 @@ def test_the_answer_its_interval_and_the_limit_are_marked():
 
 
 def test_excluded_steps_are_drawn_hollow():
-    html = render_search_page(SEARCH, LATENCIES)  # type: ignore[arg-type]
+    html = page_of()
     assert html.count('class="hollow') == 2 * 2
     text = page_text(html)
-    for one in STEPS:
-        if one["outcome"] in ("spoiled", "unmet"):
-            assert one["why"] in text
+    for one in SEARCH.steps:
+        if one.outcome in ("spoiled", "unmet"):
+            assert one.why in text
+
+
+def test_terminal_and_markdown_have_the_figure_of_each_step():
+    shown = view(SEARCH, LATENCIES)
+    for text in (render_terminal(shown, width=100, color=False), render_markdown(shown)):
+        for one in SEARCH.steps:
+            assert f"{one.rate_per_s:,.0f}" in text
+            assert one.value_us is None or f"{one.value_us:.0f}" in text
 
 
 @pytest.mark.parametrize(
     "latencies", [{}, {"steps/10000": {"p99": estimate(None)}}], ids=["none", "infinite"]
 )
 def test_a_search_without_a_latency_has_a_page(latencies):
-    document = copy.deepcopy(SEARCH) | {"rate_per_s": None, "low_per_s": None, "high_per_s": None}
-    html = render_search_page(document, latencies)  # type: ignore[arg-type]
+    unknown = {"rate_per_s": None, "low_per_s": None, "high_per_s": None}
+    html = page_of(msgspec.structs.replace(SEARCH, **unknown), latencies)
     assert Page(html).faults == []
     assert "<circle" not in html
 
 
 def test_hostile_texts_are_shown_as_text():
-    document = copy.deepcopy(SEARCH)
-    document["headline"] = document["steps"][0]["why"] = "</script><b onload=alert(1)>"
-    html = render_search_page(document, LATENCIES)  # type: ignore[arg-type]
+    hostile = "</script><b onload=alert(1)>"
+    html = page_of(make_search(make_step(10_000.0, why=hostile), headline=hostile))
     assert "<b onload" not in html
 
 
 def test_a_search_with_only_excluded_steps_claims_no_interval():
-    document = copy.deepcopy(SEARCH) | {"rate_per_s": None}
-    document["steps"] = [document["steps"][2]]
-    html = render_search_page(document, LATENCIES)  # type: ignore[arg-type]
+    html = page_of(make_search(SEARCH.steps[2], rate_per_s=None))
     assert 'class="band"' not in html

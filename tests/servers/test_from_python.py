@@ -82,7 +82,7 @@ def test_a_search_from_python_knows_its_rates(few_keys, tmp_path):
     assert result.figures
     reopened = hindmost.open_study(tmp_path / "study")
     assert isinstance(reopened, SearchResult)
-    assert reopened.document["steps"] == result.document["steps"]
+    assert reopened.document.steps == result.document.steps
     assert reopened.page() == result.page()
 
 

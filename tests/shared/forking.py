@@ -40,7 +40,6 @@ PRELOADED = (
     "hindmost.commands.host.view",
     "hindmost.commands.measure.view",
     "hindmost.commands.measure.view.junit",
-    "hindmost.commands.measure.view.markdown",
     "hindmost.commands.clone.view.serving.terminal",
     "hindmost.commands.compare.view.targets",
     "hindmost.commands.attribute.kind",
@@ -52,7 +51,7 @@ PRELOADED = (
     "scipy.special",
 )
 """Modules that commands import, loaded only once."""
-PAGES = ("page.html", "view.html")
+PAGES = ("view.html",)
 """Page templates that many tests render: compiling one takes a third of a second."""
 
 

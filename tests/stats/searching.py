@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from sample_searches import make_step
 
-from hindmost.commands.measure.search.findings import SearchFindings, Step
+from hindmost.commands.measure.search.document import Step
+from hindmost.commands.measure.search.findings import SearchFindings
 from hindmost.commands.measure.search.judge import StepRun, judge
 from hindmost.commands.measure.search.rates import next_rate
 from hindmost.core.plan import parse_objective
@@ -56,19 +58,14 @@ def step(g: np.random.Generator, server: Server, rate: float) -> Step:
     runs: list[StepRun] = []
     while (judgement := judge(runs, OBJECTIVE, RUNS)) is None:
         runs.append(server.run(g, rate))
-    return Step(
+    return make_step(
         rate,
         judgement.outcome,
         None,
-        None,
-        None,
-        len(runs),
-        rate,
-        judgement.why,
-        "s",
-        len(runs) - judgement.judged,
-        judgement.error,
-        judgement.at_most_per_s,
+        runs=len(runs),
+        left_out=len(runs) - judgement.judged,
+        error=judgement.error,
+        at_most_per_s=judgement.at_most_per_s,
     )
 
 

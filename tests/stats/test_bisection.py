@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 from rows import each_row
+from sample_searches import make_step
 from searching import Server, plain_bisection, search
 
-from hindmost.commands.measure.search.findings import CONFIDENCE, Step, belief_after
+from hindmost.commands.measure.search.findings import CONFIDENCE, belief_after
 from hindmost.commands.measure.search.rates import RATIO, next_rate
 from hindmost.stats import Belief
 
@@ -62,17 +63,12 @@ def test_the_span_contains_the_truth_under_every_noise(scatter, disturbed):
     check(shares, NIGHTLY)
 
 
-def make_step(rate: float, *, holds: bool) -> Step:
-    outcome = "holds" if holds else "fails"
-    return Step(rate, outcome, 1.0, 0.9, 1.1, 3, rate, "because", "s", error=0.01)  # type: ignore[arg-type]
-
-
 @each_row("wrong_at", range(5))  # a wrong answer at the very end cannot be corrected: hence nine in ten
 def test_a_wrong_answer_is_repeated_and_corrected(wrong_at):
     truth, rate, steps = 34_567.0, 10_000.0, []
     while rate is not None:
         holds = (rate <= truth) is not (len(steps) == wrong_at)
-        steps.append(make_step(rate, holds=holds))
+        steps.append(make_step(rate, "holds" if holds else "fails", runs=3, error=0.01))
         rate = next_rate(steps, 8)
     span = belief_after(steps).span(CONFIDENCE)
     assert span.low < truth < span.high, (span, [(s.rate_per_s, s.outcome) for s in steps])

@@ -7,7 +7,7 @@ from messages import raises
 from rows import each_row
 
 from hindmost._engine import Histogram
-from hindmost.commands.measure.view import view
+from hindmost.commands.measure.view import wording
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.batching import parse_batching
 from hindmost.core.run.batches import batches
@@ -90,10 +90,10 @@ def test_batches_are_shown_if_batching_was_requested(request, segments, values):
     summary = batches(
         [run_with_segments(segments=segments)], MeasurePlan(target="x", batching=request), writes
     )
-    shown = view.batches({"batches": summary})
+    shown = wording.batches({"batches": summary})
     assert re.findall(r"nagle|1000us|\d\.\d\d", shown) == values
     assert bool(shown) == bool(values)
-    assert view.batches({}) == "", "documents of earlier builds have no batches"
+    assert wording.batches({}) == "", "documents of earlier builds have no batches"
 
 
 def test_the_engine_gets_the_number_of_requests_in_flight():

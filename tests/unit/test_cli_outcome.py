@@ -118,7 +118,7 @@ def test_stored_limits_do_not_decide_a_later_report(noisy, capsys):
     assert json.loads(manifest.read_text())["require"] == [CROSSED]
 
 
-def test_junit_has_a_case_for_each_limit_and_markdown_a_row(noisy, tmp_path, capsys):
+def test_junit_has_a_case_for_each_limit_and_markdown_a_line(noisy, tmp_path, capsys):
     xml, summary = tmp_path / "limits.xml", tmp_path / "summary.md"
     limits = ("--require", f"{HELD},{CROSSED}", "--require", "errors<0.0001%")
     code, _, err = run_command(
@@ -135,22 +135,23 @@ def test_junit_has_a_case_for_each_limit_and_markdown_a_row(noisy, tmp_path, cap
     assert kinds_of == {HELD: "system-out", CROSSED: "failure", "errors<0.0001%": "error"}
     text = summary.read_text()
     for mark, limit in (("✓", HELD), ("✕", CROSSED), ("?", "errors<0.0001%")):
-        assert has_line(text, f"| `{limit}` | {mark} ")
+        assert has_line(text, f"- {mark} ", f"`{limit}`: ")
 
 
 def test_texts_of_a_server_are_escaped_in_markdown_and_xml(noisy, capsys):
+    from hindmost.commands.measure.view import view
     from hindmost.commands.measure.view.junit import render_junit
-    from hindmost.commands.measure.view.markdown import render_markdown
+    from hindmost.present.markdown import render_markdown
 
     _, out, _ = run_command(capsys, "study", "report", noisy.folder, "--json", "--require", HELD)
     document = json.loads(out)
     evil = "<b>|*x*\x00\x1b[31m\uffff]]>\u202e & `"
     document["target"]["name"] = document["headline"] = document["limits"][0]["text"] = evil
     Xml.fromstring(render_junit(document))
-    lines = render_markdown(document).splitlines()
+    lines = render_markdown(view(document)).splitlines()
     assert not any("<b>" in line and "\\<b\\>" not in line for line in lines)
-    row = next(line for line in lines if line.startswith(f"| `{HELD}`"))
-    assert row.count("|") - row.count("\\|") == 4
+    row = next(line for line in lines if line.startswith("- ✓ held: "))
+    assert "\\<b\\>\\|\\*x\\*" in row
 
 
 @pytest.mark.parametrize(("limit", "code"), [(HELD, 0), (CROSSED, 3)])

@@ -7,7 +7,7 @@ from evidence import client, evidence, reasons, run
 from messages import raises
 from rows import each_row
 
-from hindmost.commands.measure.view import view
+from hindmost.commands.measure.view import wording
 from hindmost.core.plan.codes import parse_codes
 from hindmost.core.run.connections import codes, connections, describe_errors
 from hindmost.core.run.status import status
@@ -64,10 +64,11 @@ def test_late_datagrams_are_shown():
     account = connections([lossy])
     assert (account["late"], account["refused"], account["oversized"]) == (6, 2, 4)
     counts = {"scheduled": 4_000, "timeouts": 40}
-    text = view.datagrams({"counts": counts, "connections": account})
+    text = wording.datagrams({"counts": counts, "connections": account})
     assert [n for n in re.findall(r"\d+", text) if n != "16382"] == ["40", "4000", "6", "2", "4"]
     assert (
-        view.datagrams({"counts": counts, "connections": connections([run_with_closed_connections()])}) == ""
+        wording.datagrams({"counts": counts, "connections": connections([run_with_closed_connections()])})
+        == ""
     )
 
 
@@ -75,10 +76,10 @@ def test_refused_and_unanswered_streams_are_counted_separately():
     fields = {"connects": {"made": 0, "failed": 0, "all": 8}, "unhandled": {"refused": 3, "left_alone": 40}}
     account = connections([run(1, clients=[client(0, **fields), client(1, **fields)])])
     assert (account["refused_streams"], account["left_alone"]) == (6, 80)
-    text = view.streams({"connections": account})
+    text = wording.streams({"connections": account})
     assert re.findall(r"(\d+).*?(REFUSED_STREAM|GOAWAY)", text) == [("6", "REFUSED_STREAM"), ("80", "GOAWAY")]
-    assert "GOAWAY" not in view.streams({"connections": account | {"left_alone": 0}})
-    assert view.streams({"connections": connections([run_with_closed_connections()])}) == "", (
+    assert "GOAWAY" not in wording.streams({"connections": account | {"left_alone": 0}})
+    assert wording.streams({"connections": connections([run_with_closed_connections()])}) == "", (
         "HTTP/1 has no streams"
     )
 
@@ -178,14 +179,14 @@ def make_document(**changes):
 def test_codes_are_grouped_by_class():
     reported = {"200": code_count(90, "hit"), "301": code_count(1, "error"), "500": code_count(1, "error")}
     reported["503"] = code_count(4_000, "error")
-    assert view.codes(make_document(codes=reported)) == "200 × 90; 301 × 1; 5xx 4001 (500 × 1, 503 × 4000)"
-    assert view.codes(make_document()) == ""
+    assert wording.codes(make_document(codes=reported)) == "200 × 90; 301 × 1; 5xx 4001 (500 × 1, 503 × 4000)"
+    assert wording.codes(make_document()) == ""
 
 
 def test_persistent_connections_are_not_shown():
     counts = {"made": 0, "failed": 0, "all": 16, "closed": 0, "by_turns": False}
-    assert view.connections(make_document(connections=counts)) == ""
-    text = view.connections(make_document(connections=counts | {"made": 7}))
+    assert wording.connections(make_document(connections=counts)) == ""
+    text = wording.connections(make_document(connections=counts | {"made": 7}))
     assert re.findall(r"\d+", text) == ["7", "100"]
 
 
@@ -194,10 +195,10 @@ def test_persistent_connections_are_not_shown():
 )
 def test_connections_that_were_closed_on_request_are_shown_as_such(plan, each):
     reported = {"made": 7, "failed": 0, "all": 23, "closed": 0, "by_turns": False}
-    text = view.connections(make_document(connections=reported, plan=plan))
+    text = wording.connections(make_document(connections=reported, plan=plan))
     assert re.findall(r"\d+", text) == ["7", "100", each]
-    assert view.connects_per_request(make_document(connections=reported, plan=plan))
-    assert not view.connects_per_request(make_document(connections=reported))
+    assert wording.connects_per_request(make_document(connections=reported, plan=plan))
+    assert not wording.connects_per_request(make_document(connections=reported))
 
 
 @pytest.mark.parametrize(("text", "read"), [("2xx", ["2xx"]), ("200, 3xx,404", [200, "3xx", 404])])

@@ -15,37 +15,24 @@ import numpy as np
 import pytest
 from measured_studies import runs_of, write_study
 from rows import each_row
+from sample_searches import make_search, make_step
 
 from hindmost.commands.attribute.document import Attribution
 from hindmost.commands.attribute.view import view as view_attribution
 from hindmost.commands.compare.documents.targets import Comparison
 from hindmost.commands.compare.targets import compare
 from hindmost.commands.compare.view import targets
-from hindmost.commands.measure.search.view.terminal import render_search
-from hindmost.commands.measure.view import render_terminal
-from hindmost.commands.measure.view.markdown import render_markdown
+from hindmost.commands.measure.search.document import Search
+from hindmost.commands.measure.search.view import view as view_search
+from hindmost.commands.measure.view import render_terminal, view
 from hindmost.core.store.estimates import encode, to_document, without_nan
 from hindmost.core.store.reading import read_document, revive
 from hindmost.core.store.schema import schemas
 from hindmost.present import terminal
+from hindmost.present.markdown import render_markdown
 from tests.golden import sample_attributions, sample_results
 
 EACH_VALUE = pytest.mark.parametrize("value", [math.inf, None])
-STEP = {
-    "rate_per_s": 1e4,
-    "outcome": "holds",
-    "value_us": 400.0,
-    "low_us": 360.0,
-    "high_us": 440.0,
-    "runs": 5,
-}
-SEARCH = {
-    "schema": "hindmost.search/1",
-    "objective": "p99<500us",
-    "headline": "p99<500us holds up to 10,000 requests/s",
-    "finished": True,
-    "steps": [{**STEP, "why": "holds", "left_out": 0}],
-}
 PARTS = ("latency_us", "isolated", "loads", "sides", "against", "steps")
 NUMBERS = {"value", "low", "high", "value_us", "low_us", "high_us"}
 
@@ -147,15 +134,20 @@ def render_comparison(document: dict[str, Any]) -> str:
     return terminal.render_terminal(targets.view(msgspec.convert(document, Comparison)))
 
 
+def show_search(document: dict[str, Any]) -> str:
+    shown = view_search(msgspec.convert(document, Search), {})
+    return terminal.render_terminal(shown, width=80, color=False)
+
+
 @EACH_VALUE
 @each_row("missing", [False, True])
 def test_every_document_is_shown_with_infinite_unknown_or_missing_values(tmp_path, value, missing):
     rows: list[tuple[Any, Any]] = [
         (sample_results.SAMPLES["valid"](), lambda one: render_terminal(one, width=80, color=False)),
-        (sample_results.SAMPLES["valid"](), render_markdown),
+        (sample_results.SAMPLES["valid"](), lambda one: render_markdown(view(one))),
         (sample_attributions.small(), render_attribution),
         (make_comparison(tmp_path / str(missing)), render_comparison),
-        (SEARCH, render_search),
+        (to_document(make_search(make_step(1e4))), show_search),
     ]
     for document, render in rows:
         changed = copy.deepcopy(document)

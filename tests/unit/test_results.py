@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import shutil
@@ -13,8 +12,10 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+import msgspec
 import pytest
 from messages import raises
+from sample_searches import make_search, make_step
 from tiny_study import Diary
 
 import hindmost
@@ -226,15 +227,14 @@ def test_an_attribution_gives_effects_runs_and_confirmations(pl):
 
 
 def test_a_search_has_the_rate_and_its_steps_by_rate(pl):
-    step = {"outcome": "holds", "value_us": 100.0, "low_us": 90.0, "high_us": 110.0, "runs": 5}
-    late = {"outcome": "fails", "value_us": math.inf, "low_us": None, "high_us": None, "runs": 5}
-    document = {"objective": "p99<500us", "rate_per_s": 1e4, "finished": True, "headline": "10k/s hold"}
-    result = SearchResult({**document, "steps": [{"rate_per_s": 2e4, **late}, {"rate_per_s": 1e4, **step}]})
+    late = make_step(2e4, "fails", math.inf, low_us=None, high_us=None)
+    document = make_search(late, make_step(1e4, us=100.0), rate_per_s=1e4)
+    result = SearchResult(document)
     assert (result.verdict, result.rate_per_s) == ("found", 1e4)
     assert result.latency["rate_per_s"].to_list() == [1e4, 2e4]
     assert result.latency["value"].to_list() == [100.0, math.inf]
     assert result.latency["quantile"].to_list() == ["p99", "p99"]
-    assert SearchResult({**copy.deepcopy(result.document), "rate_per_s": None}).verdict == "open"
+    assert SearchResult(msgspec.structs.replace(document, rate_per_s=None)).verdict == "open"
 
 
 def test_a_sweep_has_points_latencies_and_a_found_value(pl):

@@ -15,25 +15,25 @@ import jsonschema
 import pytest
 from messages import raises
 from rows import each_row
+from sample_searches import make_search, make_step
 from tiny_study import HOST, Diary, tiny_plan
 
-from hindmost.commands.measure.search import (
-    HIGHEST,
-    LOWEST,
-    MOST_STEPS,
-    RATIO,
-    RateSearch,
-    SearchFindings,
-    Step,
-    load_findings,
-    rates,
-)
-from hindmost.commands.measure.search.judge import Outcome
+from hindmost.commands.measure.search import rates
+from hindmost.commands.measure.search.document import Outcome, Step
+from hindmost.commands.measure.search.findings import HIGHEST, LOWEST, SearchFindings, load_findings
 from hindmost.commands.measure.search.kind import latencies, publish
 from hindmost.commands.measure.search.options import plan_search as asked_of_a_search
 from hindmost.commands.measure.search.options import refuse_contradictions
-from hindmost.commands.measure.search.rates import AT_MOST, CONFIRMATIONS, MOST_SPOILED, next_rate
-from hindmost.commands.measure.search.view.terminal import render_search
+from hindmost.commands.measure.search.rates import (
+    AT_MOST,
+    CONFIRMATIONS,
+    MOST_SPOILED,
+    MOST_STEPS,
+    RATIO,
+    RateSearch,
+    next_rate,
+)
+from hindmost.commands.measure.search.view import view
 from hindmost.core.plan import parse_objective
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
@@ -41,6 +41,7 @@ from hindmost.core.store.schema import schemas
 from hindmost.core.study.part import open_part
 from hindmost.core.targets import parse_target
 from hindmost.errors import ClientError, Exit, StudyError, TargetError, UsageError
+from hindmost.present.terminal import render_terminal
 
 OBJECTIVE = "p99<500us"
 MAX_RUNS = 8
@@ -49,19 +50,7 @@ Truth = Callable[[float], Outcome]
 
 def fake_step(rate: float, outcome: Outcome, value: float = 400.0, error: float = 0.01) -> Step:
     runs = MAX_RUNS if outcome == "undecided" else 3
-    return Step(
-        rate,
-        outcome,
-        value,
-        value - 9,
-        value + 9,
-        runs,
-        rate,
-        f"because; at {rate:g}",
-        f"steps/{rate:g}",
-        0,
-        error,
-    )
+    return make_step(rate, outcome, value, low_us=value - 9, high_us=value + 9, runs=runs, error=error)
 
 
 def plan_search(tmp_path: Path, start: float = 10_000.0, target: str = "synth") -> RateSearch:
@@ -155,19 +144,19 @@ def test_an_objective_that_never_holds_ends_at_the_lowest_rate(tmp_path, monkeyp
     search = search_with(tmp_path, monkeypatch, lambda _: outcome)
     result = search.run()
     assert result.holds is None
-    assert publish(search.study, result).exit == Exit.INCONCLUSIVE
-    assert result.document()["rate_per_s"] is None
-    assert result.document()["low_per_s"] is None
+    assert publish(search.study, result.document()).exit == Exit.INCONCLUSIVE
+    assert result.document().rate_per_s is None
+    assert result.document().low_per_s is None
     assert result.steps[-1].rate_per_s <= RATIO * LOWEST
 
 
 def test_an_objective_that_always_holds_ends_at_the_highest_rate(tmp_path, monkeypatch):
     search = search_with(tmp_path, monkeypatch, lambda _: "holds")
     result = search.run()
-    assert publish(search.study, result).exit == Exit.DONE
+    assert publish(search.study, result.document()).exit == Exit.DONE
     assert result.fails is None
-    assert result.document()["high_per_s"] == math.inf
-    assert result.document()["low_per_s"] >= HIGHEST / RATIO
+    assert result.document().high_per_s == math.inf
+    assert result.document().low_per_s >= HIGHEST / RATIO
     assert result.steps[-1].rate_per_s >= HIGHEST / RATIO
 
 
@@ -377,11 +366,12 @@ def test_an_unfinished_search_reports_its_steps_without_a_span():
 
 def test_the_table_is_sorted_by_rate_and_wraps():
     steps = (fake_step(1e4, "holds"), fake_step(2e4, "undecided", 500.0), fake_step(1.41e4, "unmet", 900.0))
-    text = render_search(SearchFindings.from_steps(OBJECTIVE, steps, finished=False).document(), 60)
+    document = SearchFindings.from_steps(OBJECTIVE, steps, finished=False).document()
+    text = render_terminal(view(document, {}), width=80)
     head, _, table = text.partition("\n\n")
     assert OBJECTIVE in head
     assert {"10,000", "400", "391", "409"} <= set(re.findall(r"[\d,]+", head))
-    assert max(map(len, head.splitlines())) <= 60
+    assert max(map(len, text.splitlines())) <= 80
     shown = [word for line in table.splitlines() for word in line.split()[:1] if word[0].isdigit()]
     assert shown == ["20,000", "14,100", "10,000"]
 
@@ -408,13 +398,12 @@ def test_the_page_shows_the_percentile_that_the_objective_was_judged_by(tmp_path
         (study.folder / name / "result.json").write_text(
             json.dumps({"latency_us": {"p50": mean, "p90": mean}})
         )
-    step = {"runs": 5, "value_us": 17.8, "low_us": 10.8, "high_us": 161.0}
     steps = [
-        {**step, "study": "held"},
-        {**step, "study": "late", "value_us": None},
-        {**step, "study": "gone"},
+        make_step(1e3, us=17.8, low_us=10.8, high_us=161.0, study="held"),
+        make_step(1e3, us=None, study="late"),
+        make_step(1e3, us=17.8, study="gone"),
     ]
-    result = latencies(study, {"objective": "p50<20ms,errors<1%", "steps": steps})
+    result = latencies(study, make_search(*steps, objective="p50<20ms,errors<1%"))
     assert result["held"]["p50"] == {"value": 17.8, "low": 10.8, "high": 161.0}
     assert result["held"]["p90"] == result["late"]["p50"] == mean
     assert set(result) == {"held", "late"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from hindmost.cli.outcome import refuse_files
 from hindmost.cli.streams import say
 from hindmost.core.exits import Exit
 from hindmost.errors import ClientError, TargetError, UsageError
+
+if TYPE_CHECKING:
+    from hindmost.core.store.measure import Measure
 
 Require = Annotated[
     tuple[str, ...],
@@ -65,9 +68,10 @@ def report_unmeasured(
     from hindmost.commands.measure.limits import exit_code
     from hindmost.commands.measure.limits.failure import judge_unmeasured
     from hindmost.commands.measure.view.junit import render_junit
-    from hindmost.commands.measure.view.limits import limit_lines, unmeasured_markdown
+    from hindmost.commands.measure.view.limits import limit_lines, unmeasured_view
     from hindmost.core.plan.limits import parse_limits
     from hindmost.core.store import now_utc
+    from hindmost.present.markdown import render_markdown
 
     limits = judge_unmeasured(error, parse_limits(texts))
     if not limits:
@@ -78,8 +82,8 @@ def report_unmeasured(
         "seconds_total": 0.0,
         "limits": limits,
     }
-    asked = ((junit, render_junit), (markdown, unmeasured_markdown))
-    faults = [fault for path, render in asked if path and (fault := write_in_place(path, render(document)))]
+    files = {junit: render_junit(document), markdown: render_markdown(unmeasured_view(target, limits))}
+    faults = [fault for path, text in files.items() if path and (fault := write_in_place(path, text))]
     say(*getattr(error, "__notes__", ()), *limit_lines(document), *map(format_write_error, faults))
     return exit_code(limits)
 
@@ -88,8 +92,13 @@ def render_files(
     document: Mapping[str, Any], *, junit: Path | None, markdown: Path | None
 ) -> dict[Path, str]:
     """Return the text of each requested file, by path."""
+    from hindmost.commands.measure.view import view
     from hindmost.commands.measure.view.junit import render_junit
-    from hindmost.commands.measure.view.markdown import render_markdown
+    from hindmost.present.markdown import render_markdown
 
-    asked = ((junit, render_junit), (markdown, render_markdown))
-    return {path: render(document) for path, render in asked if path is not None}
+    files = {}
+    if junit is not None:
+        files[junit] = render_junit(document)
+    if markdown is not None:
+        files[markdown] = render_markdown(view(cast("Measure", document)))
+    return files

@@ -15,7 +15,7 @@ from hindmost.core.run.clean_up import is_cleaned_up, leaves_keys
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
 from hindmost.core.store.measure import Measure
-from hindmost.core.study.kind import Kind, PublishedAnswer, write_answer
+from hindmost.core.study.kind import Kind, PublishedAnswer, publish_view
 from hindmost.core.study.talk import Talk
 from hindmost.core.targets import Attached, Managed, parse_target
 from hindmost.errors import StudyError
@@ -55,12 +55,12 @@ def read(study: Study) -> Measure:
 
 def publish(study: Study, result: Measure, page: Path | None = None) -> PublishedAnswer:
     """Write ``result.json`` and the page."""
-    from hindmost.commands.measure.view import render_page, render_terminal
+    from hindmost.commands.measure.view import render_terminal, view
     from hindmost.commands.measure.view.limits import limit_lines
 
     limits = result.get("limits")
     code = exit_code(limits) if limits else EXITS[result["verdict"]]
-    shown = write_answer(study, "result.json", result, (render_page, render_terminal), code, page)
+    shown = publish_view(study, "result.json", result, view(result), code, page)
     return replace(shown, account=lambda: render_terminal(result, verbose=True), said=limit_lines(result))
 
 

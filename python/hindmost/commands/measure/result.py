@@ -7,6 +7,7 @@ from typing import Any
 from hindmost.core.results.frames import estimate_rows
 from hindmost.core.results.result import Result
 from hindmost.core.store.measure import Measure, Run
+from hindmost.present.blocks import View
 
 
 class MeasureResult(Result[Measure]):
@@ -43,17 +44,11 @@ class MeasureResult(Result[Measure]):
         }
         return self._frame([row for of, one in found.items() for row in estimate_rows(of, one or {})])
 
-    def page(self) -> str:
-        """Return the page as HTML."""
-        from hindmost.commands.measure.view import render_page
+    def view(self) -> View:
+        """What the terminal, the page and Markdown show."""
+        from hindmost.commands.measure.view import view
 
-        return render_page(self.document)
-
-    def table(self) -> str:
-        """Return the terminal's table."""
-        from hindmost.commands.measure.view import render_terminal
-
-        return render_terminal(self.document)
+        return view(self.document)
 
     def _latency(self) -> list[dict[str, Any]]:
         isolated = self.document.get("isolated")

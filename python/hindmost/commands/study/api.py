@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from hindmost.commands.measure.search import SearchFindings
 from hindmost.commands.study.document import StudyEntry
 from hindmost.core.frames import Library, frame
 from hindmost.core.results.result import Result
@@ -59,8 +58,7 @@ def open_study(
     if require:
         require_limits(study, list(require))
     kind = kind_of(study)
-    found = kind.answer(study)
-    document = found.document() if isinstance(found, SearchFindings) else found
+    document = kind.answer(study)
     if not isinstance(document, msgspec.Struct):
         document = msgspec.to_builtins(document)
     return kind.result(document, study.folder, frames=frames)

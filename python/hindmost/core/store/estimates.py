@@ -105,7 +105,7 @@ def without_nan(document: Document) -> Document:
     return _each(document, lambda value: number(float(value)))  # type: ignore[return-value]
 
 
-def to_document(answer: msgspec.Struct) -> dict[str, Any]:
+def to_document(answer: object) -> dict[str, Any]:
     """Return a typed document as plain data, as its JSON has it, but with numbers that may be infinite."""
     document: dict[str, Any] = without_nan(_builtins(answer))
     return document
@@ -122,7 +122,7 @@ def encode(document: object, indent: int | None = None) -> str:
     return json.dumps(_each(document, _in_json), allow_nan=False, indent=indent)
 
 
-def _builtins(document: msgspec.Struct) -> Any:  # noqa: ANN401 (plain data)
+def _builtins(document: object) -> Any:  # noqa: ANN401 (plain data)
     return msgspec.to_builtins(document, enc_hook=lambda number: number.item())  # of numpy
 
 

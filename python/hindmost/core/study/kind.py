@@ -23,8 +23,6 @@ from hindmost.core.study.talk import Talk
 from hindmost.errors import HindmostError, Interrupted, StudyError, UsageError
 
 if TYPE_CHECKING:
-    import msgspec
-
     from hindmost.core.frames import Library
     from hindmost.core.results.result import Result
     from hindmost.present.blocks import View
@@ -140,7 +138,7 @@ def write_answer(
 def publish_view(
     study: Study,
     file: str,
-    answer: msgspec.Struct,
+    answer: object,
     view: View,
     exit_code: Exit,
     page: Path | None = None,

@@ -1,22 +1,28 @@
 """The document of a rate search (``hindmost.search/1``): its types, the source of its JSON Schema."""
 
-from typing import Any, Literal, NotRequired, TypedDict
+from __future__ import annotations
 
-from hindmost.core.store.types import Count, Microseconds, Number, Share
+from typing import Any, Literal
+
+import msgspec
+
+from hindmost.core.store.types import Count, Document, Microseconds, Number, Share
+
+Outcome = Literal["holds", "fails", "undecided", "unmet", "spoiled"]
 
 
-class SearchStep(TypedDict):
+class Step(Document):
     """One tried rate; ``study`` is its folder within the search's.
 
-    ``unmet``: the client could not produce the rate, or the server died; ``spoiled``: interference in too
-    many runs. A latency is null if ``runs`` is 0. ``left_out``: runs excluded for interference; ``error``:
-    relative standard error of the figure; ``at_most_per_s``: the reply rate of a saturated server; ``above``:
-    runs that count and lie above a limit. Value and interval (90 %) are of the median over runs. ``code`` and
-    ``values``: of ``why``.
+    ``unmet``: the client could not produce the rate, or the server died of it; ``spoiled``: interference in
+    too many runs. A latency is null if ``runs`` is 0. ``left_out``: runs excluded for interference;
+    ``error``: relative standard error of the judged figure; ``at_most_per_s``: the reply rate of a saturated
+    server; ``above``: runs that count and lie above a limit. Value and interval (90 %) are of the median over
+    runs. ``code`` and ``values``: of ``why``.
     """
 
     rate_per_s: float
-    outcome: Literal["holds", "fails", "undecided", "unmet", "spoiled"]
+    outcome: Outcome
     value_us: Microseconds
     low_us: Microseconds
     high_us: Microseconds
@@ -24,15 +30,15 @@ class SearchStep(TypedDict):
     achieved_per_s: float | None
     why: str
     study: str
-    left_out: Count
-    error: float
-    at_most_per_s: float | None
-    above: NotRequired[Count]
-    code: NotRequired[str]
-    values: NotRequired[dict[str, Any]]
+    left_out: Count = 0
+    error: float = 0.0
+    at_most_per_s: float | None = None
+    above: Count = 0
+    code: str = ""
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Search(TypedDict):
+class Search(Document):
     """The result of a search for the highest rate under an objective.
 
     ``rate_per_s`` is the highest rate that held (null: none did), ``not_at_per_s`` the lowest above it that
@@ -51,4 +57,9 @@ class Search(TypedDict):
     low_per_s: Number
     high_per_s: Number
     confidence: Share
-    steps: list[SearchStep]
+    steps: tuple[Step, ...]
+
+    @property
+    def verdict(self) -> str:
+        """``found``, or ``open`` if no rate met the objective or the search is unfinished."""
+        return "found" if self.rate_per_s is not None and self.finished else "open"

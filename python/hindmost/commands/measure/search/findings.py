@@ -6,21 +6,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from hindmost.commands.measure.search.document import Search, SearchStep
-from hindmost.commands.measure.search.judge import Outcome
+import msgspec
+
+from hindmost.commands.measure.search.document import Outcome, Search, Step
 from hindmost.core.plan.units import format_us
 from hindmost.core.store import Study, now_utc
 from hindmost.core.store.estimates import number
-from hindmost.core.store.reading import read_document
+from hindmost.core.store.reading import load
 from hindmost.errors import StudyError
 from hindmost.stats import Belief, Span
 from hindmost.stats.runs.bisection import DOUBTFUL, SHARPEST
 
-SCHEMA: Final = "hindmost.search/1"
 FILE = "search.json"
 LOWEST, HIGHEST = 10.0, 5e6
 """Range of a search, requests/s. Below it, a run of seconds has too few requests; no server goes beyond
@@ -33,33 +32,13 @@ RETRIES = 3
 UNDECIDED_WITHIN = 0.05
 """An undecided step lies at least this close to the crossing: runs at one rate differ by that much."""
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One tried rate.
-
-    ``unmet``: the client could not produce the rate, or the server died of it. ``spoiled``: interference
-    disturbed too many runs. Latencies are in µs; None is unknown. ``left_out``: runs with interference.
-    ``error``: relative standard error of the judged figure. ``at_most_per_s``: the throughput of a saturated
-    server. ``above``: counted runs that exceed a limit (the interval describes the median over runs).
-    ``code`` and ``values`` belong to ``why``.
-    """
-
-    rate_per_s: float
-    outcome: Outcome
-    value_us: float | None
-    low_us: float | None
-    high_us: float | None
-    runs: int
-    achieved_per_s: float | None
-    why: str
-    study: str
-    left_out: int = 0
-    error: float = 0.0
-    at_most_per_s: float | None = None
-    above: int = 0
-    code: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
+OUTCOMES: dict[Outcome, str] = {
+    "holds": "holds",
+    "fails": "does not hold",
+    "undecided": "undecided",
+    "unmet": "not measurable",
+    "spoiled": "interference",
+}
 
 
 def belief_after(steps: Sequence[Step]) -> Belief:
@@ -178,19 +157,19 @@ class SearchFindings:
 
     def document(self) -> Search:
         """The findings as ``hindmost.search/1``."""
-        return {
-            "schema": "hindmost.search/1",
-            "created": now_utc(),
-            "objective": self.objective,
-            "finished": self.finished,
-            "headline": self.headline,
-            "rate_per_s": None if self.holds is None else self.holds.rate_per_s,
-            "not_at_per_s": None if self.fails is None else self.fails.rate_per_s,
-            "low_per_s": self.span.low if self.span.low > 0.0 else None,
-            "high_per_s": number(self.span.high),
-            "confidence": CONFIDENCE,
-            "steps": [cast(SearchStep, asdict(step)) for step in self.steps],
-        }
+        return Search(
+            schema="hindmost.search/1",
+            created=now_utc(),
+            objective=self.objective,
+            finished=self.finished,
+            headline=self.headline,
+            rate_per_s=None if self.holds is None else self.holds.rate_per_s,
+            not_at_per_s=None if self.fails is None else self.fails.rate_per_s,
+            low_per_s=self.span.low if self.span.low > 0.0 else None,
+            high_per_s=number(self.span.high),
+            confidence=CONFIDENCE,
+            steps=self.steps,
+        )
 
 
 def format_rate(step: Step) -> str:
@@ -228,14 +207,8 @@ def load_findings(study: Study) -> SearchFindings:
         No step is finished, or the file cannot be read.
     """
     path = study.folder / FILE
-    anew = f"rm {path} && {study.resume_command}  # reads its steps anew"
     try:
-        document = read_document(path)
-        if document["schema"] != SCHEMA:
-            raise ValueError(f"its format is {document['schema']!r}, not {SCHEMA!r}")
-        known = {field.name for field in fields(Step)}
-        steps = [Step(**{k: v for k, v in one.items() if k in known}) for one in document["steps"]]
-        return SearchFindings.from_steps(document["objective"], steps, finished=document["finished"])
+        stored = load(path, Search)
     except FileNotFoundError:
         raise StudyError(
             "no-finished-runs",
@@ -243,5 +216,7 @@ def load_findings(study: Study) -> SearchFindings:
             hint=study.resume_command,
             path=str(study.folder),
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        anew = f"rm {path} && {study.resume_command}  # reads its steps anew"
         raise StudyError("bad-file", f"{path} cannot be read: {error}", hint=anew, path=str(path)) from None
+    return SearchFindings.from_steps(stored.objective, stored.steps, finished=stored.finished)

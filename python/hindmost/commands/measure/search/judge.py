@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from hindmost.commands.measure.search.document import Outcome
 from hindmost.core.notes import Note
 from hindmost.core.plan import MeasurePlan, Objective, Term, share
 from hindmost.core.run.figures import RunFigures
@@ -25,8 +25,6 @@ from hindmost.core.run.status import COUNTED, Kind, RepeatBudget, RunStatus, sta
 from hindmost.core.store.estimates import Value, to_value
 from hindmost.stats import Decision, ObjectiveRule
 from hindmost.stats.runs.objective import FIRST_LOOK
-
-Outcome = Literal["holds", "fails", "undecided", "unmet", "spoiled"]
 
 TWICE = 2
 """Runs that must agree before a rate is given up for what spoils runs at that rate."""

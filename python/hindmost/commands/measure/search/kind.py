@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from hindmost.commands.measure.search.document import Search
+from hindmost.commands.measure.search.document import Search, Step
 from hindmost.commands.measure.search.findings import (
+    OUTCOMES,
     SearchFindings,
-    Step,
     brief_reason,
     format_figure,
     format_rate,
@@ -22,6 +22,7 @@ from hindmost.core.fleet.opening import fleet_of
 from hindmost.core.plan import Objective, parse_objective
 from hindmost.core.run.readings import plan_of
 from hindmost.core.store import Study
+from hindmost.core.store.estimates import to_document
 from hindmost.core.store.measure import Estimates
 from hindmost.core.store.reading import read_document
 from hindmost.core.study.kind import Kind, PublishedAnswer
@@ -30,10 +31,8 @@ from hindmost.core.targets import parse_target
 from hindmost.errors import StudyError
 
 
-def run(study: Study, talk: Talk) -> SearchFindings:
-    """Make the missing steps and return the findings."""
-    from hindmost.commands.measure.search.view.terminal import IN_WORDS
-
+def run(study: Study, talk: Talk) -> Search:
+    """Make the missing steps and return the answer."""
     plan, objective = plan_of(study), objective_of(study)
     talk.say(
         f"{plan.target}: the highest rate with {objective.text}, from {plan.rate_per_s:,.10g} requests/s;"
@@ -45,11 +44,18 @@ def run(study: Study, talk: Talk) -> SearchFindings:
         findings = f"{objective.leading.key} {format_figure(step)} over {format_runs(step)} runs"
         has_reason = step.outcome in ("unmet", "spoiled")
         talk.say(
-            f"{format_rate(step)}: {IN_WORDS[step.outcome]}: {brief_reason(step) if has_reason else findings}"
+            f"{format_rate(step)}: {OUTCOMES[step.outcome]}: {brief_reason(step) if has_reason else findings}"
         )
 
     with fleet_of(plan, talk.say) as fleet:
-        return RateSearch(study, plan, parse_target(plan.target), objective, talk.runs, on_step, fleet).run()
+        target = parse_target(plan.target)
+        search = RateSearch(study, plan, target, objective, talk.runs, on_step, fleet)
+        return search.run().document()
+
+
+def read(study: Study) -> Search:
+    """Return the answer of a stored search."""
+    return load_findings(study).document()
 
 
 def objective_of(study: Study) -> Objective:
@@ -74,38 +80,38 @@ def objective_of(study: Study) -> Objective:
     return parse_objective(text)
 
 
-def publish(study: Study, findings: SearchFindings, page: Path | None = None) -> PublishedAnswer:
-    """Write the page. The search has stored its findings after each step."""
-    from hindmost.commands.measure.search.view.page import render_search_page
-    from hindmost.commands.measure.search.view.terminal import render_search
+def publish(study: Study, doc: Search, page: Path | None = None) -> PublishedAnswer:
+    """Write the page. The search has stored its steps after each of them."""
+    from hindmost.commands.measure.search.view import view
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
 
-    document = findings.document()
-    code = Exit.DONE if findings.holds is not None else Exit.INCONCLUSIVE
-    where = study.write_page(render_search_page(document, latencies(study, document)), page)
-    notes = (f"page: {where}", *_notes(study, findings))
-    return PublishedAnswer(document, document, lambda: render_search(document), code, notes)
+    code = Exit.INCONCLUSIVE if doc.rate_per_s is None else Exit.DONE
+    shown = view(doc, latencies(study, doc))
+    notes = (f"page: {study.write_page(render_page(shown), page)}", *_notes(study, doc))
+    return PublishedAnswer(doc, to_document(doc), lambda: render_terminal(shown), code, notes)
 
 
-def latencies(study: Study, document: Search) -> dict[str, Estimates]:
+def latencies(study: Study, doc: Search) -> dict[str, Estimates]:
     """Return the latency of the steps with a finished run, by folder.
 
     The objective's percentile is the judged one: the median over the counted runs. The others come from the
     step's own answer, which gives a mean over few runs.
     """
-    judged = parse_objective(document["objective"]).leading.key
-    findings: dict[str, Estimates] = {}
-    for step in document["steps"]:
-        path = study.folder / step["study"] / "result.json"
-        if step["runs"] and path.is_file():
+    judged = parse_objective(doc.objective).leading.key
+    found: dict[str, Estimates] = {}
+    for step in doc.steps:
+        path = study.folder / step.study / "result.json"
+        if step.runs and path.is_file():
             one = read_document(path)["latency_us"]
-            if judged in one and step["value_us"] is not None:
-                ends = {"low": step["low_us"], "high": step["high_us"]}
-                one[judged] |= {"value": step["value_us"], **ends}
-            findings[step["study"]] = one
-    return findings
+            if judged in one and step.value_us is not None:
+                one[judged] |= {"value": step.value_us, "low": step.low_us, "high": step.high_us}
+            found[step.study] = one
+    return found
 
 
-def _notes(study: Study, findings: SearchFindings) -> list[str]:
+def _notes(study: Study, doc: Search) -> list[str]:
+    findings = SearchFindings.from_steps(doc.objective, doc.steps, finished=doc.finished)
     notes = []
     shown = findings.holds or findings.fails
     if shown is not None and shown.runs:
@@ -121,4 +127,4 @@ def _notes(study: Study, findings: SearchFindings) -> list[str]:
     return [*notes, f"study: {study.folder}"]
 
 
-KIND = Kind("search", run, load_findings, publish, "hindmost.commands.measure.search.result:SearchResult")
+KIND = Kind("search", run, read, publish, "hindmost.commands.measure.search.result:SearchResult")

@@ -25,13 +25,13 @@ from pathlib import Path
 
 from hindmost.commands.measure.answer import answer
 from hindmost.commands.measure.procedure import Procedure
+from hindmost.commands.measure.search.document import Step
 from hindmost.commands.measure.search.findings import (
     FILE,
     HIGHEST,
     LOWEST,
     RETRIES,
     SearchFindings,
-    Step,
     belief_after,
     load_findings,
 )

@@ -1,147 +1,149 @@
-"""The details of a measurement that ``--verbose`` adds on the terminal. The page has the same."""
+"""What became of the load and of the runs, as names and texts: in brief, and completely."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from hindmost.commands.measure.view import fleet, instrument, proof, tables, view
+from hindmost.commands.measure.view import fleet, instrument, proof, wording
+from hindmost.commands.measure.view.tables import format_estimates
 from hindmost.commands.measure.view.values import labels
 from hindmost.core.store.measure import Estimates, Measure
 from hindmost.present import numbers
-from hindmost.present.console import wrap_lines
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-KEY = 12
-"""Width of the key before a line, in columns."""
+Rows = list[tuple[str, str]]
 
 
-def account(doc: Measure) -> list[tuple[str, str]]:
-    """Return all details of load, runs and client, as keys and texts."""
-    rows: list[tuple[str, str]] = [("throughput", view.throughput(doc))]
-    if full := view.saturation(doc):
-        rows.append(("saturation", full))
-    if isolated := view.isolated_text(doc):
-        rows.append(("isolated", isolated))
-    text, missing = view.accounting(doc["counts"])
+def brief_account(doc: Measure) -> Rows:
+    """Return one line for the load, and one for each thing that a user should know of it."""
+    isolated = doc.get("isolated")
+    refused = isolated["refused"] if isolated and doc["verdict"] != "valid" else None
+    return _known(
+        ("load", _load(doc)),
+        ("saturation", wording.saturation(doc)),
+        *_connecting(doc),
+        ("arrivals", wording.early_end_text(doc)),
+        ("datagrams", wording.datagrams(doc)),
+        ("streams", wording.streams(doc)),
+        ("batches", wording.batches(doc)),
+        ("isolated", f"none: {wording.clause(refused['text'])}" if refused else ""),
+    )
+
+
+def outcomes(doc: Measure) -> Rows:
+    """Return what became of requests and connections."""
+    return _known(
+        ("requests", _requests(doc)),
+        ("codes", wording.codes(doc)),
+        ("arrivals", wording.early_end_text(doc)),
+        ("datagrams", wording.datagrams(doc)),
+        ("streams", wording.streams(doc)),
+        ("connections", wording.connections(doc)),
+        *(("server", wording.endpoint(each)) for each in doc.get("endpoints", [])),
+    )
+
+
+def account(doc: Measure) -> Rows:
+    """Return all details of load, runs and client, for ``--verbose``. The page has the same."""
+    about = wording.interval_subject(doc)
+    other = "mean" if about == "median" else "median"
+    over_runs = doc.get("over_runs")
+    claims = f"; {over_runs['claims']}" if over_runs and other == "mean" else ""
+    who = "client and connecting" if wording.connects_per_request(doc) else "client"
+    return _known(
+        ("throughput", wording.throughput(doc)),
+        ("saturation", wording.saturation(doc)),
+        ("isolated", wording.isolated_text(doc)),
+        *outcomes(doc),
+        ("connect", _figures(doc.get("connect_us"), "from the attempt to the open connection")),
+        ("handshake", _figures(doc.get("handshake_us"), "from the open connection until it is secured")),
+        ("batches", wording.batches(doc)),
+        ("held", _figures(doc.get("held_us"), "as configured: part of latency, not of send delay")),
+        ("wire", _figures(doc["wire_us"], wording.stamps_text(doc))),
+        (
+            "overhead",
+            _figures(doc.get("overhead_us"), f"{who}: part of service latency, by these time stamps"),
+        ),
+        *_capture(doc),
+        ("merged", _merged(doc)),
+        ("excluded", wording.excluded_text(doc)),
+        (other, _figures(over_runs["beside_us"] if over_runs else None, f"over runs{claims}")),
+        ("runs off", "; ".join(wording.runs_off(doc))),
+        ("variance", _variance(doc)),
+        ("hysteresis", doc["hysteresis"]["text"]),
+        ("clients", wording.clients_text(doc)),
+        *fleet.lines(doc),
+        *_instrument(doc),
+        ("stopping", wording.stopping_text(doc) if doc["stopping"]["rule"] else ""),
+    )
+
+
+def _known(*rows: tuple[str, str]) -> Rows:
+    return [(key, text) for key, text in rows if text]
+
+
+def _figures(group: Estimates | None, about: str) -> str:
+    return f"{format_estimates(group)}, {about}" if group else ""
+
+
+def _load(doc: Measure) -> str:
+    counts, (_, missing) = doc["counts"], wording.accounting(doc["counts"])
+    errors, timeouts, unsent = counts["errors"], counts["timeouts"], counts["unsent"]
+    which = wording.error_codes(doc) if errors else ""
+    lost = [f"{numbers.count(errors)} errors{f' ({which})' if which else ''}"] if errors else []
+    lost += [f"{numbers.count(timeouts)} timeouts"] if timeouts else []
+    lost += [f"{numbers.count(unsent)} unsent"] if unsent else []
+    lost += [f"{numbers.count(missing)} NOT ACCOUNTED FOR"] if missing else []
+    text = f"{wording.throughput(doc)}; {numbers.count(counts['scheduled'])} requests, "
+    text += ", ".join(lost) or "all answered"
+    return f"{text}, {numbers.count(counts['misses'])} not found" if counts["misses"] else text
+
+
+def _requests(doc: Measure) -> str:
+    text, missing = wording.accounting(doc["counts"])
     if missing:
         text += f"; {numbers.count(missing)} NOT ACCOUNTED FOR"
-    if doc["counts"]["misses"]:
-        text += f" ({numbers.count(doc['counts']['misses'])} of the completed requests were misses)"
-    rows.append(("requests", text))
-    merged = [
+    if misses := doc["counts"]["misses"]:
+        text += f" ({numbers.count(misses)} of the completed requests were misses)"
+    return text
+
+
+def _connecting(doc: Measure) -> Rows:
+    """Return the times to connect and to secure a connection, if each request includes them."""
+    made = doc.get("connections")
+    connect, handshake = doc.get("connect_us"), doc.get("handshake_us")
+    if not (made and connect and wording.connects_per_request(doc)):
+        return []
+    return [
+        ("connect", _figures(connect, f"in latency; {numbers.count(made['made'])} made")),
+        ("handshake", _figures(handshake, f"in latency; {wording.handshakes(made)}")),
+    ]
+
+
+def _capture(doc: Measure) -> Rows:
+    if not (proved := proof.proof_text(doc)):
+        return []
+    gaps = [(f"  {one.what}", f"{one.gaps}: {one.constancy}") for one in proof.proofs(doc)]
+    return [("capture", f"{proved}; client time stamps minus tcpdump's:"), *gaps]
+
+
+def _merged(doc: Measure) -> str:
+    figures = [
         f"{label} {numbers.latency(doc['merged_us'][label])}"
         for label in labels(doc["merged_us"])
         if label != "mean"
     ]
-    if codes := view.codes(doc):
-        rows.append(("codes", codes))
-    if ended := view.early_end_text(doc):
-        rows.append(("arrivals", ended))
-    if lossy := view.datagrams(doc):
-        rows.append(("datagrams", lossy))
-    if unhandled := view.streams(doc):
-        rows.append(("streams", unhandled))
-    if made := view.connections(doc):
-        rows.append(("connections", made))
-    for each in doc.get("endpoints", []):
-        rows.append(("server", view.endpoint(each)))
-    if connect := doc.get("connect_us"):
-        rows.append(
-            ("connect", f"{format_estimates('connect', connect)}, from the attempt to the open connection")
-        )
-    if handshake := doc.get("handshake_us"):
-        rows.append(
-            (
-                "handshake",
-                f"{format_estimates('TLS', handshake)}, from the open connection until it is secured",
-            )
-        )
-    if batched := view.batches(doc):
-        rows.append(("batches", batched))
-    if held := doc.get("held_us"):
-        rows.append(
-            ("held", f"{format_estimates('held', held)}, as configured: part of latency, not of send delay")
-        )
-    if doc["wire_us"]:
-        rows.append(("wire", f"{format_estimates('wire', doc['wire_us'])}, {view.stamps_text(doc)}"))
-    if overhead := doc.get("overhead_us"):
-        who = "client and connecting" if view.connects_per_request(doc) else "client"
-        rows.append(
-            ("overhead", f"{format_estimates(who, overhead)} of service latency, by the same time stamps")
-        )
-    if proved := proof.proof_text(doc):
-        rows.append(("capture", f"{proved}; client time stamps minus tcpdump's:"))
-        for one in proof.proofs(doc):
-            rows.append((f"  {one.what}", f"{one.gaps}: {one.constancy}"))
-    if merged:
-        rows.append(("merged", ", ".join(merged) + " (all runs and clients merged, for comparison)"))
-    if aside := view.excluded_text(doc):
-        rows.append(("excluded", aside))
-    if both := tables.both_table(doc):
-        other = both.columns[1]
-        about = f"; {doc['over_runs']['claims']}" if other == "mean" else ""
-        rows.append((other, f"{format_estimates(other, doc['over_runs']['beside_us'])}, over runs{about}"))
-    if off := view.runs_off(doc):
-        rows.append(("runs off", "; ".join(off)))
-    label = _variance_quantile(doc)
-    if label:
-        rows.append(("variance", f"{label} {view.variance_text(label, doc)}"))
-    if doc["hysteresis"]["text"]:
-        rows.append(("hysteresis", doc["hysteresis"]["text"]))
-    rows.append(("clients", clients_text(doc)))
-    rows += fleet.lines(doc)
-    if seen := instrument.lines(doc):
-        rows.append(("instrument", "worst client for each figure, mean over runs"))
-        rows += [(f"  {key}", text) for key, text in seen]
-    if doc["stopping"]["rule"]:
-        how = {True: "reached", False: "not reached", None: "not requested"}[doc["stopping"]["reached"]]
-        rows.append(
-            (
-                "stopping",
-                f"{how} after {view.runs_text(doc)}: {doc['stopping']['rule']}",
-            )
-        )
-    return rows
+    return f"{', '.join(figures)} (all runs and clients merged, for comparison)" if figures else ""
 
 
-def print_rows(console: "Console", rows: list[tuple[str, str]]) -> None:
-    """Print lines with their keys."""
-    from rich.text import Text
-
-    for key, value in rows:
-        for number, line in enumerate(wrap_lines(console, Text(value), console.width - KEY)):
-            console.print(Text(f"{'' if number else key:<{KEY}}", style="bold") + line, soft_wrap=True)
-
-
-def format_estimates(name: str, group: Estimates) -> str:
-    """Format a group of estimates in one line."""
-    table = tables.estimate_table({name: group})
-    parts = []
-    for row in table.rows:
-        one = row.cells[name].interval
-        if row.label != "mean":
-            bounds = f" [{one.low}, {one.high}]" if one.low else ""
-            parts.append(f"{row.label} {one.value}{bounds}")
-    return f"{', '.join(parts)} {table.unit.name}"
+def _variance(doc: Measure) -> str:
+    """Describe the quantile that ended the runs, or the last known one."""
+    known, wanted = labels(doc["variance"]), doc["stopping"]["quantile"]
+    if not known:
+        return ""
+    label = wanted if wanted in known else known[-1]
+    return f"{label} {wording.variance_text(label, doc)}"
 
 
-def _variance_quantile(doc: Measure) -> str | None:
-    """Return the quantile whose variance is shown: the one that ended the runs, or the last known one."""
-    known = labels(doc["variance"])
-    wanted = doc["stopping"]["quantile"]
-    return wanted if wanted in known else known[-1] if known else None
-
-
-def clients_text(doc: Measure) -> str:
-    """Describe the number of clients, and their shares of the slowest requests."""
-    clients = doc["clients"]
-    if clients["count"] < 2:
-        return "one client"
-    shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
-    text = f"{clients['count']} clients"
-    if clients["pacing"] == "sleep":
-        text += " that sleep between scheduled times"
-    if shares:
-        where = f" (above {numbers.latency(clients['threshold_us'])})" if clients["threshold_us"] else ""
-        text += f"; of the slowest 1 %{where} their shares are {shares}"
-    return text if clients["owner"] is None else f"{text}: client {clients['owner']} dominates the tail"
+def _instrument(doc: Measure) -> Rows:
+    if not (seen := instrument.lines(doc)):
+        return []
+    head = ("instrument", "worst client for each figure, mean over runs")
+    return [head, *((f"  {key}", text) for key, text in seen)]

@@ -7,9 +7,9 @@ to draw. Text does not shrink with the screen, so the page contains a wide and a
 import math
 from collections.abc import Sequence
 
-from hindmost.commands.measure.view import view
+from hindmost.commands.measure.view import wording
 from hindmost.commands.measure.view.tables import latency_groups
-from hindmost.commands.measure.view.values import bounds, labels, run_value
+from hindmost.commands.measure.view.values import bounds, labels
 from hindmost.core.store.measure import Curve, IntervalStep, Measure, Series
 from hindmost.present import numbers
 from hindmost.present.axes import tail_ticks, time_ticks
@@ -88,13 +88,15 @@ def summary(doc: Measure, width: float) -> str | None:
     plot.axes(x, y, x_ticks=time_ticks(x.low, x.high), y_ticks=[])
     for place, (label, name, (value, low, high)) in enumerate(rows):
         run_of_look = y(len(rows) - place - 0.5)
-        plot.text(x.start - 8, run_of_look + 4, f"{label} {view.COLUMNS[name]}", anchor="end", cls="tick")
+        plot.text(x.start - 8, run_of_look + 4, f"{label} {wording.COLUMNS[name]}", anchor="end", cls="tick")
         if low is not None and high is not None:
             end = x.end if high == math.inf else x(high)
             plot.add("path", d=f"M{x(low):.1f} {run_of_look:.1f}H{end:.1f}", class_=f"line {name}")
         text = numbers.latency(value)
         if value is not None and value != math.inf:
-            plot.dot(x(value), run_of_look, cls=f"{name} dot", title=f"{label} {view.COLUMNS[name]}: {text}")
+            plot.dot(
+                x(value), run_of_look, cls=f"{name} dot", title=f"{label} {wording.COLUMNS[name]}: {text}"
+            )
         plot.text(x.end + 8, run_of_look + 4, text, cls="tick")
     return str(plot)
 
@@ -123,7 +125,7 @@ def capture(doc: Measure, width: float) -> str | None:
 
 def runs(doc: Measure, width: float, label: str) -> str | None:
     """Draw one quantile: one dot per run, and the running figure with its interval (paper, Figure 4)."""
-    points = [(run["run"], run_value(run["latency_us"], label), view.run_word(run)) for run in doc["runs"]]
+    points = [(run["run"], run["latency_us"].get(label), wording.run_word(run)) for run in doc["runs"]]
     path: list[IntervalStep] = doc["stopping"]["path"].get(label, [])
     values = finite([v for _, v, _ in points] + [look["value"] for look in path])
     if not points or not (values or any(v == math.inf for _, v, _ in points)):
@@ -133,7 +135,7 @@ def runs(doc: Measure, width: float, label: str) -> str | None:
     plot = Plot(
         width,
         280,
-        f"Latency {label} of each run, and the running {view.interval_subject(doc)} with its interval",
+        f"Latency {label} of each run, and the running {wording.interval_subject(doc)} with its interval",
         top=24,
     )
     plot.text(4, 12, f"latency {label}", cls="name")

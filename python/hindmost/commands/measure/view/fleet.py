@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hindmost.core.store.measure import LoadHost, Measure
 from hindmost.present import numbers
+from hindmost.present.blocks import Table
 
 
 def lines(doc: Measure) -> list[tuple[str, str]]:
@@ -33,3 +34,31 @@ def silence(host: LoadHost) -> str:
     if channel is None:
         return "not counted"
     return f"{channel['bytes']} bytes, {numbers.plural(channel['wakeups'], 'wakeup')}"
+
+
+def host_table(doc: Measure) -> list[Table]:
+    """Return the table of the load hosts. Empty if only the controller's host sent load."""
+    machines = doc.get("fleet")
+    if machines is None:
+        return []
+    labels = list(machines["hosts"][0]["latency_us"])
+    rows = [
+        (
+            host["host"],
+            ", ".join(map(str, host["clients"])),
+            *(numbers.latency(host["latency_us"].get(label)) for label in labels),
+            numbers.percent(host["share_of_slowest"]),
+            clock(host),
+            silence(host),
+        )
+        for host in machines["hosts"]
+    ]
+    heads = (
+        "host",
+        "clients",
+        *labels,
+        "of the slowest 1 %",
+        "clock offset",
+        "bytes and wakeups on its channel",
+    )
+    return [Table(heads, rows)]

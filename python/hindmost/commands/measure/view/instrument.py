@@ -47,11 +47,6 @@ def self_diagnosis(doc: Measure) -> Instrument:
     return doc.get("instrument", NOTHING)
 
 
-def figure(one: Figure) -> str:
-    """Format one figure of the self-diagnosis, or one of its limits."""
-    return amount(one["value"], one["unit"])
-
-
 def amount(value: float | None, unit: str) -> str:
     """Format a share, a rate, a count or a time."""
     if unit == "us":
@@ -81,7 +76,7 @@ def lines(doc: Measure) -> list[tuple[str, str]]:
 
 def _mark_text(one: Figure, text: str) -> str:
     mark = "" if one["mark"] == "fine" else f"{FINDING_MARKS.get(one['mark'], '!')} "
-    return mark + text.format(figure(one))
+    return mark + text.format(amount(one["value"], one["unit"]))
 
 
 def neighbours(found: Instrument, most: int = 3) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 from xml.etree import ElementTree as Xml
 
-from hindmost.commands.measure.view import view
+from hindmost.commands.measure.view import wording
 from hindmost.core.escapes import plain
 from hindmost.core.store.measure import Limit, Measure
 
@@ -34,7 +34,7 @@ def render_junit(result: Mapping[str, Any]) -> str:
         suites,
         "testsuite",
         {
-            "name": _text(f"hindmost {view.target_line(doc)}"),
+            "name": _text(f"hindmost {wording.target_line(doc)}"),
             **numbers,
             "time": f"{doc['seconds_total']:.3f}",
             "timestamp": doc["created"].removesuffix("Z"),

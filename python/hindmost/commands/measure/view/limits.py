@@ -1,15 +1,17 @@
-"""Required limits as lines, for standard error, table, page and summary."""
+"""Required limits, for standard error, terminal, page and Markdown."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
 from hindmost.core.escapes import plain
 from hindmost.core.store.measure import Limit, Measure
+from hindmost.present.blocks import Item, Items, Section, Tone, View
 
 MARKS = {"held": "✓", "crossed": "✕", "undecided": "?"}
 """The marks of verdicts."""
-LEVELS = {"held": "valid", "crossed": "invalid", "undecided": "inconclusive"}
-"""The verdict whose colour each result has."""
+TONES: dict[str, Tone] = {"held": "valid", "crossed": "invalid", "undecided": "inconclusive"}
 
 
 def limit_lines(result: Measure | Mapping[str, Any]) -> tuple[str, ...]:
@@ -22,15 +24,35 @@ def limit_lines(result: Measure | Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def unmeasured_markdown(result: Mapping[str, Any]) -> str:
-    """Render the limits for a CI job's page after a measurement failed."""
-    texts = [
-        f"- {MARKS[one['result']]} `{one['limit']}` {one['result']}: {plain(one['text'])}"
-        for one in result["limits"]
-    ]
-    return f"## ✕ not measured: {plain(result['target']['name'])}\n\n" + "\n".join(texts) + "\n"
+def brief_limits(doc: Measure) -> Items:
+    """Return the limits for the terminal, whose standard error has the hints."""
+    return Items(
+        [
+            Item(one["text"], f"{MARKS[one['result']]} {one['limit']} {one['result']}", TONES[one["result"]])
+            for one in doc.get("limits") or []
+        ]
+    )
 
 
-def limit_head(one: Limit) -> str:
-    """Format the limit and its result, before the figure."""
-    return f"{MARKS.get(one['result'], '?')} {one['limit']} {one['result']}"
+def limit_section(doc: Measure) -> Section:
+    """Return the limits with their hints."""
+    return Section("Limits", [_items(doc.get("limits") or [])])
+
+
+def unmeasured_view(target: str, limits: list[Limit]) -> View:
+    """Return the view of a measurement that failed."""
+    return View(f"not measured: {target}", "not measured", "invalid", target, [_items(limits)])
+
+
+def _items(limits: list[Limit]) -> Items:
+    return Items(
+        [
+            Item(
+                f"`{one['limit']}`: {one['text']}",
+                f"{MARKS[one['result']]} {one['result']}",
+                TONES[one["result"]],
+                one["hint"],
+            )
+            for one in limits
+        ]
+    )

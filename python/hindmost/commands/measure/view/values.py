@@ -2,18 +2,13 @@
 
 from collections.abc import Mapping
 
-from hindmost.core.store.measure import Estimates, Values
+from hindmost.core.store.measure import Estimates
 from hindmost.present.numbers import label_order
 
 
 def labels(*groups: Mapping[str, object]) -> list[str]:
     """Return all quantile labels of the groups, ``p50`` first and ``mean`` last."""
     return sorted({label for group in groups for label in group}, key=label_order)
-
-
-def run_value(values: Values, label: str) -> float | None:
-    """Return one quantile of one run: ``inf`` for infinitely late, ``None`` if it was not recorded."""
-    return values.get(label)
 
 
 def bounds(estimates: Estimates, label: str) -> tuple[float | None, float | None, float | None]:

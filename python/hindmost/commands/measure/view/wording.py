@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hindmost.commands.measure.view.values import bounds, labels, run_value
+from hindmost.commands.measure.view.values import labels
 from hindmost.core.plan.batching import batching_text
 from hindmost.core.store.measure import Connections, Endpoint, Measure, Run
 from hindmost.core.store.types import Cause, Counts
@@ -15,9 +15,7 @@ MEANINGS = {
     "isolated": "latency without interference, as if the server had its CPUs to itself",
     "service": "completed − sent: time in server and network",
     "send_delay": "sent − scheduled: how late the client sent",
-    "wire": "between time stamps of the kernel or the network card",
 }
-
 
 COLUMNS = {"latency": "latency", "isolated": "isolated", "service": "service", "send_delay": "send delay"}
 """Column names of the table, also used in sentences."""
@@ -244,7 +242,7 @@ def title(doc: Measure) -> str:
     isolated = doc.get("isolated")
     use_isolated = doc.get("decided_on") == "isolated" and isolated is not None
     group = isolated["latency_us"] if use_isolated and isolated else doc["latency_us"]
-    found = [f"{name} {numbers.latency(bounds(group, name)[0])}" for name in labels(group) if name != "mean"]
+    found = [f"{name} {numbers.latency(group[name]['value'])}" for name in labels(group) if name != "mean"]
     return ", ".join(found) + (" isolated" if use_isolated else "") if found else "no latency"
 
 
@@ -348,11 +346,6 @@ def outstanding_text(doc: Measure) -> str:
     )
 
 
-def verdict_word(doc: Measure) -> str:
-    """Return the verdict, marked if it comes from a quick look."""
-    return f"{doc['verdict']} (quick look)" if doc["plan"].get("quick") else doc["verdict"]
-
-
 def target_line(doc: Measure) -> str:
     """Return the target's name and address, without repetition."""
     target = doc["target"]
@@ -388,7 +381,7 @@ def span(values: list[float | None], write: Callable[[float], str]) -> str:
 
 def own_interval_text(client: Mapping[str, Any], label: str) -> str:
     """Format a client's quantile in one run, with the interval from this run alone."""
-    value = numbers.latency(run_value(client["latency_us"], label))
+    value = numbers.latency(client["latency_us"].get(label))
     one = (client.get("alone_us") or {}).get(label)
     if not one or one["value"] is None:
         return value
@@ -396,3 +389,36 @@ def own_interval_text(client: Mapping[str, Any], label: str) -> str:
         return f"{value} (too short for an interval)" if one["too_short"] else value
     low, high = numbers.latency(one["low"]), numbers.latency(one["high"])
     return f"{value} [{low}, {high}]"
+
+
+def clients_text(doc: Measure) -> str:
+    """Describe the number of clients, and their shares of the slowest requests."""
+    clients = doc["clients"]
+    if clients["count"] < 2:
+        return "one client"
+    shares = " + ".join(numbers.percent(share) for share in clients["share_of_slowest"])
+    text = f"{clients['count']} clients"
+    if clients["pacing"] == "sleep":
+        text += " that sleep between scheduled times"
+    if shares:
+        where = f" (above {numbers.latency(clients['threshold_us'])})" if clients["threshold_us"] else ""
+        text += f"; of the slowest 1 %{where} their shares are {shares}"
+    return text if clients["owner"] is None else f"{text}: client {clients['owner']} dominates the tail"
+
+
+def stopping_text(doc: Measure) -> str:
+    """Return whether the precision was reached, after how many runs, and the rule."""
+    found = doc["stopping"]
+    how = {True: "reached", False: "not reached", None: "not requested"}[found["reached"]]
+    rule = f": {found['rule']}" if found["rule"] else ""
+    return f"{how} after {runs_text(doc)}{rule}"
+
+
+def clause(text: str) -> str:
+    """Return the first part of a reason. The rest is on the page."""
+    return text.partition("; ")[0]
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""

@@ -1,1 +1,0 @@
-"""Text and page of a search for the highest rate that meets an objective."""
