@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pages import Page
 from rows import each_row
 from sample_attributions import small, typed
 from sample_results import FINDINGS, SAMPLES
@@ -74,22 +75,16 @@ def render_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
     yield "diagnose", terminal.render_terminal(found, width=100, color=False)
 
 
-def outline(html: str) -> str:
-    """Reduce a page to its structure and texts: no styles, scripts or drawings; one element a line."""
-    html = re.sub(r"(<(style|script|svg)\b[^>]*>).*?(</\2>)", r"\1\3", html, flags=re.DOTALL)
-    html = re.sub(r"<(style|script|svg|circle|path)\b[^>]*>", r"<\1>", html)
-    html = html.replace(f"Hindmost {__version__}", "Hindmost VERSION")
-    lines = re.sub(r"\s*(<(?!/)[^>]+>)", r"\n\1", html).splitlines()
-    return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"
-
-
 def test_the_terminal_matches_the_golden_file(monkeypatch):
     texts = [f"=== {name}\n{text}" for name, text in render_blocks(monkeypatch)]
     check("terminal.txt", "\n".join(text.rstrip("\n") + "\n" for text in texts))
 
 
-def test_the_page_matches_the_golden_file():
-    check("page.html", outline(render_page(SAMPLES["single"]())))
+def test_the_texts_of_the_page_match_the_golden_file():
+    html = re.sub(r"<svg.*?</svg>", "", render_page(SAMPLES["single"]()), flags=re.DOTALL)
+    texts = (" ".join(text.split()) for text in Page(html).text)
+    text = "".join(f"{text}\n" for text in texts if text)
+    check("page.txt", text.replace(f"Hindmost {__version__}", "Hindmost VERSION"))
 
 
 def test_markdown_matches_the_golden_file():
