@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hindmost.commands.clone.document import load_clone
+from hindmost.commands.clone.documents.predictions import Interval, Prediction
 from hindmost.commands.compare.clone.costs import CostRatios, cost_ratios
 from hindmost.commands.compare.clone.draws import DRAWS, read_draw_ratios
 from hindmost.commands.compare.clone.log_costs import read_logged
@@ -203,14 +204,19 @@ def join_cycles(home: Path) -> Iterator[VerifiedPoint]:
             )
 
 
-def mean_prediction(points: Sequence[VerifiedPoint]) -> Any:  # noqa: ANN401 (part of a Prediction)
+def mean_prediction(points: Sequence[VerifiedPoint]) -> Prediction:
     """Return the mean of the simulator's predictions for the cycles' clones."""
-    predicted = {name: [one.figures[name].predicted_us["value"] for one in points] for name in MARGINS}
-    return {
-        "latency_us": {
-            name: {"value": sum(us) / len(us), "low": None, "high": None} for name, us in predicted.items()
-        }
-    }
+    predicted = {name: [one.figures[name].predicted_us.value for one in points] for name in MARGINS}
+    return Prediction(
+        state="done",
+        threads=1,
+        rate_per_s=None,
+        capacity_per_s=None,
+        load=None,
+        latency_us={
+            name: Interval(value=sum(us) / len(us), low=None, high=None) for name, us in predicted.items()
+        },
+    )
 
 
 def show(program: str, points: Sequence[VerifiedPoint]) -> None:
@@ -222,8 +228,8 @@ def show(program: str, points: Sequence[VerifiedPoint]) -> None:
             f" a request cost {format_ratio(one.cost)}"
         )
         for name, figure in one.figures.items():
-            series = (figure.original_us, figure.clone_us, figure.predicted_us)
-            values = [float(us["value"] or 0) for us in series]
+            series_us = (figure.original_us["value"], figure.clone_us["value"], figure.predicted_us.value)
+            values = [us or 0.0 for us in series_us]
             sides = map(format_ratio, (figure.clone, figure.as_logged, figure.floor))
             print(f"  {name:>4}  {'  '.join(f'{value:7,.0f}' for value in values)}  {''.join(sides)}")
 

@@ -35,7 +35,7 @@ def queue(**fields: object) -> Clone:
 def engine(requests: int) -> float:
     points = [{"load": {"utilisation": LOAD}}]
     found = run_points(queue(), points, Design(requests=requests, warmup=0))[0].prediction
-    return found["latency_us"]["mean"]["value"]
+    return found.latency_us["mean"].value
 
 
 def numpy_recursion(requests: int) -> float:
@@ -144,7 +144,7 @@ def many() -> None:
         began = time.perf_counter()
         document = sweep(clone, [Vary("service_factor", factors)], loads, design=Design(requests=100_000))
         seconds = time.perf_counter() - began
-        assert len(document["points"]) == 1_000
+        assert len(document.points) == 1_000
         print(f"{name:<26}{seconds:>8.1f} s{1.1e8 / seconds / 1e6:>10.1f} million requests/s")
 
 

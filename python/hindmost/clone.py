@@ -7,7 +7,7 @@ Examples
 --------
 >>> import hindmost
 >>> found = hindmost.clone.sweep("xapian", find="p99<10ms", by="threads", rate=2_000, requests=20_000)
->>> found.verdict, found.document["found"][0]["side"]
+>>> found.verdict, found.document.found[0].side
 ('found', 'at_least')
 """
 
@@ -202,7 +202,7 @@ def sweep(
         design=Design(requests=requests, seed=seed, arrivals=arrivals),
         progress=progress,
     )
-    return SweepResult(document.typed, frames=frames)
+    return SweepResult(document, frames=frames)
 
 
 def verify(

@@ -40,6 +40,6 @@ def print_table() -> None:
         for share, *pair in zip(LOADS, *rows, strict=True):
             cells = ""
             for figure in FIGURES:
-                one, other = (found.prediction["latency_us"][figure]["value"] for found in pair)
+                one, other = (found.prediction.latency_us[figure].value for found in pair)
                 cells += f"  {latency(one):>14}{latency(other):>12}"
             print(f"{name:<12}{percent(share):>6}{cells}")

@@ -40,7 +40,7 @@ PRELOADED = (
     "hindmost.commands.host.view",
     "hindmost.commands.measure.view",
     "hindmost.commands.measure.view.junit",
-    "hindmost.commands.clone.view.serving.terminal",
+    "hindmost.commands.clone.view.serving",
     "hindmost.commands.compare.view.targets",
     "hindmost.commands.attribute.kind",
     "hindmost.commands.compare.targets",

@@ -51,7 +51,7 @@ def true_effects(document: dict[str, Any], folder: Path) -> dict[str, dict[str, 
     def simulate(levels: dict[str, str]) -> list[float]:
         clone = load_cell(folder, levels, own_us)
         (outcome,) = run_points(clone, [{"load": {"rate_per_s": load["rate_per_s"]}}], design)
-        return [outcome.prediction["latency_us"][label]["value"] for label in labels]
+        return [outcome.prediction.latency_us[label].value for label in labels]
 
     latency_us = np.array([simulate(cell["levels"]) for cell in load["cells"]])
     effects = np.linalg.inv(model.matrix(model.cells, "average")) @ latency_us

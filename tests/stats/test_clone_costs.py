@@ -36,7 +36,7 @@ DESIGN = Design(requests=20_000, quantiles=(0.95, 0.99), sections=1)
 
 def run(clone, rate, seed):
     (outcome,) = run_points(clone, [{"load": {"rate_per_s": rate}, "seed": int(seed)}], DESIGN)
-    return {name: figure["value"] for name, figure in outcome.prediction["latency_us"].items()}
+    return {name: figure.value for name, figure in outcome.prediction.latency_us.items()}
 
 
 def slow_down(clone, factor):

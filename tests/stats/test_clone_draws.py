@@ -35,9 +35,7 @@ def runs(clone, arrivals, seeds):
         requests=REQUESTS, warmup=WARMUP, arrivals=list(arrivals), quantiles=(0.95,), sections=1, backlog=True
     )
     outcomes = run_points(clone, [{"seed": int(seed)} for seed in seeds], design)
-    return [
-        {name: outcome.prediction["latency_us"][name]["value"] for name in FIGURES} for outcome in outcomes
-    ]
+    return [{name: outcome.prediction.latency_us[name].value for name in FIGURES} for outcome in outcomes]
 
 
 def arrivals_of(random, share):

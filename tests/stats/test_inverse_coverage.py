@@ -36,9 +36,9 @@ def coverage(name, questions, seed, requests):
     for number in range(questions):
         design = Design(requests=requests, seed=seed + 1_000_003 * number)
         result = answer(CLONE, Question(parse_term(objective), by), load, design=design)
-        assert result["state"] == "found"
-        inside += result["low"] <= truth <= result["high"]
-        safe += result["safe"] <= truth
+        assert result.state == "found"
+        inside += result.low <= truth <= result.high
+        safe += result.safe <= truth
     return inside / questions, safe / questions
 
 
@@ -63,9 +63,9 @@ def test_of_whole_numbers_the_safe_one_certainly_holds_and_the_others_are_named(
     load = {"rate_per_s": 25_000.0}
     few = Design(requests=20_000)
     clear = answer(CLONE, Question(parse_term("mean<120us"), "threads"), load, design=few)
-    assert (clear["safe"], clear["low"], clear["high"]) == (5, 5, 5)
+    assert (clear.safe, clear.low, clear.high) == (5, 5, 5)
     # A limit within the interval of five threads: five may suffice, six certainly do.
-    five = clear["safe_latency_us"]
-    limit = f"mean<{(five['value'] + five['high']) / 2:.6f}us"
+    five = clear.safe_latency_us
+    limit = f"mean<{(five.value + five.high) / 2:.6f}us"
     close = answer(CLONE, Question(parse_term(limit), "threads"), load, design=few)
-    assert (close["safe"], close["low"], close["high"]) == (6, 5, 6)
+    assert (close.safe, close.low, close.high) == (6, 5, 6)

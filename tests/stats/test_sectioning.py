@@ -26,13 +26,13 @@ def clone(us):
 def simulations():
     points = [{"seed": seed, "load": {"rate_per_s": 6_000}} for seed in range(RUNS)]
     outcomes = run_points(clone(100), points, Design(requests=40_000))
-    return [outcome.prediction["latency_us"] for outcome in outcomes]
+    return [outcome.prediction.latency_us for outcome in outcomes]
 
 
 @pytest.mark.parametrize(("name", "share"), [("mean", None), ("p50", 0.5), ("p99", 0.01)])
 def test_intervals_of_a_simulation_cover(simulations, name, share):
     expected = 250.0 * (1.0 if share is None else -math.log(share))
-    covered = sum(latency[name]["low"] <= expected <= latency[name]["high"] for latency in simulations)
+    covered = sum(latency[name].low <= expected <= latency[name].high for latency in simulations)
     assert covered >= LEAST
 
 
@@ -43,7 +43,7 @@ def test_paired_ratios_cover_and_are_narrower_than_unpaired_ones():
     expected = (1 / (1 / 110 - 0.006)) / (1 / (1 / 100 - 0.006))
     covered, width, alone = 0, 0.0, 0.0
     for old, new in zip(before, after, strict=True):
-        values = [outcome.prediction["latency_us"]["mean"]["value"] for outcome in (new, old)]
+        values = [outcome.prediction.latency_us["mean"].value for outcome in (new, old)]
         sections = [outcome.sections_us["mean"] for outcome in (new, old)]
         ratio = paired_ratio(*values, *sections)
         covered += ratio.low <= expected <= ratio.high

@@ -72,8 +72,8 @@ def test_a_fit_follows_its_schema(kinds):
             )
         )
     fitted = account(fit_clone(*logs))
-    assert (fitted["disturbance"], bool(fitted["kinds"])) != (None, not kinds)
-    check("fit", json.dumps(fitted, allow_nan=False))
+    assert (fitted.disturbance, bool(fitted.kinds)) != (None, not kinds)
+    check("fit", encode(fitted))
 
 
 @pytest.mark.parametrize(

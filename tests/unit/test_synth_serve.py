@@ -3,11 +3,15 @@
 import json
 
 import jsonschema
+import msgspec
 from clones import SMALL
 from messages import assert_refused
 
 from hindmost.cli import main
+from hindmost.commands.clone.documents.serving import Serving
+from hindmost.commands.clone.view.serving import view
 from hindmost.core.store.schema import schemas
+from hindmost.present.blocks import Table
 
 
 def test_an_integrated_clone_needs_no_client_and_follows_its_schemas(tmp_path, capsys):
@@ -16,6 +20,9 @@ def test_an_integrated_clone_needs_no_client_and_follows_its_schemas(tmp_path, c
     document = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator(schemas()["serve"]).validate(document)
     account = document["account"]
+    (table,) = (one for one in view(msgspec.convert(document, Serving)).blocks if isinstance(one, Table))
+    assert [cells[0] for cells in table.rows][:3] == ["service", "queueing", "both"]
+    assert table.rows[2][1] == f"{account['sojourn']['mean_ns'] / 1e3:.2f}"
     assert account["total"]["served"] == 2_000
     assert account["sojourn"]["mean_ns"] >= account["service"]["mean_ns"]
     assert main(["clone", "serve", "silo", "--certificate", "--json"]) == 0

@@ -34,13 +34,13 @@ def output_of(capsys, *arguments):
 
 def test_figures_agree_with_theory():
     result = simulate(queue(), utilisation=0.7, design=Design(requests=500_000))
-    assert result["rate_per_s"] == pytest.approx(7_000)
-    assert result["load"] == pytest.approx(0.7)
-    assert result["busy_share"] == pytest.approx(0.7, rel=0.01)
+    assert result.rate_per_s == pytest.approx(7_000)
+    assert result.load == pytest.approx(0.7)
+    assert result.busy_share == pytest.approx(0.7, rel=0.01)
     for name, expected in [("mean", 333.3), ("p50", 231.0), ("p99", 1535.0)]:
-        one = result["latency_us"][name]
-        assert one["low"] < one["value"] < one["high"]
-        assert one["value"] == pytest.approx(expected, rel=0.03)
+        one = result.latency_us[name]
+        assert one.low < one.value < one.high
+        assert one.value == pytest.approx(expected, rel=0.03)
 
 
 def test_every_application_is_predicted(capsys):
@@ -81,11 +81,11 @@ def test_kinds_are_distinguished():
         }
     )
     result = simulate(clone, utilisation=0.1, design=Design(requests=20_000))
-    get, scan = result["kinds"]
-    assert (get["name"], scan["name"]) == ("get", "scan")
-    assert get["requests"] + scan["requests"] == 20_000
-    assert get["latency_us"]["p50"] == pytest.approx(10.0, rel=1e-3)
-    assert scan["latency_us"]["p50"] == pytest.approx(100.0, rel=1e-3)
+    get, scan = result.kinds
+    assert (get.name, scan.name) == ("get", "scan")
+    assert get.requests + scan.requests == 20_000
+    assert get.latency_us["p50"] == pytest.approx(10.0, rel=1e-3)
+    assert scan.latency_us["p50"] == pytest.approx(100.0, rel=1e-3)
 
 
 def test_more_points_on_more_cores_change_nothing():

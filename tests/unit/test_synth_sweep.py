@@ -3,21 +3,25 @@
 import json
 
 import jsonschema
+import msgspec
 import pytest
 from messages import assert_refused, raises
 from rows import each_row
 
 from hindmost.cli import main
 from hindmost.commands.clone.document import Clone, load_clone
+from hindmost.commands.clone.documents.predictions import Sweep
 from hindmost.commands.clone.inverse import Question, answer
 from hindmost.commands.clone.parameters import Vary, apply_changes, changes, known_paths, parse_vary, value_at
 from hindmost.commands.clone.simulation import Design
 from hindmost.commands.clone.sweep import settings, sweep
-from hindmost.commands.clone.view.sweep.page import render_sweep_page
-from hindmost.commands.clone.view.sweep.terminal import describe_answer
+from hindmost.commands.clone.view.answers import describe_answer
+from hindmost.commands.clone.view.sweep import view
 from hindmost.core.plan import parse_term
+from hindmost.core.store.estimates import encode
 from hindmost.core.store.schema import schemas
 from hindmost.errors import UsageError
+from hindmost.present.page import render_page
 
 FEW = Design(requests=20_000)
 
@@ -100,12 +104,12 @@ def test_a_sweep_agrees_with_single_simulations_and_marks_invalid_designs():
     document = sweep(
         queue(), [Vary("threads", (1, 2))], [{"rate_per_s": 8e3}, {"rate_per_s": 15e3}], design=FEW
     )
-    jsonschema.Draft202012Validator(schemas()["sweep"]).validate(document)
-    states = [(point["set"]["threads"], point["state"]) for point in document["points"]]
+    jsonschema.Draft202012Validator(schemas()["sweep"]).validate(json.loads(encode(document)))
+    states = [(point.set["threads"], point.state) for point in document.points]
     assert states == [(1, "done"), (1, "above_capacity"), (2, "done"), (2, "done")]
-    alone = sweep(queue(threads=2), [], [{"rate_per_s": 15e3}], design=FEW)["points"][0]
-    assert alone["latency_us"] == document["points"][3]["latency_us"]
-    page = render_sweep_page(document)
+    alone = sweep(queue(threads=2), [], [{"rate_per_s": 15e3}], design=FEW).points[0]
+    assert alone.latency_us == document.points[3].latency_us
+    page = render_page(view(document))
     assert page.count("<svg viewBox") > 10
     assert "<script" not in page
 
@@ -113,20 +117,20 @@ def test_a_sweep_agrees_with_single_simulations_and_marks_invalid_designs():
 def test_the_highest_rate_agrees_with_theory():
     # M/M/1: p99 = 100 us ln(100) / (1 - load), so it is 1 ms at 53.9 % load.
     one = solve_question(Question(parse_term("p99<1ms"), "rate"))
-    assert (one["state"], one["side"], one["uneven_at"]) == ("found", "at_most", [])
-    assert one["value"] == pytest.approx(5_395, rel=0.05)
-    assert one["surely"] <= one["value"]
-    assert one["latency_us"]["value"] < 1_000
+    assert (one.state, one.side, one.uneven_at) == ("found", "at_most", [])
+    assert one.value == pytest.approx(5_395, rel=0.05)
+    assert one.surely <= one.value
+    assert one.latency_us.value < 1_000
 
 
 def test_threads_and_service_times_are_found_from_the_right_direction():
     threads = solve_question(Question(parse_term("mean<120us"), "threads"), {"rate_per_s": 25_000})
     # Erlang C at 25,000/s of 100 us: four threads wait 53 us on average, five 13 us, six 4 us.
-    assert (threads["state"], threads["side"], threads["value"]) == ("found", "at_least", 5)
+    assert (threads.state, threads.side, threads.value) == ("found", "at_least", 5)
     service = solve_question(Question(parse_term("mean<300us"), "service"), {"rate_per_s": 5_000})
-    assert service["value"] == pytest.approx(1.2, rel=0.02)
-    assert service["side"] == "at_most"
-    assert f"{service['safe']:.2g}"[:3] in describe_answer(service)[0]
+    assert service.value == pytest.approx(1.2, rel=0.02)
+    assert service.side == "at_most"
+    assert f"{service.safe:.2g}"[:3] in next(describe_answer(service))
 
 
 def test_the_shortest_interval_between_pauses_is_found():
@@ -141,17 +145,17 @@ def test_the_shortest_interval_between_pauses_is_found():
         {"rate_per_s": 2_000},
         queue(disturbances=[pause]),
     )
-    assert (one["state"], one["side"]) == ("found", "at_most")
-    assert 0.5 < one["value"] < 3.0
+    assert (one.state, one.side) == ("found", "at_most")
+    assert 0.5 < one.value < 3.0
 
 
 def test_an_objective_that_always_or_never_holds_is_reported():
     load = {"rate_per_s": 5_000}
     never = solve_question(Question(parse_term("p99<100us"), "threads"), load)
-    assert never["state"] == "never"
-    assert {"1", "128"} <= set(describe_answer(never)[0].split())
+    assert never.state == "never"
+    assert {"1", "128"} <= set(next(describe_answer(never)).split())
     always = solve_question(Question(parse_term("p99<10s"), "threads"), load)
-    assert always["state"] == "always"
+    assert always.state == "always"
 
 
 def test_an_objective_that_alternates_has_no_single_answer():
@@ -168,8 +172,8 @@ def test_an_objective_that_alternates_has_no_single_answer():
         {"rate_per_s": 1_000},
         clone,
     )
-    assert one["state"] == "not_monotone"
-    assert len(one["crossings"]) == 2
+    assert one.state == "not_monotone"
+    assert len(one.crossings) == 2
 
 
 @pytest.mark.parametrize(
@@ -229,4 +233,4 @@ def test_table_page_and_json_agree(capsys, tmp_path):
     _, replica, _ = output_of(capsys, *arguments, "--json")
     document = json.loads(replica)
     jsonschema.Draft202012Validator(schemas()["sweep"]).validate(document)
-    assert page.read_text() == render_sweep_page(document)
+    assert page.read_text() == render_page(view(msgspec.convert(document, Sweep)))

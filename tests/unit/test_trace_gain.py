@@ -19,7 +19,7 @@ def mean_wait(services: list[tuple[float, float]]) -> float:
     mixture = [{"weight": share, "law": {"kind": "deterministic", "us": us}} for us, share in services]
     clone = Clone.from_document({"schema": "hindmost.clone/1", "name": "queue", "service": mixture})
     result = simulate(clone, rate_per_s=RATE, design=Design(requests=400_000))
-    return float(result["latency_us"]["mean"]["value"])
+    return result.latency_us["mean"].value
 
 
 def figure(value: float) -> Figure:

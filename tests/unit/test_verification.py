@@ -64,7 +64,7 @@ def series(pairs=6, scatter=0.01, **medians):
 
 
 def document(points, prediction):
-    latency = {name: prediction["latency_us"][name] for name in MARGINS}
+    latency = {name: prediction.latency_us[name] for name in MARGINS}
     return Verification(
         schema="hindmost.verification/1",
         version="0.1.0",

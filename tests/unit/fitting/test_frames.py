@@ -124,7 +124,7 @@ def test_a_sweep_is_a_table_with_a_row_for_each_point(pl):
     assert table["state"].to_list() == ["done", "above_capacity", "done", "done"]
     p99 = table["p99_us"].to_list()
     assert p99[1] is None
-    assert p99[0] == result["points"][0]["latency_us"]["p99"]["value"]
+    assert p99[0] == result.points[0].latency_us["p99"].value
     assert (table["p99_low_us"] <= table["p99_high_us"]).drop_nulls().all()
     with raises(UsageError, "unknown-name", value="arrow"):
         result.to_frame("arrow")

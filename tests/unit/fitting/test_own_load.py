@@ -9,8 +9,9 @@ from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit import fit_clone
 from hindmost.commands.clone.fit.account import account
 from hindmost.commands.clone.fit.own_load import own_load
-from hindmost.commands.clone.view.fit.page import render_fit_page
-from hindmost.commands.clone.view.fit.terminal import render_fit
+from hindmost.commands.clone.view.fit import view
+from hindmost.present.page import render_page
+from hindmost.present.terminal import render_terminal
 
 
 @pytest.mark.parametrize("whom", ["request", "clock"])
@@ -20,7 +21,7 @@ def test_the_clone_has_the_latency_of_the_log_at_the_same_load(whom):
     assert [row.name for row in own.rows] == ["mean", "p50", "p95", "p99", "p99.9"]
     for row in own.rows:
         assert not row.differs, row
-        assert row.low_us <= row.log_us <= row.high_us
+        assert row.log_us.low <= row.log_us.value <= row.log_us.high
 
 
 def test_a_clone_that_misplaces_pauses_is_reported_as_different():
@@ -35,15 +36,15 @@ def test_a_clone_that_misplaces_pauses_is_reported_as_different():
     assert rows["mean"].differs
     assert rows["mean"].off > 0.3
     result = account(replace(fit, own=(own_load(wrong, log, 0.0),)))
-    differing = len([row for row in result["own"][0]["rows"] if row["differs"]])
-    assert render_fit_page(result).count("! differs") == differing > 0
-    assert render_fit(result).count(" !") == differing
-    assert "! differs" not in render_fit_page(account(fit))
+    differing = len([row for row in result.own[0].rows if row.differs])
+    assert render_page(view(result)).count("! differs") == differing > 0
+    assert render_terminal(view(result)).count("! differs") == differing
+    assert "! differs" not in render_page(view(account(fit)))
 
 
 def test_a_log_without_arrival_times_is_noted():
     log = queue_with_pauses("request", 1)
     (without_arrivals,) = fit_clone(replace(log, arrival_us=None)).own
-    assert without_arrivals.code == "no-arrival-times"
+    assert without_arrivals.why["code"] == "no-arrival-times"
     (unstamped,) = fit_clone(replace(log, arrival_us=log.start_us)).own
-    assert unstamped.code == "unstamped-arrivals"
+    assert unstamped.why["code"] == "unstamped-arrivals"

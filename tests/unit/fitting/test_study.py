@@ -123,7 +123,7 @@ def test_the_tail_at_half_load_gives_the_variation_of_services(tmp_path):
         )
         design = Design(requests=60_000, quantiles=(0.95,), seed=7)
         (estimate,) = run_points(clone, [{"load": {"rate_per_s": 62_500.0}}], design)
-        p95 = estimate.prediction["latency_us"]["p95"]["value"]
+        p95 = estimate.prediction.latency_us["p95"].value
         half = write_study(tmp_path, wire(), 0.6, 62_500.0, name=f"half-{planted}", runs=4, p95=p95)
         (log,), _ = read_logs([half, busy, low])
         assert log.wall_us.mean() == pytest.approx(8.0)

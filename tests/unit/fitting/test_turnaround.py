@@ -131,10 +131,10 @@ def test_the_clone_of_a_server_interrupted_by_arrivals_has_its_latency():
     clone = fit_clone(log).clone
     rate = 1e6 * log.n / log.span_us
     point = {"load": {"rate_per_s": rate}}
-    prediction = run_points(clone, [point], Design(requests=100_000, seed=2))[0].prediction["latency_us"]
+    prediction = run_points(clone, [point], Design(requests=100_000, seed=2))[0].prediction.latency_us
     truth = (float(latency.mean()), float(np.quantile(latency, 0.95)))
     # Both have an error of about 2 %: 30,000 requests at 70 % load.
-    assert (prediction["mean"]["value"], prediction["p95"]["value"]) == pytest.approx(truth, rel=0.06)
+    assert (prediction["mean"].value, prediction["p95"].value) == pytest.approx(truth, rel=0.06)
 
 
 def test_stops_inside_services_are_separated_from_arrivals():
@@ -160,7 +160,7 @@ def test_the_rate_for_a_busy_share_gives_that_share(share):
     )
     point = {"load": {"rate_per_s": clone.rate_at(share)}}
     prediction = run_points(clone, [point], Design(requests=50_000))[0].prediction
-    assert prediction["busy_share"] == pytest.approx(share, rel=0.02)
+    assert prediction.busy_share == pytest.approx(share, rel=0.02)
 
 
 def test_rounded_stamps_do_not_count_as_turnaround():

@@ -44,13 +44,12 @@ def coverage(logs: int, n: int) -> float:
     """Return how often the intervals of all figures cover the planted clone's values at the same rate."""
     truth = Clone.from_document(DOCUMENT)
     rate = LOAD / truth.mean_busy_us * 1e6
-    expected = simulate(truth, rate_per_s=rate, design=Design(requests=1_000_000, seed=99))["latency_us"]
+    expected = simulate(truth, rate_per_s=rate, design=Design(requests=1_000_000, seed=99)).latency_us
     hits = []
     for seed in range(logs):
-        result = simulate(fit(times(n, seed)), rate_per_s=rate, design=DESIGN)["latency_us"]
+        result = simulate(fit(times(n, seed)), rate_per_s=rate, design=DESIGN).latency_us
         for name, figure in expected.items():
-            high = result[name]["high"]
-            hits.append(result[name]["low"] <= figure["value"] <= high)
+            hits.append(result[name].low <= figure.value <= result[name].high)
     return float(np.mean(hits))
 
 
@@ -67,12 +66,12 @@ def test_predictions_cover_the_server_for_19_of_20_logs() -> None:
 
 def test_the_uncertainty_of_a_fit_widens_the_intervals():
     origin = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
-    plain = simulate(Clone.from_document(DOCUMENT), utilisation=LOAD, design=DESIGN)["latency_us"]["mean"]
+    plain = simulate(Clone.from_document(DOCUMENT), utilisation=LOAD, design=DESIGN).latency_us["mean"]
     uncertain = simulate(Clone.from_document({**DOCUMENT, "origin": origin}), utilisation=LOAD, design=DESIGN)
-    mean = uncertain["latency_us"]["mean"]
-    assert mean["value"] == plain["value"]
-    assert mean["low"] < plain["low"] / 1.05
-    assert mean["high"] > plain["high"] * 1.05
+    mean = uncertain.latency_us["mean"]
+    assert mean.value == plain.value
+    assert mean.low < plain.low / 1.05
+    assert mean.high > plain.high * 1.05
 
 
 def test_drawn_shares_and_correlations_are_possible() -> None:
@@ -96,8 +95,8 @@ def test_near_its_capacity_a_fitted_clone_has_an_unbounded_interval():
     origin = {"samples": 2_000, "intervals": {"service.mean_us": [310.0, 375.0]}}
     clone = Clone.from_document({**DOCUMENT, "origin": origin})
     result = simulate(clone, rate_per_s=0.98 / clone.mean_busy_us * 1e6, design=DESIGN)
-    assert result["latency_us"]["p99"]["high"] == math.inf
-    assert result["latency_us"]["p99"]["low"] is not None
+    assert result.latency_us["p99"].high == math.inf
+    assert result.latency_us["p99"].low is not None
 
 
 def test_intervals_of_quantiles_cover_the_truth():

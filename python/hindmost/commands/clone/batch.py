@@ -81,10 +81,10 @@ def _offset_progress(before: int, progress: Callable[[int], None]) -> Callable[[
     return lambda done: progress(before + done)
 
 
-def predict_piece(job: Job, points: Sequence[Point]) -> list[Prediction]:
-    """Predict one piece with its intervals, on whichever machine this runs."""
+def predict_piece(job: Job, points: Sequence[Point]) -> list[Any]:
+    """Predict one piece, on whichever machine this runs; return predictions as plain data."""
     clone, design = Clone(**job["clone"]), Design(**job["design"])
-    return [one.prediction for one in run_points(clone, points, design)]
+    return [msgspec.to_builtins(one.prediction) for one in run_points(clone, points, design)]
 
 
 def _validate(piece: list[Any]) -> list[Prediction]:

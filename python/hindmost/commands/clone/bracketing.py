@@ -67,8 +67,7 @@ class Search:
         new = [value for value in values if value not in self.tried]
         name = self.question.objective.name
         for value, outcome in zip(new, self.run(new, [self.design.seed]), strict=True):
-            done = outcome.prediction["state"] == "done"
-            self.tried[value] = outcome.prediction["latency_us"][name] if done else None
+            self.tried[value] = outcome.prediction.latency_us.get(name)
         return bool(new)
 
     def run(self, values: Sequence[float], seeds: Sequence[int]) -> list[Outcome]:
@@ -89,14 +88,14 @@ class Search:
     def latency(self, value: float) -> float:
         """Return the latency at a tried value; infinite above the capacity."""
         found = self.tried[value]
-        return math.inf if found is None else found["value"]
+        return math.inf if found is None else found.value
 
     def holds(self, value: float, *, sure: bool = False) -> bool:
         """Return whether the objective holds; if `sure`, the whole interval must lie below the limit."""
         found = self.tried[value]
         if found is None:
             return False
-        reach = found["high"] if sure and found["high"] is not None else found["value"]
+        reach = found.high if sure and found.high is not None else found.value
         return reach < self.question.objective.limit
 
     def crossings(self, *, sure: bool = False) -> list[tuple[float, float]]:
@@ -153,7 +152,7 @@ class Search:
     def surely_fails(self, value: float) -> bool:
         """Return whether the whole interval lies above the limit, or the value above the capacity."""
         one = self.tried[value]
-        low = math.inf if one is None else one["value"] if one["low"] is None else one["low"]
+        low = math.inf if one is None else one.value if one.low is None else one.low
         return low >= self.question.objective.limit
 
 

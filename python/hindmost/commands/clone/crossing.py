@@ -130,9 +130,7 @@ class Neighbourhood:
         # Far from seeds that users choose, so that the search's own run is not among them.
         seeds = [self.seed + 7_919 * number for number in range(1, REPLICATIONS + 1)]
         told = [one.prediction for one in self.run(values, seeds)]
-        figures = [
-            one["latency_us"][self.name]["value"] if one["state"] == "done" else math.inf for one in told
-        ]
+        figures = [one.latency_us[self.name].value if one.state == "done" else math.inf for one in told]
         return np.array(figures).reshape(REPLICATIONS, len(values))
 
     def _estimate(self, values: Floats) -> Estimate:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Literal
 
 from hindmost.commands.clone.bracketing import Question, Search, is_wide, make_grid
-from hindmost.commands.clone.crossing import Crossing
 from hindmost.commands.clone.document import Clone
-from hindmost.commands.clone.documents.predictions import InverseAnswer, SimulatedValue
+from hindmost.commands.clone.documents.predictions import Interval, InverseAnswer, SimulatedValue
 from hindmost.commands.clone.parameters import FACTOR, Value, apply_changes, value_at
 from hindmost.commands.clone.simulation import Design
 from hindmost.core.store.estimates import bounds
 from hindmost.errors import UsageError
+from hindmost.stats import Estimate
 
 __all__ = ["Question", "answer"]
 
@@ -80,44 +80,35 @@ def _answer_document(search: Search) -> InverseAnswer:
         state = "found"
     last, surely = (search.end(), search.end(sure=True)) if state == "found" else (None, None)
     again = None if last is None else search.again(last, at_most=at_most)
-    whole = search.question.whole
-    tried: list[SimulatedValue] = [{"value": value, "latency_us": search.tried[value]} for value in values]
-    document: Any = {
-        "objective": search.question.objective.text,
-        "figure": search.question.objective.name,
-        "limit_us": search.question.objective.limit,
-        "by": search.question.by,
-        "set": dict(search.setting),
-        "load": dict(search.load) if search.load else None,
-        "state": state,
-        "value": int(last) if last is not None and whole else last,
-        "surely": int(surely) if surely is not None and whole else surely,
-        "side": "at_most" if at_most else "at_least",
-        **_crossing_fields(again, whole=whole),
-        "latency_us": None if last is None else search.tried[last],
-        "crossings": [list(pair) for pair in crossings],
-        "uneven_at": search.uneven(),
-        "tried": tried,
-    }
-    return cast(InverseAnswer, document)
-
-
-def _crossing_fields(found: Crossing | None, *, whole: bool) -> dict[str, Any]:
-    """Return the fields of an `InverseAnswer` that describe the crossing."""
-    if found is None:
-        return {"safe": None, "low": None, "high": None, "safe_latency_us": None}
+    objective = search.question.objective
 
     def number(value: float | None) -> float | int | None:
-        return int(value) if value is not None and whole else value
+        return int(value) if value is not None and search.question.whole else value
 
-    one = found.latency
-    latency = None if one is None else {"value": one.value, **bounds(one.low, one.high)}
-    return {
-        "safe": number(found.safe),
-        "low": number(found.low),
-        "high": number(found.high),
-        "safe_latency_us": latency,
-    }
+    return InverseAnswer(
+        objective=objective.text,
+        figure=objective.name,
+        limit_us=objective.limit,
+        by=search.question.by,
+        set=dict(search.setting),
+        load=dict(search.load) if search.load else None,
+        state=state,
+        value=number(last),
+        surely=number(surely),
+        side="at_most" if at_most else "at_least",
+        safe=None if again is None else number(again.safe),
+        low=None if again is None else number(again.low),
+        high=None if again is None else number(again.high),
+        safe_latency_us=None if again is None else _interval(again.latency),
+        latency_us=None if last is None else search.tried[last],
+        crossings=[list(pair) for pair in crossings],
+        uneven_at=search.uneven(),
+        tried=[SimulatedValue(value=value, latency_us=search.tried[value]) for value in values],
+    )
+
+
+def _interval(found: Estimate | None) -> Interval | None:
+    return None if found is None else Interval(value=found.value, **bounds(found.low, found.high))
 
 
 def _range(clone: Clone, question: Question, setting: Mapping[str, Value]) -> tuple[float, float]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from hindmost.commands.clone.batch import Elsewhere
 from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.documents.predictions import Sweep
 from hindmost.commands.clone.inverse import Question, answer
 from hindmost.commands.clone.parameters import Vary
 from hindmost.commands.clone.simulation import Design
-from hindmost.commands.clone.sweep import Swept, count_designs, settings, sweep, with_answers
+from hindmost.commands.clone.sweep import count_designs, settings, sweep
 from hindmost.core.plan import Term, parse_term
 from hindmost.core.plan.units import parse_percent, parse_rate
 from hindmost.errors import UsageError
@@ -64,7 +67,7 @@ def sweep_from_text(
     design: Design,
     progress: Callable[[int, int], None] | None = None,
     elsewhere: Elsewhere | None = None,
-) -> Swept:
+) -> Sweep:
     """Sweep designs of a clone under loads given as text, and answer the inverse question if there is one.
 
     Parameters
@@ -114,9 +117,8 @@ def sweep_from_text(
     if question is None:
         return document
     designs = settings(varied, together=together)
-    return with_answers(
-        document, [answer(clone, question, fixed, setting=one, design=design) for one in designs]
-    )
+    found = [answer(clone, question, fixed, setting=one, design=design) for one in designs]
+    return msgspec.structs.replace(document, found=found)
 
 
 def parse_loads(rate: str | None, utilisation: str | None) -> list[dict[str, float]]:

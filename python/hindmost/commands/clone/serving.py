@@ -13,6 +13,7 @@ from hindmost import _engine
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.refusals import refusal
 from hindmost.core.laws import DEFAULT_LAW, LawDocument
+from hindmost.core.store.engine import Certificate, ServerSummary
 from hindmost.errors import HindmostError, UsageError
 
 LOGGED = 1_000_000
@@ -44,15 +45,15 @@ class Serving:
     seed: int = 1
     log: Path | None = None
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> Certificate:
         """Measure how accurate spinning is on these processors (``hindmost.certificate/1``)."""
         with self._refusing():
-            found: dict[str, Any] = json.loads(
+            found: Certificate = json.loads(
                 _engine.certify_spin(None if self.cpus is None else list(self.cpus))
             )
         return found
 
-    def over_sockets(self, listening: Callable[[str], None]) -> dict[str, Any]:
+    def over_sockets(self, listening: Callable[[str], None]) -> ServerSummary:
         """Serve until Ctrl-C and return the account.
 
         Parameters
@@ -66,19 +67,19 @@ class Serving:
             The engine refuses the configuration, for example an address in use.
         """
         with self._refusing():
-            account: dict[str, Any] = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
+            account: ServerSummary = json.loads(_engine.serve_synth(self._config(LOGGED), listening))
         return account
 
     def inside(
         self, requests: int, rate_per_s: float | None = None, law: LawDocument = DEFAULT_LAW
-    ) -> dict[str, Any]:
+    ) -> ServerSummary:
         """Serve requests generated in the process, back to back or at a rate; return the account."""
         arrivals: dict[str, Any] = {"kind": "back_to_back"}
         if rate_per_s is not None:
             arrivals = {"kind": "open", "rate_per_s": rate_per_s, "law": law}
         work = json.dumps({"arrivals": arrivals, "requests": requests})
         with self._refusing():
-            account: dict[str, Any] = json.loads(
+            account: ServerSummary = json.loads(
                 _engine.serve_inside(self._config(max(requests, LOGGED)), work)
             )
         return account

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+import msgspec
 
 from hindmost import _engine
 from hindmost.commands.clone.document import Clone, load_clone
@@ -26,7 +28,6 @@ from hindmost.errors import Interrupted, UsageError
 from hindmost.stats.series.sectioning import section_interval
 from hindmost.stats.tables import t_quantile
 
-SCHEMA = "hindmost.simulation/1"
 QUANTILES = (0.5, 0.95, 0.99, 0.999)
 SECTIONS = 20
 LEAST_DRAWN = 100_000
@@ -71,6 +72,11 @@ class Design:
     quantiles: tuple[float, ...] = QUANTILES
     sections: int = SECTIONS
     backlog: bool = False
+
+    @property
+    def law(self) -> LawDocument:
+        """The law of arrivals in documents: ``trace`` for arrival times."""
+        return self.arrivals if isinstance(self.arrivals, str | dict) else "trace"
 
     def text(self, points: Sequence[Mapping[str, Any]]) -> str:
         """Return the design of these points as text for the engine."""
@@ -132,7 +138,7 @@ def simulate(
     --------
     >>> from hindmost.commands.clone.document import load_clone
     >>> found = simulate(load_clone("xapian"), utilisation=0.7, design=Design(requests=20_000))
-    >>> 2_000 < found["latency_us"]["mean"]["value"] < 4_000
+    >>> 2_000 < found.latency_us["mean"].value < 4_000
     True
     """
     clone = clone if isinstance(clone, Clone) else load_clone(clone)
@@ -143,53 +149,56 @@ def simulate(
         point["load"] = {"utilisation": utilisation}
     design = design or Design()
     found = run_points(clone, [point], design)[0].prediction
-    if found["state"] == "above_capacity":
+    if found.state == "above_capacity":
         raise above_capacity(found)
     if changes := draw_changes(clone, design.seed):
         traced = not isinstance(design.arrivals, str | dict)
         fewer = max(min(design.requests, LEAST_DRAWN), design.requests // len(changes))
         less = design if traced else replace(design, requests=fewer)
         points = [point, *({**point, "set": change} for change in changes)]
-        _widen(found, [one.prediction for one in run_points(clone, points, less)])
+        return _widen(found, [one.prediction for one in run_points(clone, points, less)])
     return found
 
 
-def _widen(found: Prediction, drawn: Sequence[Prediction]) -> None:
+def _widen(found: Prediction, drawn: Sequence[Prediction]) -> Prediction:
     """Add to each interval the variation of the figure between draws of the clone's parameters.
 
     The first of `drawn` has the fitted parameters. If the queue of another grows without bound, the upper end
     is infinite.
     """
     fit, *others = drawn
-    done = [one for one in others if one["state"] == "done"]
-    for name, figure in found["latency_us"].items():
-        value = figure["value"]
-        if figure["low"] is None or figure["high"] is None or not value > 0.0 or len(done) < 2:
-            continue
-        own = fit["latency_us"][name]["value"]
-        ratios = [math.log(one["latency_us"][name]["value"] / own) for one in done]
-        half = t_quantile(len(ratios) - 1, 0.975) * math.sqrt(
-            math.fsum(one**2 for one in ratios) / len(ratios)
-        )
-        low = math.hypot(half, math.log(value / figure["low"]))
-        high = math.hypot(half, math.log(figure["high"] / value))
-        ends = bounds(
-            value * math.exp(-low), value * math.exp(high) if len(done) == len(others) else math.inf
-        )
-        found["latency_us"][name] = {"value": value, **ends}
+    done = [one for one in others if one.state == "done"]
+    if len(done) < 2:
+        return found
+    top = 1.0 if len(done) == len(others) else math.inf
+    widened = {}
+    for name, figure in found.latency_us.items():
+        value, low, high = figure.value, figure.low, figure.high
+        if low is not None and high is not None and value > 0.0:
+            own = fit.latency_us[name].value
+            squares = [math.log(one.latency_us[name].value / own) ** 2 for one in done]
+            half = t_quantile(len(done) - 1, 0.975) * math.sqrt(math.fsum(squares) / len(done))
+            low = value * math.exp(-math.hypot(half, math.log(value / low)))
+            high = top * value * math.exp(math.hypot(half, math.log(high / value)))
+        widened[name] = Interval(value=value, low=low, high=high)
+    return msgspec.structs.replace(found, latency_us=widened)
 
 
 def simulation_document(clone: Clone, load: Mapping[str, float], design: Design) -> Simulation:
     """Return the document of a prediction at one load (``hindmost.simulation/1``), as `simulate`."""
-    found = simulate(clone, **load, design=design)
-    head = {"schema": SCHEMA, "clone": clone.name, "seed": design.seed, "arrivals": design.arrivals}
-    return cast("Simulation", {**head, **found})
+    return Simulation(
+        schema="hindmost.simulation/1",
+        clone=clone.name,
+        seed=design.seed,
+        arrivals=design.law,
+        **msgspec.structs.asdict(simulate(clone, **load, design=design)),
+    )
 
 
 def above_capacity(found: Prediction) -> UsageError:
     """Return the error for a load above the clone's capacity."""
-    rate, capacity = found["rate_per_s"] or 0.0, found["capacity_per_s"] or 0.0
-    threads = f"{found['threads']} thread{'s' if found['threads'] > 1 else ''}"
+    rate, capacity = found.rate_per_s or 0.0, found.capacity_per_s or 0.0
+    threads = f"{found.threads} thread{'s' if found.threads > 1 else ''}"
     of_it = f", {rate / capacity:.1%} of" if capacity else ", above"
     return UsageError(
         "above-capacity",
@@ -199,7 +208,7 @@ def above_capacity(found: Prediction) -> UsageError:
         " or --backlog to simulate the growing queue",
         rate_per_s=rate,
         capacity_per_s=capacity,
-        threads=found["threads"],
+        threads=found.threads,
     )
 
 
@@ -244,18 +253,11 @@ def _outcome(answer: dict[str, Any]) -> Outcome:
     sections = answer.pop("sections_us", {})
     rate, capacity = answer["rate_per_s"], answer["capacity_per_s"]
     answer["load"] = rate / capacity if rate is not None and capacity else None
-    if answer["state"] == "done":
-        answer["latency_us"] = {
-            name: interval(value, sections[name]) for name, value in answer["latency_us"].items()
-        }
+    for name, value in answer.get("latency_us", {}).items():
+        found = section_interval(value, sections[name])
+        answer["latency_us"][name] = {"value": value, **bounds(found.low, found.high)}
+    if kinds := answer.get("kinds"):
         answer["kinds"] = [
-            {"name": name, "requests": count, "latency_us": figures}
-            for name, count, figures in answer["kinds"]
+            {"name": name, "requests": count, "latency_us": figures} for name, count, figures in kinds
         ]
-    return Outcome(cast(Prediction, answer), sections)
-
-
-def interval(value: float, sections: Sequence[float]) -> Interval:
-    """Return the record of an estimate with its interval."""
-    found = section_interval(value, sections)
-    return {"value": value, **bounds(found.low, found.high)}
+    return Outcome(msgspec.convert(answer, Prediction), sections)

@@ -6,62 +6,19 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+
+import msgspec
 
 from hindmost.commands.clone.batch import Elsewhere, predictions
 from hindmost.commands.clone.document import Clone, load_clone
-from hindmost.commands.clone.documents.predictions import InverseAnswer, Sweep, SweepPoint
+from hindmost.commands.clone.documents.predictions import Sweep, SweepPoint, VariedParameter
 from hindmost.commands.clone.parameters import Value, Vary, changes
 from hindmost.commands.clone.simulation import Design
-from hindmost.core.frames import frame
 from hindmost.errors import UsageError
 
-SCHEMA = "hindmost.sweep/1"
 MOST_POINTS = 100_000
 Load = Mapping[str, float]
 """``{"rate_per_s": 5000.0}`` or ``{"utilisation": 0.7}``."""
-
-
-class Swept(dict[str, Any]):
-    """The document of a sweep (``hindmost.sweep/1``), which converts to a table.
-
-    Examples
-    --------
-    >>> from hindmost.commands.clone.document import load_clone
-    >>> found = sweep(load_clone("silo"), [], [{"utilisation": 0.5}], design=Design(requests=5_000))
-    >>> list(found["points"][0]["latency_us"]) == ["mean", "p50", "p95", "p99", "p99.9"]
-    True
-    """
-
-    @property
-    def typed(self) -> Sweep:
-        """The same document with its static type."""
-        return cast(Sweep, self)
-
-    def to_frame(self, library: Literal["polars", "pandas", "rows"] | None = None) -> Any:  # noqa: ANN401 (of either)
-        """Return a DataFrame with a row per design point, a column per parameter, and times in us.
-
-        Parameters
-        ----------
-        library : {"polars", "pandas", "rows"}, optional
-            Which library; by default, the installed one, with polars first. ``rows`` is a list of
-            dictionaries.
-
-        Raises
-        ------
-        UsageError
-            Neither is installed.
-        """
-        return frame([_table_row(point) for point in self.typed["points"]], library)
-
-
-def _table_row(point: SweepPoint) -> dict[str, Any]:
-    row: dict[str, Any] = {"design": point["design"], **point["set"]}
-    for name in ("state", "rate_per_s", "load", "capacity_per_s", "busy_share"):
-        row[name] = point.get(name)
-    for name, one in point.get("latency_us", {}).items():
-        row |= {f"{name}_us": one["value"], f"{name}_low_us": one["low"], f"{name}_high_us": one["high"]}
-    return row
 
 
 def settings(varied: Sequence[Vary], *, together: bool = False) -> list[dict[str, Value]]:
@@ -123,7 +80,7 @@ def sweep(
     design: Design | None = None,
     progress: Callable[[int], None] | None = None,
     elsewhere: Elsewhere | None = None,
-) -> Swept:
+) -> Sweep:
     """Predict the latency of all designs under all loads.
 
     Parameters
@@ -163,25 +120,18 @@ def sweep(
     points = [{"set": change, "load": dict(load)} for change in changed for load in loads]
     predicted = predictions(clone, points, design, progress, elsewhere)
     numbered = [(number, one) for number, one in enumerate(designs) for _ in loads]
-    rows = [
-        cast(SweepPoint, {"design": number, "set": one, **prediction})
-        for (number, one), prediction in zip(numbered, predicted, strict=True)
-    ]
-    document: Sweep = {
-        "schema": "hindmost.sweep/1",
-        "clone": clone.name,
-        "document": clone.document,
-        "requests": design.requests,
-        "seed": design.seed,
-        "arrivals": design.arrivals if isinstance(design.arrivals, str | dict) else "trace",
-        "together": together,
-        "vary": [{"path": one.path, "values": list(one.values)} for one in varied],
-        "points": rows,
-        "found": [],
-    }
-    return Swept(document)
-
-
-def with_answers(document: Mapping[str, Any], found: Sequence[InverseAnswer]) -> Swept:
-    """Add answers to inverse questions."""
-    return Swept({**document, "found": list(found)})
+    return Sweep(
+        schema="hindmost.sweep/1",
+        clone=clone.name,
+        document=clone.document,
+        requests=design.requests,
+        seed=design.seed,
+        arrivals=design.law,
+        together=together,
+        vary=[VariedParameter(path=one.path, values=list(one.values)) for one in varied],
+        points=[
+            SweepPoint(design=number, set=one, **msgspec.structs.asdict(prediction))
+            for (number, one), prediction in zip(numbered, predicted, strict=True)
+        ],
+        found=[],
+    )

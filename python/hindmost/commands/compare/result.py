@@ -165,8 +165,12 @@ class VerificationResult(Result[Verification]):
 
     def _latency(self) -> list[dict[str, Any]]:
         return [
-            {"load": point.load, "of": of, "quantile": name, **getattr(figure, f"{of}_us")}
+            {"load": point.load, "of": of, "quantile": name, **us}
             for point in self.document.points
             for name, figure in point.figures.items()
-            for of in ("original", "clone", "predicted")
+            for of, us in (
+                ("original", figure.original_us),
+                ("clone", figure.clone_us),
+                ("predicted", msgspec.structs.asdict(figure.predicted_us)),
+            )
         ]

@@ -59,9 +59,11 @@ def fit(
     clone goes to standard output and the report to standard error.
     """
     from hindmost.commands.clone.fit import account, fit_clone, read_logs
-    from hindmost.commands.clone.view.fit.terminal import render_fit
+    from hindmost.commands.clone.view.fit import view
     from hindmost.commands.clone.writing import clone_text
     from hindmost.core.store.estimates import encode
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
 
     if threads is not None and not 1 <= threads <= 1024:
         raise UsageError(
@@ -87,20 +89,19 @@ def fit(
             way=way,
         )
         result = account(fitted)
+    shown = view(result)
     text = clone_text(fitted.clone)
     if out is not None:
         out.write_text(json.dumps(fitted.clone.document) if out.suffix == ".json" else text, encoding="utf-8")
     if page is not None:
-        from hindmost.commands.clone.view.fit.page import render_fit_page
-
-        page.write_text(render_fit_page(result), encoding="utf-8")
+        page.write_text(render_page(shown), encoding="utf-8")
     if json_:
         print(encode(result))
     elif out is None:
         print(text, end="")
-        say(render_fit(result))
+        say(render_terminal(shown), end="")
     else:
-        print(render_fit(result))
+        print(render_terminal(shown), end="")
     for place, what in ((out, "clone"), (page, "page")):
         if place is not None:
             say(f"{what}: {place}")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from hindmost.cli.options import LOAD, OUTPUT, PROCEDURE, TARGET, Json, integer_option, option, switch
 from hindmost.cli.streams import say
 from hindmost.commands.clone.cli.load import ArrivalsOf
 from hindmost.core.exits import Exit
 from hindmost.errors import UsageError
-
-if TYPE_CHECKING:
-    from hindmost.commands.clone.document import Clone
 
 
 def serve(
@@ -62,11 +59,14 @@ def serve(
     certificate are one JSON object.
     """
     from hindmost.commands.clone.document import load_clone
+    from hindmost.commands.clone.documents.serving import Serving as Served
     from hindmost.commands.clone.questions import check_counts
     from hindmost.commands.clone.serving import Serving
-    from hindmost.commands.clone.view.serving.terminal import render_account
+    from hindmost.commands.clone.view.serving import certificate_lines, view
     from hindmost.core.laws import parse_law
     from hindmost.core.plan.units import parse_rate
+    from hindmost.core.store.estimates import encode
+    from hindmost.present.terminal import render_terminal
 
     check_counts(requests, seed)
     if rate is not None and not integrated:
@@ -82,21 +82,34 @@ def serve(
         loaded = loaded.with_changes(threads=threads)
     serving = Serving(loaded, protocol, address, _processors(cpus), idle, occupy, seed, log)
     found = serving.certificate()
-    if certificate:
-        _tell_certificate(loaded, found, as_json=json_)
+    if certificate and json_:
+        print(json.dumps({"schema": "hindmost.certificate/1", **found}, allow_nan=False))
         return Exit.DONE
-    _warn(loaded, found)
+    say(*certificate_lines(found, loaded.mean_busy_us))
+    if certificate:
+        return Exit.DONE
+    if outside := loaded.document["outside_us"]:
+        say(
+            f"note[outside-not-served]: outside_us = {outside:g} is not served: kernel and network add their"
+            " own time; simulate includes it"
+        )
     if integrated:
         account = serving.inside(requests, None if rate is None else parse_rate(rate), parse_law(arrivals))
     else:
         where = f"{loaded.name}, {loaded.threads} thread(s), {protocol}"
         account = serving.over_sockets(lambda at: say(f"{where} at {at}; Ctrl-C ends it"))
+    document = Served(
+        schema="hindmost.serve/1",
+        clone=loaded.name,
+        seed=seed,
+        outside_us=outside,
+        account=account,
+        certificate=found,
+    )
     if json_:
-        outside = loaded.document["outside_us"]
-        head = {"schema": "hindmost.serve/1", "clone": loaded.name, "seed": seed, "outside_us": outside}
-        print(json.dumps({**head, "account": account, "certificate": found}, allow_nan=False))
+        print(encode(document))
     else:
-        print(render_account(account), end="")
+        print(render_terminal(view(document)), end="")
     return Exit.DONE
 
 
@@ -109,25 +122,3 @@ def _processors(cpus: str | None) -> list[int] | None:
         raise UsageError(
             "bad-value", f"--cpus {cpus}: {error}", hint="like 0-3 or 0,2", option="--cpus", value=cpus
         ) from None
-
-
-def _tell_certificate(clone: Clone, found: dict[str, Any], *, as_json: bool) -> None:
-    """Print only how accurate spinning is on this host."""
-    from hindmost.commands.clone.view.serving.terminal import render_certificate
-
-    if as_json:
-        print(json.dumps({"schema": "hindmost.certificate/1", **found}, allow_nan=False))
-    else:
-        say(render_certificate(found, clone.mean_busy_us), end="")
-
-
-def _warn(clone: Clone, found: dict[str, Any]) -> None:
-    """Print the accuracy of spinning, and the parts of the document that are not served."""
-    from hindmost.commands.clone.view.serving.terminal import render_certificate
-
-    say(render_certificate(found, clone.mean_busy_us), end="")
-    if outside := clone.document["outside_us"]:
-        say(
-            f"note[outside-not-served]: outside_us = {outside:g} is not served: kernel and network add their"
-            " own time; simulate includes it"
-        )

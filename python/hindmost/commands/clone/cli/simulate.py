@@ -37,10 +37,11 @@ def simulate(
     from hindmost.commands.clone.document import load_clone
     from hindmost.commands.clone.questions import check_counts, parse_load
     from hindmost.commands.clone.simulation import Design, simulation_document
-    from hindmost.commands.clone.view.simulation.terminal import render_prediction
+    from hindmost.commands.clone.view.simulation import view
     from hindmost.core.laws import parse_law
     from hindmost.core.plan.units import parse_quantiles
     from hindmost.core.store.estimates import encode
+    from hindmost.present.terminal import render_terminal
 
     load = parse_load(rate, utilisation)
     check_counts(requests, seed)
@@ -58,5 +59,5 @@ def simulate(
     if json_:
         print(encode(found))
     else:
-        print(render_prediction(loaded.name, found), end="")
+        print(render_terminal(view(found)), end="")
     return Exit.DONE

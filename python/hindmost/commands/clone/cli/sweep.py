@@ -72,10 +72,11 @@ def sweep(
     from hindmost.commands.clone.parameters import parse_vary
     from hindmost.commands.clone.questions import check_counts, sweep_from_text
     from hindmost.commands.clone.simulation import Design
-    from hindmost.commands.clone.view.sweep.page import render_sweep_page
-    from hindmost.commands.clone.view.sweep.terminal import render_sweep
+    from hindmost.commands.clone.view.sweep import view
     from hindmost.core.laws import parse_law
     from hindmost.core.store.estimates import encode
+    from hindmost.present.page import render_page
+    from hindmost.present.terminal import render_terminal
 
     check_counts(requests, seed)
     if out is not None:
@@ -99,11 +100,11 @@ def sweep(
             elsewhere=hosts,
         )
     if out is not None:
-        out.write_text(render_sweep_page(document.typed), encoding="utf-8")
+        out.write_text(render_page(view(document)), encoding="utf-8")
     if json_:
         print(encode(document))
     else:
-        print(render_sweep(document.typed), end="")
+        print(render_terminal(view(document)), end="")
     if out is not None:
         say(f"page: {out}")
     return Exit.DONE

@@ -3,13 +3,15 @@
 ``misfit``, ``why``, ``beside``, ``threads`` and ``unknown`` are notes with codes since 0.2, sentences before.
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
 
 from hindmost.commands.clone.documents.predictions import Interval
-from hindmost.core.store.types import Count, Note, Share
+from hindmost.core.store.types import Count, Document, Note, Share
 
 
-class Source(TypedDict):
+class Source(Document):
     """The input: logs of the same threads count as one; quantiles in microseconds."""
 
     source: str
@@ -21,7 +23,7 @@ class Source(TypedDict):
     cpu_us: dict[str, float] | None
 
 
-class DemandKind(TypedDict):
+class DemandKind(Document):
     """Which time was fitted, CPU time or wall time, and how far the two differ."""
 
     of: Literal["cpu", "wall"]
@@ -30,7 +32,7 @@ class DemandKind(TypedDict):
     contaminated: bool
 
 
-class Law(TypedDict):
+class Law(Document):
     """A candidate: its mean error on held-out samples, and its errors by statistic and load, as shares.
 
     ``misfit``: where its tail differs from the samples', so that it cannot be chosen.
@@ -43,19 +45,19 @@ class Law(TypedDict):
     misfit: Note | None
 
 
-class Curves(TypedDict):
+class Curves(Document):
     """Densities over the logarithm of the time, and times above levels: of the samples and of the law."""
 
     edges_us: list[float]
     density: list[float]
     law: list[float]
-    components: NotRequired[list[list[float]]]
     levels: list[float]
     samples_us: list[float]
     law_us: list[float]
+    components: list[list[float]] | UnsetType = UNSET
 
 
-class FittedLaw(TypedDict):
+class FittedLaw(Document):
     """The law of all requests, or of one kind.
 
     ``floor``: how much parts of the log differ from one another, measured like the candidates' errors.
@@ -70,7 +72,7 @@ class FittedLaw(TypedDict):
     curves: Curves
 
 
-class OrderFound(TypedDict):
+class OrderFound(Document):
     """Lag-1 autocorrelation with its 95 % interval, errors of the forms tried, and the form used."""
 
     autocorrelation: float
@@ -79,7 +81,7 @@ class OrderFound(TypedDict):
     taken: dict[str, Any]
 
 
-class Pause(TypedDict):
+class Pause(Document):
     """Pauses of one kind: by the clock (``per_second``, ``every_us``), or with a ``chance`` per request."""
 
     name: str
@@ -90,7 +92,7 @@ class Pause(TypedDict):
     length_us: dict[str, float]
 
 
-class Gaps(TypedDict):
+class Gaps(Document):
     """Pauses in services: how often, in how much CPU time, for how long; ``every_us`` if at regular times.
 
     ``whom``: ``clock`` (a thread, whatever it does), ``request`` (waits of the request itself), ``both``, or
@@ -114,11 +116,11 @@ class Gaps(TypedDict):
     parts: list[Pause]
 
 
-class OwnRow(TypedDict):
+class OwnRow(Document):
     """A figure of the log's latency, and the clone's under the log's arrivals.
 
-    ``off``: the clone's over the log's, minus 1; ``chance``: how much the clone itself varies from one such
-    log to another (95 %); ``differs``: more than that, and more than 5 %.
+    ``off``: the clone's over the log's, minus 1; ``chance``: logarithm of the factor within which all figures
+    of the clone vary in 95 % of such logs; ``differs``: by more than that, and by more than 5 %.
     """
 
     name: str
@@ -129,7 +131,7 @@ class OwnRow(TypedDict):
     differs: bool
 
 
-class Own(TypedDict):
+class Own(Document):
     """One log's own latency compared with the clone's; or ``why`` the log does not have it."""
 
     why: Note | None
@@ -139,7 +141,7 @@ class Own(TypedDict):
     rows: list[OwnRow]
 
 
-class LoadFound(TypedDict):
+class LoadFound(Document):
     """Change of service times from no load to full load, with its 95 % interval, and the load of each log.
 
     ``bend``: the largest distance of a log from that line; ``seen``: whether the document includes the
@@ -155,7 +157,7 @@ class LoadFound(TypedDict):
     said: str
 
 
-class FitResult(TypedDict):
+class FitResult(Document):
     """A clone and how it was fitted."""
 
     schema: Literal["hindmost.fit/1"]

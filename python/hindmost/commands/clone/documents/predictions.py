@@ -8,12 +8,16 @@ hindmost.sweep/1      ``hindmost clone sweep --json``    `hindmost.commands.clon
 ===================== ================================== ===================================
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
-from hindmost.core.store.types import Number
+from msgspec import UNSET, UnsetType, field
+
+from hindmost.commands.clone.parameters import Value
+from hindmost.core.frames import Library, frame
+from hindmost.core.store.types import Document, Number
 
 
-class Interval(TypedDict):
+class Interval(Document):
     """A figure in microseconds, and its 95 % interval; null without one."""
 
     value: float
@@ -21,7 +25,7 @@ class Interval(TypedDict):
     high: Number
 
 
-class KindPrediction(TypedDict):
+class KindPrediction(Document):
     """Latency of one kind of request."""
 
     name: str
@@ -29,7 +33,7 @@ class KindPrediction(TypedDict):
     latency_us: dict[str, float]
 
 
-class LockPrediction(TypedDict):
+class LockPrediction(Document):
     """The cost of an array of locks."""
 
     name: str
@@ -40,7 +44,7 @@ class LockPrediction(TypedDict):
     held_share: float
 
 
-class Prediction(TypedDict):
+class Prediction(Document, omit_defaults=True):
     """The result of one design. ``latency_us``: ``mean`` and quantiles such as ``p99``, in microseconds.
 
     ``above_capacity``: it was not simulated, because the queue would grow without end. ``load``: the rate as
@@ -50,22 +54,22 @@ class Prediction(TypedDict):
 
     state: Literal["done", "above_capacity"]
     threads: int
+    requests: int | UnsetType = UNSET
     rate_per_s: Number
     capacity_per_s: Number
+    throughput_per_s: Number | UnsetType = UNSET
+    busy_share: float | UnsetType = UNSET
+    span_us: float | UnsetType = UNSET
+    demand_us: float | UnsetType = UNSET
+    latency_us: dict[str, Interval] = field(default_factory=dict)
+    queueing_us: dict[str, float] = field(default_factory=dict)
+    service_us: dict[str, float] = field(default_factory=dict)
+    kinds: list[KindPrediction] | UnsetType = UNSET
+    locks: list[LockPrediction] | UnsetType = UNSET
     load: Number
-    requests: NotRequired[int]
-    throughput_per_s: NotRequired[Number]
-    busy_share: NotRequired[float]
-    demand_us: NotRequired[float]
-    span_us: NotRequired[float]
-    latency_us: NotRequired[dict[str, Interval]]
-    queueing_us: NotRequired[dict[str, float]]
-    service_us: NotRequired[dict[str, float]]
-    kinds: NotRequired[list[KindPrediction]]
-    locks: NotRequired[list[LockPrediction]]
 
 
-class Simulation(Prediction):
+class Simulation(Prediction, kw_only=False):
     """The document of ``hindmost clone simulate --json``: the prediction and its inputs."""
 
     schema: Literal["hindmost.simulation/1"]
@@ -74,28 +78,28 @@ class Simulation(Prediction):
     arrivals: str | dict[str, Any]
 
 
-class SweepPoint(Prediction):
+class SweepPoint(Prediction, kw_only=False):
     """One design point: number of its design, and its differences from the clone."""
 
     design: int
-    set: dict[str, float | int | str | bool]
+    set: dict[str, Value]
 
 
-class VariedParameter(TypedDict):
+class VariedParameter(Document):
     """A parameter and its values."""
 
     path: str
-    values: list[float | int | str | bool]
+    values: list[Value]
 
 
-class SimulatedValue(TypedDict):
+class SimulatedValue(Document):
     """A value that was simulated, and its latency; null above the capacity."""
 
     value: float
     latency_us: Interval | None
 
 
-class InverseAnswer(TypedDict):
+class InverseAnswer(Document):
     """The answer of an inverse question.
 
     ``found``: ``safe`` is the answer: the last value that certainly holds, on its ``side``. ``low`` and
@@ -110,24 +114,32 @@ class InverseAnswer(TypedDict):
     figure: str
     limit_us: float
     by: str
-    set: dict[str, float | int | str | bool]
+    set: dict[str, Value]
     load: dict[str, float] | None
     state: Literal["found", "always", "never", "not_monotone"]
     value: float | int | None
     surely: float | int | None
+    side: Literal["at_most", "at_least"]
     safe: float | int | None
     low: float | int | None
     high: float | int | None
     safe_latency_us: Interval | None
-    side: Literal["at_most", "at_least"]
     latency_us: Interval | None
     crossings: list[list[float]]
     uneven_at: list[float]
     tried: list[SimulatedValue]
 
 
-class Sweep(TypedDict):
-    """Many designs of one clone at many loads."""
+class Sweep(Document):
+    """Many designs of one clone at many loads.
+
+    Examples
+    --------
+    >>> import hindmost
+    >>> found = hindmost.clone.sweep("silo", utilisation=0.5, requests=5_000).document
+    >>> list(found.points[0].latency_us) == ["mean", "p50", "p95", "p99", "p99.9"]
+    True
+    """
 
     schema: Literal["hindmost.sweep/1"]
     clone: str
@@ -139,3 +151,28 @@ class Sweep(TypedDict):
     vary: list[VariedParameter]
     points: list[SweepPoint]
     found: list[InverseAnswer]
+
+    def to_frame(self, library: Library | None = None) -> Any:  # noqa: ANN401 (of either)
+        """Return a DataFrame with a row per design point, a column per parameter, and times in us.
+
+        Parameters
+        ----------
+        library : {"polars", "pandas", "rows"}, optional
+            Which library; by default, the installed one, with polars first. ``rows`` is a list of
+            dictionaries.
+
+        Raises
+        ------
+        UsageError
+            Neither is installed.
+        """
+        return frame([_row(point) for point in self.points], library)
+
+
+def _row(point: SweepPoint) -> dict[str, Any]:
+    row: dict[str, Any] = {"design": point.design, **point.set, "state": point.state}
+    row |= {"rate_per_s": point.rate_per_s, "load": point.load, "capacity_per_s": point.capacity_per_s}
+    row["busy_share"] = None if point.busy_share is UNSET else point.busy_share
+    for name, one in point.latency_us.items():
+        row |= {f"{name}_us": one.value, f"{name}_low_us": one.low, f"{name}_high_us": one.high}
+    return row

@@ -1,9 +1,9 @@
 """The documents of a clone that serves."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 from hindmost.core.store.engine import Certificate, ServerSummary
-from hindmost.core.store.types import Count
+from hindmost.core.store.types import Count, Document
 
 
 class CertificateDocument(Certificate):
@@ -12,7 +12,7 @@ class CertificateDocument(Certificate):
     schema: Literal["hindmost.certificate/1"]
 
 
-class Serving(TypedDict):
+class Serving(Document):
     """A clone that served, and the counts of its requests.
 
     The clone's ``outside_us`` is not served: kernel and network take their own time, and without sockets

@@ -82,9 +82,8 @@ def find_network_time(clone: Clone, folder: Path) -> NetworkTime:
         )
     design = Design(requests=200_000, quantiles=(0.5,))
     bare = clone.with_changes(wake_us=0.0, outside_us=0.0)
-    told = run_points(bare, [{"load": {"rate_per_s": rate}}], design)[0].prediction["latency_us"]["p50"][
-        "value"
-    ]
+    (outcome,) = run_points(bare, [{"load": {"rate_per_s": rate}}], design)
+    told = outcome.prediction.latency_us["p50"].value
     found = positive_mean_interval(medians)
     if NEAR * told < found.value <= told:
         return NetworkTime(0.0, math.nan, math.nan, str(folder))

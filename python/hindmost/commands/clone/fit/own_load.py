@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.documents.fit import Own, OwnRow
+from hindmost.commands.clone.documents.predictions import Interval
 from hindmost.commands.clone.fit.bins import Floats
 from hindmost.commands.clone.fit.pauses.disturbance import Disturbance
 from hindmost.commands.clone.fit.pauses.idle import idle_arrivals, stamped_by_others
@@ -40,52 +41,7 @@ MARGIN = 0.05
 """Deviations within five percent are accepted even if they are significant."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One latency figure of log and clone.
-
-    Parameters
-    ----------
-    name : str
-        ``mean``, ``p99``.
-    log_us, clone_us : float
-        The values of the log, and of the clone under the log's arrivals.
-    low_us, high_us : float
-        95 % interval of the log's figure, by a bootstrap of blocks of its requests.
-    chance : float
-        Logarithmic variation of the clone's figure between such logs: in 95 % of logs, all figures together
-        stay within it.
-    """
-
-    name: str
-    log_us: float
-    low_us: float
-    high_us: float
-    clone_us: float
-    chance: float
-
-    @property
-    def off(self) -> float:
-        """Relative deviation of the clone from the log."""
-        return self.clone_us / self.log_us - 1.0
-
-    @property
-    def differs(self) -> bool:
-        """Whether the deviation exceeds both random variation and `MARGIN`."""
-        return abs(math.log1p(self.off)) > max(self.chance, math.log1p(MARGIN))
-
-
-@dataclass(frozen=True)
-class OwnLoad:
-    """One log with its utilisation and compared figures."""
-
-    source: str
-    utilisation: float
-    requests: int
-    rows: tuple[Row, ...]
-
-
-def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturbance] = ()) -> OwnLoad | Note:
+def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturbance] = ()) -> Own:
     """Compare the latencies of log and clone, or say why that of the log is unknown.
 
     Parameters
@@ -100,9 +56,9 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         The clone's disturbances in order; their counts determine the drawn rates.
     """
     if log.start_us is None or log.arrival_us is None:
-        return Note("no-arrival-times", "the log has no arrival times, so its latency is unknown")
+        return _not_compared("no-arrival-times", "the log has no arrival times, so its latency is unknown")
     if not stamped_by_others(log):
-        return Note(
+        return _not_compared(
             "unstamped-arrivals",
             "no request of the log arrives while all threads are busy, so arrival_ns is when a thread turned"
             " to the request, and the log lacks the time that requests waited before",
@@ -128,12 +84,12 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
         {"seed": seed, "set": {**change, **_draw_rates(pauses, seed)}}
         for seed, change in enumerate(changes[:REPLAYS], start=1)
     ]
-    told = [one.prediction["latency_us"] for one in run_points(Clone.from_document(document), points, design)]
+    told = [one.prediction.latency_us for one in run_points(Clone.from_document(document), points, design)]
     names = ("mean", *(f"p{100 * level:g}" for level in levels))
     blocks = _bootstrap_figures(latency, levels)
     rows = []
     for place, name in enumerate(names):
-        values = np.array([one[name]["value"] for one in told]) - beside_us
+        values = np.array([one[name].value for one in told]) - beside_us
         own = float(_figures(latency, levels)[place])
         logs = np.log(np.maximum(values, 1e-3))
         chance = float(
@@ -142,8 +98,24 @@ def own_load(clone: Clone, log: Log, beside_us: float, pauses: Sequence[Disturba
             * np.sqrt(1.0 + 1.0 / REPLAYS)
         )
         low, high = np.quantile(blocks[:, place], [0.025, 0.975])
-        rows.append(Row(name, own, float(low), float(high), float(np.exp(logs.mean())), chance))
-    return OwnLoad(log.source, log.utilisation or 0.0, n, tuple(rows))
+        rows.append(_row(name, own, (float(low), float(high)), float(np.exp(logs.mean())), chance))
+    return Own(why=None, source=log.source, utilisation=log.utilisation or 0.0, requests=n, rows=rows)
+
+
+def _not_compared(code: str, text: str) -> Own:
+    return Own(why=Note(code, text).document(), source=None, utilisation=None, requests=None, rows=[])
+
+
+def _row(name: str, log_us: float, ends: tuple[float, float], clone_us: float, chance: float) -> OwnRow:
+    off = clone_us / log_us - 1.0
+    return OwnRow(
+        name=name,
+        log_us=Interval(value=log_us, low=ends[0], high=ends[1]),
+        clone_us=clone_us,
+        off=off,
+        chance=chance,
+        differs=abs(math.log1p(off)) > max(chance, math.log1p(MARGIN)),
+    )
 
 
 def _draw_rates(pauses: Sequence[Disturbance], seed: int) -> dict[str, float]:

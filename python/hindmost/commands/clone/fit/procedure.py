@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hindmost.commands.clone.document import Clone
+from hindmost.commands.clone.documents.fit import Own
 from hindmost.commands.clone.fit.bins import Floats
 from hindmost.commands.clone.fit.demand import Demand, demand
 from hindmost.commands.clone.fit.draft import Draft
@@ -19,7 +20,7 @@ from hindmost.commands.clone.fit.laws.kinds import LEAST_OF_KIND, Part, laws_by_
 from hindmost.commands.clone.fit.load import Load, find_load
 from hindmost.commands.clone.fit.network_time import find_network_time
 from hindmost.commands.clone.fit.order.successive import Order, find_order
-from hindmost.commands.clone.fit.own_load import MARGIN, OwnLoad, own_load
+from hindmost.commands.clone.fit.own_load import MARGIN, own_load
 from hindmost.commands.clone.fit.pauses.detection import Pauses, find_pauses
 from hindmost.commands.clone.fit.reading import Log, Source, as_logs, join_logs
 from hindmost.commands.clone.fit.threads.locks import find_sharing
@@ -60,7 +61,7 @@ class Fit:
         How service times change with the load.
     threads : tuple of Note
         Findings from logs of several thread counts.
-    own : tuple of OwnLoad or Note
+    own : tuple of Own
         Latency of each log compared with the clone's, or why it is unknown.
     unknown : tuple of Note
         What remains unknown; the document has the texts.
@@ -77,7 +78,7 @@ class Fit:
     beside: Turnaround | None = None
     load: Load | None = None
     threads: tuple[Note, ...] = ()
-    own: tuple[OwnLoad | Note, ...] = ()
+    own: tuple[Own, ...] = ()
     unknown: tuple[Note, ...] = ()
 
 

@@ -124,7 +124,7 @@ def find_scatter(cost_us: float, wake_us: float, outside_us: float, folder: Path
             {**body, "service": [{"law": law, "weight": 1.0}]}, f"the clone of {folder}"
         )
         point: dict[str, Any] = {"load": {"rate_per_s": rate}}
-        return float(run_points(clone, [point], DESIGN)[0].prediction["latency_us"]["p95"]["value"])
+        return run_points(clone, [point], DESIGN)[0].prediction.latency_us["p95"].value
 
     def where(us: float) -> float:
         low, high = LEAST, MOST

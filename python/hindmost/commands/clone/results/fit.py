@@ -9,6 +9,7 @@ from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.documents.fit import FitResult as Document
 from hindmost.core.frames import Library
 from hindmost.core.results.result import Result
+from hindmost.present.blocks import View
 
 
 class FitResult(Result[Document]):
@@ -27,37 +28,27 @@ class FitResult(Result[Document]):
     @property
     def verdict(self) -> str:
         """Name of the chosen law."""
-        return self.document["law"]["taken"]
+        return self.document.law.taken
 
     @property
     def headline(self) -> str:
         """The clone's name, the number of requests and their mean time."""
-        log = self.document["log"]
-        busy = self.document["mean_busy_us"]
-        return (
-            f"{self.clone.name}: a clone fitted to {log['samples']:,} requests, {busy:.1f} µs each on average"
-        )
+        busy = self.document.mean_busy_us
+        return f"{self.view().headline}, {busy:.1f} µs each on average"
 
     @property
     def laws(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
         """One row per candidate law: its parameters, and its mean error on held-out latencies."""
-        rows = [
-            {name: one[name] for name in ("name", "parameters", "error", "misfit")}
-            for one in self._candidates()
-        ]
-        return self._frame(rows)
+        names = ("name", "parameters", "error", "misfit")
+        return self._frame(
+            [{name: getattr(one, name) for name in names} for one in self.document.law.candidates]
+        )
 
-    def page(self) -> str:
-        """Return the page as HTML."""
-        from hindmost.commands.clone.view.fit.page import render_fit_page
+    def view(self) -> View:
+        """What the terminal, the page and Markdown show."""
+        from hindmost.commands.clone.view.fit import view
 
-        return render_fit_page(self.document)
-
-    def table(self) -> str:
-        """Return the terminal's table."""
-        from hindmost.commands.clone.view.fit.terminal import render_fit
-
-        return render_fit(self.document)
+        return view(self.document)
 
     def save_clone(self, path: str | Path) -> Path:
         """Write the clone document as TOML, with remarks about the fit as comments."""
@@ -67,15 +58,11 @@ class FitResult(Result[Document]):
         path.write_text(clone_text(self.clone), encoding="utf-8")
         return path
 
-    def _candidates(self) -> list[Any]:
-        return list(self.document["law"]["candidates"])
-
     def _latency(self) -> list[dict[str, Any]]:
         """Return the log's service times, to which the clone was fitted."""
-        log = self.document["log"]
-        times = {"wall": log["wall_us"], "cpu": log["cpu_us"] or {}}
+        log = self.document.log
         return [
             {"of": of, "quantile": label, "value": us}
-            for of, one in times.items()
+            for of, one in (("wall", log.wall_us), ("cpu", log.cpu_us or {}))
             for label, us in one.items()
         ]

@@ -105,8 +105,8 @@ def document_of(
         curve=[
             PredictedPoint(
                 load=load,
-                rate_per_s=one["rate_per_s"] or 0.0,
-                latency_us={name: one["latency_us"][name] for name in MARGINS},
+                rate_per_s=one.rate_per_s or 0.0,
+                latency_us={name: one.latency_us[name] for name in MARGINS},
             )
             for load, one in predicted.items()
         ],

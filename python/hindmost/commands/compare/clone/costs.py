@@ -69,8 +69,8 @@ def slowdown(clone: Clone, rate_per_s: float, factors: Sequence[float]) -> list[
 
     outcomes = run_points(clone, [point(one) for one in (1.0, *factors)], DESIGN)
     base, *slowed = (
-        {name: one["value"] for name, one in outcome.prediction["latency_us"].items()}
-        if outcome.prediction["state"] == "done"
+        {name: one.value for name, one in outcome.prediction.latency_us.items()}
+        if outcome.prediction.state == "done"
         else None
         for outcome in outcomes
     )

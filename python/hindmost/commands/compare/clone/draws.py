@@ -69,9 +69,9 @@ def draw_ratios(clone: Clone, arrivals_us: Sequence[float], counted: int, seed: 
     )
     seeds = [seed, *((seed + SEED_STEP * step) % 2**32 for step in range(1, OTHER_SEEDS + 1))]
     outcomes = run_points(clone, [{"seed": one} for one in seeds], design)
-    own, *others = (one.prediction["latency_us"] for one in outcomes)
+    own, *others = (one.prediction.latency_us for one in outcomes)
     return {
-        name: one["value"] / float(np.exp(np.mean([np.log(other[name]["value"]) for other in others])))
+        name: one.value / float(np.exp(np.mean([np.log(other[name].value) for other in others])))
         for name, one in own.items()
     }
 

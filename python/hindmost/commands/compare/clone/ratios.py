@@ -100,7 +100,7 @@ def compare_series(
         name: Figure(
             original_us=_summary(column("original", name)),
             clone_us=_summary(column("clone", name)),
-            predicted_us=predicted["latency_us"][name],
+            predicted_us=predicted.latency_us[name],
             clone=ratio("clone", name),
             as_logged=ratio("clone", name, as_logged=True) if known else None,
             floor=ratio("again", name),

@@ -88,7 +88,7 @@ class Series(Arm):
 
 def why_excluded(study: Study, number: int, predicted: Prediction) -> Note | None:
     """Return why the run of a pair is excluded; None if it counts."""
-    latency = {name: one["value"] for name, one in predicted["latency_us"].items()}
+    latency = {name: one.value for name, one in predicted.latency_us.items()}
     found = judge_run(study, number, latency)
     return None if found.is_sound else found.note
 

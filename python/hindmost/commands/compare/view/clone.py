@@ -87,12 +87,12 @@ def _describe(point: VerifiedPoint) -> str:
 def _rows(point: VerifiedPoint, *, has_costs: bool) -> Iterator[tuple[str, ...]]:
     head = (numbers.percent(point.load), numbers.rate(point.rate_per_s))
     for name, one in point.figures.items():
-        series = (one.original_us, one.clone_us, one.predicted_us)
+        series_us = (one.original_us["value"], one.clone_us["value"], one.predicted_us.value)
         compared = (one.clone, one.as_logged) if has_costs else (one.clone,)
         yield (
             *head,
             name,
-            *(numbers.latency(us["value"]) for us in series),
+            *map(numbers.latency, series_us),
             *(text for side in compared for text in (ratio(side), side.outcome if side else "not known")),
             ratio(one.floor),
         )

@@ -16,9 +16,7 @@ def curve(doc: Verification, name: str, width: float) -> str:
     """Draw one figure by load: measured values with intervals, simulated ones as a line."""
     points = [(point.load, point.figures[name]) for point in doc.points]
     highest = max(load for load, _ in points)
-    simulated = [
-        (one.load, one.latency_us[name]["value"]) for one in doc.curve if one.load <= max(0.8, highest)
-    ]
+    simulated = [(one.load, one.latency_us[name].value) for one in doc.curve if one.load <= max(0.8, highest)]
     measured_us = [us for _, figure in points for us in (figure.original_us, figure.clone_us)]
     drawn_us = [us for _, us in simulated] + finite(us["value"] for us in measured_us)
     least, most = min(drawn_us) / CUT_OFF, max(drawn_us) * CUT_OFF

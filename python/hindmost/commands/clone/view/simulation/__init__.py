@@ -1,1 +1,0 @@
-"""Text of a simulation."""

@@ -1,1 +1,0 @@
-"""Text and page of a sweep."""
