@@ -30,7 +30,7 @@ class Result(ABC, Generic[Document]):
 
     Attributes
     ----------
-    document : dict
+    document : msgspec.Struct or dict
         The document that ``--json`` prints.
     study : Path or None
         The study's folder. None for results without measurements (simulations, sweeps, fits).
