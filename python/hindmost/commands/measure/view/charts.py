@@ -5,7 +5,7 @@ to draw. Text does not shrink with the screen, so the page contains a wide and a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hindmost.commands.measure.view import wording
 from hindmost.commands.measure.view.tables import latency_groups
@@ -35,7 +35,7 @@ def _curve_points(x: Scale, y: Scale, levels: Sequence[float], values: Values) -
 def distribution(
     doc: Measure, width: float, names: Sequence[str] = ("latency", "service", "send_delay")
 ) -> str | None:
-    """Draw the merged quantile curves (and, with latency, one thin curve per run) on the tail scale."""
+    """Draw the merged quantile curves, and with latency one thin curve per run."""
     found = doc["distributions"]
     every: dict[str, Curve | None] = {
         "latency": found.get("latency"),
@@ -45,18 +45,35 @@ def distribution(
     if "latency" in names and flattens_latency(every["latency"], every["send_delay"]):
         names = [name for name in names if name != "send_delay"]
     curves = {name: curve for name, curve in every.items() if name in names and curve}
-    runs = doc["per_run_curves"] if "latency" in names else []
-    drawn = [drawable_points(c) for c in [*curves.values(), *runs]]
+    title = "Quantiles on a scale with equal space for each further nine"
+    if "latency" in names:
+        return _draw_quantiles(title, curves, (width, 340), doc["per_run_curves"])
+    return _draw_quantiles(title, curves, (width, 260))
+
+
+def capture(doc: Measure, width: float) -> str | None:
+    """Draw the client's quantile curves and the capture's, for the same requests (paper, Figures 5 and 6)."""
+    found = doc.get("capture")
+    if not found:
+        return None
+    every = found["curves"]
+    curves = {"capture": every["capture"], "wire": every["wire"], "service": every["service"]}
+    return _draw_quantiles("Quantiles of the same requests", curves, (width, 300))
+
+
+def _draw_quantiles(
+    title: str, curves: Mapping[str, Curve], size: tuple[float, float], runs: Sequence[Curve] = ()
+) -> str | None:
+    """Draw curves, and thin ones of runs, on the tail scale."""
+    curves = {name: curve for name, curve in curves.items() if curve["q"]}
+    drawn = [drawable_points(curve) for curve in (*curves.values(), *runs)]
     values = finite(v for _, vs in drawn for v in vs)
     if not values:
         return None
-    end = max((q for qs, _ in drawn for q in qs), default=0.9)
-    title = "Quantiles on a scale with equal space for each further nine: " + ", ".join(curves)
-    plot = Plot(width, 340 if "latency" in names else 260, title, top=24)
-    x, y = plot.x(0.0, max(end, 0.9), tail), plot.y(*log_domain(values), log10)
-    plot.axes(
-        x, y, x_ticks=tail_ticks(max(end, 0.9)), y_ticks=time_ticks(y.low, y.high), x_title="percentile"
-    )
+    end = max(0.9, *(q for qs, _ in drawn for q in qs))
+    plot = Plot(*size, f"{title}: {', '.join(curves)}", top=24)
+    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
+    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
     levels = grid([q for qs, _ in drawn for q in qs], 90)
     for qs, us in drawn[len(curves) :] if len(runs) > 1 else []:
         plot.line(_curve_points(x, y, qs, us), "run")
@@ -98,28 +115,6 @@ def summary(doc: Measure, width: float) -> str | None:
                 x(value), run_of_look, cls=f"{name} dot", title=f"{label} {wording.COLUMNS[name]}: {text}"
             )
         plot.text(x.end + 8, run_of_look + 4, text, cls="tick")
-    return str(plot)
-
-
-def capture(doc: Measure, width: float) -> str | None:
-    """Draw the client's quantile curves and the capture's, for the same requests (paper, Figures 5 and 6)."""
-    found = doc.get("capture")
-    if not found:
-        return None
-    every = found["curves"]
-    named = {"capture": every["capture"], "wire": every["wire"], "service": every["service"]}
-    curves = {name: curve for name, curve in named.items() if curve["q"]}
-    drawn = [drawable_points(curve) for curve in curves.values()]
-    values = finite(v for _, vs in drawn for v in vs)
-    if not values:
-        return None
-    end = max(0.9, *(q for qs, _ in drawn for q in qs))
-    plot = Plot(width, 300, "Quantiles of the same requests: " + ", ".join(curves), top=24)
-    x, y = plot.x(0.0, end, tail), plot.y(*log_domain(values), log10)
-    plot.axes(x, y, x_ticks=tail_ticks(end), y_ticks=time_ticks(y.low, y.high), x_title="percentile")
-    for name, curve in curves.items():
-        levels = grid(curve["q"], 90)
-        plot.line(_curve_points(x, y, levels, on_grid(curve, levels)), name)
     return str(plot)
 
 
