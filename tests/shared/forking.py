@@ -51,10 +51,6 @@ PRELOADED = (
     "scipy.special",
 )
 """Modules that commands import, loaded only once."""
-PAGES = ("view.html",)
-"""Page templates that many tests render: compiling one takes a third of a second."""
-
-
 PIPE_BYTES = 1 << 20
 """Capacity of a pipe. A test may wait for the end of a process before it reads more than the default 64 KiB."""
 
@@ -198,10 +194,9 @@ def main(channel: socket.socket) -> int:
     sys.path[:1] = []  # the tests' own folder
     for name in PRELOADED:
         importlib.import_module(name)
-    from hindmost.present import sheet
+    from hindmost.present.page import load_template
 
-    for name in PAGES:
-        sheet.load_template(name)
+    load_template()  # which takes a third of a second
     gc.freeze()
     channel.send(b"loaded")
     request = serve(channel)

@@ -5,6 +5,7 @@ Numbers have three significant digits, or as many as the interval justifies; ``â
 """
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 THIN = "\u202f"
@@ -25,6 +26,11 @@ class Unit(NamedTuple):
 
 
 MICROSECONDS = Unit("Âµs", 1.0)
+
+
+def finite(values: Iterable[float | None]) -> list[float]:
+    """Return the values that can be drawn."""
+    return [value for value in values if value is not None and math.isfinite(value)]
 
 
 def decimals(value: float, significant: int = 3) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Sequence
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from hindmost.core.escapes import plain
 from hindmost.present import numbers
 from hindmost.present.blocks import Block, Cell, Facts, Items, Next, Section, Table, Text, Tone, View, select
-from hindmost.present.console import console_text, new_console, print_reason, print_text, wrap_lines
 
 if TYPE_CHECKING:
     import rich.text
@@ -39,19 +42,42 @@ def render_terminal(view: View, *, width: int | None = None, color: bool | None 
     """
     from rich.text import Text as Line
 
-    console = new_console(width, color)
+    out = StringIO()
+    console = _new_console(out, width, color)
     head = Line(plain(view.word), style=STYLES[view.tone])
     if view.word:
         head.append("  ")
     headline = "  ".join(view.subject) or view.headline
-    print_text(console, head + Line(plain(headline), style="default not bold"), indent=2)
+    _print_text(console, head + Line(plain(headline), style="default not bold"), indent=2)
     if blocks := select(view.blocks, "terminal"):
         console.print()
-        print_blocks(console, blocks)
-    return console_text(console).replace(_STAND_IN, numbers.THIN)
+        _print_blocks(console, blocks)
+    lines = out.getvalue().replace(_STAND_IN, numbers.THIN).splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
+def _new_console(out: StringIO, width: int | None, color: bool | None) -> Console:
+    """Return a console that writes to `out`. Its width is the terminal's, COLUMNS, or 80."""
+    from rich.console import Console
+
+    if color is None:
+        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if width is None:
+        width = shutil.get_terminal_size((80, 24)).columns
+    return Console(
+        file=out,
+        width=max(40, width),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+
+
+def _print_blocks(console: Console, blocks: Sequence[Block]) -> None:
     """Print blocks; a blank line precedes sections, tables and facts that are not the first block."""
     from rich.text import Text as Line
 
@@ -61,21 +87,42 @@ def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
         match block:
             case Section():
                 console.print(Line(plain(block.title), style="bold"))
-                print_blocks(console, block.blocks)
+                _print_blocks(console, block.blocks)
             case Text():
-                print_text(console, _line(block.text, block.tone))
+                _print_text(console, _line(block.text, block.tone))
             case Items():
                 for one in block.items:
                     head = Line(f"{plain(one.word)}: " if one.word else "", style=STYLES[one.tone])
-                    print_text(console, head + _line(one.text, ""), indent=2)
-                    print_reason(console, None, one.hint, indent=2)
+                    _print_text(console, head + _line(one.text, ""), indent=2)
+                    if one.hint:
+                        _print_command(console, "  hint: ", one.hint)
             case Facts():
                 _print_facts(console, block)
             case Next():
-                command = plain(block.hint).replace("`", "")
-                console.print(Line("next: ", style="cyan") + _line(command, ""), soft_wrap=True)
+                _print_command(console, "next: ", block.hint)
             case Table():
                 _print_table(console, block)
+
+
+def _print_text(console: Console, text: rich.text.Text, *, indent: int = 0) -> None:
+    """Print a text. Continuation lines are indented by ``indent``."""
+    from rich.text import Text as Line
+
+    for number, line in enumerate(_wrap(text, console, console.width - indent)):
+        console.print(Line(" " * indent if number else "") + line, soft_wrap=True)
+
+
+def _wrap(text: rich.text.Text, console: Console, width: int) -> list[rich.text.Text]:
+    """Break a text into lines, but never within a number."""
+    text.plain = text.plain.replace(numbers.THIN, _STAND_IN)
+    return list(text.wrap(console, width))
+
+
+def _print_command(console: Console, head: str, hint: str) -> None:
+    """Print a hint on one line, so that users can copy the command."""
+    from rich.text import Text as Line
+
+    console.print(Line(head, style="cyan") + _line(hint, ""), soft_wrap=True)
 
 
 def _print_facts(console: Console, facts: Facts) -> None:
@@ -83,7 +130,7 @@ def _print_facts(console: Console, facts: Facts) -> None:
 
     long = max(len(name) for name, _ in facts.pairs) + 2
     for name, value in facts.pairs:
-        for number, line in enumerate(wrap_lines(console, _line(value, ""), console.width - long)):
+        for number, line in enumerate(_wrap(_line(value, ""), console, console.width - long)):
             head = f"{'' if number else plain(name):<{long}}"
             console.print(Line.assemble((head, "bold"), line), soft_wrap=True)
 
@@ -98,7 +145,7 @@ def _print_table(console: Console, table: Table) -> None:
     from rich.table import Table as Grid
 
     if table.caption:
-        print_text(console, _line(table.caption, ""), indent=2)
+        _print_text(console, _line(table.caption, ""), indent=2)
     columns = [_column(table, place) for place in range(len(table.heads))]
     widths = [max(map(len, lines)) for lines in columns]
     wrapped = [at for at, width in enumerate(widths) if table.side(at) == "<" and width > _MOST_FIXED]
@@ -117,7 +164,7 @@ def _print_table(console: Console, table: Table) -> None:
         grid.width = sum(needed[:shown]) - GAP
     console.print(grid, crop=False)
     if left_out := ", ".join(head.plain.strip() for head, *_ in columns[shown:]):
-        print_text(console, _line(f"in a wider terminal, or on the page: {left_out}", "muted"))
+        _print_text(console, _line(f"in a wider terminal, or on the page: {left_out}", "muted"))
 
 
 GAP = 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from hindmost.core.exits import Exit
 from hindmost.core.plan.secrets import trust, untrusted_references
@@ -105,34 +105,6 @@ class Kind(Generic[Answer]):
         """Return a document of this kind as a result for Python users."""
         made: Result[Any] = resolve_name(self.result_class)(document, folder, frames=frames)
         return made
-
-
-def write_answer(
-    study: Study,
-    file: str,
-    answer: Answer,
-    renderers: tuple[Callable[[Answer], str], Callable[[Answer], str]],
-    exit_code: Exit,
-    page: Path | None = None,
-) -> PublishedAnswer:
-    """Write an answer as `file` and as a page into its study, as most kinds publish it.
-
-    Parameters
-    ----------
-    renderers : pair of callables
-        For the page, and for the terminal's table.
-    page : Path, optional
-        Path of the page; ``report.html`` in the study by default.
-    """
-    render, render_table = renderers
-    from hindmost.present.document import clean
-
-    document = cast("Mapping[str, Any]", answer)
-    study.write(file, encode(document))
-    printable = cast("Answer", clean(document))
-    where = study.write_page(render(printable), page)
-    notes = (f"page: {where}", f"study: {study.folder}")
-    return PublishedAnswer(document, document, lambda: render_table(printable), exit_code, notes)
 
 
 def publish_view(

@@ -9,7 +9,7 @@ from hindmost.commands.attribute.document import Attribution, Drift, Effect
 from hindmost.commands.attribute.view import wording
 from hindmost.commands.attribute.view.rows import share_scale
 from hindmost.present import numbers
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.svg import Plot, Scale, linear_domain, linear_ticks
 
 COLOURS = 8

@@ -10,7 +10,7 @@ from hindmost.commands.attribute.view import wording
 from hindmost.core.store.estimates import Value
 from hindmost.present import numbers
 from hindmost.present.blocks import Cell
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.svg import Plot, Scale, linear, linear_domain, linear_ticks, log10, log_ticks
 
 WIDTH, HEIGHT, AXIS = 220.0, 22.0, 20.0

@@ -5,7 +5,7 @@ import math
 from hindmost.commands.compare.documents.clone import Verification
 from hindmost.present import numbers
 from hindmost.present.axes import time_ticks
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.svg import Plot, linear_ticks, log10, log_domain
 
 CUT_OFF = 5.0

@@ -6,7 +6,7 @@ from hindmost.commands.compare.documents.targets import Comparison
 from hindmost.commands.compare.view.targets_table import lines
 from hindmost.present import numbers
 from hindmost.present.axes import time_ticks
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.overlay import COLOURS, colour, draw_overlay
 from hindmost.present.svg import Plot, linear_ticks, log10, log_domain
 

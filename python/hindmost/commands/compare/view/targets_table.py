@@ -9,7 +9,7 @@ from hindmost.commands.compare.documents.targets import Comparison, Contrast, Wo
 from hindmost.core.store.estimates import Value
 from hindmost.present import numbers
 from hindmost.present.blocks import Cell, Table, Tone
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 
 WORDS: dict[Word, Tone] = {
     "slower": "invalid",

@@ -10,7 +10,7 @@ from hindmost.core.plan.objective import parse_objective
 from hindmost.core.store.measure import Estimates
 from hindmost.present import numbers
 from hindmost.present.axes import time_ticks
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.svg import Plot, log10, log_domain, log_ticks
 
 INFORMATIVE = ("holds", "fails", "undecided")

@@ -13,7 +13,7 @@ from hindmost.core.plan.objective import parse_objective
 from hindmost.core.store.measure import Estimates
 from hindmost.present import numbers
 from hindmost.present.blocks import Block, Cell, Chart, Only, Section, Table, Text, View
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.writing import moment
 
 

@@ -21,7 +21,7 @@ from hindmost.present.curves import (
     infinite_from,
     on_grid,
 )
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 from hindmost.present.svg import Plot, Scale, linear_domain, linear_ticks, log10, log_domain, tail
 
 ROW = 24

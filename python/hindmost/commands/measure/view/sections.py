@@ -28,7 +28,7 @@ from hindmost.present.blocks import (
     tone_of,
 )
 from hindmost.present.curves import drawable_points, flattens_latency, on_grid, thin_series
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 
 MARKS = {**writing.FINDING_MARKS, **writing.VERDICT_MARKS}
 FINDING_TONES: dict[str, Tone] = {"fine": "valid", "note": "note", "unfit": "invalid"}

@@ -12,8 +12,7 @@ from hindmost.commands.measure.view.wording import COLUMNS
 from hindmost.core.store.measure import Estimate, Estimates, Measure
 from hindmost.present import numbers
 from hindmost.present.blocks import Block, Cell, Table, Text
-from hindmost.present.document import finite
-from hindmost.present.numbers import Unit
+from hindmost.present.numbers import Unit, finite
 
 Write = Callable[[float | None, float | None, float | None], tuple[str, str]]
 """Formats value, low and high as a value and its interval."""

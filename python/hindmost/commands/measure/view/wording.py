@@ -8,7 +8,7 @@ from hindmost.core.plan.batching import batching_text
 from hindmost.core.store.measure import Connections, Endpoint, Measure, Run
 from hindmost.core.store.types import Cause, Counts
 from hindmost.present import numbers
-from hindmost.present.document import finite
+from hindmost.present.numbers import finite
 
 MEANINGS = {
     "latency": "completed − scheduled: what a user waits",
