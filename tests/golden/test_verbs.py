@@ -34,7 +34,7 @@ def test_every_file_of_a_verb_is_in_the_table():
         for command, *below in (group.split() for group in list_subcommands() if group)
         for path in folder.joinpath(command, "cli", *below).glob("*.py")
     }
-    helpers = {"host/knobs/journal", "clone/load"}
+    helpers = {"host/knobs/journal", "clone/load", "colocate/output"}
     scripts = {str(path).replace("_", "-") for path in files if path.name != "__init__"}
     assert scripts - helpers == {"/".join(words) for words in LEAVES if len(words) > 1}
 
