@@ -11,7 +11,7 @@ from hindmost.commands.clone.view.answers import describe_answer, format_value
 from hindmost.commands.clone.view.sweep_charts import NAMED, RATE, Line, by_rate, by_value, draw, style
 from hindmost.core.laws import law_text
 from hindmost.present import numbers
-from hindmost.present.blocks import Block, Cell, Chart, Details, Only, Section, Table, Text, View
+from hindmost.present.blocks import Block, Cell, Chart, Details, Facts, Only, Section, Table, Text, View
 
 HOW_TO_READ = (
     "Load is the rate as a share of the design's capacity; ± is half a 95 % interval as a share of the value."
@@ -30,6 +30,7 @@ def view(doc: Sweep) -> View:
     names = next((list(point.latency_us) for point in doc.points if point.latency_us), [])
     count = numbers.plural(1 + doc.points[-1].design, "design")
     requests = numbers.count(doc.requests)
+    document = [(key, json.dumps(value, ensure_ascii=False)) for key, value in doc.document.items()]
     against = doc.vary[0].path if len(doc.vary) == 1 and _is_numeric(doc.vary[0].values) else ""
     return View(
         title=f"Sweep of {doc.clone}",
@@ -46,7 +47,7 @@ def view(doc: Sweep) -> View:
                 _charts(names if against else [], partial(by_value, doc), against, "one line per load."),
             ),
             Section("Numbers", _numbers(doc, names)),
-            Section("The clone", [Details("Document", [Text(f"`{json.dumps(doc.document)}`")])]),
+            Section("The clone", [Details("Document", [Facts(document)])]),
         ],
     )
 
