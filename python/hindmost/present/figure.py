@@ -1,22 +1,23 @@
-"""Extracting a page's figures as self-contained SVG, for notebooks and papers."""
+"""The figures of a page as self-contained SVG, for notebooks and papers."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape, unescape
 from pathlib import Path
 
-_TOKENS = re.compile(r'<section\b|<ul class="legend.*?</ul>|<figure\b.*?</figure>', re.DOTALL)
-_NAME = re.compile(r'id="chart-([^"]*)"')
+from hindmost.core.escapes import plain
+from hindmost.present.blocks import Block, Chart, Details, Section, View, select
+
 _DRAWN = re.compile(
     r'<svg viewBox="0 0 ([\d.]+) ([\d.]+)" role="img" aria-label="([^"]*)">(.*?)</svg>', re.DOTALL
 )
-_ITEM = re.compile(r"<li>(?:<svg[^>]*>(.*?)</svg>|<span[^>]*--c: ([^\"]*)\"></span>)(.*?)</li>", re.DOTALL)
 _COLOURS = re.compile(r"^:root \{.*?^\}", re.DOTALL | re.MULTILINE)
 _RULES = re.compile(r"(?:^|(?<=\} ))svg [.a-z][^{}]*\{[^}]*\}", re.MULTILINE)
+_WIDE = 860
 _LINE, _SAMPLE, _LETTER = 20.0, 34.0, 6.6
 """Height of a legend's line, width of its sample, and average width of a letter, in pixels."""
 
@@ -61,48 +62,45 @@ class Figure:
         )
 
 
-def figures(page: str) -> list[Figure]:
-    """Return the figures of a page in their order. Of a figure in two widths, return the wide one."""
-    style = " ".join([*_COLOURS.findall(page)[:1], *_RULES.findall(page)])
-    found: dict[str, Figure] = {}
-    legend: Sequence[tuple[str, str, str]] = ()
-    for token in _TOKENS.findall(page):
-        if token == "<section":  # a legend applies to the charts of its own section
-            legend = ()
-        elif token.startswith("<ul"):
-            legend = _ITEM.findall(token)
-        else:
-            name = _NAME.search(token)
-            for width, height, label, body in _DRAWN.findall(token):
-                title = unescape(label)
-                if title not in found:
-                    svg = _self_contained((float(width), float(height)), label, body, style, legend)
-                    found[title] = Figure(name[1] if name else "", title, svg)
-    return list(found.values())
+def figures(view: View) -> list[Figure]:
+    """Return the figures of a page in their order, as drawn for wide screens."""
+    sheet = (Path(__file__).parent / "templates/page.css").read_text(encoding="utf-8")
+    style = " ".join([*_COLOURS.findall(sheet)[:1], *_RULES.findall(sheet)])
+    charts = _charts(select(view.blocks, "page"))
+    return [_self_contained(chart, drawn, style) for chart in charts if (drawn := chart.draw(_WIDE))]
 
 
-def _self_contained(
-    size: tuple[float, float], label: str, body: str, style: str, legend: Sequence[tuple[str, str, str]]
-) -> str:
-    width, height = size
-    items, below = _legend(legend, width, height)
+def _charts(blocks: Sequence[Block]) -> Iterator[Chart]:
+    for block in blocks:
+        if isinstance(block, Chart):
+            yield block
+        elif isinstance(block, Section | Details):
+            yield from _charts(block.blocks)
+
+
+def _self_contained(chart: Chart, drawn: str, style: str) -> Figure:
+    found = _DRAWN.fullmatch(drawn)
+    assert found, "a chart is one plot"
+    width, height, label, body = float(found[1]), float(found[2]), found[3], found[4]
+    items, below = _legend(chart.legend, width, height)
     style = style.replace("color-scheme: light dark;", "")
     base = "svg { font-family: system-ui, sans-serif; background: var(--panel); color: var(--ink) }"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height + below:g}"'
     box = f'viewBox="0 0 {width:g} {height + below:g}" role="img" aria-label="{label}"'
-    return f"{head} {box}><style>{style} {base}</style>{body}{items}</svg>"
+    svg = f"{head} {box}><style>{style} {base}</style>{body}{items}</svg>"
+    return Figure(chart.name, unescape(label), svg)
 
 
-def _legend(legend: Sequence[tuple[str, str, str]], width: float, top: float) -> tuple[str, float]:
+def _legend(legend: Sequence[tuple[str, str]], width: float, top: float) -> tuple[str, float]:
     """Return the legend below a chart, line by line, and its height."""
     parts: list[str] = []
     x, y = 10.0, top + _LINE / 2
-    for sample, colour, text in legend:
-        room = _SAMPLE + _LETTER * len(unescape(text)) + 18.0
+    for cls, text in legend:
+        room = _SAMPLE + _LETTER * len(text) + 18.0
         if x > 10.0 and x + room > width:
             x, y = 10.0, y + _LINE
-        mark = sample or f'<rect width="12" height="10" x="8" y="-1" fill="{colour}"/>'
-        parts.append(f'<g transform="translate({x:g} {y - 4:g})">{mark}</g>')
-        parts.append(f'<text x="{x + _SAMPLE:g}" y="{y + 4:g}">{text}</text>')
+        sample = f'<path d="M0 4H28" class="line {cls}"/>'
+        parts.append(f'<g transform="translate({x:g} {y - 4:g})">{sample}</g>')
+        parts.append(f'<text x="{x + _SAMPLE:g}" y="{y + 4:g}">{escape(plain(text))}</text>')
         x += room
     return "".join(parts), (y - top + _LINE / 2 + 4.0 if legend else 0.0)

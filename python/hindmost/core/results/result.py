@@ -78,7 +78,7 @@ class Result(ABC, Generic[Document]):
     @cached_property
     def figures(self) -> Sequence[Figure]:
         """The page's figures, in their order."""
-        return figures(self.page())
+        return figures(self.view())
 
     def plot(self, name: str | None = None) -> Figure:
         """Return one of the page's figures. Without a name, return the first.
