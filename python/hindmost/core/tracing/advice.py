@@ -233,7 +233,7 @@ def _rule_for_stage(stage: StageFigures, trace: Trace, packets: Inbound | None) 
             return _Rule(
                 "trace-threads",
                 "trace again with --who, which shows for whom requests wait before the server reads them",
-                "the variance arises between TCP and the server's read",
+                "it arises between TCP and the server's read",
             )
         case "start_to_response" if (trace.between_kinds or 0.0) > 0.5:
             return _Rule(

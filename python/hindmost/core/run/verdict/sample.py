@@ -149,19 +149,20 @@ def samples(e: Evidence) -> Iterator[Reason]:
     for grade, names in thin.items():
         if names:
             highest = max(q for q in e.plan.quantiles if label(q) in names)
+            above = fewest * (1.0 - highest)
+            noun = "request" if round(above) == 1 else "requests"
             need = limits.SAMPLES_MIND / (1.0 - highest) / max(1, fewest) * e.plan.duration_s
             yield Reason(
                 "few-samples",
                 grade,
-                f"a run has only {fewest * (1.0 - highest):.0f} requests of one client above"
-                f" {label(highest)};"
+                f"one client has only {above:.0f} {noun} above {label(highest)} in a run;"
                 f" with fewer than {limits.SAMPLES_MIND} a run's quantile is biased, with fewer than"
                 f" {limits.SAMPLES_INCONCLUSIVE} it says little",
                 f"`--duration {math.ceil(need)}s`, a higher `--rate`, or lower `--quantiles`",
                 tuple(names),
                 values={
                     "name": label(highest),
-                    "have": fewest * (1.0 - highest),
+                    "have": above,
                     "need": limits.SAMPLES_MIND,
                     "duration_s": math.ceil(need),
                 },
