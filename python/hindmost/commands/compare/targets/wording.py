@@ -9,6 +9,8 @@ from hindmost.present import numbers
 
 FACTOR = 2.0
 """Larger ratios are written as a factor: 2.4 times, not +140 %."""
+WITHIN_REACH = 200
+"""Most additional runs or pairs that are worth a suggestion: about half an hour."""
 
 
 def describe_arm(table: Mapping[str, Contrast], margin: float, unit: str) -> str:
@@ -52,6 +54,8 @@ def _why_undecided(one: Contrast, unit: str) -> str:
         return "not comparable"
     if one.more is None:
         return "not decided"
+    if one.more > WITHIN_REACH:
+        return "not decided, and not within reach here"
     return f"not decided: about {numbers.plural(one.more, f'more {unit}')}"
 
 
