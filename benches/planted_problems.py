@@ -151,7 +151,7 @@ PROBLEMS = (
     Problem(
         "client that batches",
         "memcached",
-        ("--rate", "5k", "--batch", "2ms"),
+        ("--rate", "5k", "--batching", "2ms"),
         (CLIENT, "client"),
         ("batching=none",),
     ),
@@ -250,7 +250,7 @@ def explain(problem: Problem, budget: str, folder: Path) -> tuple[dict, float, i
     begun = time.monotonic()
     with problem.beside():
         done = subprocess.run([*command, "--json", "--quiet"], capture_output=True, text=True, check=False)
-    if not done.stdout.startswith("{"):
+    if not done.stdout.startswith("{") or "error" in json.loads(done.stdout):
         raise SystemExit(f"{problem.name}: exit code {done.returncode}: {done.stderr[-2000:]}")
     return json.loads(done.stdout), time.monotonic() - begun, done.returncode
 
