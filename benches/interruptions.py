@@ -131,7 +131,7 @@ def tell(
             raws = " ".join(f"{run.values['latency'][name]:.1f}" for name in QUANTILES)
             calms = " ".join(f"{value:.1f}" for value in run.isolated.values.values())
             print(f"      raw {raws}  isolated {calms}  {run.isolated.interruptions} interruptions", end="")
-            print(f" counted {run.isolated.counted:.2f} busy {run.record['server_cpu_share']:.2f}", end="")
+            print(f" counted {run.isolated.counted:.2f} busy {run.record.server_cpu_share:.2f}", end="")
             print(f" {run.isolated.refused or ''}{run.isolated.unsettled or ''}")
 
 
@@ -159,8 +159,8 @@ def costs(target: str, rate: str, rounds: int, seconds: float) -> None:
             )
             ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
             cells.append(f"{quantile} {statistics.median(ours):.1f} us ({ratio:.3f})")
-        busy = statistics.median(run.record["server_cpu_share"] for run in runs)
-        told = runs[0].record.get("sentinel")
+        busy = statistics.median(run.record.server_cpu_share for run in runs)
+        told = runs[0].record.sentinel
         own = (
             f", {told[0]['cpu_ns'] / (told[0]['to_ns'] - told[0]['from_ns']):.2%} of a processor"
             if told

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_records import run_record
 
 from hindmost import Histogram, MeasurePlan
 from hindmost.commands.measure import pictures
 from hindmost.core.run import figures
 from hindmost.core.run.figures import read_figures
 from hindmost.core.run.readings import ClientReading, microseconds
-from hindmost.core.store import RunRecord
+from hindmost.core.store import StoredRun
 
 PLAN = MeasurePlan(target="memcached", clients=2)
 VALUES = st.lists(st.integers(1, 10**9), min_size=1, max_size=6)
@@ -59,7 +60,7 @@ def readings(draw):
 def read_one_run(clients, plan=PLAN):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "read_clients", lambda _: clients)
-        run = read_figures(RunRecord(1, SimpleNamespace(), {}), plan)
+        run = read_figures(StoredRun(1, SimpleNamespace(), run_record()), plan)
         return run, run.totals
 
 

@@ -58,22 +58,21 @@ def test_two_machines_measure_a_server_on_a_third_and_begin_together(answer, two
     errors = []
     for run in Study.open(answer.study.folder).runs():
         moments = []
-        for host in run.record["fleet"]:
+        for host in run.record.fleet:
             # The channel is silent during the measurement.
-            channel = host["channel"]
-            assert channel["bytes"] == 0
-            assert channel["wakeups"] <= QUIET_WAKEUPS
-            assert channel["seconds"] > 0.5
+            channel = host.channel
+            assert channel.bytes == 0
+            assert channel.wakeups <= QUIET_WAKEUPS
+            assert channel.seconds > 0.5
             # A clock that is 5 ms off is measured before and after the run.
-            true_ns = 5_000_000 if host["host"] == "b" else 0
-            for phase in ("before", "after"):
-                clock = host["clock"][phase]
-                assert abs(clock["offset_ns"] - true_ns) <= clock["error_ns"]
+            true_ns = 5_000_000 if host.host == "b" else 0
+            for clock in (host.clock.before, host.clock.after):
+                assert abs(clock.offset_ns - true_ns) <= clock.error_ns
                 if true_ns:
-                    errors.append(clock["error_ns"])
-            for index in host["clients"]:
+                    errors.append(clock.error_ns)
+            for index in host.clients:
                 client = json.loads((run.folder / f"client-{index}.json").read_text())
-                moments.append(client["measured_from_ns"] - host["clock"]["before"]["offset_ns"])
+                moments.append(client["measured_from_ns"] - host.clock.before.offset_ns)
         assert max(moments) - min(moments) < 5_000_000 / 2
     # A busy host may make any single reading inaccurate, with a large stated error.
     assert min(errors) < 5_000_000 / 2, "no reading is accurate enough to detect the offset"

@@ -62,7 +62,7 @@ def test_a_run_whose_host_dies_is_voided_and_repeated(two, url, tmp_path):
     answer = finish(process, out)
     assert answer.code in (0, 4, 6), answer.err
     (run,) = Study.open(out).runs()
-    assert len(run.record["voided"]) == 1
+    assert len(run.record.voided) == 1
     assert [reason["code"] for reason in answer.result["reasons"]].count("host-lost") == 1
     assert [entry["run"] for entry in answer.result["fleet"]["voided"]] == [1]
 
@@ -168,10 +168,10 @@ def test_workers_of_a_scheduler_measure_in_silence_and_a_lost_one_is_named(url, 
         wait_for(lambda: list(out.glob("runs/0001/run.json")), "a finished run")
         workers[0].kill()
         finish(process, out).assert_error(1, "host-lost", host="north")
-    hosts = Study.open(out).runs()[0].record["fleet"]
-    assert {host["host"] for host in hosts} == {"north", "south"}
+    hosts = Study.open(out).runs()[0].record.fleet
+    assert {host.host for host in hosts} == {"north", "south"}
     # Nearly nothing: on a busy host, messages from before the measurement may arrive late.
-    assert all(host["channel"]["bytes"] < 1_000 for host in hosts), hosts
+    assert all(host.channel.bytes < 1_000 for host in hosts), hosts
 
 
 @pytest.mark.nightly

@@ -31,7 +31,7 @@ def run_with_victim(role: str, folder: Path) -> tuple[RunFigures, HostInterferen
 @pytest.mark.memcached
 def test_the_sentinel_records_every_interruption_longer_than_its_period(tmp_path):
     run, interference = run_with_victim("server", tmp_path)
-    (record,) = run.record["sentinel"]
+    (record,) = run.record.sentinel
     sure = record["period_ns"] + record["late_ns"]
     interruptions = [
         (on, off)

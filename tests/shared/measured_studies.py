@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from run_records import run_document
 
 NAMES = ("p50", "p99")
 PLAN = {
@@ -65,7 +66,7 @@ def write_study(
     for run in runs:
         place = folder / "runs" / f"{run['run']:04d}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "run.json").write_text(json.dumps({"schema": "hindmost.run/2", "target": {}}))
+        (place / "run.json").write_text(json.dumps(run_document()))
     manifest = {
         "schema": "hindmost.study/1",
         "kind": "measure",

@@ -206,7 +206,7 @@ def watch(
         if off > scheduled:
             spans.append((scheduled - PERIOD_NS, scheduled, off))
     record = {"cpu": SERVER_CPU, "period_ns": PERIOD_NS, "late_ns": 50_000, "spans_ns": spans, "missed": 0}
-    record |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "cpu_ns": 0}
+    record |= {"from_ns": 0, "to_ns": int(end_s * 1e9) + 1, "wakings": 0, "cpu_ns": 0}
     (folder / SENTINEL).write_text(json.dumps([record]), encoding="utf-8")
     scheduled, sent, completed = (np.rint(times * 1e9).astype(np.int64) - zero for times in requests)
     columns = {"scheduled_ns": scheduled, "sent_ns": sent, "completed_ns": completed}

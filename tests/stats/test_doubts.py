@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from interference_worlds import World, simulate
+from run_records import run_record
 
 from hindmost import MeasurePlan
 from hindmost.core.run.isolated import RunIsolated, run_isolated
@@ -48,7 +49,7 @@ def isolate(seed: int, hidden: float, busy: int) -> tuple[RunIsolated, dict[str,
     away = {"idle_ns": 20_000, "call_ns": 200_000, "missed": 0, "spans_ns": []}
     result: Any = {"measured_from_ns": 0, "achieved_per_s": len(run.scheduled) / (length / 1e9)}
     result |= {"host": {"throttled": {"periods": 0}}, "threads": [{"away": away}]}
-    record = {"server_cpu_share": 0.5 * 0.95, "target": {"cpus": [0]}, "sentinel": [sentinel]}
+    record = run_record(server_cpu_share=0.5 * 0.95, target={"cpus": [0]}, sentinel=[sentinel])
     plan = MeasurePlan(
         target="memcached",
         client_cpus=((1,),),

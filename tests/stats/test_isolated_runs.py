@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from run_records import run_record
 
 from hindmost import MeasurePlan
 from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
@@ -75,11 +76,8 @@ def study(simulated: SimulatedRun, rho: float, exact: bool) -> list[RunIsolated]
             "host": {"throttled": None},
             "threads": [{"away": away}],
         }
-        record = {
-            "server_cpu_share": rho,
-            "target": {"cpus": [0]},
-            "sentinel": [sentinel | {"spans_ns": late}],
-        }
+        watched = sentinel | {"spans_ns": late}
+        record = run_record(server_cpu_share=rho, target={"cpus": [0]}, sentinel=[watched])
         isolated = run_isolated(
             Path("run"), record, [result], PLAN, {}, [], lambda _folder, _index, times=times: times
         )

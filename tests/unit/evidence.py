@@ -1,7 +1,12 @@
 """Constructed evidence for the verdict: one good measurement, in which a test spoils one thing."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import msgspec
+from run_records import run_record
 
 from hindmost import Histogram, MeasurePlan
 from hindmost.core.run.figures import ClientFigures, RunFigures
@@ -59,7 +64,7 @@ def by_stage(**requests: int) -> dict[str, dict[str, int]]:
 
 def tcp(**changes: int) -> dict[str, int]:
     """Return TCP counters without trouble except for the given changes."""
-    return {"retransmits": 0, "listen_drops": 0, "listen_overflows": 0} | changes
+    return {"retransmits": 0, "syn_retransmits": 0, "listen_drops": 0, "listen_overflows": 0} | changes
 
 
 def neighbour(name: str, **changes: Any) -> dict[str, Any]:
@@ -120,7 +125,7 @@ def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: An
     clients = given.pop("clients", None) or [client(0), client(1)]
     return RunFigures(
         number=number,
-        record={"server_cpu_share": 0.4, "server_steal_share": 0.0} | given.pop("record", {}),
+        record=run_record(**{"server_cpu_share": 0.4, "server_steal_share": 0.0} | given.pop("record", {})),
         values={"latency": values, "service": service, "send_delay": send_delay},
         kind_values={},
         within=dict.fromkeys(values),
@@ -130,6 +135,11 @@ def run(number: int = 1, *, latency: dict[str, float] | None = None, **given: An
         latency=histogram(),
         **given,
     )
+
+
+def with_record(runs: Sequence[RunFigures], **fields: Any) -> list[RunFigures]:
+    """Return the runs with these fields in their records."""
+    return [replace(run, record=msgspec.structs.replace(run.record, **fields)) for run in runs]
 
 
 def evidence(*, plan: dict[str, Any] | None = None, **given: Any) -> Evidence:

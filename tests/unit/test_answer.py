@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import ANY
 
 import jsonschema
+import msgspec
 import pytest
 from messages import raises
 from rows import each_row
@@ -166,7 +167,7 @@ def test_a_finished_run_holds_its_files_and_nothing_of_the_fleet(made_study):
 
 
 def test_runs_have_successive_seeds(made_study, study):
-    first = [run.record["seed"] for run in study.runs()]
+    first = [run.record.seed for run in study.runs()]
     assert first == [1, 2]
 
 
@@ -243,7 +244,7 @@ def test_unanswered_requests_make_the_percentiles_that_they_reach_infinite(study
 
 def test_an_attached_server_shows_no_hysteresis(study):
     for run in study.runs():
-        target = run.record["target"] | {"managed": False}
+        target = msgspec.to_builtins(run.record.target) | {"managed": False}
         rewrite(run.folder / "run.json", {"target": target})
     found = answer(study)
     assert found["hysteresis"]["visible"] is None

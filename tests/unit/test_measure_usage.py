@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from measuring import descendants
+from run_records import run_document
 
 from hindmost.cli import main
 
@@ -259,8 +260,7 @@ def test_a_damaged_run_is_reported(damage: str, content: str, capsys: pytest.Cap
         "plan": {"target": "synth"},
     }
     Path("study/manifest.json").write_text(json.dumps(manifest))
-    whole = {"schema": "hindmost.run/2", "run": 1, "clients": 1, "target": {}}
-    (run / "run.json").write_text(json.dumps(whole))
+    (run / "run.json").write_text(json.dumps(run_document()))
     (run / "client-0.json").write_text('{"schema": "hindmost.client/1"}')
     (run / "client-0.hlog").write_text("")
     (run / damage).write_text(content)

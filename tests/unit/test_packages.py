@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "core.targets": {"core.plan"},
     "core.knobs": {"core.plan", "core.store", "core.targets"},
     # A load host may start the server and set its settings.
-    "core.fleet": {"core.plan", "core.targets", "core.knobs"},
+    "core.fleet": {"core.plan", "core.store", "core.targets", "core.knobs"},
     "core.interventions": {"core.knobs", "core.targets"},
     "core.tracing": PLANS,
     "core.run": PLANS | {"core.fleet", "core.capture", "core.tracing"},

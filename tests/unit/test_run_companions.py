@@ -11,6 +11,7 @@ from rows import each_row
 from hindmost import MeasurePlan, _engine
 from hindmost.core.run.companions import COMPANIONS, Companion, Scene, accompany
 from hindmost.core.run.companions.sentinel import Sentinel
+from hindmost.core.store.manifest import Fault
 from hindmost.errors import HostUnfit
 
 SCENE = Scene(MeasurePlan(target="synth"), Path("run"), "127.0.0.1:1", None, 1.0)
@@ -68,7 +69,7 @@ def test_companions_are_nested_and_all_are_left():
 def test_one_that_fails_leaves_its_fault_and_is_record_call_nothing_more(fails):
     diary: list[str] = []
     record = run_through(recording_companion("a", diary, fails=fails), recording_companion("b", diary))
-    assert record == {"a": {"code": "host-unfit", "fault": "FAULT", "hint": "HINT"}, "b": 1}
+    assert record == {"a": Fault(code="host-unfit", fault="FAULT", hint="HINT"), "b": 1}
     assert [line for line in diary if line.startswith("a")][-2:] == [f"a {fails}", "a left"]
     assert diary.count("b record") == 1
 
@@ -179,6 +180,6 @@ def test_a_failing_sentinel_records_its_reason(monkeypatch, fails):
         company.before_measurement([])
         company.after_measurement()
         fault = company.record()["sentinel"]
-    assert fault["code"] == "no-sentinel"
-    assert fails in fault["fault"], "the message of the engine"
-    assert fault["hint"]
+    assert fault.code == "no-sentinel"
+    assert fails in fault.fault, "the message of the engine"
+    assert fault.hint

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rows import each_row
+from run_records import run_record
 
 from hindmost import MeasurePlan
 from hindmost.commands.measure.procedure import Procedure
@@ -14,6 +15,7 @@ from hindmost.core.run.isolated import RunIsolated, find_refusal, run_isolated
 from hindmost.core.run.isolated.interruptions import find_interference
 from hindmost.core.run.isolated.refusal import Refusal
 from hindmost.core.run.isolated.requests import RequestTimes
+from hindmost.core.store.manifest import RunRecord
 from hindmost.stats import NEVER, Estimate, Onsets
 from tests.stats.interference_worlds import World, simulate
 
@@ -47,17 +49,17 @@ def result(*threads: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return usual | {"threads": [{"away": thread} for thread in threads or (spin_gaps(),)]} | changes
 
 
-def record(*sentinels: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    usual = {
+def record(*sentinels: dict[str, Any], **changes: Any) -> RunRecord:
+    usual: dict[str, Any] = {
         "server_cpu_share": 0.5,
         "target": {"cpus": [0]},
         "sentinel": list(sentinels or (sentinel_record(),)),
     }
-    return usual | changes
+    return run_record(**usual | changes)
 
 
 def find_isolated(
-    run_record: dict[str, Any] | None = None,
+    found: RunRecord | None = None,
     results: list[Any] | None = None,
     requests: RequestTimes | None = None,
     **changes: Any,
@@ -65,9 +67,7 @@ def find_isolated(
     plan = PLAN.model_copy(update=changes)
     empty = np.empty(0, np.int64)
     read = lambda _folder, _index: requests or RequestTimes(empty, empty, empty)  # noqa: E731
-    return run_isolated(
-        Path("run"), run_record or record(), results or [result()], plan, RAW, ESTIMATES, read
-    )
+    return run_isolated(Path("run"), found or record(), results or [result()], plan, RAW, ESTIMATES, read)
 
 
 FAULT = {"code": "needs-root", "fault": "Operation not permitted", "hint": "run as root"}
@@ -118,9 +118,9 @@ def test_isolated_latency_is_close_to_the_truth_under_steal_time():
     run = simulate(World("exponential", 0.5, 0.05, 3.0), 800_000, seed=7)
     begin = run.scheduled[0]
     spans = [(int(on - begin), int(off - begin)) for on, off in zip(run.on, run.off, strict=True)]
-    run_record = record(server_cpu_share=0.5 * (1.0 - 0.05))
+    found = record(server_cpu_share=0.5 * (1.0 - 0.05))
     found = find_isolated(
-        run_record,
+        found,
         [result(spin_gaps(*spans))],
         RequestTimes(run.scheduled - begin, run.scheduled - begin, run.done - begin),
     )
@@ -144,24 +144,24 @@ def test_isolated_latency_is_close_to_the_truth_under_steal_time():
         ("closed-loop", {}, {"loop": "closed"}),
         ("shared-cpus", {}, {"client_cpus": ((0, 1),)}),
         ("shared-cpus", {}, {"client_cpus": ((),)}),
-        ("unknown-server-cpus", {}, {"run_record": record(target={"cpus": None})}),
-        ("no-sentinel", {"code": "needs-root"}, {"run_record": record(sentinel=FAULT)}),
-        ("no-sentinel", {}, {"run_record": record(sentinel=[])}),
-        ("clock-mismatch", {"cpu": 0}, {"run_record": record(sentinel_record(from_ns=START_NS + MS))}),
-        ("clock-mismatch", {"cpu": 0}, {"run_record": record(sentinel_record(to_ns=START_NS + 39_000 * MS))}),
+        ("unknown-server-cpus", {}, {"found": record(target={"cpus": None})}),
+        ("no-sentinel", {"code": "needs-root"}, {"found": record(sentinel=FAULT)}),
+        ("no-sentinel", {}, {"found": record(sentinel=[])}),
+        ("clock-mismatch", {"cpu": 0}, {"found": record(sentinel_record(from_ns=START_NS + MS))}),
+        ("clock-mismatch", {"cpu": 0}, {"found": record(sentinel_record(to_ns=START_NS + 39_000 * MS))}),
         (
             "too-many-interruptions",
             {"missed": 9, "seen": 1},
             {"results": [result(spin_gaps((0, MS), missed=9))]},
         ),
         ("throttled", {"periods": 4}, {"results": [result(host={"throttled": {"periods": 4}})]}),
-        ("cpu-neighbors", {"share": pytest.approx(0.2)}, {"run_record": record(server_busy_share=0.7)}),
+        ("cpu-neighbors", {"share": pytest.approx(0.2)}, {"found": record(server_busy_share=0.7)}),
         (
             "unknown-cpu-time",
             {},
-            {"run_record": record(sentinel_record((0, MS, 3 * MS)), server_cpu_share=None)},
+            {"found": record(sentinel_record((0, MS, 3 * MS)), server_cpu_share=None)},
         ),
-        ("no-requests", {}, {"run_record": record(sentinel_record((0, MS, 3 * MS)))}),
+        ("no-requests", {}, {"found": record(sentinel_record((0, MS, 3 * MS)))}),
     ],
 )
 def test_unknown_isolated_latency_is_refused_with_reason_and_remedy(
@@ -203,7 +203,7 @@ LATE = sentinel_record(*((on, on, off) for on, off in SPANS))
 
 
 @each_row(
-    ("run_record", "results", "share"),
+    ("record_", "results", "share"),
     [
         (record(server_busy_share=0.54), None, None),
         (record(LATE, server_busy_share=0.62), None, None),
@@ -219,8 +219,8 @@ LATE = sentinel_record(*((on, on, off) for on, off in SPANS))
         ),  # steal time is not used CPU time
     ],
 )
-def test_cpu_time_of_neighbours_excludes_interruptions_and_steal_time(run_record, results, share):
-    found = find_isolated(run_record, results, requests())
+def test_cpu_time_of_neighbours_excludes_interruptions_and_steal_time(record_, results, share):
+    found = find_isolated(record_, results, requests())
     assert found is not None
     refusal = found.refused if found.refused is not None and found.refused.code == "cpu-neighbors" else None
     assert (refusal.values if refusal else None) == (

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from impostor import impostor, memcached
 from queueing import mm1_sojourn
@@ -221,7 +222,10 @@ def test_hysteresis_is_reported_only_for_restarted_servers_on_a_quiet_host(
         Procedure(study, plan, parse_target(plan.target), Diary(), fleet=StealingFleet(host)).run()
     for managed, expected in ((True, restarted), (False, attached)):
         for run in study.runs():
-            rewrite(run.folder / "run.json", {"target": run.record["target"] | {"managed": managed}})
+            rewrite(
+                run.folder / "run.json",
+                {"target": msgspec.to_builtins(run.record.target) | {"managed": managed}},
+            )
         result = answer(study)["hysteresis"]
         assert expected in ((result["visible"], result["code"]), None), result
 
@@ -243,7 +247,7 @@ def sentinel(monkeypatch):
             return run
         document = json.loads((folder / SENTINEL).read_text())
         known = {"sentinel": document, "server_cpu_share": plan.rate_per_s * SERVICE_US / 1e6}
-        known |= {"target": study.runs()[-1].record["target"] | {"cpus": [SERVER_CPU]}}
+        known |= {"target": msgspec.to_builtins(study.runs()[-1].record.target) | {"cpus": [SERVER_CPU]}}
         rewrite(folder / "run.json", known)
         return run
 

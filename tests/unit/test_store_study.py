@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 from messages import raises
+from run_records import run_document, run_record
 
 from hindmost.core.store import Study
-from hindmost.core.store.study import RUN_SCHEMA, SCHEMA
+from hindmost.core.store.study import SCHEMA
 from hindmost.errors import Interrupted, StudyError, UsageError
 
 
 @pytest.fixture
 def study(tmp_path):
     return Study.create(tmp_path / "study", {"plan": {}, "host": {}})
+
+
+FIELDS = {name: value for name, value in run_document().items() if name not in ("schema", "run")}
 
 
 def contents(folder: Path) -> set[str]:
@@ -26,7 +30,7 @@ def contents(folder: Path) -> set[str]:
 def finish_run(study: Study, number: int) -> None:
     with study.new_run(number) as (place, record):
         (place / "client-0.json").write_text("{}")
-        record |= {"seconds": 1.0, "target": {}}
+        record |= FIELDS
 
 
 def test_a_new_study_has_a_manifest_and_a_folder_for_runs(study):
@@ -79,7 +83,7 @@ def test_an_empty_folder_becomes_a_study(tmp_path):
 def test_a_run_is_kept_when_its_block_succeeds(study):
     finish_run(study, 1)
     [run] = study.runs()
-    assert (run.number, run.record) == (1, {"schema": RUN_SCHEMA, "run": 1, "seconds": 1.0, "target": {}})
+    assert (run.number, run.record) == (1, run_record())
     assert contents(study.folder / "runs") == {"0001", "0001/run.json", "0001/client-0.json"}
 
 
@@ -149,7 +153,7 @@ def test_every_failed_write_has_a_hint(study, monkeypatch, number, hint):
 
 def test_readers_never_see_an_unfinished_run(study):
     with study.new_run(1) as (place, record):
-        record["target"] = {}
+        record |= FIELDS
         assert place.is_dir()
         assert study.runs() == []
         assert Study.open(study.folder).runs() == []

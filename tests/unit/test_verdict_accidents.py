@@ -1,14 +1,16 @@
 """Reasons from the host and the network: their limits, figures and hints."""
 
 import pytest
-from evidence import client, evidence, host, neighbour, reasons, sockets, tcp, ten, thread
+from evidence import client, evidence, host, neighbour, reasons, sockets, tcp, ten, thread, with_record
 from rows import each_row
+from run_records import waiting_connections
 
 from hindmost.core.codes import CODES
 from hindmost.core.run.self_diagnosis import ROWS, self_diagnosis
 from hindmost.core.run.sharing import SEPARATE_CPUS
 from hindmost.core.run.verdict import judge
 from hindmost.core.run.verdict.interference import measure_interference
+from hindmost.core.store.manifest import StageTrace
 
 
 def level(code, **given):
@@ -95,9 +97,7 @@ def test_waits_name_the_other_program_and_a_remedy():
 
 def test_a_server_on_the_clients_processor_is_reported_beside_a_busier_program():
     rustc, server = neighbour("rustc"), neighbour("memcached", pid=5, on_cpu_ns=90_000_000)
-    runs = clients_beside(rustc, server)
-    for run in runs:
-        run.record.update(server_process="memcached", server_pids=[5])
+    runs = with_record(clients_beside(rustc, server), server_process="memcached", server_pids=[5])
     hint = reasons(runs=runs)["run-delay"].hint
     assert "-p 77`" in hint
     assert SEPARATE_CPUS in hint
@@ -108,8 +108,7 @@ def test_a_server_on_the_clients_processor_is_reported_beside_a_busier_program()
 def test_waits_for_the_trace_of_the_run_suggest_stopping_no_program():
     runs = clients_beside(neighbour("hindmost-trace", process="hindmost"))
     assert "-p 77`" in reasons(runs=runs)["run-delay"].hint  # the trace of another user is another program
-    for run in runs:
-        run.record["trace"] = {"file": "trace.json"}
+    runs = with_record(runs, trace=StageTrace(file="trace.json"))
     reason = reasons(runs=runs)["run-delay"]
     assert [(neighbor["name"], neighbor["tracer"]) for neighbor in reason.values["neighbors"]] == [
         ("hindmost/hindmost-trace", True)
@@ -121,9 +120,7 @@ def test_waits_for_the_trace_of_the_run_suggest_stopping_no_program():
 
 def test_a_busy_program_beside_the_trace_is_reported():
     tracer, rustc = neighbour("hindmost-trace", pid=5), neighbour("rustc", on_cpu_ns=90_000_000)
-    runs = clients_beside(tracer, rustc)
-    for run in runs:
-        run.record["trace"] = {"file": "trace.json"}
+    runs = with_record(clients_beside(tracer, rustc), trace=StageTrace(file="trace.json"))
     hint = reasons(runs=runs)["run-delay"].hint
     assert "--trace" in hint
     assert "-p 77`" in hint
@@ -257,9 +254,8 @@ def test_a_client_that_reads_late_is_noted_above_half_its_buffer(read, expected)
 
 @pytest.mark.parametrize(("accept", "expected"), [(0, None), (1, "note")])
 def test_unaccepted_connections_are_noted(accept, expected):
-    assert (
-        level("accept-queue", runs=ten(record={"server_queues": {"begin": {"accept": accept}}})) == expected
-    )
+    runs = ten(record={"server_queues": waiting_connections(accept)})
+    assert level("accept-queue", runs=runs) == expected
 
 
 def test_a_run_of_an_older_engine_is_judged_by_its_fields():
@@ -298,7 +294,7 @@ def test_every_reason_has_a_known_code_and_a_command_as_hint():
         clients_with_connections(
             blocked_writes=99_999, peer_full_us=10**9, retransmits=9000, largest_read_bytes=10**6
         ),
-        ten(record={"server_queues": {"begin": {"accept": 3}}, "server_tcp": tcp(listen_drops=3)}),
+        ten(record={"server_queues": waiting_connections(3), "server_tcp": tcp(listen_drops=3)}),
         ten(clients=lambda: [client(host=host(throttled={"periods": 50, "period_us": 100_000}))]),
     ]
     for reason in (reason for runs in spoilt for reason in judge(evidence(runs=runs))):

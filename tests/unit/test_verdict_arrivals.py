@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from evidence import arrivals, client, host, neighbour, reasons, ten, thread
+from evidence import arrivals, client, host, neighbour, reasons, ten, thread, with_record
 from rows import each_row
 
 
@@ -73,9 +73,8 @@ SERVER, NAMESAKE, STRANGER = 4, 5, 6
 
 def runs_shared_with(*neighbours, pids=(SERVER,)):
     """Return ten runs with wrong arrivals, whose client waited half of the time for its processor."""
-    runs = runs_with(distance=0.55)
+    runs = with_record(runs_with(distance=0.55), server_process="hindmost", server_pids=pids)
     for run in runs:
-        run.record.update(server_process="hindmost", server_pids=None if pids is None else list(pids))
         for one in run.clients:
             named = {"named": list(neighbours), "more": 0, "forks": 0}
             one.result["threads"] = [thread(delay_ns=5_000_000_000)]

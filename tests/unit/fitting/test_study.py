@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from messages import raises
+from run_records import run_document
 
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit import fit_clone, read_log, read_logs
@@ -28,7 +29,7 @@ def write_study(
     (folder / "manifest.json").write_text(
         json.dumps({"schema": "hindmost.study/1", "plan": {"loop": loop, "rate_per_s": achieved}, "host": {}})
     )
-    (run / "run.json").write_text(json.dumps({"schema": "hindmost.run/2", "target": {}}))
+    (run / "run.json").write_text(json.dumps(run_document()))
     rows = [
         {"server_cpu_share": server_cpu_share, "throughput": {"achieved": achieved * (1.0 + 0.01 * number)}}
         for number in range(runs)

@@ -90,7 +90,7 @@ def _stage_s(study: Study, stage: str, side: int | None = None) -> float:
         if stage == "look"
         else [part for place, part in parts_of(study, stage).items() if side in (None, place)]
     )
-    return sum(float(run.record["seconds"]) for part in parts if part for run in part.runs())
+    return sum(run.record.seconds for part in parts if part for run in part.runs())
 
 
 def _traced_part(study: Study) -> Study | None:
@@ -101,7 +101,7 @@ def _traced_part(study: Study) -> Study | None:
 def typical_run_s(study: Study) -> float:
     """Return the duration of a run with server start and stop, s; an estimate until runs exist."""
     durations = [
-        float(run.record["seconds"])
+        run.record.seconds
         for stage in ("try", "combine", *State.load(study).confirmations)
         for part in parts_of(study, stage).values()
         for run in part.runs()

@@ -30,7 +30,7 @@ from hindmost.core.run.proof import compare_captures
 from hindmost.core.run.readings import CONNECT, HANDSHAKE, HELD, IDEAL, WHATS, What, microseconds, plan_of
 from hindmost.core.run.self_diagnosis import self_diagnosis
 from hindmost.core.run.verdict.single_run import NO_OWNERSHIP
-from hindmost.core.store import RunRecord, Study, now_utc
+from hindmost.core.store import StoredRun, Study, now_utc
 from hindmost.core.store import measure as documents
 from hindmost.core.store.estimates import number, numbers, to_value, without_nan
 from hindmost.core.store.manifest import Plan
@@ -83,7 +83,7 @@ def answer(study: Study) -> documents.Measure:
     made, totals = _read(f"reading the runs of {study.folder.name}", stored, plan)
     partition = partition_runs(made, plan)
     runs = partition.counted
-    target = runs[-1].record["target"]
+    target = runs[-1].record.target
     latencies = {name: [run.values["latency"][name] for run in runs] for name in plan.labels}
     rule = rule_of(plan)
     decision = rule.decide(latencies)
@@ -117,7 +117,7 @@ def answer(study: Study) -> documents.Measure:
         "reasons": [reason.document() for reason in reasons],
         "causes": [cause.document() for cause in causes],
         "study": study.folder.resolve().name,
-        "seconds_total": sum(run.record["seconds"] for run in made),
+        "seconds_total": sum(run.record.seconds for run in made),
         "target": target,
         "plan": cast(Plan, plan.model_dump(mode="json")),
         "latency_us": estimates["latency"],
@@ -168,7 +168,7 @@ def answer(study: Study) -> documents.Measure:
     return without_nan(document)
 
 
-def _read(step: str, stored: Sequence[RunRecord], plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
+def _read(step: str, stored: Sequence[StoredRun], plan: MeasurePlan) -> tuple[list[RunFigures], Totals]:
     """Read all runs, and merge the totals of the runs that count."""
     made = [run_figures(one, plan) for one in iterate_parts(step, stored)]
     totals = Totals()
@@ -275,9 +275,9 @@ def _throughput(plan: MeasurePlan, runs: Sequence[RunFigures]) -> documents.Thro
 def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Run:
     return {
         "run": run.number,
-        "seed": run.record["seed"],
-        "started": run.record["started"],
-        "seconds": run.record["seconds"],
+        "seed": run.record.seed,
+        "started": run.record.started,
+        "seconds": run.record.seconds,
         "excluded": None if aside is None else aside.text,
         "verdict": verdict.of_levels(reason["level"] for reason in run.reasons),
         "reasons": run.reasons,
@@ -290,7 +290,7 @@ def _run(plan: MeasurePlan, run: RunFigures, aside: Note | None) -> documents.Ru
         "counts": run.counts,
         "codes": codes([run]),
         "connections": connections([run]),
-        "server_cpu_share": run.record.get("server_cpu_share"),
+        "server_cpu_share": run.record.server_cpu_share,
         "isolated": isolated.describe_run(run),
         "clients": [_client(plan, one) for one in run.clients],
     }

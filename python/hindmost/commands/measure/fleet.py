@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.figures import RunFigures
 from hindmost.core.store.estimates import number
+from hindmost.core.store.manifest import HostOfRun
 from hindmost.core.store.measure import Fleet, LoadHost
 from hindmost.stats import Ownership
 
@@ -22,46 +22,46 @@ def fleet_of(
     made : sequence of RunFigures
         All runs, including excluded ones.
     """
-    fleets = [run.record["fleet"] for run in runs if "fleet" in run.record]
+    fleets = [fleet for run in runs if (fleet := run.record.fleet)]
     if not fleets:
         return None
     return {
         "hosts": [_host(place, fleets, runs, plan, owner) for place in range(len(fleets[0]))],
-        "voided": [{"run": run.number, "why": why} for run in made for why in run.record.get("voided", ())],
+        "voided": [{"run": run.number, "why": why} for run in made for why in run.record.voided or ()],
     }
 
 
 def _host(
     place: int,
-    fleets: Sequence[Sequence[dict[str, Any]]],
+    fleets: Sequence[Sequence[HostOfRun]],
     runs: Sequence[RunFigures],
     plan: MeasurePlan,
     owner: Ownership,
 ) -> LoadHost:
     each = [fleet[place] for fleet in fleets]
-    mine = each[0]["clients"]
+    mine = each[0].clients
     values = {
         name: [run.clients[index].values["latency"][name] for run in runs for index in mine]
         for name in plan.labels
     }
-    clocks = [one["clock"][when] for one in each for when in ("before", "after")]
-    channels = [one["channel"] for one in each if one["channel"] is not None]
+    clocks = [clock for one in each for clock in (one.clock.before, one.clock.after)]
+    channels = [one.channel for one in each if one.channel is not None]
     return {
-        "host": each[0]["host"],
-        "hostname": each[0]["hostname"],
+        "host": each[0].host,
+        "hostname": each[0].hostname,
         "clients": mine,
         "latency_us": {name: number(sum(column) / len(column)) for name, column in values.items()},
         "share_of_slowest": sum(owner.shares[index] for index in mine) if owner.shares else None,
         "share_of_all": sum(owner.fair[index] for index in mine) if owner.fair else None,
         "clock": {
-            "offset_us": clocks[-1]["offset_ns"] / 1e3,
-            "error_us": max(one["error_ns"] for one in clocks) / 1e3,
-            "drift_ppm": max((one["clock"]["drift_ppm"] for one in each), key=abs),
+            "offset_us": clocks[-1].offset_ns / 1e3,
+            "error_us": max(one.error_ns for one in clocks) / 1e3,
+            "drift_ppm": max((one.clock.drift_ppm for one in each), key=abs),
         },
         "channel": {
-            "bytes": max(one["bytes"] for one in channels),
-            "wakeups": max(one["wakeups"] for one in channels),
-            "cpu_ms": max(one["cpu_ms"] for one in channels),
+            "bytes": max(one.bytes for one in channels),
+            "wakeups": max(one.wakeups for one in channels),
+            "cpu_ms": max(one.cpu_ms for one in channels),
         }
         if channels
         else None,

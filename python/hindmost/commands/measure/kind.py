@@ -99,9 +99,7 @@ def _report_stored_keys(study: Study, plan: MeasurePlan, talk: Talk, target: Att
 
 
 def _report_left_keys(study: Study, talk: Talk) -> None:
-    left = [
-        run.record["clean_up"]["left"] for run in study.runs() if "left" in run.record.get("clean_up", {})
-    ]
+    left = [clean_up.left for run in study.runs() if (clean_up := run.record.clean_up) and clean_up.left]
     if left:
         talk.warn(
             f"note[keys-left]: stored keys may still be on the server: {left[-1]}"

@@ -141,7 +141,7 @@ def saturation(plan: MeasurePlan, target: Mapping[str, Any], runs: Sequence[RunF
         return None
     answered = positive_mean_interval([replies_per_s(run, plan) for run in runs])
     busy = max(client.busy_share for run in runs for client in run.clients)
-    used = [s for run in runs if (s := run.record.get("server_cpu_share")) is not None]
+    used = [s for run in runs if (s := run.record.server_cpu_share) is not None]
     share = None
     if used:  # read after the last reply, so it may exceed the CPU time of the measurement itself
         share = min(1.0, sum(used) / len(used) / max(1, len(target.get("cpus") or [0])))

@@ -8,6 +8,7 @@ from typing import Any
 
 from hindmost import _engine
 from hindmost.core.plan import MeasurePlan
+from hindmost.core.store.manifest import CleanUp
 from hindmost.core.targets import Attached, Managed
 
 
@@ -46,6 +47,6 @@ def remove_keys(plan: str) -> Iterator[dict[str, Any]]:
         yield record
     finally:
         try:
-            record["clean_up"] = {"removed": _engine.clean_up(plan)}
+            record["clean_up"] = CleanUp(removed=_engine.clean_up(plan))
         except _engine.EngineError as error:
-            record["clean_up"] = {"left": str(error.args[1])}
+            record["clean_up"] = CleanUp(left=str(error.args[1]))

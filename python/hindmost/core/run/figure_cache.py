@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from hindmost import __version__
 from hindmost._engine import Histogram
@@ -21,10 +22,10 @@ from hindmost.core.documents import open_regular, read_bytes, write_whole
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.figures import RunFigures, read_figures
 from hindmost.core.run.verdict.single_run import reasons_of_run
-from hindmost.core.store import RunRecord
+from hindmost.core.store import StoredRun
 
 FILE = "figures.msgpack"
-_FORMAT = 3
+_FORMAT = 4
 """Increase this if the same files give other figures."""
 _STOPPING_FIELDS = {"runs", "precision", "remake"}
 """Fields of the plan that do not affect the figures of a run."""
@@ -35,7 +36,7 @@ class _Entry(msgspec.Struct, array_like=True):
     figures: RunFigures
 
 
-def run_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
+def run_figures(run: StoredRun, plan: MeasurePlan) -> RunFigures:
     """Return the figures of a run from its cache, or compute and cache them.
 
     Raises
@@ -50,13 +51,14 @@ def run_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
             return replace(entry.figures, record=run.record)
     figures = read_figures(run, plan)
     figures = replace(figures, reasons=[reason.document() for reason in reasons_of_run(plan, figures)])
-    entry = _Entry(key, replace(figures, record={}))
+    slim = msgspec.structs.replace(run.record, sentinel=UNSET, fleet=UNSET)
+    entry = _Entry(key, replace(figures, record=slim))
     with suppress(OSError):  # the folder may be read-only
         write_whole(run.folder / FILE, msgspec.msgpack.encode(entry, enc_hook=_plain), synced=False)
     return figures
 
 
-def _key(run: RunRecord, plan: MeasurePlan) -> bytes:
+def _key(run: StoredRun, plan: MeasurePlan) -> bytes:
     plan_text = plan.model_dump_json(exclude=_STOPPING_FIELDS)
     digest = hashlib.sha256(f"{_FORMAT} {__version__} {plan_text}".encode())
     for path in sorted(run.folder.iterdir()):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 from hindmost._engine import Histogram
 from hindmost.core.plan import MeasurePlan
@@ -29,9 +29,10 @@ from hindmost.core.run.readings import (
     microseconds,
     read_clients,
 )
-from hindmost.core.store import RunRecord
+from hindmost.core.store import StoredRun
 from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.engine import Counts as ClientCounts
+from hindmost.core.store.manifest import RunRecord
 from hindmost.core.store.measure import Arrivals
 from hindmost.core.store.types import Counts, Reason
 from hindmost.stats import RunInterval, run_interval, run_value, sections_allowed, within_variance
@@ -124,7 +125,7 @@ class RunFigures:
     """
 
     number: int
-    record: dict[str, Any]
+    record: RunRecord
     values: dict[What, Values]
     kind_values: dict[str, Values]
     within: dict[str, float | None]
@@ -138,7 +139,7 @@ class RunFigures:
     reasons: list[Reason] = field(default_factory=list)
 
 
-def read_figures(run: RunRecord, plan: MeasurePlan) -> RunFigures:
+def read_figures(run: StoredRun, plan: MeasurePlan) -> RunFigures:
     """Read the files of a run and reduce them to figures."""
     clients = read_clients(run)
     totals = Totals()

@@ -98,19 +98,18 @@ def is_server(run: RunFigures, neighbour: engine.Neighbour) -> bool:
 
     Older studies have only its name, which other processes may share.
     """
-    pids = run.record.get("server_pids")
+    pids = run.record.server_pids
     return neighbour["process"] == server_process(run) if pids is None else neighbour["pid"] in pids
 
 
 def is_tracer(run: RunFigures, neighbour: engine.Neighbour) -> bool:
     """Whether a neighbour of the clients is the trace of this run."""
-    return neighbour["name"] == TRACER and "trace" in run.record
+    return neighbour["name"] == TRACER and bool(run.record.trace)
 
 
 def server_process(run: RunFigures) -> str | None:
     """Return the kernel's name of the server process; None if it runs elsewhere or is unknown."""
-    name = run.record.get("server_process")
-    return name if isinstance(name, str) else None
+    return run.record.server_process
 
 
 def wait_us(run: RunFigures) -> float | None:
@@ -137,7 +136,7 @@ def steal_share(run: RunFigures) -> float | None:
     return _worst(
         [
             *(client.result.get("steal_share") for client in run.clients),
-            run.record.get("server_steal_share"),
+            run.record.server_steal_share,
         ]
     )
 
@@ -218,7 +217,7 @@ def drops_before(run: RunFigures) -> int:
 def _namespaces(run: RunFigures) -> list[TcpCounters]:
     """Return the TCP counters of each client's network namespace, and of the server's if it is another."""
     clients = [client.result.get("tcp") for client in run.clients]
-    return [tcp for tcp in (*clients, run.record.get("server_tcp")) if tcp]
+    return [tcp for tcp in (*clients, run.record.server_tcp) if tcp]
 
 
 def blocked_share(run: RunFigures) -> float | None:
@@ -258,8 +257,8 @@ def peer_full(run: RunFigures) -> float | None:
 
 def not_accepted(run: RunFigures) -> int:
     """Count connections waiting in the server's accept queue when the measurement began."""
-    queues = run.record.get("server_queues")
-    return int(queues["begin"]["accept"]) if queues else 0
+    queues = run.record.server_queues
+    return queues.begin.accept if queues else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from hindmost import _engine
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run import limits
-from hindmost.core.store import RunRecord
+from hindmost.core.store import StoredRun
 from hindmost.core.store.estimates import bounds
+from hindmost.core.store.manifest import Witness
 from hindmost.core.store.measure import Capture, CaptureComparison, Curve, Differences, Margin
 from hindmost.errors import StudyError
 from hindmost.stats import Agreement, Estimate, agreement, constancy, mean_interval, positive_mean_interval
@@ -29,7 +30,7 @@ _POINTS = 160
 Microseconds = npt.NDArray[np.float64]
 
 
-def compare_captures(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | None:
+def compare_captures(runs: Sequence[StoredRun], plan: MeasurePlan) -> Capture | None:
     """Compare all runs of a study with their captures; None if the plan has no captures.
 
     Returns
@@ -44,24 +45,24 @@ def compare_captures(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | 
     """
     if not plan.verify_wire:
         return None
-    records = [run.record.get("witness") or {} for run in runs]
+    records = [run.record.witness or Witness() for run in runs]
     good = [
         (run, record)
         for run, record in zip(runs, records, strict=True)
-        if record.get("matched") and not record["dropped"] and record["whole"]
+        if record.matched and not record.dropped and record.whole
     ]
     latencies = [_read(run) for run, _ in good]
-    faults = [record for record in records if "fault" in record]
+    faults = [record for record in records if record.fault]
     return {
         "runs": len(good),
         "of": len(runs),
         "requests": sum(len(part["capture"]) for part in latencies),
-        "answered": sum(record["answered"] for _, record in good),
-        "dropped": sum(record.get("dropped", 0) for record in records),
-        "connections": next((record.get("connections") for _, record in good), None),
-        "code": faults[0].get("code") if faults else None,
-        "fault": faults[0]["fault"] if faults else None,
-        "hint": faults[0]["hint"] if faults else None,
+        "answered": sum(record.answered or 0 for _, record in good),
+        "dropped": sum(record.dropped or 0 for record in records),
+        "connections": next((record.connections or None for _, record in good), None),
+        "code": faults[0].code or None if faults else None,
+        "fault": faults[0].fault or None if faults else None,
+        "hint": faults[0].hint or None if faults else None,
         "wire": _compare("wire", latencies),
         "service": _compare("service", latencies),
         "curves": {
@@ -72,10 +73,10 @@ def compare_captures(runs: Sequence[RunRecord], plan: MeasurePlan) -> Capture | 
     }
 
 
-def _read(run: RunRecord) -> dict[str, Microseconds]:
+def _read(run: StoredRun) -> dict[str, Microseconds]:
     """Read the latencies of a run's matched requests; ``wire`` is NaN if the kernel did not stamp one."""
     parts = []
-    for index in range(run.record["clients"]):
+    for index in range(run.record.clients):
         path = run.folder / f"witness-{index}.parquet"
         try:
             columns = _engine.read_columns(str(path), _COLUMNS)

@@ -14,7 +14,7 @@ from hindmost import _engine
 from hindmost._engine import Histogram
 from hindmost.core.documents import read_json
 from hindmost.core.plan import MeasurePlan
-from hindmost.core.store import RunRecord, Study
+from hindmost.core.store import StoredRun, Study
 from hindmost.core.store.engine import ClientResult
 from hindmost.core.store.older import TAGS, client_file
 from hindmost.core.store.reading import revive
@@ -110,7 +110,7 @@ def plan_of(study: Study) -> MeasurePlan:
         ) from None
 
 
-def read_clients(run: RunRecord) -> list[ClientReading]:
+def read_clients(run: StoredRun) -> list[ClientReading]:
     """Read the files of a run's clients.
 
     Raises
@@ -119,7 +119,7 @@ def read_clients(run: RunRecord) -> list[ClientReading]:
         If a file is missing or damaged.
     """
     clients = []
-    for index in range(run.record["clients"]):
+    for index in range(run.record.clients):
         try:
             result = read_json(client_file(run.folder, index, "json"))
             if isinstance(result, dict) and result.get("schema") == "hindmost.instance/1":

@@ -139,7 +139,7 @@ def _findings(
 ) -> Iterator[RunStatus]:
     """Yield findings in this order: the kernel's counters, the server's replies, the client's clock."""
     yield from _interference(run)
-    full = saturation(plan, run.record["target"], [run])
+    full = saturation(plan, run.record.target, [run])
     if full is not None:
         yield RunStatus(
             "short", full.text, "rate-not-reached", replies_per_s(run, plan), full.by, full.values()

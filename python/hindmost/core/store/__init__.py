@@ -1,6 +1,6 @@
 """Study folders: what a measurement leaves on disk, whole or not at all."""
 
 from hindmost.core.store.kinds import name_of
-from hindmost.core.store.study import RunRecord, Study, now_utc
+from hindmost.core.store.study import StoredRun, Study, now_utc
 
-__all__ = ["RunRecord", "Study", "name_of", "now_utc"]
+__all__ = ["StoredRun", "Study", "name_of", "now_utc"]

@@ -2,8 +2,10 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hindmost.core.store.engine import Finding, Watched
-from hindmost.core.store.types import Count, Level, Share, Target
+from msgspec import UNSET, UnsetType
+
+from hindmost.core.store.engine import Finding, TcpCounters, Watched
+from hindmost.core.store.types import Count, Document, Level, Share, Target
 
 
 class Plan(TypedDict, total=False):
@@ -93,7 +95,7 @@ class Manifest(TypedDict):
     sets: NotRequired[list[tuple[str, str]]]
 
 
-class SocketQueues(TypedDict):
+class SocketQueues(Document):
     """Data waiting in a server's sockets at one moment."""
 
     connections: Count
@@ -103,48 +105,51 @@ class SocketQueues(TypedDict):
     accept: Count
 
 
-class ServerQueues(TypedDict):
+class ServerQueues(Document):
     """The server's sockets at the start of the measurement, under load, and after its last reply."""
 
     begin: SocketQueues
     end: SocketQueues
 
 
-class Witness(TypedDict, total=False):
+class Witness(Document):
     """The packet capture of a run: its counts, or the ``fault`` that prevented it."""
 
-    fault: str
-    hint: str | None
-    connections: Count | None
-    captured: Count
-    dropped: Count
-    whole: bool
-    answered: Count
-    matched: Count
-    stamped: Count
+    code: str | UnsetType = UNSET
+    fault: str | UnsetType = UNSET
+    hint: str | UnsetType | None = UNSET
+    connections: Count | UnsetType | None = UNSET
+    captured: Count | UnsetType = UNSET
+    dropped: Count | UnsetType = UNSET
+    whole: bool | UnsetType = UNSET
+    answered: Count | UnsetType = UNSET
+    matched: Count | UnsetType = UNSET
+    stamped: Count | UnsetType = UNSET
 
 
-class StageTrace(TypedDict, total=False):
+class StageTrace(Document):
     """A run's trace: its document, the stages with the largest variance and mean; or why there is none."""
 
-    fault: str
-    hint: str | None
-    file: str
-    requests: Count
-    matched: float
-    by_variance: str
-    by_mean: str
-    culprit: str | None
+    code: str | UnsetType = UNSET
+    fault: str | UnsetType = UNSET
+    hint: str | UnsetType | None = UNSET
+    file: str | UnsetType = UNSET
+    requests: Count | UnsetType = UNSET
+    matched: float | UnsetType = UNSET
+    by_variance: str | UnsetType = UNSET
+    by_mean: str | UnsetType = UNSET
+    culprit: str | UnsetType | None = UNSET
 
 
-class Fault(TypedDict):
+class Fault(Document):
     """Why a companion of a run recorded nothing."""
 
+    code: str | UnsetType = UNSET
     fault: str
     hint: str | None
 
 
-class ClockOffset(TypedDict):
+class ClockOffset(Document):
     """A host's monotonic clock minus the controller's, at a time of the latter, with error ``error_ns``."""
 
     offset_ns: int
@@ -152,7 +157,7 @@ class ClockOffset(TypedDict):
     at_ns: Count
 
 
-class HostClocks(TypedDict):
+class HostClocks(Document):
     """A host's clock just before and just after a run."""
 
     before: ClockOffset
@@ -160,7 +165,7 @@ class HostClocks(TypedDict):
     drift_ppm: float
 
 
-class Silence(TypedDict):
+class Silence(Document):
     """Activity during the measurement of the process that speaks with the controller (kernel's counters)."""
 
     seconds: float
@@ -169,7 +174,7 @@ class Silence(TypedDict):
     bytes: int
 
 
-class HostOfRun(TypedDict):
+class HostOfRun(Document):
     """A load host in one run; ``findings``: of its ``hindmost host doctor``."""
 
     host: str
@@ -181,38 +186,40 @@ class HostOfRun(TypedDict):
     findings: list[dict[str, Any]]
 
 
-class CleanUp(TypedDict):
+class CleanUp(Document):
     """Clean-up on a server that is not managed: keys ``removed`` after a run, or why some may be ``left``."""
 
-    removed: NotRequired[Count]
-    left: NotRequired[str]
+    removed: Count | UnsetType = UNSET
+    left: str | UnsetType = UNSET
 
 
-class RunRecord(TypedDict):
+class RunRecord(Document):
     """One finished run; ``server_cpu_share`` counts CPUs, so it may exceed 1.
 
     ``server_tcp`` and ``server_queues`` are null if the server is on another host. ``server_process`` is its
     name, ``server_pids`` are its processes. ``sentinel``: observations by CPU, or why there are none.
-    ``fleet``: load hosts other than the controller; ``voided``: why earlier attempts of this run were void.
+    ``server_counters``: why the server's counters are missing. ``fleet``: load hosts other than the
+    controller; ``voided``: why earlier attempts of this run were void.
     """
 
-    schema: Literal["hindmost.run/2"]
+    schema: Literal["hindmost.run/2"] = "hindmost.run/2"
     run: Count
     seed: Count
     started: str
     seconds: float
     clients: Count
     target: Target
-    server_cpu_share: float | None
-    server_steal_share: Share | None
-    server_process: NotRequired[str | None]
-    server_pids: NotRequired[list[Count] | None]
-    server_busy_share: NotRequired[Share | None]
-    server_tcp: NotRequired[dict[str, Count] | None]
-    server_queues: NotRequired[ServerQueues | None]
-    sentinel: NotRequired[list[Watched] | Fault]
-    fleet: NotRequired[list[HostOfRun]]
-    voided: NotRequired[list[str]]
-    witness: NotRequired[Witness]
-    trace: NotRequired[StageTrace]
-    clean_up: NotRequired[CleanUp]
+    server_cpu_share: float | None = None
+    server_steal_share: Share | None = None
+    server_process: str | None = None
+    server_pids: list[Count] | None = None
+    server_busy_share: Share | None = None
+    server_tcp: TcpCounters | None = None
+    server_queues: ServerQueues | None = None
+    server_counters: Fault | UnsetType = UNSET
+    sentinel: list[Watched] | Fault | UnsetType = UNSET
+    fleet: list[HostOfRun] | UnsetType = UNSET
+    voided: list[str] | UnsetType = UNSET
+    witness: Witness | UnsetType = UNSET
+    trace: StageTrace | UnsetType = UNSET
+    clean_up: CleanUp | UnsetType = UNSET

@@ -28,22 +28,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hindmost.core.documents import read_json, write_whole
+import msgspec
+
+from hindmost.core.documents import read_bytes, read_json, write_whole
 from hindmost.core.store.kinds import go_on
-from hindmost.core.store.reading import revive
+from hindmost.core.store.manifest import RunRecord
+from hindmost.core.store.reading import load
 from hindmost.errors import StudyError, UsageError
 
 SCHEMA = "hindmost.study/1"
-RUN_SCHEMA = "hindmost.run/2"
 
 
 @dataclass(frozen=True)
-class RunRecord:
+class StoredRun:
     """One finished run: its number, its folder, and the contents of ``run.json``."""
 
     number: int
     folder: Path
-    record: dict[str, Any]
+    record: RunRecord
 
 
 def now_utc() -> str:
@@ -212,26 +214,26 @@ class Study:
             return False
         return False
 
-    def runs(self) -> list[RunRecord]:
+    def runs(self) -> list[StoredRun]:
         """Return all finished runs, in order."""
         return [_run(folder) for folder in sorted(self.folder.glob("runs/[0-9]*"))]
 
-    def run(self, number: int) -> RunRecord | None:
+    def run(self, number: int) -> StoredRun | None:
         """Return a finished run; None if there is none of this number."""
         folder = self.folder / "runs" / f"{number:04d}"
         return _run(folder) if folder.is_dir() else None
 
     @contextmanager
     def new_run(self, number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Provide a hidden folder and an empty record for run `number`; keep it if the block succeeds."""
+        """Provide a hidden folder and a dict for the fields of its record; keep run `number` on success."""
         part = self.folder / "runs" / f".part-{number:04d}"
         with _explain_failures(self.folder, self.resume_command):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
-            record: dict[str, Any] = {"schema": RUN_SCHEMA, "run": number}
+            fields: dict[str, Any] = {}
             try:
-                yield part, record
-                write_whole(part / "run.json", json.dumps(record).encode())
+                yield part, fields
+                write_whole(part / "run.json", msgspec.json.encode(RunRecord(run=number, **fields)))
                 part.rename(self.folder / "runs" / f"{number:04d}")
                 _sync_folder(self.folder / "runs")
             except BaseException:
@@ -261,13 +263,9 @@ class Study:
             return path
 
 
-def _run(folder: Path) -> RunRecord:
+def _run(folder: Path) -> StoredRun:
     try:
-        record = read_json(folder / "run.json")
-        if isinstance(record, dict) and record.get("schema") == "hindmost.run/1":
-            record = revive(record)
-        if not (isinstance(record, dict) and record.get("schema") == RUN_SCHEMA and "target" in record):
-            raise ValueError(f"run.json is not a complete {RUN_SCHEMA}")
+        return StoredRun(int(folder.name), folder, _record(folder / "run.json"))
     except (OSError, ValueError) as error:
         raise StudyError(
             "unreadable-file" if isinstance(error, PermissionError) else "damaged-run",
@@ -276,7 +274,13 @@ def _run(folder: Path) -> RunRecord:
             path=str(folder / "run.json"),
             run=int(folder.name),
         ) from None
-    return RunRecord(int(folder.name), folder, record)
+
+
+def _record(path: Path) -> RunRecord:
+    try:
+        return msgspec.json.decode(read_bytes(path), type=RunRecord)
+    except (msgspec.MsgspecError, RecursionError):  # of an older version, or damaged
+        return load(path, RunRecord)
 
 
 _TOLERATED: ContextVar[list[str] | None] = ContextVar("tolerated", default=None)

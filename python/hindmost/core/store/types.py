@@ -98,7 +98,7 @@ class Cause(TypedDict):
 
 
 class Target(TypedDict):
-    """The server under test; ``managed`` says whether Hindmost started (and restarted) it."""
+    """The server under test; ``managed``: Hindmost started (and restarted) it, on ``host`` of a fleet."""
 
     name: str
     protocol: str
@@ -107,6 +107,7 @@ class Target(TypedDict):
     command: NotRequired[list[str] | None]
     cpus: NotRequired[list[int] | None]
     server_version: NotRequired[str | None]
+    host: NotRequired[str]
 
 
 class Counts(TypedDict):

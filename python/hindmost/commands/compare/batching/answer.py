@@ -54,7 +54,7 @@ def answer(study: Study) -> documents.Batching:
         created=now_utc(),
         headline=_headline(request, rates, rounds),
         study=study.folder.resolve().name,
-        target=last.record["target"],
+        target=last.record.target,
         connections=plan.connections,
         by=request.by,
         margin=MARGIN,

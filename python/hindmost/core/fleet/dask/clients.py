@@ -19,6 +19,7 @@ from hindmost.core.fleet.dask.clock import Offset, clocks, drift_ppm
 from hindmost.core.fleet.dask.files import pack_files
 from hindmost.core.fleet.dask.replies import Finding, Messages, Place, bad_reply
 from hindmost.core.fleet.fleet import Heard, Job
+from hindmost.core.store.manifest import HostClocks, HostOfRun, Silence
 from hindmost.errors import ClientError, HostLost
 
 AHEAD_NS = 300_000_000
@@ -66,7 +67,7 @@ class DaskTeam:
         self._folder = folder
         self._heard: queue.SimpleQueue[tuple[str, Messages | Exception]] = queue.SimpleQueue()
         self._ended: set[int] = set()
-        self._silence: dict[str, Any] = {}
+        self._silence: dict[str, Silence | None] = {}
         self._places: dict[str, list[Place]] = {}
         self._before: dict[str, Offset] = {}
         self._after: dict[str, Offset] = {}
@@ -157,23 +158,23 @@ class DaskTeam:
         """Return the fleet's part of ``run.json``, by host."""
         return {
             "fleet": [
-                {
-                    "host": host,
-                    "hostname": self._found[host].hostname,
-                    "clients": indices,
-                    "places": msgspec.to_builtins(self._places[host]),
-                    "clock": {
-                        "before": self._before[host].document(),
-                        "after": self._after[host].document(),
-                        "drift_ppm": drift_ppm(self._before[host], self._after[host]),
-                    },
-                    "channel": self._silence.get(host),
-                    "findings": [
+                HostOfRun(
+                    host=host,
+                    hostname=self._found[host].hostname,
+                    clients=indices,
+                    places=msgspec.to_builtins(self._places[host]),
+                    clock=HostClocks(
+                        before=self._before[host].document(),
+                        after=self._after[host].document(),
+                        drift_ppm=drift_ppm(self._before[host], self._after[host]),
+                    ),
+                    channel=self._silence.get(host),
+                    findings=[
                         msgspec.to_builtins(finding)
                         for finding in self._found[host].findings
                         if finding.mark != "fine"
                     ],
-                }
+                )
                 for host, indices in self._by_host.items()
             ]
         }

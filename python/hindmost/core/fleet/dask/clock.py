@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from hindmost.core.fleet.dask.channel import Channel
+from hindmost.core.store.manifest import ClockOffset
 
 ROUNDS = 32
 """Round trips per measurement: a few tens of milliseconds per host; the fastest is close to the minimum."""
@@ -31,9 +32,9 @@ class Offset:
     error_ns: int
     at_ns: int
 
-    def document(self) -> dict[str, int]:
+    def document(self) -> ClockOffset:
         """Return the form in ``run.json``."""
-        return asdict(self)
+        return ClockOffset(**asdict(self))
 
 
 def offset_of(trips: Iterable[tuple[int, int, int, int]]) -> Offset:

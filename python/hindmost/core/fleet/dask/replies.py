@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from hindmost.core.codes import CODES
 from hindmost.core.documents import parse_json
 from hindmost.core.exits import Exit
+from hindmost.core.store.manifest import Silence
 from hindmost.errors import ClientError, HindmostError, HostUnfit
 
 
@@ -66,7 +67,7 @@ class Messages(msgspec.Struct):
     """Messages by client, and what the host sent and received while it measured."""
 
     events: list[tuple[int, Event]]
-    channel: dict[str, int | float] | None
+    channel: Silence | None
 
 
 class Server(msgspec.Struct):

@@ -11,6 +11,7 @@ from hindmost.core.run.companions.companion import Companion, Scene
 from hindmost.core.run.companions.sentinel import Sentinel
 from hindmost.core.run.companions.server import ServerCounters
 from hindmost.core.run.companions.stages import StageTrace
+from hindmost.core.store.manifest import Fault
 from hindmost.errors import HindmostError
 
 __all__ = ["COMPANIONS", "Companion", "Companions", "Scene", "accompany"]
@@ -55,7 +56,7 @@ class Companions:
             with self._keep_fault(companion):
                 records |= companion.record()
         return records | {
-            name: {"code": error.code, "fault": error.message, "hint": error.hint}
+            name: Fault(code=error.code, fault=error.message, hint=error.hint)
             for name, error in self._faults.items()
         }
 

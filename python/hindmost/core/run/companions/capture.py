@@ -10,6 +10,7 @@ from typing import Any
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.plan.measure import FLAT_OUT_PER_S
 from hindmost.core.run.companions.companion import Companion, Scene
+from hindmost.core.store.manifest import Witness
 
 
 class PacketCapture(Companion):
@@ -45,7 +46,7 @@ class PacketCapture(Companion):
 
     def record(self) -> dict[str, Any]:
         """Match the captured packets to the requests of all clients; return the counts."""
-        return {"witness": self._witness.match(self.scene.plan.clients)}
+        return {"witness": Witness(**self._witness.match(self.scene.plan.clients))}
 
 
 def _captured_per_s(plan: MeasurePlan) -> float:

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from hindmost import _engine
 from hindmost.core.documents import read_kernel
 from hindmost.core.run.companions.companion import Companion, Scene
+from hindmost.core.store.manifest import ServerQueues, SocketQueues
 from hindmost.core.targets import process_tree
 
 
@@ -22,7 +25,7 @@ class _Counters:
     busy: int
     ticks: int
     tcp: Mapping[str, int] | None
-    queues: Mapping[str, int] | None
+    queues: SocketQueues | None
 
 
 def process_name(pid: int) -> str | None:
@@ -69,7 +72,7 @@ class ServerCounters(Companion):
             busy=sum(cpu[name] for cpu in cpus for name in ("user", "nice", "system")),
             ticks=sum(cpu[name] for cpu in cpus for name in whole),
             tcp=json.loads(_engine.tcp_counters(self._pid)) if here else None,
-            queues=json.loads(_engine.socket_queues(self._port, self._pid))
+            queues=msgspec.json.decode(_engine.socket_queues(self._port, self._pid), type=SocketQueues)
             if here and self._port is not None
             else None,
         )
@@ -84,7 +87,7 @@ class ServerCounters(Companion):
         last reply.
         """
         before, after = self._before, self._after
-        record = {"server_process": self._name}
+        record: dict[str, Any] = {"server_process": self._name}
         if before is None or after is None:
             names = ("pids", "cpu_share", "steal_share", "busy_share", "tcp", "queues")
             return record | dict.fromkeys(f"server_{name}" for name in names)
@@ -100,7 +103,7 @@ class ServerCounters(Companion):
             "server_tcp": {name: after.tcp[name] - count for name, count in before.tcp.items()}
             if before.tcp and after.tcp
             else None,
-            "server_queues": {"begin": before.queues, "end": after.queues}
+            "server_queues": ServerQueues(begin=before.queues, end=after.queues)
             if before.queues and after.queues
             else None,
         }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.companions.companion import Companion, Scene
+from hindmost.core.store import manifest
 from hindmost.core.store.estimates import encode
 from hindmost.errors import TargetError
 
@@ -66,12 +67,12 @@ class StageTrace(Companion):
         (self.scene.folder / FILE).write_text(encode(document), encoding="utf-8")
         culprits = [] if document.who is None else document.who.culprits
         return {
-            "trace": {
-                "file": FILE,
-                "requests": document.all.requests,
-                "matched": document.matched,
-                "by_variance": document.critical.by_variance,
-                "by_mean": document.critical.by_mean,
-                "culprit": culprits[0].who.name if culprits else None,
-            }
+            "trace": manifest.StageTrace(
+                file=FILE,
+                requests=document.all.requests,
+                matched=document.matched,
+                by_variance=document.critical.by_variance,
+                by_mean=document.critical.by_mean,
+                culprit=culprits[0].who.name if culprits else None,
+            )
         }

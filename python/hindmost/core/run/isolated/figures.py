@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from hindmost.core.run.isolated.refusal import OF_STATISTICS, Refusal
 from hindmost.core.run.isolated.requests import RequestTimes, read_request_times
 from hindmost.core.run.text import percent
 from hindmost.core.store.engine import ClientResult
+from hindmost.core.store.manifest import RunRecord
 from hindmost.stats import (
     Dependence,
     Estimate,
@@ -85,7 +85,7 @@ class RunIsolated:
 
 def run_isolated(
     folder: Path,
-    record: Mapping[str, Any],
+    record: RunRecord,
     results: Sequence[ClientResult],
     plan: MeasurePlan,
     raw: Mapping[str, float],
@@ -98,7 +98,7 @@ def run_isolated(
     ----------
     folder : Path
         The run's folder.
-    record : mapping
+    record : RunRecord
         Contents of ``run.json``.
     results : sequence of InstanceResult
         Results of its clients.
@@ -303,17 +303,17 @@ def _refuse(
     )
 
 
-def _neighbours(record: Mapping[str, Any], interference: Interference) -> Refusal | None:
+def _neighbours(record: RunRecord, interference: Interference) -> Refusal | None:
     """Refuse if other programs share the server's CPUs.
 
     Their share is the busy time of these CPUs, less the server's own and the censored time. What a client saw
     of its own CPU is not part of it, nor is steal time, which does not count as busy.
     """
-    busy, used = record.get("server_busy_share"), record.get("server_cpu_share")
+    busy, used = record.server_busy_share, record.server_cpu_share
     if busy is None or used is None:
         return None
-    censored = max(0.0, interference.by_sentinel - (record.get("server_steal_share") or 0.0))
-    others = busy - used / len(record["target"]["cpus"]) - censored
+    censored = max(0.0, interference.by_sentinel - (record.server_steal_share or 0.0))
+    others = busy - used / len(record.target.get("cpus") or ()) - censored
     if others <= limits.NEIGHBOURS:
         return None
     return Refusal(
@@ -325,10 +325,10 @@ def _neighbours(record: Mapping[str, Any], interference: Interference) -> Refusa
 
 
 def _service(
-    record: Mapping[str, Any], results: Sequence[ClientResult], interference: Interference
+    record: RunRecord, results: Sequence[ClientResult], interference: Interference
 ) -> Service | Refusal:
     """Return the server's utilization: its CPU time over the CPU time that interference left."""
-    used = record.get("server_cpu_share")
+    used = record.server_cpu_share
     answered = sum(result["achieved_per_s"] for result in results)
     if used is None or not answered:
         return Refusal(
@@ -336,7 +336,7 @@ def _service(
             "the server's CPU time is not known" if used is None else "no request was answered",
             "a server on this host whose process can be seen",
         )
-    servers = len(record["target"]["cpus"])
+    servers = len(record.target.get("cpus") or ())
     busy = min(FULL, used / (servers * max(1.0 - interference.taken, 1.0 - FULL)))
     return Service(busy, max(1.0, 1e9 * used / answered), servers=servers)
 

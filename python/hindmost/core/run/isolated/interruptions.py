@@ -17,14 +17,15 @@ Neither source sees interrupts of a few microseconds, the server's own threads, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from hindmost.core.plan import MeasurePlan
 from hindmost.core.run.isolated.refusal import Refusal
 from hindmost.core.run.sharing import apart
-from hindmost.core.store.engine import ClientResult
+from hindmost.core.store.engine import ClientResult, Watched
+from hindmost.core.store.manifest import Fault, RunRecord
 from hindmost.stats import Interruptions
 
 
@@ -52,13 +53,13 @@ class Interference:
 
 
 def find_interference(
-    record: Mapping[str, Any], results: Sequence[ClientResult], plan: MeasurePlan
+    record: RunRecord, results: Sequence[ClientResult], plan: MeasurePlan
 ) -> Interference | Refusal:
     """Find the interruptions of a run, or why they cannot be known.
 
     Parameters
     ----------
-    record : mapping
+    record : RunRecord
         Contents of ``run.json``.
     results : sequence of InstanceResult
         With ``away`` of each worker.
@@ -69,7 +70,7 @@ def find_interference(
         return refusal
     spans: list[tuple[int, int, int]] = []
     limits: list[int] = []
-    watched = record["sentinel"]
+    watched = cast("list[Watched]", record.sentinel)
     zero, length = results[0]["measured_from_ns"], int(plan.duration_s * 1e9)
     for watch in watched:
         if not (watch["from_ns"] <= zero and zero + length <= watch["to_ns"]):
@@ -123,7 +124,7 @@ def find_interference(
     )
 
 
-def _by_sentinel(watched: Sequence[Mapping[str, Any]], zero: int, length: int) -> float:
+def _by_sentinel(watched: Sequence[Watched], zero: int, length: int) -> float:
     each = []
     for watch in watched:
         spans = [
@@ -135,15 +136,13 @@ def _by_sentinel(watched: Sequence[Mapping[str, Any]], zero: int, length: int) -
     return sum(each) / len(each)
 
 
-def _find_obstacle(
-    record: Mapping[str, Any], results: Sequence[ClientResult], plan: MeasurePlan
-) -> Refusal | None:
+def _find_obstacle(record: RunRecord, results: Sequence[ClientResult], plan: MeasurePlan) -> Refusal | None:
     """Return why this run cannot show interference, before looking at any span."""
     if plan.loop == "closed":
         return Refusal(
             "closed-loop", "a closed loop schedules requests by the server's replies", "an open loop"
         )
-    cpus = set(record["target"].get("cpus") or ())
+    cpus = set(record.target.get("cpus") or ())
     if not cpus:
         return Refusal(
             "unknown-server-cpus",
@@ -165,10 +164,10 @@ def _find_obstacle(
             "a quota that is large enough for clients that spin, or no quota",
             {"periods": stops},
         )
-    sentinel = record.get("sentinel")
-    if not sentinel or isinstance(sentinel, dict):
-        why = sentinel["fault"] if sentinel else "no sentinel watched the server's CPUs"
-        hint = sentinel["hint"] if sentinel else "--sentinel auto"
-        values = {"code": sentinel["code"]} if sentinel and "code" in sentinel else {}
-        return Refusal("no-sentinel", why, hint, values)
+    if isinstance(fault := record.sentinel, Fault):
+        return Refusal(
+            "no-sentinel", fault.fault, fault.hint or "", {"code": fault.code} if fault.code else {}
+        )
+    if not record.sentinel:
+        return Refusal("no-sentinel", "no sentinel watched the server's CPUs", "--sentinel auto")
     return None

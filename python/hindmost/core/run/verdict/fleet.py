@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from hindmost.core.plan.units import format_us
 from hindmost.core.run import limits
@@ -43,7 +42,7 @@ def slow_clients(e: Evidence) -> Iterator[Reason]:
 
 def lost_hosts(e: Evidence) -> Iterator[Reason]:
     """Runs were void because a load host was lost."""
-    why = [text for run in e.made for text in run.record.get("voided", ())]
+    why = [text for run in e.made for text in run.record.voided or ()]
     if why:
         runs = "1 run was" if len(why) == 1 else f"{len(why)} runs were"
         yield Reason(
@@ -58,25 +57,25 @@ def lost_hosts(e: Evidence) -> Iterator[Reason]:
 def active_workers(e: Evidence) -> Iterator[Reason]:
     """The process that talks to the controller was active while its host measured."""
     for run in e.runs:
-        for entry in run.record.get("fleet", ()):
-            channel = entry["channel"]
+        for entry in run.record.fleet or ():
+            channel = entry.channel
             if channel is None:
                 continue
-            rate = channel["wakeups"] / max(channel["seconds"], 1e-9)
-            if channel["bytes"] or rate > limits.CHANNEL_WAKEUPS_PER_S:
+            rate = channel.wakeups / max(channel.seconds, 1e-9)
+            if channel.bytes or rate > limits.CHANNEL_WAKEUPS_PER_S:
                 yield Reason(
                     "worker-active",
                     "note",
-                    f"run {run.number}: the worker on host {entry['host']} was active while it measured:"
-                    f" {channel['bytes']} bytes, {rate:.1f} wakeups/s, {channel['cpu_ms']:.1f} ms of"
+                    f"run {run.number}: the worker on host {entry.host} was active while it measured:"
+                    f" {channel.bytes} bytes, {rate:.1f} wakeups/s, {channel.cpu_ms:.1f} ms of"
                     " CPU time",
                     "use `--fleet` with a file of hosts, so that the workers are Hindmost's own",
                     values={
                         "run": run.number,
-                        "host": entry["host"],
-                        "bytes": channel["bytes"],
+                        "host": entry.host,
+                        "bytes": channel.bytes,
                         "wakeups_per_s": rate,
-                        "cpu_ms": channel["cpu_ms"],
+                        "cpu_ms": channel.cpu_ms,
                     },
                 )
                 return
@@ -84,5 +83,5 @@ def active_workers(e: Evidence) -> Iterator[Reason]:
 
 def host_of(e: Evidence, index: int) -> str | None:
     """Return the name of a client's load host, None for this machine."""
-    hosts: list[dict[str, Any]] = e.runs[-1].record.get("fleet", [])
-    return next((entry["host"] for entry in hosts if index in entry["clients"]), None)
+    hosts = e.runs[-1].record.fleet or ()
+    return next((entry.host for entry in hosts if index in entry.clients), None)

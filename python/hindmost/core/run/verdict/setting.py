@@ -23,7 +23,7 @@ def host(e: Evidence) -> Iterator[Reason]:
     steal = [
         s for run in e.runs for client in run.clients if (s := client.result.get("steal_share")) is not None
     ]
-    steal += [s for run in e.runs if (s := run.record.get("server_steal_share")) is not None]
+    steal += [s for run in e.runs if (s := run.record.server_steal_share) is not None]
     if steal and max(steal) > limits.STEAL_MIND:
         yield Reason(
             "steal-time",
