@@ -14,7 +14,8 @@ from hindmost.commands.clone.parameters import apply_changes
 from hindmost.commands.clone.simulation import Design, run_points
 from hindmost.commands.compare.clone import costs as control
 from hindmost.commands.compare.clone.costs import COST, cost_ratios, slowdown
-from hindmost.commands.compare.clone.log_costs import LoggedCost
+from hindmost.commands.compare.clone.log_costs import cost_at
+from hindmost.core.store.manifest import LoggedCost
 from hindmost.stats import equivalence
 
 PAIRS = 6
@@ -44,6 +45,10 @@ def slow_down(clone, factor):
     return Clone.from_document(longer | {"arrival_us": factor * clone.document["arrival_us"]})
 
 
+def logged_cost(beside_us, service_us=CLONE.mean_busy_us):
+    return LoggedCost(rates_per_s=list(beside_us), beside_us=list(beside_us.values()), service_us=service_us)
+
+
 def record(factor):
     """The part of a run's record that gives the cost of its requests."""
     return {
@@ -66,7 +71,7 @@ def test_intervals_are_narrower_and_cover_at_their_level(share, repeats, least, 
     monkeypatch.setattr(control, "DESIGN", replace(control.DESIGN, requests=simulated))
     random = np.random.default_rng(5)
     rate = share / CLONE.mean_busy_us * 1e6
-    logged = LoggedCost((rate,), (OUTSIDE_US,), CLONE.mean_busy_us)
+    logged = logged_cost({rate: OUTSIDE_US})
     raw, fair = [], []
     for _ in range(repeats):
         ours, theirs, costs = [], [], {"original": {}, "again": {}, "clone": {}}
@@ -101,7 +106,7 @@ def test_a_law_of_another_shape_stays_different():
     law = {"kind": "lognormal", "mean_us": CLONE.mean_busy_us, "sigma_log": 1.4}
     other = Clone.from_document(CLONE.document | {"service": [{"law": law, "weight": 1.0}]})
     costs = {side: {1: record(1.1)} for side in ("original", "again")} | {"clone": {1: record(1.0)}}
-    late = cost_ratios(CLONE, rate, costs, [1], LoggedCost((rate,), (OUTSIDE_US,), CLONE.mean_busy_us))
+    late = cost_ratios(CLONE, rate, costs, [1], logged_cost({rate: OUTSIDE_US}))
     expected = (1.1 * CLONE.mean_busy_us + OUTSIDE_US) / (CLONE.mean_busy_us + OUTSIDE_US)
     assert late[1]["original"][COST] == pytest.approx(expected)
     dear = run(slow_down(other, 1.1), rate, 3)["mean"] / late[1]["original"]["mean"]
@@ -111,7 +116,7 @@ def test_a_law_of_another_shape_stays_different():
 @pytest.mark.usefixtures("quick")
 def test_a_pair_with_an_unknown_cost_or_one_above_the_clones_capacity_is_excluded():
     rate = 0.6 / CLONE.mean_busy_us * 1e6
-    logged = LoggedCost((rate,), (0.0,), CLONE.mean_busy_us)
+    logged = logged_cost({rate: 0.0})
     fine, unknown, heavy = record(1.0), {"server_cpu_share": None}, record(3.0)
     costs = {
         "original": {1: fine, 2: unknown, 3: heavy},
@@ -123,12 +128,12 @@ def test_a_pair_with_an_unknown_cost_or_one_above_the_clones_capacity_is_exclude
 
 
 def test_cost_outside_services_is_interpolated_between_the_logged_rates():
-    logged = LoggedCost((1_000.0, 3_000.0), (30.0, 10.0), 100.0)
-    assert logged.cost_at(CLONE, 2_000.0) == pytest.approx(120.0)
-    assert logged.cost_at(CLONE, 9_000.0) == pytest.approx(110.0)
+    logged = logged_cost({1_000.0: 30.0, 3_000.0: 10.0}, 100.0)
+    assert cost_at(logged, CLONE, 2_000.0) == pytest.approx(120.0)
+    assert cost_at(logged, CLONE, 9_000.0) == pytest.approx(110.0)
     busy = Clone.from_document(CLONE.document | {"load": {"time": -0.2}})
     low, high = (
-        logged.cost_at(busy, rate) - outside_us for rate, outside_us in ((1_000.0, 30.0), (3_000.0, 10.0))
+        cost_at(logged, busy, rate) - outside_us for rate, outside_us in ((1_000.0, 30.0), (3_000.0, 10.0))
     )
     assert low > 100.0 > high
     assert 0.25 * low + 0.75 * high == pytest.approx(100.0), (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from hindmost.commands.attribute.design import Factor, choose
 from hindmost.commands.attribute.design.offer import offer, runs_within
@@ -61,7 +60,7 @@ def make_plan(file: StudyFile, measure: MeasurePlan, *, dry: bool = False) -> At
 
 def plan_to_run(study: Study) -> AttributionPlan:
     """Return the plan of a study that starts or is resumed."""
-    return make_plan(read_study(file_of(study), str(study.folder)), plan_of(study))
+    return make_plan(read_study(study.part("attribution", dict), str(study.folder)), plan_of(study))
 
 
 def plan_to_read(study: Study) -> AttributionPlan:
@@ -72,9 +71,9 @@ def plan_to_read(study: Study) -> AttributionPlan:
     StudyError
         Its manifest is incomplete.
     """
-    file = read_study(file_of(study), str(study.folder))
-    found = study.manifest.get("sets")
-    if not isinstance(found, list) or len(found) != len(file.factor):
+    file = read_study(study.part("attribution", dict), str(study.folder))
+    sets = study.part("sets", tuple[tuple[str, str], ...])
+    if len(sets) != len(file.factor):
         path = study.folder / "manifest.json"
         raise StudyError(
             "bad-file",
@@ -83,23 +82,7 @@ def plan_to_read(study: Study) -> AttributionPlan:
             path=str(path),
             key="sets",
         )
-    sets = tuple((str(kind), str(what)) for kind, what in found)
     return _add_design(file, plan_of(study), None, (), sets)
-
-
-def file_of(study: Study) -> dict[str, Any]:
-    """Return the study file with which a study was started."""
-    file = study.manifest.get("attribution")
-    if not isinstance(file, dict):
-        path = study.folder / "manifest.json"
-        raise StudyError(
-            "bad-file",
-            f"{path} contains no study file",
-            hint=f"head -c 2000 {path}",
-            path=str(path),
-            key="attribution",
-        )
-    return file
 
 
 def _add_design(

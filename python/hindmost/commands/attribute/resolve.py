@@ -10,7 +10,7 @@ from hindmost.commands.attribute.design import cost
 from hindmost.commands.attribute.design.offer import Offer
 from hindmost.commands.attribute.design.precision import DEFAULT_CV
 from hindmost.commands.attribute.plan import AttributionPlan, same_study
-from hindmost.commands.attribute.planning import RESTART_S, file_of, make_plan
+from hindmost.commands.attribute.planning import RESTART_S, make_plan
 from hindmost.core.knobs.knob import needs_attempt
 from hindmost.core.plan import MeasurePlan, parse_runs
 from hindmost.core.plan.factorial import StudyFile, load_study_file, read_study
@@ -64,7 +64,7 @@ def resolve(
     before = None
     if study is not None:
         refuse_another(study, "attribution")
-        before = file_of(study)
+        before = study.part("attribution", dict)
     if where.is_dir():
         if before is None:
             raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,13 +79,12 @@ class State:
     @classmethod
     def load(cls, study: Study) -> State:
         """Read the state from a study."""
-        return msgspec.convert(study.manifest[KIND], cls)
+        return study.part(KIND, cls)
 
     def update(self, study: Study, **what: Any) -> State:  # noqa: ANN401 (values of its fields)
         """Return the state with some fields replaced, and save it in the study."""
         state = replace(self, **what)
-        study.manifest[KIND] = msgspec.to_builtins(state)
-        study.write("manifest.json", json.dumps(study.manifest, indent=1))
+        study.update(**{KIND: state})
         return state
 
 

@@ -38,27 +38,31 @@ class Host(TypedDict):
     findings: list[Finding]
 
 
-class Objective(TypedDict):
+class Objective(Document):
     """The objective of a search, such as ``p99<500us``."""
 
     objective: str
 
 
-class LoggedCost(TypedDict):
-    """CPU time of a request of the original when it was logged, in addition to its service, by rate."""
+class LoggedCost(Document):
+    """CPU time of a request of the original when it was logged, in microseconds.
+
+    ``rates_per_s``: rates of the studies, rising; ``beside_us``: CPU time outside of services at each rate;
+    ``service_us``: mean CPU time of a service over the requests of all logs, to which the clone is fitted.
+    """
 
     rates_per_s: list[float]
     beside_us: list[float]
     service_us: float
 
 
-class VerificationPlan(TypedDict):
+class VerificationPlan(Document):
     """The clone document under verification, and the loads as shares of its capacity."""
 
     clone: dict[str, Any]
-    occupy: NotRequired[Literal["wall", "cpu"]]
-    loads: NotRequired[list[Share]]
-    logged: NotRequired[LoggedCost | None]
+    occupy: Literal["wall", "cpu"] = "wall"
+    loads: tuple[Share, ...] = ()
+    logged: LoggedCost | None = None
 
 
 class ComparisonPlan(TypedDict):

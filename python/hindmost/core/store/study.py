@@ -26,7 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -36,6 +36,7 @@ from hindmost.core.store.manifest import RunRecord
 from hindmost.core.store.reading import load
 from hindmost.errors import StudyError, UsageError
 
+Part = TypeVar("Part")
 SCHEMA = "hindmost.study/1"
 
 
@@ -93,11 +94,11 @@ class Study:
         StudyError
             If it cannot be written, or another process is using it.
         """
-        study = cls(folder, {"schema": SCHEMA, **manifest})
+        study = cls(folder, msgspec.to_builtins({"schema": SCHEMA, **manifest}))
         study.fresh = True
         if _never_measured(folder):
             with study.lock():
-                study.write("manifest.json", json.dumps(study.manifest, indent=1))
+                study.update()
             return study
         if (folder / "manifest.json").exists():
             try:
@@ -167,15 +168,35 @@ class Study:
                 value=schema,
                 known=[SCHEMA],
             )
-        if missing := [name for name in ("plan", "host") if not isinstance(manifest.get(name), dict)]:
+        study = cls(folder, manifest)
+        for name in ("plan", "host"):
+            study.part(name, dict)
+        return study
+
+    def part(self, name: str, kind: type[Part]) -> Part:
+        """Return an entry of the manifest as its type.
+
+        Raises
+        ------
+        StudyError
+            It is missing, or of another type.
+        """
+        try:
+            return msgspec.convert(self.manifest.get(name), kind)
+        except msgspec.ValidationError as error:
+            path = self.folder / "manifest.json"
             raise StudyError(
                 "bad-file",
-                f"{path} is incomplete: {' and '.join(missing)} missing",
-                hint=f"head -c 200 {path}",
+                f"{path} has no valid `{name}`: {error}",
+                hint=f"head -c 2000 {path}",
                 path=str(path),
-                key=missing[0],
-            )
-        return cls(folder, manifest)
+                key=name,
+            ) from None
+
+    def update(self, **entries: object) -> None:
+        """Replace entries of the manifest, and store it."""
+        self.manifest |= msgspec.to_builtins(entries)
+        self.write("manifest.json", json.dumps(self.manifest, indent=1))
 
     @property
     def resume_command(self) -> str:

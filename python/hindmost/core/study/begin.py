@@ -66,8 +66,7 @@ def begin(plan: MeasurePlan, out: Path | None, kind: str, **more: object) -> Stu
 def continue_study(study: Study, plan: MeasurePlan, **more: object) -> Study:
     """Prepare a study up to its next run, and update its manifest with the plan and `more`."""
     prepare_target(plan)
-    study.manifest |= {"plan": plan.model_dump(mode="json"), "kind": name_of(study.manifest), **more}
-    study.write("manifest.json", json.dumps(study.manifest, indent=1))
+    study.update(plan=plan.model_dump(mode="json"), kind=name_of(study.manifest), **more)
     _step_aside(plan)
     return study
 

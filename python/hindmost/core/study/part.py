@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -27,6 +26,5 @@ def open_part(whole: Study, folder: Path, plan: MeasurePlan) -> Study:
         shutil.rmtree(folder, ignore_errors=True)  # killed before its manifest was written, so it is empty
         return Study.create(folder, manifest)
     part = Study.open(folder)
-    part.manifest["plan"] = manifest["plan"]
-    part.write("manifest.json", json.dumps(part.manifest, indent=1))
+    part.update(plan=manifest["plan"])
     return part

@@ -21,7 +21,8 @@ from typing import Any
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.parameters import FACTOR, changes
 from hindmost.commands.clone.simulation import Design, run_points
-from hindmost.commands.compare.clone.log_costs import LoggedCost, request_cost_us
+from hindmost.commands.compare.clone.log_costs import cost_at, request_cost_us
+from hindmost.core.store.manifest import LoggedCost
 
 DESIGN = Design(requests=400_000, quantiles=(0.95, 0.99), sections=1)
 """All points use the same draws, so their ratios are known far better than the latencies."""
@@ -91,7 +92,7 @@ def cost_ratios(
     originals = [series for series in runs if series != "clone"]
     costs = {(pair, series): request_cost_us(runs[series][pair]) for pair in pairs for series in originals}
     relative = {
-        key: cost / logged.cost_at(clone, rate_per_s) for key, cost in costs.items() if cost is not None
+        key: cost / cost_at(logged, clone, rate_per_s) for key, cost in costs.items() if cost is not None
     }
     effects = dict(zip(relative, slowdown(clone, rate_per_s, list(relative.values())), strict=True))
     found: CostRatios = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -19,45 +18,20 @@ import numpy as np
 from hindmost.commands.clone.document import Clone
 from hindmost.commands.clone.fit.reading.table import open_table
 from hindmost.core.store import Study
+from hindmost.core.store.manifest import LoggedCost
 from hindmost.core.store.reading import read_document
 from hindmost.errors import StudyError
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedCost:
-    """CPU time of a request of the original when it was logged.
+def cost_at(logged: LoggedCost, clone: Clone, rate_per_s: float) -> float:
+    """Return the CPU time of a request of the original at a rate, in microseconds.
 
-    Parameters
-    ----------
-    rates_per_s : tuple of float
-        Rates of the studies, rising.
-    beside_us : tuple of float
-        CPU time per request outside of services at each rate, in microseconds.
-    service_us : float
-        Mean CPU time of a service over the requests of all logs, in microseconds. The clone's law is fitted
-        to them.
+    The service part depends on the load as the clone's services do.
     """
-
-    rates_per_s: tuple[float, ...]
-    beside_us: tuple[float, ...]
-    service_us: float
-
-    @classmethod
-    def read(cls, stored: Mapping[str, Any] | None) -> LoggedCost | None:
-        """Read the costs from a manifest; None if they are missing."""
-        if stored is None:
-            return None
-        return cls(tuple(stored["rates_per_s"]), tuple(stored["beside_us"]), stored["service_us"])
-
-    def cost_at(self, clone: Clone, rate_per_s: float) -> float:
-        """Return the CPU time of a request at a rate, in microseconds.
-
-        The service part depends on the load as the clone's services do.
-        """
-        outside = float(np.interp(rate_per_s, self.rates_per_s, self.beside_us))
-        growth = float(clone.document.get("load", {}).get("time", 0.0)) / (clone.capacity_per_s or math.inf)
-        usual = np.average(1.0 + growth * np.array(self.rates_per_s), weights=self.rates_per_s)
-        return outside + self.service_us * (1.0 + growth * rate_per_s) / float(usual)
+    outside = float(np.interp(rate_per_s, logged.rates_per_s, logged.beside_us))
+    growth = float(clone.document.get("load", {}).get("time", 0.0)) / (clone.capacity_per_s or math.inf)
+    usual = np.average(1.0 + growth * np.array(logged.rates_per_s), weights=logged.rates_per_s)
+    return outside + logged.service_us * (1.0 + growth * rate_per_s) / float(usual)
 
 
 def request_cost_us(run: Mapping[str, Any]) -> float | None:
@@ -93,7 +67,7 @@ def read_logged(studies: Sequence[Path]) -> LoggedCost:
         spent_us, served = spent_us + float(services_us.sum()), served + services_us.size
         outside.setdefault(rate, []).append(float(np.mean(costs)) - float(services_us.mean()))
     means = {rate: float(np.mean(values)) for rate, values in sorted(outside.items())}
-    return LoggedCost(tuple(means), tuple(means.values()), spent_us / served)
+    return LoggedCost(rates_per_s=list(means), beside_us=list(means.values()), service_us=spent_us / served)
 
 
 def _costs(folder: Path) -> tuple[float, list[float]]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from hindmost.commands.clone.document import Clone, load_clone
-from hindmost.commands.compare.clone.log_costs import LoggedCost, read_logged
+from hindmost.commands.compare.clone.log_costs import read_logged
 from hindmost.commands.compare.clone.ratios import LoadPoint
 from hindmost.commands.compare.rounds import PairLimits
 from hindmost.core.plan import MeasurePlan, parse_percent
 from hindmost.core.run.readings import plan_of
 from hindmost.core.run.request import MeasureRequest
 from hindmost.core.store import Study
+from hindmost.core.store.manifest import LoggedCost, VerificationPlan
 from hindmost.core.study.begin import begin, continue_study
 from hindmost.core.study.kind import refuse_another
 from hindmost.core.targets import parse_target
@@ -49,28 +50,22 @@ class CloneRequest:
     points: Sequence[LoadPoint]
     logged: LoggedCost | None = None
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> VerificationPlan:
         """Return the request as the study's manifest stores it."""
-        return {
-            "clone": self.clone.document,
-            "occupy": self.occupy,
-            "loads": [point.load for point in self.points],
-            "logged": None if self.logged is None else asdict(self.logged),
-        }
+        loads = tuple(point.load for point in self.points)
+        return VerificationPlan(
+            clone=self.clone.document, occupy=self.occupy, loads=loads, logged=self.logged
+        )
 
     @classmethod
     def read(cls, study: Study) -> CloneRequest:
         """Read the request from a study's manifest; in old studies, the folders are the loads."""
-        stored = study.manifest["verification"]
-        clone = Clone.from_document(stored["clone"], str(study.folder / "manifest.json"))
+        stored = study.part("verification", VerificationPlan)
+        clone = Clone.from_document(stored.clone, str(study.folder / "manifest.json"))
         folders = study.folder.glob("[0-9]*/original/manifest.json")
-        loads = stored.get("loads") or [float(file.parent.parent.name) for file in folders]
-        return cls(
-            clone,
-            stored.get("occupy", "wall"),
-            [LoadPoint(load, clone.rate_at(load) or 0.0) for load in sorted(loads)],
-            LoggedCost.read(stored.get("logged")),
-        )
+        loads = stored.loads or [float(file.parent.parent.name) for file in folders]
+        points = [LoadPoint(load, clone.rate_at(load) or 0.0) for load in sorted(loads)]
+        return cls(clone, stored.occupy, points, stored.logged)
 
 
 def parse_loads(text: str, clone: Clone) -> list[LoadPoint]:
@@ -152,8 +147,8 @@ def refuse_other_request(study: Study, request: CloneRequest, plan: MeasurePlan)
         If anything else differs; the error names it.
     """
     refuse_another(study, "verification")
-    stored = study.manifest["verification"]
-    if stored.get("clone") != request.clone.document:
+    stored = study.part("verification", VerificationPlan)
+    if stored.clone != request.clone.document:
         raise UsageError(
             "study-differs",
             f"{study.folder} verifies another clone, and pairs of two clones must not be mixed",
@@ -162,7 +157,7 @@ def refuse_other_request(study: Study, request: CloneRequest, plan: MeasurePlan)
             key="clone",
         )
     old, new = (one.model_dump(mode="json", exclude=MAY_CHANGE) for one in (plan_of(study), plan))
-    old["occupy"], new["occupy"] = stored.get("occupy", "wall"), request.occupy
+    old["occupy"], new["occupy"] = stored.occupy, request.occupy
     for key, now in new.items():
         if old[key] != now:
             raise UsageError(

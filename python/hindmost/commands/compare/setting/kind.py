@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hindmost.commands.attribute.apply import set_knob
@@ -100,8 +99,7 @@ def _add_stage(study: Study, request: SettingRequest, talk: Talk) -> SettingRequ
     new = more.levels[len(request.levels) :]
     talk.say(f"best so far is {request.levels[best]}; next stage: {' and '.join(new)}")
     # Stored at once: a resumed study must try the same levels, even if it adds rounds to the first stage.
-    study.manifest["trial"] = more.manifest()
-    study.write("manifest.json", json.dumps(study.manifest, indent=1))
+    study.update(trial=more.manifest())
     return more
 
 

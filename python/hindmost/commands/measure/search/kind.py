@@ -21,14 +21,13 @@ from hindmost.core.exits import Exit
 from hindmost.core.fleet.opening import fleet_of
 from hindmost.core.plan import Objective, parse_objective
 from hindmost.core.run.readings import plan_of
-from hindmost.core.store import Study
+from hindmost.core.store import Study, manifest
 from hindmost.core.store.estimates import to_document
 from hindmost.core.store.measure import Estimates
 from hindmost.core.store.reading import read_document
 from hindmost.core.study.kind import Kind, PublishedAnswer
 from hindmost.core.study.talk import Talk
 from hindmost.core.targets import parse_target
-from hindmost.errors import StudyError
 
 
 def run(study: Study, talk: Talk) -> Search:
@@ -66,18 +65,7 @@ def objective_of(study: Study) -> Objective:
     StudyError
         The manifest does not contain it.
     """
-    search = study.manifest.get("search")
-    text = search.get("objective") if isinstance(search, dict) else None
-    if not isinstance(text, str):
-        path = study.folder / "manifest.json"
-        raise StudyError(
-            "bad-file",
-            f"{path} has a search without an objective",
-            hint=f"head -c 2000 {path}",
-            path=str(path),
-            key="search.objective",
-        )
-    return parse_objective(text)
+    return parse_objective(study.part("search", manifest.Objective).objective)
 
 
 def publish(study: Study, doc: Search, page: Path | None = None) -> PublishedAnswer:

@@ -62,12 +62,12 @@ class RequestCost:
 
 def is_saturated(folder: Path) -> bool:
     """Return whether a study used a closed loop."""
-    return bool(Study.open(folder).manifest.get("plan", {}).get("loop") == "closed")
+    return bool(Study.open(folder).manifest["plan"].get("loop") == "closed")
 
 
 def scheduled_rate(folder: Path) -> float:
     """Return the scheduled rate of a study in an open loop."""
-    return float(Study.open(folder).manifest.get("plan", {}).get("rate_per_s") or 0.0)
+    return float(Study.open(folder).manifest["plan"].get("rate_per_s") or 0.0)
 
 
 def read_saturated(folder: Path) -> RequestCost:
