@@ -175,9 +175,19 @@ def test_resuming_with_the_wrong_command_names_the_right_one(manifest, again):
     assert str(caught.value.hint).endswith(again)
 
 
-def test_a_search_without_an_objective_is_refused():
-    with raises(StudyError, "bad-file", key="search"):
-        objective_of(Study(Path("folder"), {"search": {}}))
+@each_row(
+    ("read", "manifest", "key"),
+    [
+        (objective_of, {"search": {}}, "search"),
+        (CloneRequest.read, {"verification": {"clone": "masstree"}}, "verification"),
+        (TargetsRequest.read, {"comparison": None}, "comparison"),
+        (BatchingRequest.read, {}, "batching"),
+        (SettingRequest.read, {"trial": []}, "trial"),
+    ],
+)
+def test_a_study_without_its_request_is_refused(read, manifest, key):
+    with raises(StudyError, "bad-file", key=key):
+        read(Study(Path("folder"), manifest))
 
 
 def refused_output(study, capsys, *words):

@@ -76,7 +76,7 @@ class BatchingRequest:
     @classmethod
     def read(cls, study: Study) -> BatchingRequest:
         """Read the request from a study's manifest."""
-        stored = study.manifest["batching"]
+        stored = study.part("batching", dict)
         arms = [(float(rate), batching) for rate, batching in stored["sides"]]
         return cls(plan_of(study), arms, stored["by"])
 

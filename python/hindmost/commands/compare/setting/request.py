@@ -118,7 +118,7 @@ class SettingRequest:
     @classmethod
     def read(cls, study: Study) -> SettingRequest:
         """Read the request from a study's manifest; old manifests have no stages."""
-        stored = study.manifest["trial"]
+        stored = study.part("trial", dict)
         stages = tuple(tuple(places) for places in stored.get("stages", ()))
         levels, refine = tuple(stored["levels"]), stored.get("refine", 0)
         return cls(plan_of(study), stored["what"], levels, stored["by"], refine, stages)

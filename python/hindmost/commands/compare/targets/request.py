@@ -57,7 +57,7 @@ class TargetsRequest:
     @classmethod
     def read(cls, study: Study) -> TargetsRequest:
         """Read the request from a study's manifest."""
-        stored = study.manifest["comparison"]
+        stored = study.part("comparison", dict)
         plans = [MeasurePlan.model_validate(plan) for plan in stored["plans"]]
         return cls(plans, stored["margin"], tuple(stored.get("fail_if", ())))
 
