@@ -19,11 +19,13 @@ mod cells;
 mod error;
 mod fit;
 mod matrix;
+mod problem;
 mod reduce;
 mod rule;
 mod runs;
 mod select;
 mod sparsity;
+mod walk;
 
 pub use bootstrap::{cluster_bootstrap, BootstrapDraws};
 pub use cells::Cells;

@@ -164,6 +164,29 @@ pub(crate) fn independent_rows(design: &Matrix, order: &[usize]) -> Result<Vec<u
     Err(p - 1)
 }
 
+/// Return the scalar product, computed in four independent sums.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (fours_of_a, fours_of_b) = (a.chunks_exact(4), b.chunks_exact(4));
+    let rest: f64 = fours_of_a.remainder().iter().zip(fours_of_b.remainder()).map(|(a, b)| a * b).sum();
+    let mut sums = [0.0; 4];
+    for (a, b) in fours_of_a.zip(fours_of_b) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
+/// Return the magnitude of the terms of a scalar product, given the magnitudes of one side.
+pub(crate) fn magnitude(sizes: &[f64], b: &[f64]) -> f64 {
+    sizes.iter().zip(b).map(|(size, b)| size * b.abs()).sum()
+}
+
+/// Return a matrix times a vector.
+pub(crate) fn product(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {
+    (0..matrix.rows()).map(|row| dot(matrix.row(row), vector)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

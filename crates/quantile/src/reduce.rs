@@ -12,7 +12,9 @@
 
 use hindmost_random::{mix, unit};
 
-use crate::fit::{dot, Pin, Problem};
+use crate::matrix::dot;
+use crate::problem::{Pin, Problem};
+use crate::walk::walk;
 use crate::QuantileError;
 
 /// A walk over fewer cells is quick.
@@ -48,7 +50,7 @@ fn parts(n: usize, columns: usize, tau: f64) -> Option<(usize, usize)> {
 fn solve_some(problem: &Problem, cells: &[usize], anchors: &[Pin], round: u64) -> Option<(Vec<Pin>, usize)> {
     let Some((first, mut most)) = parts(cells.len(), problem.design.columns(), problem.tau) else {
         let outside = vec![0.0; problem.design.columns()];
-        return walk(problem, cells, outside, None);
+        return walk_over(problem, cells, outside, None);
     };
     let share = first as f64 / cells.len() as f64;
     let mut drawn: Vec<usize> =
@@ -93,7 +95,7 @@ fn solve_some(problem: &Problem, cells: &[usize], anchors: &[Pin], round: u64) -
         }
         let some: Vec<usize> =
             (0..cells.len()).filter(|&place| visited[place]).map(|place| cells[place]).collect();
-        let (found, more) = walk(problem, &some, outside, Some(&pins))?;
+        let (found, more) = walk_over(problem, &some, outside, Some(&pins))?;
         (pins, pivots) = (found, pivots + more);
     }
     None
@@ -126,7 +128,7 @@ fn close_to_fit(margins: &[f64], most: usize, visited: &mut [bool]) {
 
 /// Walk over some cells, from these pins or from pins near a plane; return the pins by their numbers in the whole
 /// problem.
-fn walk(
+fn walk_over(
     problem: &Problem,
     cells: &[usize],
     outside: Vec<f64>,
@@ -138,6 +140,6 @@ fn walk(
         Some(pins) => pins.iter().map(|&(cell, place)| (number(cell), place)).collect(),
         None => some.near_pins().ok()?,
     };
-    let (found, pivots) = some.walk(start).ok()?;
+    let (found, pivots) = walk(&some, start).ok()?;
     Some((found.into_iter().map(|(cell, place)| (cells[cell], place)).collect(), pivots))
 }

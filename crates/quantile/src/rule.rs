@@ -33,6 +33,21 @@ pub(crate) fn weighted_ranks(cumulative: &[f64], tau: f64) -> (usize, usize) {
     }
 }
 
+/// Return the first of `0..n` for which `before` is false.
+#[inline]
+pub(crate) fn partition(n: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, n);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 //! sum over its runs, so bisection over bins finds its quantile; resampled runs are a sum with multiplicities.
 //! Samples are assumed to be evenly spaced within a bin, so a quantile is accurate to the width of a bin.
 
-use crate::fit::partition;
+use crate::rule::partition;
 use crate::rule::ranks;
 use crate::QuantileError;
 
