@@ -19,7 +19,7 @@ from hindmost import open_study
 from hindmost.commands.compare import arms
 from hindmost.commands.explain import catalogue, procedure, schedule, split
 from hindmost.commands.explain.answer import answer, compare_sides
-from hindmost.commands.explain.document import Candidate
+from hindmost.commands.explain.document import Candidate, Explanation, Part
 from hindmost.commands.explain.request import KIND, State, create_study, plan_without
 from hindmost.commands.explain.view import view
 from hindmost.commands.measure.procedure import Procedure
@@ -30,8 +30,9 @@ from hindmost.core.store.engine import TraceCounts
 from hindmost.core.study.kind import carry_out, report_study
 from hindmost.core.study.talk import Silent
 from hindmost.core.targets import parse_target
-from hindmost.core.tracing.document import CulpritPart, Trace
+from hindmost.core.tracing.document import CulpritPart, Profile, Trace
 from hindmost.errors import Interrupted, UsageError
+from hindmost.present.blocks import Section
 from hindmost.present.markdown import render_markdown
 from hindmost.present.page import render_page
 from hindmost.present.terminal import render_terminal
@@ -395,6 +396,49 @@ def test_a_gain_is_confirmed_by_fresh_pairs_and_stored(made):
         2 * len(fresh["before"]["latency_us"]),
     )
     assert json.loads((study.folder / "explanation.json").read_text())["schema"] == "hindmost.explain/1"
+
+
+@each_row(
+    ("parts", "leads"),
+    [
+        ([Part(split.WORK, 0.3, 0.2), Part(split.BEHIND, 0.3, 0.2)], True),
+        ([Part(split.BEHIND, 0.4, 0.5), Part(split.OTHERS, 0.3, 0.3)], True),
+        ([Part(split.WORK, 0.4, 0.2), Part(split.OTHERS, 0.3, 0.6)], False),
+        ([Part(split.CLIENT, 0.9, 0.0), Part(split.WORK, 0.1, 0.9)], False),
+        ([], False),
+    ],
+)
+def test_the_servers_own_work_leads_if_it_has_most_of_the_tail(parts, leads):
+    assert split.own_work_leads(tuple(parts)) is leads
+
+
+def test_the_answer_names_the_functions_of_slow_requests_if_the_servers_work_leads(made):
+    study, _ = made
+    carry_out(study, Silent())
+    function = {"of_all": 0.2, "of_variance": 0.4, "all_us": 4.0, "slowest_us": 600.0}
+    profile = {
+        **{"period_us": 1000.0, "lost": 0, "of_variance": 0.5, "stacks": []},
+        "all": {"requests": 100, "samples": 400, "cpu_us": 20.0},
+        "slowest": {"requests": 1, "samples": 40, "cpu_us": 800.0},
+        "functions": [{"function": "crawl", "module": "server", "of_slowest": 0.75, **function}],
+    }
+
+    def explain(own: float) -> Explanation:
+        """Explain with a trace in which the server's work has this share of a large variance."""
+        document = msgspec.to_builtins(TRACE) | {"who": None, "profile": profile}
+        document["all"]["latency"]["variance_us2"] = figure(1e15)
+        arriving, working = document["all"]["stages"]
+        arriving["share_of_variance"] = figure(1.0 - own)
+        working |= {"stage": "start_to_response", "share_of_variance": figure(own)}
+        (study.folder / "look/runs/0001/trace.json").write_text(json.dumps(document))
+        return answer(Study.open(study.folder))
+
+    own, other = explain(0.9), explain(0.1)
+    assert own.profile == msgspec.convert(profile, Profile)
+    assert (other.profile, len(own.answer)) == (None, 5)
+    assert "crawl (server)" in own.answer[1]
+    assert "crawl" not in other.answer[1]
+    assert "profile" in {one.id for one in view(own).blocks if isinstance(one, Section)}
 
 
 def test_the_second_best_is_confirmed_if_the_best_does_not_help_in_fresh_pairs(made, monkeypatch, runs):

@@ -17,6 +17,7 @@ from messages import assert_error, raises
 from msgspec import structs
 from rows import each_row
 
+from hindmost.commands.trace.profile import draw_flame
 from hindmost.commands.trace.view import view
 from hindmost.commands.trace.wording import CAUSES
 from hindmost.commands.trace.wording import STAGES as STAGE_NAMES
@@ -30,6 +31,7 @@ from hindmost.core.tracing.document import Figure, Group, Service, StartProbe, T
 from hindmost.core.tracing.groups import _groups
 from hindmost.core.tracing.inbound import find_inbound
 from hindmost.core.tracing.interference import CpuCounters
+from hindmost.core.tracing.profile import top_functions
 from hindmost.core.tracing.server import Server, find_server
 from hindmost.core.tracing.support import tracing_error
 from hindmost.core.tracing.times import service_rows
@@ -81,7 +83,7 @@ def trace_of(**counts: int) -> dict:
         "blocks": blocks,
         "counts": {**COUNTS, "seen": 16000, "done": 16000, "connections": 4, **counts},
         "records": 0,
-        "who": None,
+        **{"who": None, "profile": None, "profile_fault": None},
         "cost": {"reader_ns": 8 * 10**6, "probes_ns": 10**6, "costed_requests": 1000, "probes": []},
     }
 
@@ -644,3 +646,78 @@ def test_a_clock_that_shows_no_service_time_leaves_it_unknown():
             kind["mean_ns"][3:5] = [0.0, 0.0]
     assert document_of(REQUEST, trace_of(), {}, used).service is not None
     assert document_of(REQUEST, coarse, {}, used).service is None
+
+
+def profile_document(samples: int) -> dict:
+    """Return a profile in which slow requests execute `slow` three quarters of the time, and others seldom."""
+
+    def function(name: str, of_slowest: float, of_all: float) -> dict:
+        shares = {"of_all": of_all, "of_slowest": of_slowest, "of_variance": of_slowest / 2}
+        return {"function": name, "module": "server", **shares} | {
+            "all_us": 20 * of_all,
+            "slowest_us": 800 * of_slowest,
+        }
+
+    return {
+        **{"period_us": 1000.0, "lost": 0, "of_variance": 0.5},
+        "all": {"requests": 16000, "samples": 10 * samples, "cpu_us": 20.0},
+        "slowest": {"requests": 160, "samples": samples, "cpu_us": 800.0},
+        "functions": [
+            function("slow", 0.75, 0.25),
+            function("server+0x40", 0.25, 0.5),
+            function("idle", 0.0, 0.25),
+        ],
+        "stacks": [
+            {"frames": ["main", "slow"], "all_us": 5.0, "slowest_us": 600.0},
+            {"frames": ["main", "server+0x40"], "all_us": 10.0, "slowest_us": 200.0},
+            {"frames": ["main", "idle"], "all_us": 5.0, "slowest_us": 0.0},
+        ],
+    }
+
+
+def profile_table(document: Trace, where: str) -> Table:
+    (section,) = [one for one in view(document).blocks if isinstance(one, Section) and one.id == "profile"]
+    (table,) = [one for one in select(section.blocks, where) if isinstance(one, Table)]
+    return table
+
+
+def test_the_functions_of_slow_requests_are_named_and_shown():
+    document = document_of(REQUEST, {**trace_of(), "profile": profile_document(40)}, {})
+    assert [one.function for one in top_functions(document.profile, 3)] == ["slow", "server+0x40"]
+    assert [one.function for one in top_functions(document.profile, 1)] == ["slow"]
+    rows = profile_table(document, "terminal").rows
+    assert [row[0] for row in rows] == ["slow (server)", "server+0x40", "idle (server)"]
+    assert len(profile_table(document, "page").rows[0]) == len(rows[0]) + 1
+    assert not {"no-profile", "few-profile-samples"} & {note["code"] for note in document.notes}
+    jsonschema.validate(json.loads(encode(document)), schemas()["trace"])
+
+
+def test_the_flame_graph_shows_each_stack_once_and_its_difference():
+    document = document_of(REQUEST, {**trace_of(), "profile": profile_document(40)}, {})
+    drawn = draw_flame(document.profile, 800.0)
+    classes = re.findall(r'<rect [^>]*class="(\w+)"', drawn)
+    assert classes == ["alike", "alike", "less3", "more3"], "all, main, and two functions by name"
+    widths = [float(one) for one in re.findall(r'<rect [^>]*width="([\d.]+)"', drawn)]
+    assert widths[3] == pytest.approx(0.75 * widths[0], abs=1.0)
+    assert "idle" not in drawn
+    assert draw_flame(structs.replace(document.profile, stacks=[]), 800.0) is None
+
+
+@each_row(
+    ("traced", "code"),
+    [
+        ({"profile": profile_document(29)}, "few-profile-samples"),
+        ({"profile_fault": "Operation not permitted"}, "no-profile"),
+    ],
+)
+def test_a_missing_or_thin_profile_has_a_note(traced, code):
+    document = document_of(REQUEST, {**trace_of(), **traced}, {})
+    assert [note["code"] for note in document.notes if "profile" in note["code"]] == [code]
+    assert code in CODES
+    assert top_functions(document.profile, 3) == []
+
+
+def test_the_advice_names_functions_instead_of_a_profiler():
+    document = document_of(REQUEST, {**trace_of(), "profile": profile_document(40)}, {})
+    (advice,) = [one for one in document.advice if one.code == "profile-server"]
+    assert "slow (server), server+0x40" in advice.change

@@ -6,11 +6,16 @@ use std::num::NonZeroU64;
 
 use rustix::io::Errno;
 use rustix::thread::{
-    clock_nanosleep_absolute, sched_getaffinity, sched_setaffinity, set_current_timer_slack, CpuSet,
+    clock_nanosleep_absolute, gettid, sched_getaffinity, sched_setaffinity, set_current_timer_slack, CpuSet,
 };
 use rustix::time::{clock_gettime, ClockId};
 
 use crate::clock::{nanoseconds, timespec};
+
+/// Return the id of the calling thread.
+pub fn id() -> u32 {
+    gettid().as_raw_nonzero().get().unsigned_abs()
+}
 
 /// Pin the calling thread to one CPU.
 ///

@@ -14,6 +14,7 @@ mod latency_log;
 mod layout;
 mod moments;
 mod probes;
+mod profile;
 mod records;
 mod request_start;
 mod tracer;
@@ -24,8 +25,9 @@ pub use delays::Delays;
 pub use error::TraceError;
 pub use framing::{Framing, LengthField};
 pub use moments::{Block, Kind, STAGES};
+pub use profile::ProfileSummary;
 pub use request_start::{ProbeSite, RequestStart};
-pub use tracer::{Cost, TraceRequest, TraceSummary, Tracer};
+pub use tracer::{Cost, ProbeCost, TraceRequest, TraceSummary, Tracer};
 
 /// Return why tracing is not possible here, if so. This loads the probes without attaching them.
 pub fn check_support() -> Option<TraceError> {

@@ -19,6 +19,7 @@ use crate::latency_log::LatencyLog;
 use crate::layout::KINDS;
 use crate::moments::{Block, Sums};
 use crate::probes::{ProbeConfig, ProbeRuns, Probes, RingEntry, Settings};
+use crate::profile::{Profile, ProfileSummary};
 use crate::records::Records;
 use crate::request_start::RequestStart;
 use crate::TraceError;
@@ -110,6 +111,10 @@ pub struct TraceSummary {
     pub records: u64,
     /// Causes of delay, if requested.
     pub who: Option<Delays>,
+    /// What the slowest requests executed, if causes were requested and the kernel permits sampling.
+    pub profile: Option<ProfileSummary>,
+    /// Why the kernel did not permit sampling.
+    pub profile_fault: Option<String>,
     /// Cost of the trace.
     pub cost: Cost,
 }
@@ -142,16 +147,20 @@ impl Tracer {
             Some((_, path)) => Some(LatencyLog::create(path)?),
             None => None,
         };
+        let (profile, profile_fault) = match request.follow_scheduler.then(Profile::open) {
+            Some(Ok(profile)) => (Some(profile), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, None),
+        };
         let output = request.records.as_ref().or(request.log.as_ref());
         let every = output.map_or(0, |(every, _)| *every);
         // Joining requests with scheduler events needs all requests.
         let recorded = if request.follow_scheduler { 1 } else { every };
         probes.set(Settings { bank: 0, every: recorded, since_ns: 0, until_ns: u64::MAX, window: 1 })?;
-        if request.one_window_in == 1 {
-            probes.attach()?;
-        }
-        let reader = Reader {
+        let mut reader = Reader {
             probes,
+            profile,
+            profile_fault,
             records,
             log,
             joiner: request.follow_scheduler.then(Joiner::new),
@@ -163,6 +172,9 @@ impl Tracer {
             last: Default::default(),
         };
         let (block, one_in) = (request.block, request.one_window_in);
+        if one_in == 1 {
+            reader.attach()?;
+        }
         let (end, end_signal) = channel();
         let thread = std::thread::Builder::new()
             .name("hindmost-trace".to_owned())
@@ -196,6 +208,8 @@ impl Drop for Tracer {
 /// State of the reading thread.
 struct Reader {
     probes: Probes,
+    profile: Option<Profile>,
+    profile_fault: Option<String>,
     records: Option<Records>,
     log: Option<LatencyLog>,
     joiner: Option<Joiner>,
@@ -242,8 +256,28 @@ impl Reader {
             counts,
             records,
             who: delays,
+            profile: self.profile.map(Profile::finish),
+            profile_fault: self.profile_fault,
             cost,
         })
+    }
+
+    /// Attach the probes, and start to sample.
+    fn attach(&mut self) -> Result<(), TraceError> {
+        if let Some(Err(error)) = self.profile.as_ref().map(Profile::start) {
+            self.profile = None;
+            self.profile_fault = Some(error.to_string());
+        }
+        self.probes.attach()
+    }
+
+    /// Detach the probes, and stop sampling.
+    fn detach(&mut self) -> Result<(), TraceError> {
+        if let Some(Err(error)) = self.profile.as_ref().map(Profile::stop) {
+            self.profile = None;
+            self.profile_fault = Some(error.to_string());
+        }
+        self.probes.detach()
     }
 
     /// Trace all the time, block by block.
@@ -299,7 +333,7 @@ impl Reader {
             }
             let mut settings = self.settings(window as u32 + 1);
             self.probes.set(Settings { until_ns: 0, ..settings })?;
-            self.probes.attach()?;
+            self.attach()?;
             let from = elapsed_ns();
             let until_ns = start.0 + from + block.0;
             settings.since_ns = start.0 + from;
@@ -312,7 +346,7 @@ impl Reader {
             self.probes.set(settings)?;
             self.finish_window(open, until_ns + GRACE * block.0)?;
             self.probes.follow_batches()?;
-            self.probes.detach()?;
+            self.detach()?;
             self.probes.clear_processors()?;
             self.read_ring()?;
             self.joiner.iter_mut().for_each(Joiner::next_window);
@@ -373,8 +407,15 @@ impl Reader {
         Ok(std::array::from_fn(|kind| now[kind].since(&before[kind])))
     }
 
-    /// Process all entries up to now: on a busy host, new ones could keep coming forever.
+    /// Process all entries up to now, then the samples: those of these requests were taken before.
     fn read_ring(&mut self) -> Result<(), TraceError> {
+        self.read_entries()?;
+        self.profile.iter_mut().for_each(Profile::join_pending);
+        Ok(())
+    }
+
+    /// Process all entries up to now: on a busy host, new ones could keep coming forever.
+    fn read_entries(&mut self) -> Result<(), TraceError> {
         let now = MonotonicClock.now().0;
         while let Some(entry) = self.probes.next_entry() {
             let record = match entry {
@@ -388,6 +429,7 @@ impl Reader {
                 RingEntry::Request(record) => record,
             };
             self.joiner.iter_mut().for_each(|joiner| joiner.request(&record));
+            self.profile.iter_mut().for_each(|profile| profile.add_request(record));
             if self.requests % u64::from(self.one_in) == 0 {
                 if let Some(records) = &mut self.records {
                     records.add(record)?;
@@ -415,18 +457,15 @@ impl Reader {
         let before = self.probes.run_counts();
         let done = self.probes.counts()?.done.max(done);
         std::thread::sleep(COST_DURATION);
-        let probes: Vec<_> = (self.probes.run_counts().iter().zip(&before))
+        let mut probes: Vec<_> = (self.probes.run_counts().iter().zip(&before))
             .map(|(now, then): (&ProbeRuns, &ProbeRuns)| ProbeCost {
                 probe: now.name,
                 runs: now.runs - then.runs,
                 ns: now.ns - then.ns,
             })
             .collect();
-        Ok(Cost {
-            reader_ns: 0,
-            probes_ns: probes.iter().map(|one| one.ns).sum(),
-            costed_requests: self.probes.counts()?.done - done,
-            probes,
-        })
+        let costed_requests = self.probes.counts()?.done - done;
+        probes.extend(self.profile.as_mut().and_then(|profile| profile.cost(COST_DURATION).ok()));
+        Ok(Cost { reader_ns: 0, probes_ns: probes.iter().map(|one| one.ns).sum(), costed_requests, probes })
     }
 }

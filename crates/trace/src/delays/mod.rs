@@ -24,7 +24,7 @@ use history::History;
 use names::{Name, Relation};
 
 /// Number of slowest requests that are kept in full: 1 % of 400,000.
-const SLOWEST: usize = 4000;
+pub const SLOWEST: usize = 4000;
 /// Number of culprits in the report, largest contributions to the variance first.
 const CULPRITS: usize = 24;
 

@@ -158,7 +158,7 @@ def answer(study: Study) -> Explanation:
             hint=resume_command(study),
             path=str(study.folder),
         )
-    _, parts, culprits = trace_of(study)
+    trace, parts, culprits = trace_of(study)
     confirmation = _confirmation(study, plan, state)
     verdict = _verdict(confirmation, state.by)
     trials = _trials(study, state, verdict)
@@ -186,6 +186,7 @@ def answer(study: Study) -> Explanation:
         resolution=_resolution(study, state, confirmation.ratios.get(state.by) if confirmation else None),
         applied=tuple(state.applied),
         undo=UNDO if state.applied else None,
+        profile=trace.profile if trace is not None and split.own_work_leads(parts) else None,
     )
     return _add_sentences(explanation, study)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from hindmost.core.store.types import Note
+from hindmost.core.tracing.document import Profile
 
 Verdict = Literal["gain", "no-gain", "undecided"]
 Risk = Literal["low", "medium", "high"]
@@ -139,6 +140,7 @@ class Explanation(msgspec.Struct, frozen=True):
     ``verdict``: ``gain`` if fresh runs confirm a lower figure, ``no-gain`` if they rule out a gain above the
     margin, else ``undecided``. ``answer``: five sentences. ``cannot``: what was left out on this host, and
     why. ``own_code``: the share of the variance that arises while the server works on the request itself.
+    ``profile``: what the slowest requests executed, if the server's own work leads the tail.
     """
 
     schema: str
@@ -163,6 +165,7 @@ class Explanation(msgspec.Struct, frozen=True):
     resolution: Resolution
     applied: tuple[str, ...]
     undo: str | None
+    profile: Profile | None = None
 
 
 SCHEMA = "hindmost.explain/1"

@@ -8,13 +8,14 @@ import msgspec
 
 from hindmost.commands.explain.document import Culprit, Explanation
 from hindmost.core.results.result import Result
+from hindmost.core.tracing.document import FunctionShare
 from hindmost.present.blocks import View
 
 
 class ExplainResult(Result[Explanation]):
     """The result of `hindmost.explain`."""
 
-    TABLES = ("parts", "culprits", "candidates")
+    TABLES = ("parts", "culprits", "functions", "candidates")
 
     @property
     def verdict(self) -> str:
@@ -34,6 +35,13 @@ class ExplainResult(Result[Explanation]):
             msgspec.structs.asdict(one) | {"causes": ", ".join(one.causes)} for one in self.document.culprits
         ]
         return self._frame(rows, *Culprit.__struct_fields__)
+
+    @property
+    def functions(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)
+        """One row per function that slow requests executed; empty unless the server's work leads the tail."""
+        profile = self.document.profile
+        rows = [] if profile is None else [msgspec.structs.asdict(one) for one in profile.functions]
+        return self._frame(rows, *FunctionShare.__struct_fields__)
 
     @property
     def candidates(self) -> Any:  # noqa: ANN401 (a DataFrame of either library)

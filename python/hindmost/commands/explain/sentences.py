@@ -6,12 +6,12 @@ import math
 
 from hindmost.commands.explain import split
 from hindmost.commands.explain.document import Explanation, Ratio
+from hindmost.core.tracing.profile import describe_function, top_functions
 from hindmost.present import numbers
 
 MOST_NAMED = 3
 REJECTED = ("dropped", "not confirmed", "refuted")
-OWN = 0.5
-"""Share of the variance from which the tail counts as the server's own work."""
+MOST_FUNCTIONS = 3
 
 
 def headline(doc: Explanation) -> str:
@@ -52,12 +52,22 @@ def _origin(doc: Explanation) -> str:
         first = doc.culprits[0]
         kind = "" if first.name in first.kind else f" ({first.kind})"
         who = f"; the first culprit is {first.kind if not kind else first.name}{kind}"
-    own = "The tail is mostly the server's own code: " if (doc.own_code or 0.0) >= OWN else ""
+    own = "The tail is mostly the server's own code: " if (doc.own_code or 0.0) >= split.OWN else ""
     of_slow = ""
     if worst is not None:
         share = numbers.percent(round(split.weight(worst), 2))
         of_slow = f", and the slowest 1 % of requests spend {share} of their time on the host in {worst.name}"
-    return f"{own}{'its' if own else 'Its'} variance arises in {named}{of_slow}{who}."
+    return f"{own}{'its' if own else 'Its'} variance arises in {named}{of_slow}{who}{_functions(doc)}."
+
+
+def _functions(doc: Explanation) -> str:
+    """Name the functions on which slow requests spend more CPU time."""
+    found = top_functions(doc.profile, MOST_FUNCTIONS)
+    if not found:
+        return ""
+    shares = ((one, numbers.percent(round(one.of_slowest, 2))) for one in found)
+    named = ", ".join(f"{describe_function(one)} {share}" for one, share in shares)
+    return f"; the CPU time of the slowest requests goes to {named}"
 
 
 def _confirmation(doc: Explanation) -> str:
@@ -95,10 +105,12 @@ def _next_step(doc: Explanation, go_on: str) -> str:
         return "Start the server with this change."
     if doc.resolution.scatter is None and doc.trials and need is not None:
         return f"Enough pairs take about {numbers.seconds(need)}: {_longer(go_on, need)}."
-    if any(one.name == split.CLIENT and (one.of_variance or 0.0) >= OWN for one in doc.parts):
+    if any(one.name == split.CLIENT and (one.of_variance or 0.0) >= split.OWN for one in doc.parts):
         return "Most of the variance arises in the client: first give it its own CPUs or its own machine."
-    if doc.own_code is not None and doc.own_code >= OWN:
-        return "Profile the server on its slow requests: no setting makes its own work more even."
+    if doc.own_code is not None and doc.own_code >= split.OWN:
+        named = [describe_function(one) for one in top_functions(doc.profile, 1)]
+        what = f"Look at {named[0]}" if named else "Profile the server on its slow requests"
+        return f"{what}: no setting makes the server's own work more even."
     if (seconds := doc.resolution.budget_seen_s) is not None:
         text = f"Deciding a change of this size takes about {numbers.seconds(seconds)}"
         return f"{text}: {_longer(go_on, seconds)}."

@@ -18,6 +18,8 @@ INSTRUMENT = re.compile(r"sentinel-\d+|hindmost.*")
 """Names of our own threads that only observe."""
 CLIENTS = re.compile(r"worker-\d+")
 """Names of the threads that send the load. On the server's CPUs, requests wait for them."""
+OWN = 0.5
+"""Share of the variance from which the tail counts as the server's own work."""
 LEAST_SHARE = 0.02
 """A culprit is shown if one of its two shares is at least this large."""
 MOST_CULPRITS = 8
@@ -171,6 +173,15 @@ def kind_of(part: CulpritPart) -> str:
         return "upstream"
     kinds = {"own": "thread", "other": "process", "kernel": "kernel work", "idle": "idle CPU"}
     return kinds.get(relation, "interrupt")
+
+
+def own_work_leads(parts: tuple[Part, ...]) -> bool:
+    """Whether the server's work, on a request or on earlier ones, leads the tail."""
+    if not parts:
+        return False
+    first = max(parts, key=lambda one: one.of_variance or 0.0)
+    slowest = max(parts, key=weight)
+    return (own_code(parts) or 0.0) >= OWN or {first.name, slowest.name} <= {WORK, BEHIND}
 
 
 def own_code(parts: tuple[Part, ...]) -> float | None:

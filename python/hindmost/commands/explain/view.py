@@ -8,6 +8,7 @@ from functools import partial
 from hindmost.commands.explain import charts
 from hindmost.commands.explain.document import Confirmation, Explanation
 from hindmost.commands.explain.wording import ratio_text, share_text
+from hindmost.commands.trace.profile import profile_section
 from hindmost.present import numbers, writing
 from hindmost.present.blocks import Block, Chart, Item, Items, Section, Table, Text, View
 
@@ -51,6 +52,8 @@ def _evidence(doc: Explanation) -> Iterator[Block]:
     ]
     heads = ("who", "kind", "of the variance", "of the slowest 1 %", "per request", "evidence")
     yield Section("Culprits", [Table(heads, culprits, "<<>>><")])
+    if doc.profile is not None:
+        yield profile_section(doc.profile)
     candidates = [
         (
             one.label,

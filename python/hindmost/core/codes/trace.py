@@ -91,6 +91,14 @@ CODES: dict[str, Code] = {
         "The hypervisor or other processes used the server's CPUs during the trace.",
         "Repeat the trace on a quieter machine.",
     ),
+    "no-profile": Code(
+        "The kernel refuses to sample stacks, so a trace with `--who` cannot name functions.",
+        "Run as root, outside a container that forbids perf events.",
+    ),
+    "few-profile-samples": Code(
+        "Too few stack samples belong to the slowest requests to compare their functions.",
+        "Trace for longer.",
+    ),
     # Advice of a trace
     "fewer-threads": Code("Requests wait for a lock of another thread.", "Use fewer threads."),
     "no-listener-thread": Code(

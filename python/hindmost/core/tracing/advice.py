@@ -32,6 +32,7 @@ from hindmost.core.tracing.document import (
     Trace,
     Unknown,
 )
+from hindmost.core.tracing.profile import describe_function, top_functions
 from hindmost.stats.stages.queueing import break_even_us, sojourn_us
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ ASLEEP = 0.5
 """Ratio of CPU time to the server's time on a request below which the server sleeps most of that time."""
 MAINTENANCE = re.compile(r"lru|maint|crawler|assoc|slab|bio_|gc|compact|flush|evict|jemalloc", re.IGNORECASE)
 """Names of threads that maintain a server's own data."""
+MOST_FUNCTIONS = 3
 NO_GAIN = "no setting of the host makes this work more even"
 
 
@@ -264,9 +266,11 @@ def _rule_for_stage(stage: StageFigures, trace: Trace, packets: Inbound | None) 
                 "the server sleeps for most of the time that it works on a request",
             )
         case "start_to_response":
+            named = map(describe_function, top_functions(trace.profile, MOST_FUNCTIONS))
+            where = ", ".join(named) or "the server itself with a profiler"
             return _Rule(
                 "profile-server",
-                "look into the server itself with a profiler; " + NO_GAIN,
+                f"look into {where}; {NO_GAIN}",
                 "the variance arises in the server's own work on a request",
             )
     return None

@@ -17,6 +17,7 @@ from hindmost.core.tracing.effect import effect_notes
 from hindmost.core.tracing.groups import by_thread_and_connection
 from hindmost.core.tracing.inbound import find_inbound
 from hindmost.core.tracing.interference import CpuCounters, interference_notes, summarize_interference
+from hindmost.core.tracing.profile import profile_notes
 from hindmost.core.tracing.usage import ENDED
 from hindmost.stats.estimate import Estimate
 from hindmost.stats.stages import Decomposition, Part, Stage, causes, decompose
@@ -113,12 +114,14 @@ def document_of(
         cost=traced["cost"],
         notes=[],
         advice=[],
+        profile=msgspec.convert(traced["profile"], documents.Profile | None),
     )
     notes = [
         *_notes(request, trace),
         *effect_notes(trace),
         *_ended_notes(used_ns or {}),
         *interference_notes(trace.taken),
+        *profile_notes(trace.profile, traced["profile_fault"]),
     ]
     return msgspec.structs.replace(
         trace,

@@ -298,12 +298,65 @@ class StartProbe(Document):
     astray: float
 
 
+class ProfiledRequests(Document):
+    """Requests, the stack samples that belong to them, and the CPU time of their thread per request.
+
+    A sample belongs to each request that its thread had not answered yet: the CPU time includes work for
+    earlier requests while a request waits.
+    """
+
+    requests: Count
+    samples: Count
+    cpu_us: float
+
+
+class FunctionShare(Document):
+    """CPU time of a function, without those that it calls.
+
+    ``of_all``, ``of_slowest``: shares of the CPU time of all and of the slowest requests; ``all_us``,
+    ``slowest_us``: per request. ``of_variance``: share of the variance of latency.
+    """
+
+    function: str
+    module: str
+    of_all: float
+    of_slowest: float
+    all_us: float
+    slowest_us: float
+    of_variance: float
+
+
+class StackShare(Document):
+    """A stack, outermost function first, and its CPU time per request."""
+
+    frames: list[str]
+    all_us: float
+    slowest_us: float
+
+
+class Profile(Document):
+    """What the threads of the slowest 1 % of requests executed, compared with those of all requests.
+
+    ``functions``: those with the largest difference in CPU time per request first. ``stacks``: those with
+    most CPU time. ``lost``: samples for which there was no room.
+    """
+
+    period_us: float
+    lost: Count
+    all: ProfiledRequests
+    slowest: ProfiledRequests
+    of_variance: float
+    functions: list[FunctionShare]
+    stacks: list[StackShare]
+
+
 class Trace(Document):
     """Where in the path of a server's requests time passes and variance arises.
 
     ``handover``: whether the kernel showed when responses were handed over; if not, ``response_to_network``
     is part of ``start_to_response``. ``followed_s``: how long arriving requests were followed; less than
-    ``lasted_s`` with windows. ``blocks``: blocks of time for the intervals.
+    ``lasted_s`` with windows. ``blocks``: blocks of time for the intervals. ``profile``: null without
+    ``--who``, or if the kernel refuses to sample.
     """
 
     schema: Literal["hindmost.trace/2"]
@@ -331,6 +384,7 @@ class Trace(Document):
     cost: TraceCost
     notes: list[Note]
     advice: list[Advice]
+    profile: Profile | None = None
 
 
 def read_trace(path: Path) -> Trace:
